@@ -1,0 +1,149 @@
+"""What an aggregate is: pieces that combine, and how to lower them to an answer.
+
+An aggregate knows nothing of windows, storage or hosts. A *bounded* one (``avg``) is a tuple of
+`Piece`s, each a monoid and the way rows are lifted into it; pieces are plain data and compare
+equal, so that ``sum(x)``, ``avg(x)`` and ``count(x)`` of one query share theirs. A *holistic* one
+(``median``) has no partial of fixed size: its argument is kept as a multiset, counted values per
+pane, and it is lowered from the multiset of a window. (*No Pane, No Gain* 3.2)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from panes.algebra.monoid import Columns, Monoid
+
+Differential = Literal["full", "pseudo", "none"]
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """A column of the projected rows: where it stands and what it is."""
+
+    column: int
+    type: pa.DataType
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Projected rows, ready to be lifted: positions on the axis and the argument columns."""
+
+    at: NDArray[np.int64]
+    columns: tuple[pa.Array, ...]
+
+    def __len__(self) -> int:
+        return len(self.at)
+
+    def numbers(self, argument: Argument) -> NDArray[np.float64]:
+        """An argument as doubles; NULLs hold an arbitrary number."""
+        array = self.columns[argument.column]
+        if not pa.types.is_float64(array.type):
+            array = array.cast(pa.float64(), safe=False)
+        return without_nulls(array, 0.0)
+
+
+def without_nulls(array: pa.Array, filler: object) -> NDArray[np.generic]:
+    """A column as NumPy, with NULLs replaced; no copy where there are none."""
+    filled = pc.fill_null(array, pa.scalar(filler, array.type)) if array.null_count else array
+    values: NDArray[np.generic] = filled.to_numpy(zero_copy_only=False)
+    return values
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Which rows an aggregate looks at: its arguments are not NULL and its FILTER holds."""
+
+    present: tuple[int, ...] = ()
+    where: int | None = None
+
+    def slots(self, rows: Rows, slots: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The slots, with -1 for rows that are passed over."""
+        kept: pa.Array | None = None
+        for column in self.present:
+            array = rows.columns[column]
+            if array.null_count:
+                valid = pc.is_valid(array)
+                kept = valid if kept is None else pc.and_(kept, valid)
+        if self.where is not None:
+            holds = pc.fill_null(rows.columns[self.where], False)
+            kept = holds if kept is None else pc.and_(kept, holds)
+        if kept is None:
+            return slots
+        return np.where(kept.to_numpy(zero_copy_only=False), slots, -1)
+
+
+class Piece(Protocol):
+    """One monoid of an aggregate and how rows are lifted into it. Hashable, compared by value."""
+
+    @property
+    def monoid(self) -> Monoid: ...
+
+    def lift(self, rows: Rows, slots: NDArray[np.int64], size: int) -> Columns:
+        """`size` partials, each of the rows whose slot names it."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Bounded:
+    """An aggregate whose partial has a fixed size."""
+
+    pieces: tuple[Piece, ...]
+    lower: Callable[[Sequence[Columns]], pa.Array]
+    type: pa.DataType
+    differential: Differential
+    error: str | None = None
+    kind: Literal["bounded"] = field(default="bounded", init=False)
+
+
+class Multiset(Protocol):
+    """The values of each window, with counts, as `panes.kernels.sliding_multiset` gives them."""
+
+    values: pa.Array
+
+    def distinct(self) -> NDArray[np.int64]:
+        """How many different values each window holds."""
+        ...
+
+    def ranks_at(
+        self, fraction: float, *, occurring: bool
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
+        """The values around a fraction of each sorted window, and how far between them.
+
+        The first two index `values`, and are -1 where a window holds none. If `occurring`, both
+        are the smallest value whose cumulative share reaches the fraction.
+        """
+        ...
+
+    def select(
+        self, how: Literal["all", "top", "share"], limit: float
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+        """Chosen values of each window: where its choice begins, value indexes, counts."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Holistic:
+    """An aggregate that may need every value of a window."""
+
+    arguments: tuple[Argument, ...]
+    selection: Selection
+    lower: Callable[[Multiset], pa.Array]
+    type: pa.DataType
+    differential: Differential = "pseudo"
+    error: str | None = None
+    kind: Literal["holistic"] = field(default="holistic", init=False)
+
+
+Aggregate = Bounded | Holistic
+
+
+def nullable(values: NDArray[np.generic], is_null: NDArray[np.bool_], data_type: pa.DataType) -> pa.Array:
+    """An answer column with NULL where there was nothing to aggregate."""
+    return pa.array(values, type=data_type, mask=is_null if is_null.any() else None)

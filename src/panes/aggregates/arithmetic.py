@@ -1,0 +1,234 @@
+"""count, sum, avg and the weighted mean.
+
+Integer and decimal sums are exact: a value is split into 32-bit limbs that are added apart, so
+no order of addition can overflow, and the answer is checked once, when it is lowered. Float
+sums are carried in two doubles.
+"""
+
+from __future__ import annotations
+
+import decimal
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from panes.aggregates.aggregate import (
+    Argument,
+    Bounded,
+    Rows,
+    Selection,
+    nullable,
+    without_nulls,
+)
+from panes.algebra.lanes import Op
+from panes.algebra.monoid import Columns, Lanes
+from panes.errors import ArithmeticOverflowError, ColumnTypeError
+
+COUNT = Lanes(Op.ADD, ("count",), (0,))
+FLOAT_SUM = Lanes(Op.SUM, ("sum", "carry"), (0.0, 0.0))
+_LIMB = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """How many rows the selection keeps."""
+
+    selection: Selection
+    monoid: Lanes = COUNT
+
+    def lift(self, rows: Rows, slots: NDArray[np.int64], size: int) -> Columns:
+        ones = np.broadcast_to(np.int64(1), (1, len(rows)))
+        return self.monoid.absorb(ones, self.selection.slots(rows, slots), size)
+
+
+@dataclass(frozen=True, slots=True)
+class FloatSum:
+    """The sum of a product of columns (usually of one)."""
+
+    factors: tuple[Argument, ...]
+    selection: Selection
+    monoid: Lanes = FLOAT_SUM
+
+    def lift(self, rows: Rows, slots: NDArray[np.int64], size: int) -> Columns:
+        product = rows.numbers(self.factors[0])
+        for factor in self.factors[1:]:
+            product = product * rows.numbers(factor)
+        return self.monoid.absorb(product[None, :], self.selection.slots(rows, slots), size)
+
+
+@dataclass(frozen=True, slots=True)
+class LimbSum:
+    """The exact sum of integers or decimals, in limbs of 32 bits, the last one signed."""
+
+    argument: Argument
+    selection: Selection
+
+    @property
+    def monoid(self) -> Lanes:
+        limbs = 4 if pa.types.is_decimal(self.argument.type) else 2
+        return Lanes(Op.ADD, tuple(f"limb{i}" for i in range(limbs)), (0,) * limbs)
+
+    def lift(self, rows: Rows, slots: NDArray[np.int64], size: int) -> Columns:
+        limbs = _split(rows.columns[self.argument.column])
+        return self.monoid.absorb(limbs, self.selection.slots(rows, slots), size)
+
+
+def count(selection: Selection) -> Bounded:
+    """``count(*)``, ``count(x)``, ``count(x, y)``: rows without a NULL among the arguments."""
+    return Bounded(
+        (Count(selection),), lambda p: pa.array(p[0][0], pa.int64()), pa.int64(), "full"
+    )
+
+
+def sum_(argument: Argument, selection: Selection) -> Bounded:
+    """``sum(x)``: bigint for integers, decimal(p + 10) for decimals, double for floats."""
+    kept = Count(selection)
+    if pa.types.is_floating(argument.type):
+        piece = FloatSum((argument,), selection)
+        return Bounded((piece, kept), _lower_float_sum, pa.float64(), "full")
+    if pa.types.is_integer(argument.type):
+        return Bounded((LimbSum(argument, selection), kept), _lower_integer_sum, pa.int64(), "full")
+    if pa.types.is_decimal(argument.type):
+        result = pa.decimal128(min(38, argument.type.precision + 10), argument.type.scale)
+        return Bounded(
+            (LimbSum(argument, selection), kept),
+            lambda p: _decimals(_totals(p[0]), p[1][0] == 0, result),
+            result,
+            "full",
+        )
+    raise ColumnTypeError(f"sum needs numbers, got {argument.type}")
+
+
+def avg(argument: Argument, selection: Selection) -> Bounded:
+    """``avg(x)``: double, or decimal(p + 4, s + 4) for decimals, as in Spark."""
+    kept = Count(selection)
+    if pa.types.is_floating(argument.type):
+        return Bounded(
+            (FloatSum((argument,), selection), kept), _lower_float_avg, pa.float64(), "full"
+        )
+    if pa.types.is_integer(argument.type):
+        return Bounded(
+            (LimbSum(argument, selection), kept), _lower_integer_avg, pa.float64(), "full"
+        )
+    if pa.types.is_decimal(argument.type):
+        scale = argument.type.scale
+        result = pa.decimal128(min(38, argument.type.precision + 4), min(38, scale + 4))
+        return Bounded(
+            (LimbSum(argument, selection), kept),
+            lambda p: _decimal_avg(p, scale, result),
+            result,
+            "full",
+        )
+    raise ColumnTypeError(f"avg needs numbers, got {argument.type}")
+
+
+def weighted_mean(value: Argument, weight: Argument, where: int | None) -> Bounded:
+    """``weighted_mean(x, w)``: the centre of mass, sum(x * w) / sum(w); NULL if that is 0."""
+    selection = Selection((value.column, weight.column), where)
+    moment = FloatSum((value, weight), selection)
+    mass = FloatSum((weight,), selection)
+
+    def lower(partials: Sequence[Columns]) -> pa.Array:
+        total, masses = _float_total(partials[0]), _float_total(partials[1])
+        with np.errstate(all="ignore"):
+            return nullable(total / masses, masses == 0, pa.float64())
+
+    return Bounded((moment, mass), lower, pa.float64(), "full")
+
+
+def _float_total(partial: Columns) -> NDArray[np.float64]:
+    high, low = partial
+    with np.errstate(invalid="ignore"):
+        total: NDArray[np.float64] = np.where(np.isfinite(high), high + low, high)
+    return total
+
+
+def _lower_float_sum(partials: Sequence[Columns]) -> pa.Array:
+    return nullable(_float_total(partials[0]), partials[1][0] == 0, pa.float64())
+
+
+def _lower_float_avg(partials: Sequence[Columns]) -> pa.Array:
+    kept = partials[1][0]
+    with np.errstate(all="ignore"):
+        return nullable(_float_total(partials[0]) / kept, kept == 0, pa.float64())
+
+
+def _split(array: pa.Array) -> NDArray[np.int64]:
+    """Values as 32-bit limbs, least significant first, the last one signed."""
+    if pa.types.is_decimal(array.type):
+        array = pa.concat_arrays([array.cast(pa.decimal128(38, array.type.scale))])
+        raw = np.frombuffer(array.buffers()[1], dtype="<u4").reshape(-1, 4)
+        words = raw[array.offset : array.offset + len(array)]
+        limbs = words.T.astype(np.int64)
+        limbs[3] = words[:, 3].view(np.int32) if len(words) else 0
+        return limbs
+    if pa.types.is_uint64(array.type):
+        values = without_nulls(array, 0).astype(np.uint64)
+        return np.stack([values & 0xFFFFFFFF, values >> np.uint64(_LIMB)]).astype(np.int64)
+    values = without_nulls(array.cast(pa.int64()), 0)
+    return np.stack([values & 0xFFFFFFFF, values >> _LIMB])
+
+
+def _lower_integer_sum(partials: Sequence[Columns]) -> pa.Array:
+    low, high = partials[0]
+    carried = high + (low >> _LIMB)
+    if ((carried < -(1 << 31)) | (carried >= 1 << 31)).any():
+        raise ArithmeticOverflowError(
+            "a sum of integers does not fit bigint",
+            hint="sum(CAST(x AS DECIMAL(38, 0))) is exact beyond 64 bits",
+        )
+    return nullable((high << _LIMB) + low, partials[1][0] == 0, pa.int64())
+
+
+def _lower_integer_avg(partials: Sequence[Columns]) -> pa.Array:
+    (low, high), kept = partials[0], partials[1][0]
+    carried = high + (low >> _LIMB)
+    fits = (carried >= -(1 << 31)) & (carried < 1 << 31)
+    total = np.where(
+        fits, (high << _LIMB) + low, high.astype(np.float64) * 2.0**_LIMB + low
+    )
+    exact = np.where(fits, (high << _LIMB) + low, 0)
+    with np.errstate(all="ignore"):
+        return nullable(np.where(fits, exact / kept, total / kept), kept == 0, pa.float64())
+
+
+def _totals(limbs: Columns) -> NDArray[np.object_]:
+    """Limbs as Python integers of any length."""
+    total = limbs[-1].astype(object)
+    for limb in limbs[-2::-1]:
+        total = total * (1 << _LIMB) + limb.astype(object)
+    return total
+
+
+def _decimals(
+    unscaled: NDArray[np.object_], is_null: NDArray[np.bool_], result: pa.DecimalType
+) -> pa.Array:
+    limit = 10**result.precision
+    with decimal.localcontext(prec=80):
+        values = [
+            None if null else decimal.Decimal(int(v)).scaleb(-result.scale)
+            for v, null in zip(unscaled, is_null, strict=True)
+        ]
+    if any(not null and abs(v) >= limit for v, null in zip(unscaled, is_null, strict=True)):
+        raise ArithmeticOverflowError(f"an exact decimal answer does not fit {result}")
+    return pa.array(values, type=result)
+
+
+def _decimal_avg(partials: Sequence[Columns], scale: int, result: pa.DecimalType) -> pa.Array:
+    kept = partials[1][0]
+    grown = 10 ** (result.scale - scale)
+    halves = [
+        _divide_half_up(total * grown, int(n)) if n else 0
+        for total, n in zip(_totals(partials[0]), kept, strict=True)
+    ]
+    return _decimals(np.array(halves, dtype=object), kept == 0, result)
+
+
+def _divide_half_up(dividend: int, divisor: int) -> int:
+    """Integer division rounded half away from zero, as Spark rounds decimals."""
+    quotient, rest = divmod(abs(dividend), divisor)
+    rounded = quotient + (2 * rest >= divisor)
+    return rounded if dividend >= 0 else -rounded

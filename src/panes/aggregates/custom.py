@@ -1,0 +1,136 @@
+"""Aggregates of the user's own, in Python on columns.
+
+A `CustomAggregate` that can be combined is bounded and uses panes like any other. A
+`WindowFunction` sees all values of a window at once and is holistic. Both are handed to a query
+by value (``panes.sql(text, aggregates=[...])``): there is no registry to forget about.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from panes.aggregates.aggregate import Argument, Bounded, Holistic, Rows, Selection
+from panes.aggregates.multiset import from_values
+from panes.algebra.monoid import Columns, merge_slots
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CustomAggregate:
+    """An aggregate from three functions on columns.
+
+    A partial is a 2-D array: one row per lane, one column per group. `combine` must be
+    associative and commutative, and `empty` its neutral element. NULL arguments are passed over.
+
+    Parameters
+    ----------
+    lift
+        Argument columns (Arrow arrays without NULLs) to one partial per row.
+    combine
+        Two arrays of partials to one, column by column: ``combine(older, newer)``.
+    lower
+        Partials to an answer column (anything ``pyarrow.array`` takes).
+    empty
+        One number per lane.
+
+    Examples
+    --------
+    >>> geometric_mean = CustomAggregate(
+    ...     name="geometric_mean",
+    ...     lift=lambda x: np.stack([np.log(x), np.ones(len(x))]),
+    ...     combine=np.add,
+    ...     lower=lambda p: np.exp(p[0] / p[1]),
+    ...     empty=(0.0, 0.0),
+    ...     type=pa.float64(),
+    ... )
+    """
+
+    name: str
+    lift: Callable[..., Columns]
+    combine: Callable[[Columns, Columns], Columns]
+    lower: Callable[[Columns], object]
+    empty: tuple[float | None, ...]
+    type: pa.DataType
+    arity: int = 1
+
+    def build(self, arguments: tuple[Argument, ...], where: int | None) -> Bounded:
+        """The aggregate over these arguments."""
+        selection = Selection(tuple(a.column for a in arguments), where)
+        piece = CustomPiece(self, arguments, selection)
+
+        def lower(partials: Sequence[Columns]) -> pa.Array:
+            return pa.array(self.lower(partials[0]), type=self.type)
+
+        return Bounded((piece,), lower, self.type, "none")
+
+
+@dataclass(frozen=True, slots=True)
+class CustomMonoid:
+    """The user's `combine` and `empty`."""
+
+    aggregate: CustomAggregate
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(f"{self.aggregate.name}{i}" for i in range(len(self.aggregate.empty)))
+
+    @property
+    def dtype(self) -> np.dtype[np.generic]:
+        is_number = all(isinstance(e, int | float) for e in self.aggregate.empty)
+        return np.dtype(np.float64 if is_number else object)
+
+    def empty(self, n: int) -> Columns:
+        column = np.array(self.aggregate.empty, dtype=self.dtype)[:, None]
+        return np.repeat(column, n, axis=1)
+
+    def combine(self, older: Columns, newer: Columns) -> Columns:
+        return self.aggregate.combine(older, newer).astype(self.dtype, copy=False)
+
+
+@dataclass(frozen=True, slots=True)
+class CustomPiece:
+    """Rows lifted one by one, in one call, and merged per slot with the user's combine."""
+
+    aggregate: CustomAggregate
+    arguments: tuple[Argument, ...]
+    selection: Selection
+
+    @property
+    def monoid(self) -> CustomMonoid:
+        return CustomMonoid(self.aggregate)
+
+    def lift(self, rows: Rows, slots: NDArray[np.int64], size: int) -> Columns:
+        kept = self.selection.slots(rows, slots)
+        chosen = np.flatnonzero(kept >= 0)
+        indexes = pa.array(chosen)
+        columns = [rows.columns[a.column].take(indexes) for a in self.arguments]
+        lifted = self.aggregate.lift(*columns).astype(self.monoid.dtype, copy=False)
+        return merge_slots(self.monoid, lifted, kept[chosen], size)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WindowFunction:
+    """An aggregate that is any function of a window's values, given sorted and without NULLs.
+
+    Examples
+    --------
+    >>> spread = WindowFunction(
+    ...     name="spread", function=lambda v: v[-1].as_py() - v[0].as_py() if len(v) else None,
+    ...     type=pa.float64())
+    """
+
+    name: str
+    function: Callable[[pa.Array], object]
+    type: pa.DataType
+    arity: int = 1
+
+    def build(self, arguments: tuple[Argument, ...], where: int | None) -> Holistic:
+        """The aggregate over this argument."""
+        return from_values(arguments[0], where, self.function, self.type)
+
+
+UserAggregate = CustomAggregate | WindowFunction

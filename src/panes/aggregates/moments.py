@@ -1,0 +1,87 @@
+"""Variance, standard deviation, covariance and correlation, from running moments.
+
+Partials hold counts, means and sums of squared deviations and merge by Chan, Golub and LeVeque
+(1979); nothing is squared before it is centred, so large offsets do not eat the digits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from panes.aggregates.aggregate import Argument, Bounded, Rows, Selection, nullable
+from panes.algebra.lanes import Op
+from panes.algebra.monoid import Columns, Lanes
+
+MOMENTS = Lanes(Op.MOMENTS, ("n", "mean", "m2"), (0.0, 0.0, 0.0))
+COMOMENTS = Lanes(
+    Op.COMOMENTS, ("n", "mean_x", "mean_y", "m2_x", "m2_y", "c"), (0.0,) * 6
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Moments:
+    """Count, mean and squared deviations of one column, or of two together."""
+
+    arguments: tuple[Argument, ...]
+    where: int | None
+
+    @property
+    def monoid(self) -> Lanes:
+        return MOMENTS if len(self.arguments) == 1 else COMOMENTS
+
+    def lift(self, rows: Rows, slots: NDArray[np.int64], size: int) -> Columns:
+        selection = Selection(tuple(a.column for a in self.arguments), self.where)
+        values = np.stack([rows.numbers(a) for a in self.arguments])
+        return self.monoid.absorb(values, selection.slots(rows, slots), size)
+
+
+def variance(argument: Argument, where: int | None, *, sample: bool, root: bool) -> Bounded:
+    """``var_pop``, ``var_samp``, ``stddev_pop``, ``stddev_samp``; a sample needs two rows."""
+
+    def lower(partials: Sequence[Columns]) -> pa.Array:
+        n, _, m2 = partials[0]
+        value = _divided(m2, n - 1 if sample else n)
+        return nullable(np.sqrt(value) if root else value, n <= int(sample), pa.float64())
+
+    return _moments((argument,), where, lower)
+
+
+def covariance(x: Argument, y: Argument, where: int | None, *, sample: bool) -> Bounded:
+    """``covar_pop``, ``covar_samp``; a sample needs two rows."""
+
+    def lower(partials: Sequence[Columns]) -> pa.Array:
+        n, c = partials[0][0], partials[0][5]
+        return nullable(_divided(c, n - 1 if sample else n), n <= int(sample), pa.float64())
+
+    return _moments((x, y), where, lower)
+
+
+def correlation(x: Argument, y: Argument, where: int | None) -> Bounded:
+    """``corr``: NULL for fewer than two rows or where either column does not vary."""
+
+    def lower(partials: Sequence[Columns]) -> pa.Array:
+        n, _, _, x2, y2, c = partials[0]
+        with np.errstate(all="ignore"):
+            spread = np.sqrt(x2) * np.sqrt(y2)
+        return nullable(_divided(c, spread), (n < 2) | (spread == 0), pa.float64())
+
+    return _moments((x, y), where, lower)
+
+
+def _moments(
+    arguments: tuple[Argument, ...],
+    where: int | None,
+    lower: Callable[[Sequence[Columns]], pa.Array],
+) -> Bounded:
+    return Bounded((Moments(arguments, where),), lower, pa.float64(), "full")
+
+
+def _divided(numerator: NDArray[np.float64], denominator: NDArray[np.float64]) -> NDArray[np.float64]:
+    with np.errstate(all="ignore"):
+        quotient: NDArray[np.float64] = numerator / denominator
+    return quotient

@@ -1,0 +1,1 @@
+"""Monoids over columns: what every aggregate is made of, and nothing about windows."""

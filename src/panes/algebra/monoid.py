@@ -1,0 +1,95 @@
+"""A monoid over columns: many partials become one, a whole column at a time.
+
+A partial is a 2-D array, one row per *lane* and one column per group, so that one `combine`
+serves a million groups. Laws, checked for every monoid in ``tests/laws``: `empty` is neutral on
+both sides, `combine` is associative and commutative. (Commutative, because rows of one pane
+arrive in any order.)
+
+Two kinds exist. `Lanes` are numbers combined by compiled code, so any kernel may run them;
+anything else (text, sketches, a user's own columns) is a `Monoid` and is combined by NumPy.
+A kernel asks for the weaker of the two that it needs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from panes.algebra import lanes
+from panes.algebra.lanes import Op
+
+Columns: TypeAlias = NDArray[np.generic]
+
+
+class Monoid(Protocol):
+    """An associative, commutative `combine` with a neutral `empty`, on columns of partials."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What each lane holds, for people."""
+        ...
+
+    @property
+    def dtype(self) -> np.dtype[np.generic]: ...
+
+    def empty(self, n: int) -> Columns:
+        """`n` neutral partials."""
+        ...
+
+    def combine(self, older: Columns, newer: Columns) -> Columns:
+        """Partials of the union, column by column."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Lanes:
+    """A monoid of numbers: an operation of `panes.algebra.lanes` and its neutral element."""
+
+    op: Op
+    names: tuple[str, ...]
+    neutral: tuple[int | float, ...]
+
+    @property
+    def dtype(self) -> np.dtype[np.generic]:
+        return np.dtype(np.int64 if self.op in lanes.INTEGER_OPS else np.float64)
+
+    def empty(self, n: int) -> Columns:
+        column = np.array(self.neutral, dtype=self.dtype)[:, None]
+        return np.repeat(column, n, axis=1)
+
+    def combine(self, older: Columns, newer: Columns) -> Columns:
+        result = older.copy()
+        lanes.combine_into(int(self.op), result, newer)
+        return result
+
+    def absorb(self, values: Columns, slots: NDArray[np.int64], size: int) -> Columns:
+        """Fold one value per row into `size` partials, each row into the one its slot names."""
+        result = self.empty(size)
+        lanes.absorb_rows(int(self.op), result, values, slots)
+        return result
+
+
+def merge_slots(
+    monoid: Monoid, partials: Columns, slots: NDArray[np.int64], size: int
+) -> Columns:
+    """Combine partials that name the same slot. Compiled for `Lanes`; by steps otherwise."""
+    if isinstance(monoid, Lanes):
+        result = monoid.empty(size)
+        lanes.combine_slots(int(monoid.op), result, partials, slots)
+        return result
+    order = np.argsort(slots, kind="stable")
+    ranked = slots[order]
+    begin = np.flatnonzero(np.r_[True, ranked[1:] != ranked[:-1]]) if len(ranked) else order
+    length = np.diff(np.r_[begin, len(ranked)])
+    merged = partials[:, order[begin]]
+    for step in range(1, int(length.max(initial=0))):
+        longer = np.flatnonzero(length > step)
+        merged[:, longer] = monoid.combine(
+            merged[:, longer], partials[:, order[begin[longer] + step]]
+        )
+    result = monoid.empty(size)
+    result[:, ranked[begin]] = merged
+    return result

@@ -1,0 +1,53 @@
+"""The public functions: ask a question of tables, open one on a stream, explain it."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+
+import pyarrow as pa
+
+from panes.aggregates.custom import UserAggregate
+from panes.engine.frames import in_row_order
+from panes.engine.stream import Duration, Late, OpenQuery
+from panes.errors import RejectedRowsWarning
+
+
+def sql(
+    text: str,
+    *,
+    lateness: Duration | None = None,
+    late: Late = "open",
+    aggregates: Sequence[UserAggregate] = (),
+    **streams: object,
+) -> pa.Table:
+    """Answer a window query over bounded tables.
+
+    Every window that holds a row is answered, ordered by window and then by key. Rows without a
+    place on the axis are left out with a `RejectedRowsWarning` that counts them. A bounded table
+    is one batch, so no row of it is late; `lateness` and `late` are checked and change nothing.
+
+    Examples
+    --------
+    >>> bids = pa.table({"at": [1, 2, 12], "item": ["a", "b", "a"], "price": [5.0, 3.0, 4.0]})
+    >>> answers = sql("SELECT item, max(price) AS high FROM bids [TUMBLING 10 WATTR at] "
+    ...               "GROUP BY item", bids=bids)
+    >>> answers.to_pylist()[0]
+    {'window_start': 0, 'window_end': 10, 'item': 'a', 'high': 5.0}
+    """
+    query = OpenQuery(
+        text,
+        lateness=lateness,
+        late=late,
+        max_ahead=None,
+        aggregates=aggregates,
+        bounded=True,
+    )
+    before = query.push(**in_row_order(query.query, streams))
+    answers = pa.concat_tables([before, query.finish()])
+    rejected = query.rejected
+    if len(rejected):
+        counts = rejected.group_by("reason").aggregate([([], "count_all")]).to_pylist()
+        told = "; ".join(f"{c['count_all']} rows: {c['reason']}" for c in counts)
+        warnings.warn(f"left out {told}", RejectedRowsWarning, stacklevel=2)
+    return answers

@@ -1,0 +1,208 @@
+"""The integer axis every window lives on: ticks inside, durations and timestamps at the edges.
+
+A tick is a microsecond since the epoch (UTC) on a time axis, the value itself on an integer
+axis, and the arrival number on a row axis. Units are parsed and printed here and nowhere else.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Literal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from panes.errors import ColumnTypeError, OptionError
+
+
+MICROSECOND = 1
+SECOND = 1_000_000
+DAY = 86_400 * SECOND
+
+UNITS = {
+    "microsecond": 1,
+    "us": 1,
+    "millisecond": 1_000,
+    "ms": 1_000,
+    "second": SECOND,
+    "sec": SECOND,
+    "s": SECOND,
+    "minute": 60 * SECOND,
+    "min": 60 * SECOND,
+    "hour": 3_600 * SECOND,
+    "h": 3_600 * SECOND,
+    "day": DAY,
+    "d": DAY,
+    "week": 7 * DAY,
+}
+
+# A window's edges must stay inside 64 bits whatever its size: half the range for the axis, half
+# for the arithmetic. Time is further bounded by the years that timestamps can be printed in.
+LIMIT = 1 << 61
+FOREVER = 1 << 62
+_FIRST_INSTANT = -62_135_596_800 * SECOND
+_LAST_INSTANT = 253_402_300_800 * SECOND
+
+
+def unit_ticks(word: str) -> int | None:
+    """Ticks in one of a unit of time, by any of its spellings; None if it is not one.
+
+    >>> unit_ticks("minutes"), unit_ticks("sec"), unit_ticks("month")
+    (60000000, 1000000, None)
+    """
+    lowered = word.lower()
+    return UNITS.get(lowered) or UNITS.get(lowered.removesuffix("s"))
+
+
+def parse_duration(text: str | int | dt.timedelta, *, option: str) -> int:
+    """Ticks in a duration: ``"10 seconds"``, ``"1 hour 30 minutes"``, a timedelta, or ticks.
+
+    >>> parse_duration("1 minute 500 ms", option="lateness")
+    60500000
+    """
+    if isinstance(text, dt.timedelta):
+        return text // dt.timedelta(microseconds=1)
+    if isinstance(text, int):
+        return text
+    parts = re.findall(r"(\d+(?:\.\d+)?)\s*([A-Za-z]+)", text)
+    rest = re.sub(r"(\d+(?:\.\d+)?)\s*([A-Za-z]+)", "", text).strip(" ,")
+    if not parts or rest or any(unit_ticks(unit) is None for _, unit in parts):
+        raise OptionError(
+            f"{option} must be a duration, got {text!r}",
+            hint=f'{option}="10 seconds" (units: microsecond ... week)',
+        )
+    ticks = sum(Fraction(number) * (unit_ticks(unit) or 0) for number, unit in parts)
+    if ticks.denominator != 1:
+        raise OptionError(f"{option} is finer than a microsecond: {text!r}")
+    return int(ticks)
+
+
+def format_duration(ticks: int) -> str:
+    """The shortest exact way to say a number of microseconds.
+
+    >>> format_duration(600_000_000), format_duration(90_000_000), format_duration(6_400_000)
+    ('10 minutes', '90 seconds', '6400 milliseconds')
+    """
+    for word in ("week", "day", "hour", "minute", "second", "millisecond"):
+        count, rest = divmod(ticks, UNITS[word])
+        if count and not rest and not (word == "week" and count == 1):
+            return f"{count} {word}" if count == 1 else f"{count} {word}s"
+    return f"{ticks} microseconds"
+
+
+def parse_instant(value: str | int | dt.datetime) -> int:
+    """Ticks of an instant: ISO text or datetime (UTC unless it says otherwise), or ticks.
+
+    >>> parse_instant("1970-01-01T00:00:01Z")
+    1000000
+    """
+    if isinstance(value, int):
+        return value
+    if isinstance(value, str):
+        try:
+            value = dt.datetime.fromisoformat(value.strip())
+        except ValueError:
+            raise OptionError(
+                f"not a timestamp: {value!r}", hint='write it as "2026-01-01T00:10:00Z"'
+            ) from None
+    if value.tzinfo is None:
+        value = value.replace(tzinfo=dt.UTC)
+    return (value - dt.datetime(1970, 1, 1, tzinfo=dt.UTC)) // dt.timedelta(microseconds=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """What positions mean: how to read them from a column and how to print them.
+
+    `column` is None on a row axis, whose positions are arrival numbers. `type` is the Arrow
+    type of ``window_start`` and ``window_end``: a time axis keeps its column's time zone.
+    """
+
+    kind: Literal["time", "integer", "rows"]
+    column: str | None
+    type: pa.DataType
+
+    def ticks(self, array: pa.Array) -> tuple[np.ndarray, np.ndarray | None]:
+        """Positions of a column, and which rows have none (None: every row has one).
+
+        A row without a position is one whose value is NULL or lies outside the axis.
+        """
+        ticks, inside = _to_ticks(array)
+        valid = inside if array.null_count == 0 else inside & _is_valid(array)
+        return ticks, None if bool(valid.all()) else ~valid
+
+    def label(self, ticks: np.ndarray) -> pa.Array:
+        """Positions as the values a user sees."""
+        return pa.array(ticks, type=pa.int64()).view(self.type)
+
+    def format(self, tick: int) -> str:
+        """One position, as text."""
+        if self.kind != "time":
+            return str(tick)
+        instant = dt.datetime(1970, 1, 1) + dt.timedelta(microseconds=tick)
+        return instant.isoformat() + "Z"
+
+
+def axis_over(column: str, data_type: pa.DataType, *, stream: str) -> Axis:
+    """The axis a column gives: time for timestamps and dates, integer for integers."""
+    if pa.types.is_timestamp(data_type):
+        return Axis("time", column, pa.timestamp("us", data_type.tz))
+    if pa.types.is_date(data_type):
+        return Axis("time", column, pa.timestamp("us"))
+    if pa.types.is_integer(data_type):
+        return Axis("integer", column, pa.int64())
+    raise ColumnTypeError(
+        f"`{column}` of stream `{stream}` cannot order a window: it is {data_type}, "
+        "and a window needs a timestamp, date or integer column",
+        hint=f"convert it first, for example CAST({column} AS TIMESTAMP) in the source",
+    )
+
+
+ARRIVAL = Axis("rows", None, pa.int64())
+
+
+def _is_valid(array: pa.Array) -> np.ndarray:
+    valid: np.ndarray = pc.is_valid(array).to_numpy(zero_copy_only=False)
+    return valid
+
+
+def _to_ticks(array: pa.Array) -> tuple[np.ndarray, np.ndarray]:
+    kind = array.type
+    if pa.types.is_uint64(kind):
+        values = _plain(array, pa.uint64())
+        return values.astype(np.int64), values < np.uint64(LIMIT)
+    if pa.types.is_integer(kind):
+        values = _plain(array, pa.int64())
+        return values, _between(values, -LIMIT, LIMIT)
+    if pa.types.is_date(kind):
+        days = _plain(array.cast(pa.date32()).cast(pa.int32()), pa.int64())
+        return days * DAY, _between(days, _FIRST_INSTANT // DAY, _LAST_INSTANT // DAY)
+    raw = _plain(array.cast(pa.int64()), pa.int64())
+    per_second = {"s": 1, "ms": 1_000, "us": SECOND, "ns": 1_000 * SECOND}[kind.unit]
+    inside = _between(
+        raw, _FIRST_INSTANT * per_second // SECOND, _LAST_INSTANT * per_second // SECOND
+    )
+    if kind.unit == "ns":
+        return raw // 1_000, inside
+    if kind.unit == "us":
+        return raw, inside
+    return np.where(inside, raw, 0) * (SECOND // per_second), inside
+
+
+def _plain(array: pa.Array, data_type: pa.DataType) -> np.ndarray:
+    filled = array if array.null_count == 0 else pc.fill_null(array, pa.scalar(0, array.type))
+    values: np.ndarray = filled.cast(data_type).to_numpy()
+    return values
+
+
+def _between(values: np.ndarray, low: int, high: int) -> np.ndarray:
+    """Which values are in [low, high), without overflow for bounds beyond 64 bits."""
+    low, high = max(low, -(1 << 63)), min(high, (1 << 63) - 1)
+    if len(values) and low <= values.min() and values.max() < high:
+        return np.ones(len(values), dtype=np.bool_)
+    inside: np.ndarray = (values >= low) & (values < high)
+    return inside

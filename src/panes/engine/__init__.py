@@ -1,0 +1,1 @@
+"""Hosts a plan in this process: Arrow tables in, Arrow tables out."""

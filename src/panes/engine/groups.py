@@ -1,0 +1,97 @@
+"""Numbers for keys: every combination of key values seen gets one, and keeps it.
+
+Values are compared as GROUP BY compares them: NULL is a value, all NaN are one, -0.0 is 0.0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+_FEW = 4_096
+_LOW = (1 << 32) - 1
+
+
+class Dictionary:
+    """Values of one type, numbered in the order they were first seen."""
+
+    def __init__(self, data_type: pa.DataType) -> None:
+        self.values = pa.array([], data_type)
+
+    def encode(self, array: pa.Array) -> NDArray[np.int64]:
+        """The number of each value; new values get the next ones."""
+        encoded = _normal(array).dictionary_encode(null_encoding="encode")
+        if not len(self.values):
+            self.values = encoded.dictionary
+            return encoded.indices.to_numpy().astype(np.int64)
+        known = pc.index_in(encoded.dictionary, value_set=self.values)
+        number = known.fill_null(-1).to_numpy().astype(np.int64)
+        unseen = np.flatnonzero(number < 0)
+        if len(unseen):
+            number[unseen] = len(self.values) + np.arange(len(unseen))
+            fresh = encoded.dictionary.take(pa.array(unseen))
+            self.values = pa.concat_arrays([self.values, fresh])
+        codes: NDArray[np.int64] = number[encoded.indices.to_numpy()]
+        return codes
+
+
+class Groups:
+    """Numbers for rows of key values, one column after the other."""
+
+    def __init__(self, types: Sequence[pa.DataType]) -> None:
+        self._types = tuple(types)
+        self._columns = [Dictionary(t) for t in types]
+        self._pairs = [Dictionary(pa.int64()) for _ in types[1:]]
+
+    def __len__(self) -> int:
+        if not self._types:
+            return 1
+        return len(self._pairs[-1].values if self._pairs else self._columns[0].values)
+
+    def encode(self, columns: Sequence[pa.Array], rows: int) -> NDArray[np.int64]:
+        """The group of each row."""
+        if not self._types:
+            return np.zeros(rows, dtype=np.int64)
+        groups = self._columns[0].encode(columns[0])
+        for column, values, pairs in zip(
+            columns[1:], self._columns[1:], self._pairs, strict=True
+        ):
+            groups = pairs.encode(pa.array((groups << 32) | values.encode(column)))
+        return groups
+
+    def columns(self, groups: NDArray[np.int64]) -> list[pa.Array]:
+        """The key values of groups, column by column."""
+        if not self._types:
+            return []
+        result: list[pa.Array] = []
+        for values, pairs in zip(self._columns[:0:-1], self._pairs[::-1], strict=True):
+            packed = pairs.values.to_numpy()[groups]
+            result.append(values.values.take(pa.array(packed & _LOW)))
+            groups = packed >> 32
+        result.append(self._columns[0].values.take(pa.array(groups)))
+        return result[::-1]
+
+    def order(self, groups: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Groups in the order of their keys, NULL first."""
+        if not self._types:
+            return groups
+        table = pa.table({str(i): c for i, c in enumerate(self.columns(groups))})
+        by = [(name, "ascending") for name in table.column_names]
+        ranked = pc.sort_indices(table, sort_keys=by, null_placement="at_start")
+        return groups[ranked.to_numpy()]
+
+    def mostly_dead(self, live: int) -> bool:
+        """Whether forgetting the keys that are gone is worth the trouble."""
+        return len(self) > _FEW and len(self) > 2 * live
+
+
+def _normal(array: pa.Array) -> pa.Array:
+    """-0.0 becomes 0.0 and every NaN the same one; other types are as they are."""
+    if not pa.types.is_floating(array.type):
+        return array
+    positive = pc.add(array, pa.scalar(0.0, array.type))
+    return pc.if_else(pc.is_nan(positive), pa.scalar(float("nan"), array.type), positive)

@@ -1,0 +1,97 @@
+"""Everything that can be wrong with a question or its data, in one place.
+
+Every error is a `PanesError` and also the builtin a Python user would expect. The message
+says what was asked and what was given; a blank line and ``Hint:`` follow where there is
+something to type.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class PanesError(Exception):
+    """Root of all errors raised by this library."""
+
+    def __init__(self, message: str, *, hint: str | None = None) -> None:
+        super().__init__(message if hint is None else f"{message}\n\nHint: {hint}")
+
+
+class QueryError(PanesError, ValueError):
+    """The text of a query cannot be understood, or asks for something that has no meaning.
+
+    `line` and `column` are 1-based; both are None where the fault has no single place.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        hint: str | None = None,
+        line: int | None = None,
+        column: int | None = None,
+    ) -> None:
+        where = "" if line is None else f"line {line}, column {column}: "
+        super().__init__(where + message, hint=hint)
+        self.line = line
+        self.column = column
+
+
+class UnknownColumnError(PanesError, LookupError):
+    """A query names a column that its stream does not have."""
+
+    def __init__(self, column: str, *, stream: str, columns: Iterable[str]) -> None:
+        known = list(columns)
+        super().__init__(
+            f"no column `{column}` in stream `{stream}`",
+            hint=f"{_did_you_mean(column, known)}columns: {', '.join(known) or 'none'}",
+        )
+
+
+class MissingStreamError(PanesError, LookupError):
+    """A query names a stream that was not given."""
+
+    def __init__(self, stream: str, *, given: Iterable[str]) -> None:
+        known = list(given)
+        super().__init__(
+            f"the query reads a stream `{stream}`, which was not given",
+            hint=f"{_did_you_mean(stream, known)}streams given: {', '.join(known) or 'none'}",
+        )
+
+
+class UnknownStreamError(PanesError, LookupError):
+    """A stream was given that the query does not read."""
+
+    def __init__(self, stream: str, *, streams: Iterable[str]) -> None:
+        known = list(streams)
+        super().__init__(
+            f"a stream `{stream}` was given, which the query does not read",
+            hint=f"{_did_you_mean(stream, known)}the query reads: {', '.join(known)}",
+        )
+
+
+class ColumnTypeError(PanesError, TypeError):
+    """A column has a type that its place in the query cannot take."""
+
+
+class OptionError(PanesError, ValueError):
+    """An option (lateness, late, max_ahead, ...) has a value that makes no sense."""
+
+
+class InputError(PanesError, ValueError):
+    """A file or frame cannot be read as a stream of rows."""
+
+
+class ArithmeticOverflowError(PanesError, ArithmeticError):
+    """An exact sum does not fit its type, as in Spark's ANSI mode."""
+
+
+class RejectedRowsWarning(UserWarning):
+    """Rows that could not be placed on the axis were left out of a bounded query."""
+
+
+def _did_you_mean(name: str, known: list[str]) -> str:
+    lowered = {k.lower(): k for k in known}
+    close = difflib.get_close_matches(name.lower(), lowered, n=1, cutoff=0.5)
+    return f"did you mean `{lowered[close[0]]}`? " if close else ""

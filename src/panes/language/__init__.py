@@ -1,0 +1,1 @@
+"""The language: Spark SQL's SELECT plus the papers' window clause."""

@@ -1,0 +1,238 @@
+"""The window clause: ``[RANGE 10 minutes SLIDE 1 minute WATTR ts]`` and its relatives.
+
+Commas are optional, parts stand in any order, keywords in any case. The clause says which kind
+of window is meant by the units of its RANGE and SLIDE:
+
+| RANGE | SLIDE | window |
+|---|---|---|
+| time or number | the same | sliding on a column |
+| rows | rows | sliding on arrival; with PA, partitioned rows |
+| ALL | any | landmark |
+| time or number | rows | per row |
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Literal, Protocol
+
+from sqlglot.tokens import Token, TokenType
+
+from panes.axis import parse_instant, unit_ticks
+from panes.errors import OptionError, QueryError
+from panes.language.query import Window
+from panes.language.tokens import TokenReader, error_at
+from panes.windows.spec import Landmark, PartitionedRows, PerRow, Sliding, Spec
+
+OPENERS = frozenset({"RANGE", "ROWS", "TUMBLING", "SLIDE", "WATTR", "WA", "RATTR", "SATTR", "PA"})
+_ROWS = frozenset({"ROW", "ROWS", "TUPLE", "TUPLES"})
+_ARRIVAL = frozenset({"row_num", "row-num", "rownum", "seq-num", "row_number"})
+_EXAMPLE = "[RANGE 10 minutes SLIDE 1 minute WATTR ts]"
+
+Unit = Literal["time", "integer", "rows"]
+_SAYS = {"time": "units of time", "integer": "plain numbers", "rows": "rows"}
+
+
+class _Refusal(Protocol):
+    """Makes an error that points at the clause."""
+
+    def __call__(self, message: str, hint: str | None = None) -> QueryError: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Length:
+    """A RANGE or SLIDE: how much of what."""
+
+    ticks: int
+    unit: Unit
+
+
+@dataclass(slots=True)
+class Parts:
+    """What a clause said, part by part, before it is given a meaning."""
+
+    size: Length | None = None
+    is_landmark: bool = False
+    slide: Length | None = None
+    column: str | None = None
+    range_column: str | None = None
+    slide_column: str | None = None
+    by_rank: bool = False
+    partition: tuple[str, ...] = ()
+    origin: int = 0
+    origin_first: bool = False
+    align_start: bool = False
+
+
+def is_clause(reader: TokenReader) -> bool:
+    """Whether a window clause begins here (a bracket may also be an array subscript)."""
+    return reader.word() == "[" and reader.word(1) in OPENERS
+
+
+def read_clause(reader: TokenReader) -> Window:
+    """The window a clause describes; the reader stands behind its closing bracket."""
+    bracket = reader.take()
+    parts = Parts()
+    while not reader.skip("]"):
+        _read_part(reader, parts)
+        reader.skip(",")
+    return _meaning(parts, bracket)
+
+
+def _read_part(reader: TokenReader, parts: Parts) -> None:
+    word = reader.word()
+    if word not in OPENERS | {"ORIGIN", "ALIGN"}:
+        raise reader.error(
+            f"a window clause cannot say {reader.found()} here",
+            f"a window clause looks like {_EXAMPLE}",
+        )
+    reader.take()
+    if word == "RANGE":
+        _read_range(reader, parts)
+    elif word == "TUMBLING":
+        parts.size = parts.slide = _read_length(reader, "TUMBLING")
+    elif word == "ROWS":
+        parts.size = Length(_read_length(reader, "ROWS").ticks, "rows")
+        parts.slide = parts.slide or Length(1, "rows")
+    elif word == "SLIDE":
+        parts.slide = _read_length(reader, "SLIDE")
+    elif word in ("WATTR", "WA"):
+        parts.column = reader.name(f"after {word}")
+    elif word == "RATTR":
+        parts.range_column = reader.name("after RATTR")
+    elif word == "SATTR":
+        _read_slide_column(reader, parts)
+    elif word == "PA":
+        parts.partition = _read_names(reader)
+    elif word == "ORIGIN":
+        _read_origin(reader, parts)
+    else:
+        parts.align_start = reader.word() == "START"
+        if not reader.skip("START", "END"):
+            raise reader.error(f"ALIGN takes START or END, found {reader.found()}")
+
+
+def _read_range(reader: TokenReader, parts: Parts) -> None:
+    if reader.skip("ALL"):
+        parts.is_landmark = True
+    elif reader.skip("TUMBLING"):
+        parts.size = parts.slide = _read_length(reader, "RANGE TUMBLING")
+    else:
+        parts.size = _read_length(reader, "RANGE")
+
+
+def _read_length(reader: TokenReader, word: str) -> Length:
+    sign = -1 if reader.skip("-") else 1
+    token = reader.here
+    if token is None or token.token_type != TokenType.NUMBER:
+        raise reader.error(f"{word} needs a length, found {reader.found()}", f"{word} 10 minutes")
+    reader.take()
+    number = sign * Fraction(token.text)
+    unit = reader.word()
+    if unit in _ROWS:
+        reader.take()
+        return Length(_whole(number, token, f"{word} counts rows"), "rows")
+    ticks = unit_ticks(unit) if unit else None
+    if ticks is not None:
+        reader.take()
+        return Length(_whole(number * ticks, token, f"{word} is finer than a microsecond"), "time")
+    if unit and unit not in {"]", ","} | OPENERS | {"ORIGIN", "ALIGN"}:
+        raise reader.error(
+            f"{word} has an unknown unit, {reader.found()}",
+            "units are microsecond, millisecond, second, minute, hour, day, week and rows; "
+            "months and years have no fixed length",
+        )
+    return Length(_whole(number, token, f"{word} without a unit counts whole steps"), "integer")
+
+
+def _whole(number: Fraction, token: Token, message: str) -> int:
+    if number.denominator != 1:
+        raise error_at(token, f"{message}, got {token.text}")
+    return int(number)
+
+
+def _read_slide_column(reader: TokenReader, parts: Parts) -> None:
+    name = reader.name("after SATTR")
+    if name.lower() == "rank" and reader.skip("("):
+        parts.by_rank = True
+        name = reader.name("in rank(...)")
+        reader.expect(")", "after rank(...")
+    parts.slide_column = name
+
+
+def _read_names(reader: TokenReader) -> tuple[str, ...]:
+    enclosed = reader.skip("(")
+    names = [reader.name("after PA")]
+    while reader.word() == "," and (enclosed or reader.word(1) not in OPENERS | {"ORIGIN", "ALIGN"}):
+        reader.take()
+        names.append(reader.name("after PA"))
+    if enclosed:
+        reader.expect(")", "after the columns of PA")
+    return tuple(names)
+
+
+def _read_origin(reader: TokenReader, parts: Parts) -> None:
+    token = reader.here
+    if reader.skip("FIRST"):
+        parts.origin_first = True
+    elif token is not None and token.token_type == TokenType.STRING:
+        reader.take()
+        try:
+            parts.origin = parse_instant(token.text)
+        except OptionError as failure:
+            raise error_at(token, str(failure)) from None
+    else:
+        parts.origin = _read_length(reader, "ORIGIN").ticks
+
+
+def _meaning(parts: Parts, bracket: Token) -> Window:
+    def refuse(message: str, hint: str | None = None) -> QueryError:
+        return error_at(bracket, message, hint)
+
+    if parts.size is None and not parts.is_landmark:
+        raise refuse("a window clause needs a RANGE", f"for example {_EXAMPLE}")
+    if parts.slide is None:
+        raise refuse(
+            "a window over an aggregate needs a SLIDE",
+            "add SLIDE 1 minute, or write [TUMBLING 10 minutes WATTR ts]",
+        )
+    try:
+        spec, measure = _spec(parts, parts.slide, refuse)
+    except QueryError as failure:
+        if failure.line is not None:
+            raise
+        raise refuse(str(failure)) from None
+    column = _axis_column(parts, measure, refuse)
+    return Window(spec, measure, column, parts.partition, parts.origin_first)
+
+
+def _spec(parts: Parts, slide: Length, refuse: _Refusal) -> tuple[Spec, Unit]:
+    if parts.size is None:
+        return Landmark(slide=slide.ticks, origin=parts.origin), slide.unit
+    size = parts.size
+    if slide.unit == "rows" and size.unit != "rows":
+        counted: Literal["arrival", "rank"] = "rank" if parts.by_rank else "arrival"
+        return PerRow(size=size.ticks, every=slide.ticks, counted_by=counted), size.unit
+    if slide.unit != size.unit:
+        raise refuse(
+            f"RANGE is in {_SAYS[size.unit]} and SLIDE in {_SAYS[slide.unit]}",
+            "give both the same unit, or SLIDE 1 ROW for a window per row",
+        )
+    if size.unit == "rows" and parts.partition:
+        return PartitionedRows(size=size.ticks, slide=slide.ticks), "rows"
+    sliding = Sliding(size=size.ticks, slide=slide.ticks)
+    shift = size.ticks % slide.ticks if parts.align_start else 0
+    return Sliding(size=sliding.size, slide=sliding.slide, origin=parts.origin + shift), size.unit
+
+
+def _axis_column(parts: Parts, measure: Unit, refuse: _Refusal) -> str | None:
+    column = parts.range_column or parts.column
+    if measure == "rows":
+        column = parts.column or parts.slide_column
+        return None if column is None or column.lower() in _ARRIVAL else column
+    if parts.by_rank and parts.slide_column != column:
+        raise refuse(f"rank({parts.slide_column}) must rank by the RANGE attribute, `{column}`")
+    if column is None:
+        raise refuse("the window does not say which column it lies on", "add WATTR ts")
+    return column

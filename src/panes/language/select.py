@@ -1,0 +1,315 @@
+"""The SELECT itself: keys, aggregates and outputs pulled apart.
+
+Every aggregate call is taken out of the expression around it and numbered; what remains is a
+scalar expression over keys and aggregates, which any engine can evaluate on the answers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from sqlglot import exp
+
+from panes.aggregates.catalog import constants_of, is_aggregate
+from panes.aggregates.custom import UserAggregate
+from panes.errors import QueryError
+from panes.language.query import (
+    AGGREGATE,
+    DEFINING,
+    KEY,
+    WINDOW_COLUMNS,
+    AggregateCall,
+    Key,
+    Output,
+    Query,
+    Window,
+)
+from panes.windows.spec import PerRow
+
+_UNDERSTOOD = {"expressions", "from", "from_", "where", "group", "having", "kind", "hint"}
+
+
+def read_select(
+    select: exp.Select,
+    *,
+    text: str,
+    streams: tuple[str, ...],
+    window: Window | None,
+    user: Sequence[UserAggregate],
+) -> Query:
+    """The query a SELECT asks, given what was read before it."""
+    _refuse_the_rest(select)
+    per_row = window is not None and isinstance(window.spec, PerRow)
+    partition = () if window is None else window.partition
+    group = select.args.get("group")
+    if per_row and group is not None:
+        raise _error(group, "a per-row window gives one answer per row and has no groups",
+                     "partition the stream instead: [RANGE ... SLIDE 1 ROW PA item]")
+    keys = _Keys.of(select, () if per_row else partition)
+    taken = _Taken(user=user, keys=keys, per_row=per_row)
+    outputs = tuple(
+        Output(_name_of(item), taken.rewrite(_unqualified(item.unalias())))
+        for item in select.expressions
+    )
+    where = select.args.get("where")
+    having = select.args.get("having")
+    return Query(
+        text=text,
+        streams=streams,
+        window=window,
+        where=None if where is None else _scalar(where.this, "WHERE", user),
+        keys=keys.named(outputs),
+        key_order=keys.order(outputs),
+        calls=tuple(taken.calls),
+        outputs=outputs if per_row else tuple(o for o in outputs if not _is_given(o)),
+        having=None if having is None else taken.rewrite(_inlined(having.this, select)),
+        defining=tuple(taken.defining),
+    )
+
+
+@dataclass(slots=True)
+class _Keys:
+    """The grouping expressions, in order: PA columns, then GROUP BY."""
+
+    expressions: list[exp.Expression]
+
+    @classmethod
+    def of(cls, select: exp.Select, partition: tuple[str, ...]) -> _Keys:
+        found: list[exp.Expression] = [exp.column(exp.to_identifier(p, quoted=True)) for p in partition]
+        group = select.args.get("group")
+        if group is not None:
+            for part in ("cube", "rollup", "grouping_sets", "all", "totals"):
+                if group.args.get(part):
+                    raise _error(group, "GROUP BY takes plain expressions here")
+            found += [_resolve_key(e, select) for e in group.expressions]
+        return cls(found)
+
+    def index(self, node: exp.Expression) -> int | None:
+        for i, key in enumerate(self.expressions):
+            if _same(key, node):
+                return i
+        return None
+
+    def named(self, outputs: Sequence[Output]) -> tuple[Key, ...]:
+        """Keys under the names they were selected with."""
+        selected = self._selected(outputs)
+        return tuple(
+            Key(selected.get(i, _name_of(e)), e) for i, e in enumerate(self.expressions)
+        )
+
+    def order(self, outputs: Sequence[Output]) -> tuple[int, ...]:
+        """Selected keys in the SELECT's order, then the others."""
+        selected = self._selected(outputs)
+        return (*selected, *(i for i in range(len(self.expressions)) if i not in selected))
+
+    def _selected(self, outputs: Sequence[Output]) -> dict[int, str]:
+        selected: dict[int, str] = {}
+        for output in outputs:
+            if _is_key(output):
+                selected.setdefault(int(output.expression.name[len(KEY) :]), output.name)
+        return selected
+
+
+@dataclass(slots=True)
+class _Taken:
+    """Aggregate calls taken out of expressions, each one once."""
+
+    user: Sequence[UserAggregate]
+    keys: _Keys
+    per_row: bool
+    calls: list[AggregateCall] = field(default_factory=list)
+    defining: list[exp.Expression] = field(default_factory=list)
+
+    def rewrite(self, tree: exp.Expression) -> exp.Expression:
+        """The expression with keys, aggregates and defining columns replaced by their columns."""
+        if isinstance(tree, exp.Star):
+            raise _error(tree, "SELECT * has no meaning over a window", "name the aggregates")
+        key = self.keys.index(tree)
+        if key is not None:
+            return exp.column(f"{KEY}{key}")
+        call = self._call(tree)
+        if call is not None:
+            if call not in self.calls:
+                self.calls.append(call)
+            return exp.column(f"{AGGREGATE}{self.calls.index(call)}")
+        if isinstance(tree, exp.Column):
+            return self._bare(tree)
+        _refuse_inside(tree)
+        copy = tree.copy()
+        for child in list(copy.iter_expressions()):
+            if isinstance(child, exp.Expression) and not isinstance(child, exp.Identifier | exp.DataType):
+                child.replace(self.rewrite(child))
+        return copy
+
+    def _bare(self, column: exp.Column) -> exp.Expression:
+        if column.name.lower() in WINDOW_COLUMNS:
+            return exp.column(column.name.lower())
+        if self.per_row:
+            if column not in self.defining:
+                self.defining.append(column.copy())
+            return exp.column(f"{DEFINING}{self.defining.index(column)}")
+        raise _error(
+            column,
+            f"`{column.name}` is neither grouped nor aggregated",
+            f"add it to GROUP BY, or aggregate it: max({column.name})",
+        )
+
+    def _call(self, tree: exp.Expression) -> AggregateCall | None:
+        """The aggregate call that a tree is, seen through FILTER and IGNORE NULLS; or None."""
+        where: exp.Expression | None = None
+        skip_nulls = False
+        node = tree
+        while True:
+            if isinstance(node, exp.Filter):
+                where = node.expression.this
+            elif isinstance(node, exp.IgnoreNulls):
+                skip_nulls = True
+            elif not isinstance(node, exp.RespectNulls):
+                break
+            node = node.this
+        if not isinstance(node, exp.Anonymous) or not is_aggregate(node.name, self.user):
+            return None
+        name = node.name.lower()
+        distinct, arguments = _arguments(node)
+        if name in ("first", "last", "first_value", "last_value") and len(arguments) == 2:
+            skip_nulls = isinstance(arguments[1], exp.Boolean) and bool(arguments[1].this)
+            arguments = arguments[:1]
+        columns, constants = _split(node, arguments, constants_of(name))
+        check = [*columns, *([where] if where is not None else [])]
+        for part in check:
+            _scalar(part, f"the argument of {name}", self.user)
+        return AggregateCall(
+            name, tuple(columns), constants, where, distinct, skip_nulls, _sql(tree)
+        )
+
+
+def _arguments(node: exp.Anonymous) -> tuple[bool, list[exp.Expression]]:
+    arguments = list(node.expressions)
+    if len(arguments) == 1 and isinstance(arguments[0], exp.Distinct):
+        return True, list(arguments[0].expressions)
+    if len(arguments) == 1 and isinstance(arguments[0], exp.Star):
+        if node.name.lower() != "count":
+            raise _error(node, f"{node.name}(*) has no meaning", f"{node.name}(column)")
+        return False, []
+    return False, arguments
+
+
+def _split(
+    node: exp.Anonymous, arguments: list[exp.Expression], constants: int
+) -> tuple[list[exp.Expression], tuple[float, ...]]:
+    """A call's columns, and the constants behind them."""
+    if constants and len(arguments) <= constants:
+        raise _error(node, f"{node.name} takes a column and {constants} constant, as {node.name}(x, 0.5)")
+    cut = len(arguments) - constants
+    values: list[float] = []
+    for constant in arguments[cut:]:
+        try:
+            values.append(float(_sql(constant)))
+        except ValueError:
+            raise _error(node, f"the last argument of {node.name} must be a number, got {_sql(constant)}") from None
+    return arguments[:cut], tuple(values)
+
+
+def _scalar(tree: exp.Expression, where: str, user: Sequence[UserAggregate]) -> exp.Expression:
+    """A row-level expression, or a refusal if it aggregates."""
+    for node in tree.walk():
+        if isinstance(node, exp.Anonymous) and is_aggregate(node.name, user):
+            hint = "filter answers with HAVING" if where == "WHERE" else None
+            raise _error(node, f"{where} cannot hold an aggregate, found {_sql(node)}", hint)
+        _refuse_inside(node)
+    return _unqualified(tree)
+
+
+def _refuse_inside(node: exp.Expression) -> None:
+    if isinstance(node, exp.Subquery | exp.Select | exp.Exists):
+        raise _error(node, "a window query is exactly one SELECT, without subqueries")
+    if isinstance(node, exp.Window):
+        raise _error(node, "OVER (...) has no place in a window query",
+                     "write the window in brackets: [RANGE 5 minutes RATTR ts SLIDE 1 ROW]")
+    if isinstance(node, exp.AggFunc):
+        raise _error(node, f"no aggregate `{node.sql_name().lower()}` is known",
+                     "docs/aggregates.md lists all; panes.CustomAggregate makes new ones")
+
+
+def _refuse_the_rest(select: exp.Select) -> None:
+    for name, value in select.args.items():
+        if value and name not in _UNDERSTOOD:
+            word = {"distinct": "SELECT DISTINCT", "order": "ORDER BY", "with_": "WITH"}.get(
+                name, name.rstrip("_").upper()
+            )
+            hint = "answers come ordered by window and key" if name == "order" else None
+            node = value[0] if isinstance(value, list) else value
+            raise _error(node, f"{word} is not understood in a window query", hint)
+
+
+def _resolve_key(tree: exp.Expression, select: exp.Select) -> exp.Expression:
+    """A GROUP BY item, seen through ordinals and aliases of the SELECT list."""
+    if isinstance(tree, exp.Literal) and not tree.is_string:
+        position = int(tree.this)
+        if not 1 <= position <= len(select.expressions):
+            raise _error(tree, f"GROUP BY {position} names no selected column")
+        return _unqualified(select.expressions[position - 1].unalias())
+    return _inlined(tree, select)
+
+
+def _inlined(tree: exp.Expression, select: exp.Select) -> exp.Expression:
+    """The expression with aliases of the SELECT list replaced by what they stand for."""
+    meant = {i.alias.lower(): i.unalias() for i in select.expressions if isinstance(i, exp.Alias)}
+
+    def inline(node: exp.Expression) -> exp.Expression:
+        if isinstance(node, exp.Column) and not node.table and node.name.lower() in meant:
+            target = meant[node.name.lower()]
+            return node if _same(target, node) else exp.paren(target.copy()).unnest()
+        return node
+
+    return _unqualified(tree.copy().transform(inline))
+
+
+def _unqualified(tree: exp.Expression) -> exp.Expression:
+    """Columns without the name of their stream: there is only one."""
+
+    def strip(node: exp.Expression) -> exp.Expression:
+        if isinstance(node, exp.Column) and node.table:
+            return exp.column(node.this.copy())
+        return node
+
+    return tree.copy().transform(strip)
+
+
+def _same(a: exp.Expression, b: exp.Expression) -> bool:
+    if isinstance(a, exp.Column) and isinstance(b, exp.Column):
+        return bool(a.name.lower() == b.name.lower())
+    return _sql(a).lower() == _sql(b).lower()
+
+
+def _is_key(output: Output) -> bool:
+    tree = output.expression
+    return isinstance(tree, exp.Column) and tree.name.startswith(KEY)
+
+
+def _is_given(output: Output) -> bool:
+    """Whether the answers have this column anyway: a key, or a window column by its own name."""
+    return _is_key(output) or (
+        output.name.lower() in WINDOW_COLUMNS and output.expression.name == output.name.lower()
+    )
+
+
+def _name_of(item: exp.Expression) -> str:
+    return item.alias or (item.name if isinstance(item, exp.Column) else _sql(item))
+
+
+def _sql(tree: exp.Expression) -> str:
+    text: str = tree.sql(dialect="spark", normalize_functions=False)
+    return text
+
+
+def _error(node: object, message: str, hint: str | None = None) -> QueryError:
+    """A refusal that points at the first part of a tree whose place is known."""
+    if isinstance(node, exp.Expression):
+        for part in node.walk():
+            if "line" in part.meta:
+                width = part.meta["end"] - part.meta["start"]
+                column = max(part.meta["col"] - width, 1)
+                return QueryError(message, hint=hint, line=part.meta["line"], column=column)
+    return QueryError(message, hint=hint)

@@ -1,0 +1,226 @@
+"""A query bound to schemas: everything decided before the first row.
+
+Planning asks the cut which panes are needed, the catalog what each aggregate is, and DuckDB what
+type each expression has. Pieces that several aggregates need are kept once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+from sqlglot import exp
+
+from panes.aggregates.aggregate import Aggregate, Argument, Bounded, Holistic, Piece, Selection
+from panes.aggregates.catalog import Call, build
+from panes.aggregates.custom import UserAggregate
+from panes.axis import ARRIVAL, Axis, axis_over
+from panes.errors import ColumnTypeError, QueryError, MissingStreamError
+from panes.language.query import AGGREGATE, KEY, WINDOW_COLUMNS, AggregateCall, Query, Window
+from panes.planning.scalar import Projection, find_column, resolve
+from panes.windows.spec import Landmark, Sliding
+
+
+@dataclass(frozen=True, slots=True)
+class ValueSet:
+    """An argument kept as a multiset, for all holistic aggregates that ask for it."""
+
+    columns: tuple[int, ...]
+    selection: Selection
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What to do with rows, from the first to the answer.
+
+    `rows` projects a batch to grouping columns and then arguments; `answers` projects lowered
+    aggregates to what was selected. `piece_of[i]` are the indexes, into `pieces`, of aggregate i's;
+    for a holistic aggregate it is the index of its multiset.
+    """
+
+    query: Query
+    window: Window
+    axis: Axis
+    rows: Projection
+    row_types: tuple[pa.DataType, ...]
+    aggregates: tuple[Aggregate, ...]
+    pieces: tuple[Piece, ...]
+    piece_of: tuple[tuple[int, ...], ...]
+    value_sets: tuple[ValueSet, ...]
+    answers: Projection
+
+    @property
+    def key_types(self) -> tuple[pa.DataType, ...]:
+        """The types of the grouping columns."""
+        return self.row_types[: len(self.query.keys)]
+
+    @property
+    def spec(self) -> Sliding | Landmark:
+        """The window, which the engine has checked to be a paned one."""
+        assert isinstance(self.window.spec, Sliding | Landmark)
+        return self.window.spec
+
+    def schema(self) -> pa.Schema:
+        """The columns of the answers."""
+        empty = self.lowered_schema().empty_table()
+        _, outputs = self.answers(empty)
+        fields = [(name, self.axis.type) for name in WINDOW_COLUMNS]
+        fields += [(self.query.keys[i].name, self.key_types[i]) for i in self.query.key_order]
+        fields += [(o.name, c.type) for o, c in zip(self.query.outputs, outputs, strict=True)]
+        return pa.schema(fields)
+
+    def lowered_schema(self) -> pa.Schema:
+        """The columns `answers` reads: windows, keys and aggregates under their numbers."""
+        fields = [(name, self.axis.type) for name in WINDOW_COLUMNS]
+        fields += [(f"{KEY}{i}", t) for i, t in enumerate(self.key_types)]
+        fields += [(f"{AGGREGATE}{i}", a.type) for i, a in enumerate(self.aggregates)]
+        return pa.schema(fields)
+
+
+def plan(
+    query: Query, schemas: Mapping[str, pa.Schema], aggregates: Sequence[UserAggregate] = ()
+) -> Plan:
+    """Bind a query to the schemas of its streams."""
+    window = _require_window(query)
+    schema, stream = _common_schema(query, schemas)
+    axis = _axis(window, schema, stream)
+    arguments = _Arguments(schema, stream, len(query.keys))
+    keys = tuple(resolve(k.expression, schema, stream=stream) for k in query.keys)
+    calls = [arguments.of(c) for c in query.calls]
+    where = None if query.where is None else resolve(query.where, schema, stream=stream)
+    rows = Projection((*keys, *arguments.expressions), where)
+    types = rows.types(schema)
+    for key, data_type in zip(query.keys, types, strict=False):
+        if pa.types.is_nested(data_type):
+            raise ColumnTypeError(f"GROUP BY `{key.name}` cannot group values of type {data_type}")
+    built = tuple(
+        build(_typed(call, columns, where_column, types), aggregates)
+        for call, (columns, where_column) in zip(query.calls, calls, strict=True)
+    )
+    pieces, value_sets, piece_of = _shared(built)
+    return Plan(
+        query=query,
+        window=window,
+        axis=axis,
+        rows=rows,
+        row_types=tuple(types),
+        aggregates=built,
+        pieces=pieces,
+        piece_of=piece_of,
+        value_sets=value_sets,
+        answers=Projection(tuple(o.expression for o in query.outputs), query.having),
+    )
+
+
+def _require_window(query: Query) -> Window:
+    if query.window is None:
+        raise QueryError(
+            "the query has no window, so it would never end",
+            hint="say which: FROM bids [RANGE 10 minutes SLIDE 1 minute WATTR ts]",
+        )
+    return query.window
+
+
+def _common_schema(query: Query, schemas: Mapping[str, pa.Schema]) -> tuple[pa.Schema, str]:
+    """The one schema all streams of a union have, as far as the query looks at it."""
+    for name in query.streams:
+        if name not in schemas:
+            raise MissingStreamError(name, given=schemas)
+    first = query.streams[0]
+    for name in query.streams[1:]:
+        for column in _columns_used(query):
+            mine = schemas[first].field(find_column(column, schemas[first], stream=first))
+            other = schemas[name].field(find_column(column, schemas[name], stream=name))
+            if mine.type != other.type:
+                raise ColumnTypeError(
+                    f"`{column}` is {mine.type} in stream `{first}` and {other.type} in `{name}`",
+                    hint="streams of a union need equal types; cast one before",
+                )
+    return schemas[first], first
+
+
+def _columns_used(query: Query) -> set[str]:
+    trees = [k.expression for k in query.keys] + [a for c in query.calls for a in c.arguments]
+    trees += [c.where for c in query.calls if c.where is not None]
+    trees += [] if query.where is None else [query.where]
+    used = {column.name for tree in trees for column in tree.find_all(exp.Column)}
+    if query.window is not None and query.window.column is not None:
+        used.add(query.window.column)
+    return used
+
+
+def _axis(window: Window, schema: pa.Schema, stream: str) -> Axis:
+    if window.column is None:
+        return ARRIVAL
+    column = find_column(window.column, schema, stream=stream)
+    axis = axis_over(column, schema.field(column).type, stream=stream)
+    if window.measure == "rows":
+        return Axis("rows", column, pa.int64())
+    if axis.kind == window.measure:
+        return axis
+    if axis.kind == "time":
+        raise QueryError(
+            f"`{column}` is a timestamp, so RANGE and SLIDE need a unit",
+            hint=f"for example [RANGE 10 minutes SLIDE 1 minute WATTR {column}]",
+        )
+    raise QueryError(
+        f"`{column}` is an integer, so RANGE and SLIDE are plain numbers",
+        hint=f"for example [RANGE 1000 SLIDE 10 WATTR {column}]",
+    )
+
+
+class _Arguments:
+    """The distinct argument expressions of all aggregates, in the order they are first needed."""
+
+    def __init__(self, schema: pa.Schema, stream: str, offset: int) -> None:
+        self.expressions: list[exp.Expression] = []
+        self._schema, self._stream, self._offset = schema, stream, offset
+
+    def of(self, call: AggregateCall) -> tuple[tuple[int, ...], int | None]:
+        """Where a call's arguments and its FILTER stand among the projected columns."""
+        columns = tuple(self._place(a) for a in call.arguments)
+        return columns, None if call.where is None else self._place(call.where)
+
+    def _place(self, tree: exp.Expression) -> int:
+        resolved = resolve(tree, self._schema, stream=self._stream)
+        if resolved not in self.expressions:
+            self.expressions.append(resolved)
+        return self._offset + self.expressions.index(resolved)
+
+
+def _typed(
+    call: AggregateCall,
+    columns: tuple[int, ...],
+    where: int | None,
+    types: Sequence[pa.DataType],
+) -> Call:
+    arguments = tuple(Argument(c, types[c]) for c in columns)
+    if where is not None and not pa.types.is_boolean(types[where]):
+        raise ColumnTypeError(f"FILTER of {call.sql} must be a condition, got {types[where]}")
+    return Call(call.name, arguments, call.parameters, where, call.distinct, call.skip_nulls)
+
+
+def _shared(
+    aggregates: Sequence[Aggregate],
+) -> tuple[tuple[Piece, ...], tuple[ValueSet, ...], tuple[tuple[int, ...], ...]]:
+    """Every piece and multiset once, and which of them each aggregate needs."""
+    pieces: list[Piece] = []
+    value_sets: list[ValueSet] = []
+    needed: list[tuple[int, ...]] = []
+    for aggregate in aggregates:
+        if isinstance(aggregate, Bounded):
+            needed.append(tuple(_index(pieces, p) for p in aggregate.pieces))
+        else:
+            needed.append((_index(value_sets, _value_set(aggregate)),))
+    return tuple(pieces), tuple(value_sets), tuple(needed)
+
+
+def _value_set(aggregate: Holistic) -> ValueSet:
+    return ValueSet(tuple(a.column for a in aggregate.arguments), aggregate.selection)
+
+
+def _index(known: list, item: object) -> int:  # type: ignore[type-arg]
+    if item not in known:
+        known.append(item)
+    return known.index(item)

@@ -1,0 +1,147 @@
+"""Scalar expressions over Arrow columns, evaluated by DuckDB.
+
+WHERE, the arguments of aggregates, grouping expressions, HAVING and expressions around aggregates
+are Spark SQL, translated by sqlglot and run by DuckDB over the columns in place. A list of plain
+columns without a filter never leaves Arrow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+from sqlglot import exp
+
+from panes.errors import PanesError, QueryError, UnknownColumnError
+
+_ROW = "__row"
+
+
+@dataclass(slots=True)
+class Projection:
+    """Expressions and a filter, ready to run over tables of one schema.
+
+    Plain columns are taken as they are, type and all; DuckDB computes only the others.
+    """
+
+    expressions: tuple[exp.Expression, ...]
+    where: exp.Expression | None
+    _connection: duckdb.DuckDBPyConnection | None = field(default=None, repr=False)
+
+    def __call__(self, table: pa.Table) -> tuple[NDArray[np.int64] | None, list[pa.Array]]:
+        """The rows that pass the filter (None: all of them) and the expressions over these."""
+        computed = [e for e in self.expressions if not isinstance(e, exp.Column)]
+        if not computed and self.where is None:
+            return None, [_column(table, e.name) for e in self.expressions]
+        rows, results = self._run(table, computed)
+        kept = rows if self.where is not None else None
+        computed_columns = iter(results)
+        columns = []
+        for e in self.expressions:
+            if isinstance(e, exp.Column):
+                whole = _column(table, e.name)
+                columns.append(whole if kept is None else whole.take(pa.array(kept)))
+            else:
+                columns.append(next(computed_columns))
+        return kept, columns
+
+    def types(self, schema: pa.Schema) -> list[pa.DataType]:
+        """What the expressions are over a schema; fails here rather than at the first row."""
+        return [c.type for c in self(schema.empty_table())[1]]
+
+    def _run(
+        self, table: pa.Table, computed: Sequence[exp.Expression]
+    ) -> tuple[NDArray[np.int64], list[pa.Array]]:
+        used = sorted(
+            {
+                c.name
+                for e in (*computed, *([self.where] if self.where is not None else []))
+                for c in e.find_all(exp.Column)
+            }
+        )
+        batch = table.select(used).append_column(_ROW, pa.array(np.arange(len(table))))
+        selected = ", ".join([_ROW, *(f"{_duckdb(e)} AS c{i}" for i, e in enumerate(computed))])
+        condition = "" if self.where is None else f" WHERE {_duckdb(self.where)}"
+        if self._connection is None:
+            self._connection = _connect()
+        self._connection.register("batch", batch)
+        try:
+            result = self._connection.execute(
+                f"SELECT {selected} FROM batch{condition} ORDER BY {_ROW}"
+            ).to_arrow_table()
+        except duckdb.Error as failure:
+            raise _explained(failure, (*computed, self.where)) from None
+        finally:
+            self._connection.unregister("batch")
+        rows = _column(result, _ROW).to_numpy()
+        return rows, [_column(result, f"c{i}") for i in range(len(computed))]
+
+
+def resolve(tree: exp.Expression, schema: pa.Schema, *, stream: str) -> exp.Expression:
+    """The expression with every column name as the schema spells it.
+
+    Names are matched without regard to case, as in Spark. ``bid-price`` means the column of that
+    name where there is one and no difference could be meant.
+    """
+
+    def name_columns(node: exp.Expression) -> exp.Expression:
+        if isinstance(node, exp.Sub):
+            joined = f"{node.left.name}-{node.right.name}"
+            plain = isinstance(node.left, exp.Column) and isinstance(node.right, exp.Column)
+            if plain and joined in schema.names and not _has_both(node, schema):
+                return exp.column(exp.to_identifier(joined, quoted=True))
+        if isinstance(node, exp.Column):
+            return exp.column(exp.to_identifier(find_column(node.name, schema, stream=stream), quoted=True))
+        return node
+
+    return tree.copy().transform(name_columns)
+
+
+def find_column(name: str, schema: pa.Schema, *, stream: str) -> str:
+    """A column's name as the schema spells it: exactly as given, else whatever its case."""
+    if name in schema.names:
+        return name
+    alike = [n for n in schema.names if n.lower() == name.lower()]
+    if len(alike) > 1:
+        raise QueryError(
+            f"`{name}` of stream `{stream}` could be any of {', '.join(alike)}",
+            hint="spell it exactly",
+        )
+    if not alike:
+        raise UnknownColumnError(name, stream=stream, columns=schema.names)
+    return alike[0]
+
+
+def _has_both(node: exp.Sub, schema: pa.Schema) -> bool:
+    known = {n.lower() for n in schema.names}
+    return node.left.name.lower() in known and node.right.name.lower() in known
+
+
+def _column(table: pa.Table, name: str) -> pa.Array:
+    chunks = table.column(name)
+    return chunks.chunk(0) if chunks.num_chunks == 1 else chunks.combine_chunks()
+
+
+def _connect() -> duckdb.DuckDBPyConnection:
+    connection = duckdb.connect(":memory:", config={"autoinstall_known_extensions": "false"})
+    connection.execute("SET TimeZone = 'UTC'")
+    connection.execute("SET error_on_division_by_zero = false")
+    return connection
+
+
+def _duckdb(tree: exp.Expression) -> str:
+    text: str = tree.sql(dialect="duckdb")
+    return text
+
+
+def _explained(failure: duckdb.Error, trees: Sequence[exp.Expression | None]) -> PanesError:
+    first_line = str(failure).strip().splitlines()[0]
+    written = ", ".join(f"`{t.sql(dialect='spark')}`" for t in trees if t is not None)
+    make: Callable[[str], PanesError] = PanesError
+    if isinstance(failure, duckdb.BinderException | duckdb.ParserException | duckdb.CatalogException):
+        make = QueryError
+    return make(f"cannot evaluate {written}: {first_line}")

@@ -1,0 +1,1 @@
+"""What is complete: promises that nothing older will come."""

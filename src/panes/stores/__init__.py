@@ -1,0 +1,1 @@
+"""Where partials wait: stores behind the verbs add, answer and evict."""

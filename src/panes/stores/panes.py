@@ -1,0 +1,205 @@
+"""The pane store: one partial per pane and group, forgotten once its last window is answered.
+
+Partials come in as fragments, each sorted by pane and group with no pair twice. They are only
+appended until something is asked for; then they are merged into one, and the windows that are
+due are rolled from the panes under them. Size follows panes x groups, never rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from panes.algebra.monoid import Columns, Monoid, merge_slots
+from panes.kernels.choose import roll
+from panes.stores.slots import compact_slots
+from panes.windows.cover import Cover, cover
+from panes.windows.extent import extent, windows_closed
+from panes.windows.spec import Landmark, PanedSpec
+
+_MOST_FRAGMENTS = 16
+
+GroupOrder: TypeAlias = Callable[[NDArray[np.int64]], NDArray[np.int64]]
+"""Puts groups into the order in which their answers are wanted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fragment:
+    """Partials of pairs (pane, group), sorted by pane and then group, no pair twice."""
+
+    starts: NDArray[np.int64]
+    groups: NDArray[np.int64]
+    partials: tuple[Columns, ...]
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    @property
+    def nbytes(self) -> int:
+        return self.starts.nbytes + self.groups.nbytes + sum(p.nbytes for p in self.partials)
+
+    def between(self, low: int, high: int) -> Fragment:
+        """The part whose panes begin in ``[low, high)``; no copy."""
+        a, b = np.searchsorted(self.starts, [low, high])
+        return Fragment(
+            self.starts[a:b], self.groups[a:b], tuple(p[:, a:b] for p in self.partials)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Rolled:
+    """Answers, group by group and oldest window first.
+
+    `groups` are the groups that have any, in the order asked for; `cover` names the windows of
+    each. `partials` has one column per answer.
+    """
+
+    groups: NDArray[np.int64]
+    cover: Cover
+    partials: tuple[Columns, ...]
+
+
+class PaneStore:
+    """Partials of one stream, for the windows of one spec."""
+
+    def __init__(self, spec: PanedSpec, monoids: Sequence[Monoid], executor: Executor) -> None:
+        self.spec = spec
+        self.monoids = tuple(monoids)
+        self._executor = executor
+        self._fragments: list[Fragment] = []
+
+    def __len__(self) -> int:
+        return sum(len(f) for f in self._fragments)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes held in partials."""
+        return sum(f.nbytes for f in self._fragments)
+
+    def add(self, fragment: Fragment) -> None:
+        """Take in partials; pairs already known are combined when they are next needed."""
+        if len(fragment):
+            self._fragments.append(fragment)
+        if len(self._fragments) > _MOST_FRAGMENTS:
+            self._merge()
+
+    def live_groups(self) -> NDArray[np.int64]:
+        """The groups that hold anything, ascending."""
+        held = [np.unique(f.groups) for f in self._fragments]
+        return np.unique(np.concatenate(held)) if held else np.empty(0, dtype=np.int64)
+
+    def rename_groups(self, new_name: NDArray[np.int64]) -> None:
+        """Give groups new numbers; the order of numbers must stay the same."""
+        self._fragments = [
+            Fragment(f.starts, new_name[f.groups], f.partials) for f in self._fragments
+        ]
+
+    def under(self, first_due: int, end_due: int) -> Fragment:
+        """The panes under the windows ``[first_due, end_due)``."""
+        merged = self._merge()
+        oldest = windows_closed(self.spec, int(merged.starts[0])) if len(merged) else first_due
+        low = extent(self.spec, max(first_due, oldest)).start
+        high = extent(self.spec, end_due - 1).end
+        return merged.between(low, high)
+
+    def answer(self, first_due: int, end_due: int, order: GroupOrder) -> Rolled:
+        """Roll the windows ``[first_due, end_due)`` that hold a pane."""
+        due = self.under(first_due, end_due)
+        groups = order(np.unique(due.groups))
+        position, offsets = by_group(due.groups, groups)
+        starts = due.starts[position]
+        answers = cover(
+            self.spec, starts=starts, groups=offsets, first_due=first_due, end_due=end_due
+        )
+
+        def roll_one(monoid: Monoid, partial: Columns) -> Columns:
+            panes = np.take(partial, position, axis=1)
+            return roll(monoid, self.spec, panes, answers, starts=starts, groups=offsets)
+
+        rolled = tuple(self._executor.map(roll_one, self.monoids, due.partials))
+        return Rolled(groups, answers, rolled)
+
+    def evict(self, first_open: int) -> None:
+        """Forget panes that no window from `first_open` on holds.
+
+        A landmark window holds every pane for ever; there, closed panes become one per group.
+        """
+        low, high = extent(self.spec, first_open)
+        if isinstance(self.spec, Landmark):
+            self._fold_before(high - self.spec.slide)
+            return
+        kept = [f.between(low, 1 << 62) for f in self._fragments]
+        self._fragments = [_shrunk(k, len(f)) for k, f in zip(kept, self._fragments, strict=True) if len(k)]
+
+    def _fold_before(self, edge: int) -> None:
+        """Move all panes before an edge onto the pane just before it."""
+        base = edge - self.spec.slide
+        self._fragments = [
+            Fragment(np.where(f.starts < edge, base, f.starts), f.groups, f.partials)
+            for f in self._fragments
+        ]
+        if any((f.starts[:2] == base).all() and len(f) > 1 for f in self._fragments):
+            self._fragments = [_merged(self._fragments, self.monoids)]
+
+    def _merge(self) -> Fragment:
+        """All fragments as one."""
+        if len(self._fragments) != 1:
+            self._fragments = [_merged(self._fragments, self.monoids)]
+        return self._fragments[0]
+
+
+def by_group(
+    groups: NDArray[np.int64], order: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Rows rearranged group by group, keeping their order inside; and where each group begins."""
+    place = np.full(int(order.max(initial=-1)) + 1, -1, dtype=np.int64)
+    place[order] = np.arange(len(order))
+    offsets = np.zeros(len(order) + 1, dtype=np.int64)
+    position = np.empty(len(groups), dtype=np.int64)
+    _counting_sort(groups, place, offsets, position)
+    return position, offsets
+
+
+@njit(cache=True, nogil=True)
+def _counting_sort(groups, place, offsets, position):  # type: ignore[no-untyped-def]
+    for i in range(groups.shape[0]):
+        offsets[place[groups[i]] + 1] += 1
+    for g in range(offsets.shape[0] - 1):
+        offsets[g + 1] += offsets[g]
+    next_free = offsets[:-1].copy()
+    for i in range(groups.shape[0]):
+        g = place[groups[i]]
+        position[next_free[g]] = i
+        next_free[g] += 1
+
+
+def _merged(fragments: Sequence[Fragment], monoids: Sequence[Monoid]) -> Fragment:
+    if not fragments:
+        nothing = np.empty(0, dtype=np.int64)
+        return Fragment(nothing, nothing, tuple(m.empty(0) for m in monoids))
+    starts = np.concatenate([f.starts for f in fragments])
+    groups = np.concatenate([f.groups for f in fragments])
+    panes = np.unique(np.concatenate([np.unique(f.starts) for f in fragments]))
+    width = int(groups.max(initial=0)) + 1
+    codes = np.searchsorted(panes, starts) * width + groups
+    slots, pairs = compact_slots(codes, len(panes) * width)
+    partials = tuple(
+        merge_slots(m, np.concatenate([f.partials[i] for f in fragments], axis=1), slots, len(pairs))
+        for i, m in enumerate(monoids)
+    )
+    return Fragment(panes[pairs // width], pairs % width, partials)
+
+
+def _shrunk(kept: Fragment, before: int) -> Fragment:
+    """A copy, if keeping the view would hold on to much more memory than it shows."""
+    if 2 * len(kept) > before:
+        return kept
+    return Fragment(
+        kept.starts.copy(), kept.groups.copy(), tuple(p.copy() for p in kept.partials)
+    )

@@ -1,0 +1,1 @@
+"""Window kinds as data, what they mean, and where their panes begin."""
