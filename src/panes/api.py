@@ -51,3 +51,36 @@ def sql(
         told = "; ".join(f"{c['count_all']} rows: {c['reason']}" for c in counts)
         warnings.warn(f"left out {told}", RejectedRowsWarning, stacklevel=2)
     return answers
+
+
+def open(
+    text: str,
+    *,
+    lateness: Duration | None = None,
+    late: Late = "open",
+    max_ahead: Duration | None = "1 day",
+    aggregates: Sequence[UserAggregate] = (),
+) -> OpenQuery:
+    """Open a window query on a stream; push batches, take final answers.
+
+    Parameters
+    ----------
+    lateness
+        How far a row may lie behind the newest one seen. Without it, only punctuation and the
+        end of the stream close windows.
+    late
+        ``"open"``: a row that comes later than promised still counts in its open windows;
+        ``"drop"``: in none. Either way it is kept in `OpenQuery.late`.
+    max_ahead
+        With a `lateness`, rows further ahead of the clock than this are rejected, so that one
+        absurd timestamp closes nothing. None believes everything.
+
+    Examples
+    --------
+    >>> query = open("SELECT count(*) AS n FROM bids [TUMBLING 10 WATTR at]", lateness=2)
+    >>> query.push(bids=pa.table({"at": [1, 5, 12]})).to_pylist()
+    [{'window_start': 0, 'window_end': 10, 'n': 2}]
+    >>> query.finish().to_pylist()
+    [{'window_start': 10, 'window_end': 20, 'n': 1}]
+    """
+    return OpenQuery(text, lateness=lateness, late=late, max_ahead=max_ahead, aggregates=aggregates)

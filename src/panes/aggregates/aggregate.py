@@ -144,6 +144,8 @@ class Holistic:
 Aggregate = Bounded | Holistic
 
 
-def nullable(values: NDArray[np.generic], is_null: NDArray[np.bool_], data_type: pa.DataType) -> pa.Array:
+def nullable(
+    values: NDArray[np.generic], is_null: NDArray[np.bool_], data_type: pa.DataType
+) -> pa.Array:
     """An answer column with NULL where there was nothing to aggregate."""
     return pa.array(values, type=data_type, mask=is_null if is_null.any() else None)

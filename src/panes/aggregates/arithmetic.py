@@ -78,9 +78,7 @@ class LimbSum:
 
 def count(selection: Selection) -> Bounded:
     """``count(*)``, ``count(x)``, ``count(x, y)``: rows without a NULL among the arguments."""
-    return Bounded(
-        (Count(selection),), lambda p: pa.array(p[0][0], pa.int64()), pa.int64(), "full"
-    )
+    return Bounded((Count(selection),), lambda p: pa.array(p[0][0], pa.int64()), pa.int64(), "full")
 
 
 def sum_(argument: Argument, selection: Selection) -> Bounded:
@@ -187,9 +185,7 @@ def _lower_integer_avg(partials: Sequence[Columns]) -> pa.Array:
     (low, high), kept = partials[0], partials[1][0]
     carried = high + (low >> _LIMB)
     fits = (carried >= -(1 << 31)) & (carried < 1 << 31)
-    total = np.where(
-        fits, (high << _LIMB) + low, high.astype(np.float64) * 2.0**_LIMB + low
-    )
+    total = np.where(fits, (high << _LIMB) + low, high.astype(np.float64) * 2.0**_LIMB + low)
     exact = np.where(fits, (high << _LIMB) + low, 0)
     with np.errstate(all="ignore"):
         return nullable(np.where(fits, exact / kept, total / kept), kept == 0, pa.float64())

@@ -70,9 +70,7 @@ def _arithmetic(build: Callable[[Argument, Selection], Bounded]) -> Entry:
 
 def _spread(*, sample: bool, root: bool) -> Entry:
     build = partial(moments.variance, where=None, sample=sample, root=root)
-    return Entry(
-        _one(moments.variance, sample=sample, root=root), over_distinct=_distinct(build)
-    )
+    return Entry(_one(moments.variance, sample=sample, root=root), over_distinct=_distinct(build))
 
 
 def _extreme(side: extremes.Side) -> Entry:

@@ -18,9 +18,7 @@ from panes.algebra.lanes import Op
 from panes.algebra.monoid import Columns, Lanes
 
 MOMENTS = Lanes(Op.MOMENTS, ("n", "mean", "m2"), (0.0, 0.0, 0.0))
-COMOMENTS = Lanes(
-    Op.COMOMENTS, ("n", "mean_x", "mean_y", "m2_x", "m2_y", "c"), (0.0,) * 6
-)
+COMOMENTS = Lanes(Op.COMOMENTS, ("n", "mean_x", "mean_y", "m2_x", "m2_y", "c"), (0.0,) * 6)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +79,9 @@ def _moments(
     return Bounded((Moments(arguments, where),), lower, pa.float64(), "full")
 
 
-def _divided(numerator: NDArray[np.float64], denominator: NDArray[np.float64]) -> NDArray[np.float64]:
+def _divided(
+    numerator: NDArray[np.float64], denominator: NDArray[np.float64]
+) -> NDArray[np.float64]:
     with np.errstate(all="ignore"):
         quotient: NDArray[np.float64] = numerator / denominator
     return quotient

@@ -96,8 +96,7 @@ def approx_quantile(argument: Argument, where: int | None, fraction: float) -> B
 
     def lower(partials: Sequence[Columns]) -> pa.Array:
         answers = [
-            None if s is None else s.get_quantile(fraction, inclusive=True)
-            for s in partials[0][0]
+            None if s is None else s.get_quantile(fraction, inclusive=True) for s in partials[0][0]
         ]
         return pa.array(answers, pa.float64())
 

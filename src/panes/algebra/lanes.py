@@ -1,7 +1,8 @@
 """The scalar operations all numeric partials are built from, compiled once.
 
-Every operation is written twice and only here: `_combine` folds one partial into another,
-`_absorb` folds one row's value into a partial. Both work in place on column `i` of `into`.
+Every operation is written twice and only here: as `combine`, of two partials, and as `absorb`, of
+a partial and one row's value. In compiled code a partial is a tuple, one number per lane, and the
+operation is a constant, so that a loop over partials keeps them in registers.
 
 | operation | lanes | combine |
 |---|---|---|
@@ -17,14 +18,18 @@ Nothing is ever subtracted out of a float.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from enum import IntEnum
+from functools import cache
+from typing import Any
 
 import numpy as np
-from numba import njit
+from numba import njit, types
+from numba.extending import overload, register_jitable
 
 
 class Op(IntEnum):
-    """Names of the operations; the numbers are what compiled code branches on."""
+    """Names of the operations."""
 
     ADD = 0
     LEAST = 1
@@ -35,119 +40,192 @@ class Op(IntEnum):
 
 
 INTEGER_OPS = frozenset({Op.ADD, Op.LEAST, Op.GREATEST})
-
-_ADD, _LEAST, _GREATEST, _SUM, _MOMENTS = 0, 1, 2, 3, 4
-
-
-@njit(cache=True, inline="always")
-def _two_sum(into, i, high, low):  # type: ignore[no-untyped-def]
-    a = into[0, i]
-    total = a + high
-    if np.isfinite(total):
-        b = total - a
-        into[1, i] += (a - (total - b)) + (high - b) + low
-    into[0, i] = total
+Scalar = Callable[..., Any]
 
 
-@njit(cache=True, inline="always")
-def _lexicographic(sign, into, i, other, j):  # type: ignore[no-untyped-def]
-    for lane in range(into.shape[0]):
-        if into[lane, i] != other[lane, j]:
-            if (other[lane, j] < into[lane, i]) == (sign == _LEAST):
-                for rest in range(lane, into.shape[0]):
-                    into[rest, i] = other[rest, j]
-            return
+def load(p: Any, i: int, lanes: int) -> tuple[Any, ...]:
+    """Column `i` of a 2-D array as a tuple. Compiled; here as plain Python says it."""
+    return tuple(p[lane, i] for lane in range(lanes))
 
 
-@njit(cache=True)
-def _merge_moments(into, i, other, j):  # type: ignore[no-untyped-def]
-    n, m = into[0, i], other[0, j]
-    if m == 0:
-        return
-    if n == 0:
-        for lane in range(into.shape[0]):
-            into[lane, i] = other[lane, j]
-        return
-    total = n + m
-    weight = n * m / total
-    if into.shape[0] == 3:
-        delta = other[1, j] - into[1, i]
-        into[1, i] += delta * (m / total)
-        into[2, i] += other[2, j] + delta * delta * weight
-    else:
-        dx, dy = other[1, j] - into[1, i], other[2, j] - into[2, i]
-        into[1, i] += dx * (m / total)
-        into[2, i] += dy * (m / total)
-        into[3, i] += other[3, j] + dx * dx * weight
-        into[4, i] += other[4, j] + dy * dy * weight
-        into[5, i] += other[5, j] + dx * dy * weight
-    into[0, i] = total
+def combine(op: int, older: tuple[Any, ...], newer: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The partial of both. Compiled code only; `op` must be a constant."""
+    raise NotImplementedError(op)
 
 
-@njit(cache=True)
-def _absorb_moments(into, i, values, j):  # type: ignore[no-untyped-def]
-    into[0, i] += 1
-    n = into[0, i]
-    if into.shape[0] == 3:
-        delta = values[0, j] - into[1, i]
-        into[1, i] += delta / n
-        into[2, i] += delta * (values[0, j] - into[1, i])
-    else:
-        dx, dy = values[0, j] - into[1, i], values[1, j] - into[2, i]
-        into[1, i] += dx / n
-        into[2, i] += dy / n
-        into[3, i] += dx * (values[0, j] - into[1, i])
-        into[4, i] += dy * (values[1, j] - into[2, i])
-        into[5, i] += dx * (values[1, j] - into[2, i])
+def absorb(op: int, partial: tuple[Any, ...], value: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The partial with one row more. Compiled code only; `op` must be a constant."""
+    raise NotImplementedError(op)
 
 
-@njit(cache=True, inline="always")
-def fold(op, into, i, other, j):  # type: ignore[no-untyped-def]
-    """Combine partial `j` of `other` into partial `i` of `into`."""
-    if op == _ADD:
-        for lane in range(into.shape[0]):
-            into[lane, i] += other[lane, j]
-    elif op == _LEAST or op == _GREATEST:
-        _lexicographic(op, into, i, other, j)
-    elif op == _SUM:
-        _two_sum(into, i, other[0, j], other[1, j])
-    else:
-        _merge_moments(into, i, other, j)
+@register_jitable
+def store(partials, i, partial):  # type: ignore[no-untyped-def]
+    """Write a tuple to column `i`."""
+    for lane in range(len(partial)):
+        partials[lane, i] = partial[lane]
 
 
-@njit(cache=True, nogil=True)
-def combine_into(op, into, other):  # type: ignore[no-untyped-def]
-    """Combine partials pairwise: column k of `other` into column k of `into`."""
-    for k in range(into.shape[1]):
-        fold(op, into, k, other, k)
+def _add(a, b):  # type: ignore[no-untyped-def]
+    if len(a) == 1:
+        return (a[0] + b[0],)
+    if len(a) == 2:
+        return (a[0] + b[0], a[1] + b[1])
+    return (a[0] + b[0], a[1] + b[1], a[2] + b[2], a[3] + b[3])
 
 
-@njit(cache=True, nogil=True)
-def combine_slots(op, into, other, slots):  # type: ignore[no-untyped-def]
-    """Combine column k of `other` into the column of `into` that ``slots[k]`` names."""
-    for k in range(slots.shape[0]):
-        fold(op, into, slots[k], other, k)
+def _least(a, b):  # type: ignore[no-untyped-def]
+    return b if b < a else a
 
 
-@njit(cache=True, nogil=True)
-def absorb_rows(op, into, values, slots):  # type: ignore[no-untyped-def]
-    """Fold the value of row k into the partial that ``slots[k]`` names; negative slots pass."""
-    rows = slots.shape[0]
-    if op == _ADD:
-        for k in range(rows):
+def _greatest(a, b):  # type: ignore[no-untyped-def]
+    return b if b > a else a
+
+
+def _sum(a, b):  # type: ignore[no-untyped-def]
+    total = a[0] + b[0]
+    if not np.isfinite(total):
+        return (total, 0.0)
+    b0 = total - a[0]
+    return (total, a[1] + ((a[0] - (total - b0)) + (b[0] - b0) + b[1]))
+
+
+def _absorb_sum(a, value):  # type: ignore[no-untyped-def]
+    total = a[0] + value[0]
+    if not np.isfinite(total):
+        return (total, 0.0)
+    b0 = total - a[0]
+    return (total, a[1] + ((a[0] - (total - b0)) + (value[0] - b0)))
+
+
+def _moments(a, b):  # type: ignore[no-untyped-def]
+    if b[0] == 0.0:
+        return a
+    if a[0] == 0.0:
+        return b
+    n = a[0] + b[0]
+    share = b[0] / n
+    delta = b[1] - a[1]
+    return (n, a[1] + delta * share, a[2] + b[2] + delta * delta * (a[0] * share))
+
+
+def _absorb_moments(a, value):  # type: ignore[no-untyped-def]
+    n = a[0] + 1.0
+    delta = value[0] - a[1]
+    mean = a[1] + delta / n
+    return (n, mean, a[2] + delta * (value[0] - mean))
+
+
+def _comoments(a, b):  # type: ignore[no-untyped-def]
+    if b[0] == 0.0:
+        return a
+    if a[0] == 0.0:
+        return b
+    n = a[0] + b[0]
+    share = b[0] / n
+    weight = a[0] * share
+    dx, dy = b[1] - a[1], b[2] - a[2]
+    return (
+        n,
+        a[1] + dx * share,
+        a[2] + dy * share,
+        a[3] + b[3] + dx * dx * weight,
+        a[4] + b[4] + dy * dy * weight,
+        a[5] + b[5] + dx * dy * weight,
+    )
+
+
+def _absorb_comoments(a, value):  # type: ignore[no-untyped-def]
+    n = a[0] + 1.0
+    dx, dy = value[0] - a[1], value[1] - a[2]
+    mean_x, mean_y = a[1] + dx / n, a[2] + dy / n
+    return (
+        n,
+        mean_x,
+        mean_y,
+        a[3] + dx * (value[0] - mean_x),
+        a[4] + dy * (value[1] - mean_y),
+        a[5] + dx * (value[1] - mean_y),
+    )
+
+
+_COMBINE: dict[Op, Scalar] = {
+    Op.ADD: _add,
+    Op.LEAST: _least,
+    Op.GREATEST: _greatest,
+    Op.SUM: _sum,
+    Op.MOMENTS: _moments,
+    Op.COMOMENTS: _comoments,
+}
+_ABSORB: dict[Op, Scalar] = {
+    **_COMBINE,
+    Op.SUM: _absorb_sum,
+    Op.MOMENTS: _absorb_moments,
+    Op.COMOMENTS: _absorb_comoments,
+}
+_LOAD: dict[int, Scalar] = {
+    1: lambda p, i, lanes: (p[0, i],),
+    2: lambda p, i, lanes: (p[0, i], p[1, i]),
+    3: lambda p, i, lanes: (p[0, i], p[1, i], p[2, i]),
+    4: lambda p, i, lanes: (p[0, i], p[1, i], p[2, i], p[3, i]),
+    6: lambda p, i, lanes: (p[0, i], p[1, i], p[2, i], p[3, i], p[4, i], p[5, i]),
+}
+
+
+@overload(load, prefer_literal=True, inline="always")
+def _typed_load(p, i, lanes):  # type: ignore[no-untyped-def]
+    return _LOAD[lanes.literal_value] if isinstance(lanes, types.IntegerLiteral) else None
+
+
+@overload(combine, prefer_literal=True)
+def _typed_combine(op, older, newer):  # type: ignore[no-untyped-def]
+    if not isinstance(op, types.IntegerLiteral):
+        return None
+    scalar = register_jitable(_COMBINE[Op(op.literal_value)])
+    return lambda op, older, newer: scalar(older, newer)
+
+
+@overload(absorb, prefer_literal=True)
+def _typed_absorb(op, partial, value):  # type: ignore[no-untyped-def]
+    if not isinstance(op, types.IntegerLiteral):
+        return None
+    scalar = register_jitable(_ABSORB[Op(op.literal_value)])
+    return lambda op, partial, value: scalar(partial, value)
+
+
+@cache
+def combine_slots(op: int, lanes: int) -> Scalar:
+    """A loop that combines column k of `other` into the column of `into` that a slot names."""
+
+    @njit(cache=True, nogil=True)
+    def loop(into, other, slots):  # type: ignore[no-untyped-def]
+        for k in range(slots.shape[0]):
+            i = slots[k]
+            store(into, i, combine(op, load(into, i, lanes), load(other, k, lanes)))
+
+    return loop  # type: ignore[no-any-return]
+
+
+@cache
+def combine_pairs(op: int, lanes: int) -> Scalar:
+    """A loop that combines two arrays of partials, column by column, into a third."""
+
+    @njit(cache=True, nogil=True)
+    def loop(older, newer, result):  # type: ignore[no-untyped-def]
+        for k in range(older.shape[1]):
+            store(result, k, combine(op, load(older, k, lanes), load(newer, k, lanes)))
+
+    return loop  # type: ignore[no-any-return]
+
+
+@cache
+def absorb_rows(op: int, lanes: int, inputs: int) -> Scalar:
+    """A loop that absorbs the value of row k into the partial a slot names; -1 is none."""
+
+    @njit(cache=True, nogil=True)
+    def loop(into, values, slots):  # type: ignore[no-untyped-def]
+        for k in range(slots.shape[0]):
             i = slots[k]
             if i >= 0:
-                for lane in range(into.shape[0]):
-                    into[lane, i] += values[lane, k]
-    elif op == _LEAST or op == _GREATEST:
-        for k in range(rows):
-            if slots[k] >= 0:
-                _lexicographic(op, into, slots[k], values, k)
-    elif op == _SUM:
-        for k in range(rows):
-            if slots[k] >= 0:
-                _two_sum(into, slots[k], values[0, k], 0.0)
-    else:
-        for k in range(rows):
-            if slots[k] >= 0:
-                _absorb_moments(into, slots[k], values, k)
+                store(into, i, absorb(op, load(into, i, lanes), load(values, k, inputs)))
+
+    return loop  # type: ignore[no-any-return]

@@ -61,24 +61,22 @@ class Lanes:
         return np.repeat(column, n, axis=1)
 
     def combine(self, older: Columns, newer: Columns) -> Columns:
-        result = older.copy()
-        lanes.combine_into(int(self.op), result, newer)
+        result = np.empty_like(older)
+        lanes.combine_pairs(int(self.op), len(self.names))(older, newer, result)
         return result
 
     def absorb(self, values: Columns, slots: NDArray[np.int64], size: int) -> Columns:
         """Fold one value per row into `size` partials, each row into the one its slot names."""
         result = self.empty(size)
-        lanes.absorb_rows(int(self.op), result, values, slots)
+        lanes.absorb_rows(int(self.op), len(self.names), len(values))(result, values, slots)
         return result
 
 
-def merge_slots(
-    monoid: Monoid, partials: Columns, slots: NDArray[np.int64], size: int
-) -> Columns:
+def merge_slots(monoid: Monoid, partials: Columns, slots: NDArray[np.int64], size: int) -> Columns:
     """Combine partials that name the same slot. Compiled for `Lanes`; by steps otherwise."""
     if isinstance(monoid, Lanes):
         result = monoid.empty(size)
-        lanes.combine_slots(int(monoid.op), result, partials, slots)
+        lanes.combine_slots(int(monoid.op), len(monoid.names))(result, partials, slots)
         return result
     order = np.argsort(slots, kind="stable")
     ranked = slots[order]

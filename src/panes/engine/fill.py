@@ -58,8 +58,9 @@ def _fill_table(
 ) -> Fragment:
     """Lift into every slot of a dense table, then keep the slots that got a row."""
     wanted = [ALL_ROWS, *(p for p in pieces if p != ALL_ROWS)]
-    lifted = dict(zip(wanted, executor.map(lambda p: p.lift(rows, slots, domain), wanted), strict=True))
+    lifted = dict(
+        zip(wanted, executor.map(lambda p: p.lift(rows, slots, domain), wanted), strict=True)
+    )
     pairs = np.flatnonzero(lifted[ALL_ROWS][0])
     partials = tuple(executor.map(lambda p: np.take(lifted[p], pairs, axis=1), pieces))
     return Fragment(base + pairs // group_count * grid, pairs % group_count, partials)
-

@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 
 from panes.aggregates.aggregate import Bounded, Rows
 from panes.aggregates.arithmetic import COUNT
-from panes.axis import FOREVER
 from panes.engine.fill import ALL_ROWS, fill
 from panes.engine.groups import Groups
 from panes.kernels.sliding_multiset import SlidingMultiset
@@ -30,8 +29,8 @@ from panes.stores.panes import PaneStore, Rolled, by_group
 from panes.stores.slots import is_dense
 from panes.windows.cover import runs_under
 from panes.windows.cut import Cut, cut, in_some_window
-from panes.windows.extent import last_wid, ruler, window_end, windows_closed, windows_reached
-from panes.windows.spec import PanedSpec
+from panes.windows.extent import edges_of, last_wid, ruler, windows_closed, windows_reached
+from panes.windows.spec import Landmark, PanedSpec
 
 _UNSEEN = -(1 << 62)
 
@@ -49,9 +48,7 @@ class Pipeline:
         self._groups = Groups(plan.key_types)
         monoids = [p.monoid for p in plan.pieces]
         self._store = PaneStore(self.spec, monoids, self._executor)
-        self._values = [
-            _ValueStore(v, plan, self.spec, self._executor) for v in plan.value_sets
-        ]
+        self._values = [_ValueStore(v, plan, self.spec, self._executor) for v in plan.value_sets]
         self.first_open = _UNSEEN
         self._newest = _UNSEEN
 
@@ -99,10 +96,10 @@ class Pipeline:
 
     def has_open_window(self, at: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Which positions belong to a window that is still open."""
-        size, slide, origin = ruler(self.spec)
-        if size >= FOREVER:
+        if isinstance(self.spec, Landmark):
             return np.ones(len(at), dtype=np.bool_)
-        return last_wid(at, size, slide, origin) >= self.first_open
+        newest: NDArray[np.int64] = last_wid(at, *ruler(self.spec))
+        return newest >= self.first_open
 
     def advance(self, progress: int) -> pa.Table:
         """Answer the windows that end at or before `progress`, and forget what they alone held."""
@@ -127,8 +124,8 @@ class Pipeline:
         if end_due > self.first_open and len(self._store):
             answers = self._roll(self.first_open, end_due)
         # A landmark window past the last row is answered only once a later row makes it count.
-        is_landmark = ruler(self.spec).size >= FOREVER
-        self.first_open = max(self.first_open, end_due if is_landmark else end)
+        reached = end_due if isinstance(self.spec, Landmark) else end
+        self.first_open = max(self.first_open, reached)
         self._forget()
         return answers
 
@@ -159,14 +156,13 @@ class Pipeline:
     ) -> pa.Table:
         query, axis = self.plan.query, self.plan.axis
         group = np.repeat(np.arange(len(rolled.groups)), np.diff(rolled.cover.offsets))[order]
-        size, slide, origin = ruler(self.spec)
-        ends = window_end(rolled.cover.wid[order], slide, origin)
-        starts = axis.label(ends - size) if size < FOREVER else pa.nulls(len(ends), axis.type)
+        start, end = edges_of(self.spec, rolled.cover.wid[order])
+        starts = pa.nulls(len(end), axis.type) if start is None else axis.label(start)
         taken = pa.array(group)
         keys = [c.take(taken) for c in self._groups.columns(rolled.groups)]
         names = [*WINDOW_COLUMNS, *(f"{KEY}{i}" for i in range(len(keys)))]
         names += [f"{AGGREGATE}{i}" for i in range(len(lowered))]
-        table = pa.table([starts, axis.label(ends), *keys, *lowered], names=names)
+        table = pa.table([starts, axis.label(end), *keys, *lowered], names=names)
         kept, outputs = self.plan.answers(table)
         if kept is not None:
             table = table.take(pa.array(kept))
@@ -196,9 +192,7 @@ class Pipeline:
 class _ValueStore:
     """One argument kept as a multiset: pairs of (group, value), counted per pane."""
 
-    def __init__(
-        self, values: ValueSet, plan: Plan, spec: PanedSpec, executor: Executor
-    ) -> None:
+    def __init__(self, values: ValueSet, plan: Plan, spec: PanedSpec, executor: Executor) -> None:
         self._set = values
         self._types = [plan.row_types[c] for c in values.columns]
         self._pairs = Groups([pa.int64(), *self._types])

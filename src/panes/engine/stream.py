@@ -60,7 +60,9 @@ class OpenQuery:
         if ticks is not None and ticks < 0:
             raise OptionError(f"lateness cannot be negative, got {lateness!r}")
         self._promises = {name: Promise(ticks) for name in self.query.streams}
-        self._max_ahead = None if max_ahead is None else parse_duration(max_ahead, option="max_ahead")
+        self._max_ahead = (
+            None if max_ahead is None else parse_duration(max_ahead, option="max_ahead")
+        )
         self._now = now
         self._bounded = bounded
         self._schemas: dict[str, pa.Schema] = {}
@@ -211,16 +213,24 @@ class OpenQuery:
         if missing is not None:
             self._reject(table, missing, f"`{axis.column}` is NULL or outside the axis")
             table, ticks = _without(table, ticks, missing)
-        if self._promises[name].lateness is not None and axis.kind == "time" and self._max_ahead is not None:
+        if (
+            self._promises[name].lateness is not None
+            and axis.kind == "time"
+            and self._max_ahead is not None
+        ):
             ahead = ticks > self._now() + self._max_ahead
             if ahead.any():
-                self._reject(table, ahead, f"`{axis.column}` is further ahead of the clock than max_ahead")
+                self._reject(
+                    table, ahead, f"`{axis.column}` is further ahead of the clock than max_ahead"
+                )
                 table, ticks = _without(table, ticks, ahead)
         return ticks, table
 
     def _reject(self, table: pa.Table, which: NDArray[np.bool_], reason: str) -> None:
         rows = table.filter(pa.array(which))
-        self._rejected.append(rows.append_column("reason", pa.array([reason] * len(rows), pa.string())))
+        self._rejected.append(
+            rows.append_column("reason", pa.array([reason] * len(rows), pa.string()))
+        )
 
     def _report_late(
         self,
@@ -238,7 +248,9 @@ class OpenQuery:
         reasons = np.where(
             still_open,
             f"{behind}; counted in its open windows",
-            f"{behind}; dropped" if self._late_policy == "drop" else f"{behind}; all its windows are closed",
+            f"{behind}; dropped"
+            if self._late_policy == "drop"
+            else f"{behind}; all its windows are closed",
         )
         rows = table.take(pa.array(which if kept is None else kept[which]))
         self._late.append(rows.append_column("reason", pa.array(reasons.tolist(), pa.string())))
@@ -313,5 +325,3 @@ def _differences(known: pa.Schema, other: pa.Schema) -> str:
 
 def _no_rows() -> pa.Table:
     return pa.table({"reason": pa.array([], pa.string())})
-
-

@@ -44,9 +44,7 @@ def block_scan(
     return answers
 
 
-def _block_begins(
-    blocks: NDArray[np.int64], groups: NDArray[np.int64]
-) -> NDArray[np.int64]:
+def _block_begins(blocks: NDArray[np.int64], groups: NDArray[np.int64]) -> NDArray[np.int64]:
     """The first pane of every block of every group."""
     changes = np.ones(len(blocks), dtype=np.bool_)
     changes[1:] = blocks[1:] != blocks[:-1]
@@ -67,7 +65,5 @@ def _scan(
     for distance in range(1, int(length.max(initial=0))):
         here = (origin + step * distance)[length > distance]
         before, own = scanned[:, here - step], panes[:, here]
-        scanned[:, here] = (
-            monoid.combine(before, own) if step > 0 else monoid.combine(own, before)
-        )
+        scanned[:, here] = monoid.combine(before, own) if step > 0 else monoid.combine(own, before)
     return scanned

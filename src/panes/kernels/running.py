@@ -5,22 +5,22 @@ Any monoid, one combine per pane and none per answer.
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from panes.algebra.lanes import fold
+from panes.algebra.lanes import Scalar, combine, load, store
 from panes.algebra.monoid import Columns, Lanes, Monoid
 from panes.windows.cover import Cover
 
 
-def running(
-    monoid: Monoid, panes: Columns, cover: Cover, *, groups: NDArray[np.int64]
-) -> Columns:
+def running(monoid: Monoid, panes: Columns, cover: Cover, *, groups: NDArray[np.int64]) -> Columns:
     """One partial per answer of `cover`, all of whose windows begin with their group."""
     totals = panes.copy()
     if isinstance(monoid, Lanes):
-        _accumulate(int(monoid.op), totals, panes, groups)
+        _accumulate(int(monoid.op), len(panes))(panes, groups, totals)
     else:
         length = np.diff(groups)
         for distance in range(1, int(length.max(initial=0))):
@@ -29,10 +29,16 @@ def running(
     return totals[:, cover.last - 1]
 
 
-@njit(cache=True, nogil=True)
-def _accumulate(op, totals, panes, groups):  # type: ignore[no-untyped-def]
-    for g in range(groups.shape[0] - 1):
-        for i in range(groups[g] + 1, groups[g + 1]):
-            for lane in range(totals.shape[0]):
-                totals[lane, i] = totals[lane, i - 1]
-            fold(op, totals, i, panes, i)
+@cache
+def _accumulate(op: int, lanes: int) -> Scalar:
+    @njit(cache=True, nogil=True)
+    def accumulate(panes, groups, totals):  # type: ignore[no-untyped-def]
+        for g in range(groups.shape[0] - 1):
+            if groups[g] == groups[g + 1]:
+                continue
+            total = load(panes, groups[g], lanes)
+            for i in range(groups[g] + 1, groups[g + 1]):
+                total = combine(op, total, load(panes, i, lanes))
+                store(totals, i, total)
+
+    return accumulate  # type: ignore[no-any-return]

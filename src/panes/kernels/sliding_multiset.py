@@ -52,7 +52,9 @@ class SlidingMultiset:
         below, above = (np.full(len(self.first), -1, dtype=np.int64) for _ in range(2))
         between = np.zeros(len(self.first), dtype=np.float64)
         local, names = self._local()
-        _ranks_at(fraction, occurring, *self._slide(local), names[0], names[1], below, above, between)
+        _ranks_at(
+            fraction, occurring, *self._slide(local), names[0], names[1], below, above, between
+        )
         return below, above, between
 
     def select(
@@ -120,8 +122,19 @@ def _tree_find(tree, top, nth):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _ranks_at(  # type: ignore[no-untyped-def]
-    fraction, occurring, groups, local, count, offsets, first, last, begin, names,
-    below, above, between
+    fraction,
+    occurring,
+    groups,
+    local,
+    count,
+    offsets,
+    first,
+    last,
+    begin,
+    names,
+    below,
+    above,
+    between,
 ):
     for g in range(groups.shape[0] - 1):
         width = begin[g + 1] - begin[g]

@@ -10,10 +10,12 @@ the fastest kernel for numbers whenever windows overlap.
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 from numba import njit
 
-from panes.algebra.lanes import fold
+from panes.algebra.lanes import Scalar, combine, load, store
 from panes.algebra.monoid import Columns, Lanes
 from panes.windows.cover import Cover
 
@@ -21,36 +23,34 @@ from panes.windows.cover import Cover
 def two_stacks(monoid: Lanes, panes: Columns, cover: Cover) -> Columns:
     """One partial per answer of `cover`."""
     answers = np.empty((len(panes), len(cover)), dtype=panes.dtype)
-    _slide(
-        int(monoid.op), monoid.empty(1), panes, cover.offsets, cover.first, cover.last, answers
-    )
+    slide = _slide(int(monoid.op), len(panes))
+    slide(monoid.empty(1), panes, cover.offsets, cover.first, cover.last, answers)
     return answers
 
 
-@njit(cache=True, nogil=True)
-def _slide(op, empty, panes, offsets, firsts, lasts, answers):  # type: ignore[no-untyped-def]
-    lanes = panes.shape[0]
-    front = np.empty_like(panes)
-    back = np.empty((lanes, 1), dtype=panes.dtype)
-    for g in range(offsets.shape[0] - 1):
-        turned = np.int64(-1)  # panes before this are in the front stack
-        reached = np.int64(-1)  # panes before this have been taken in
-        for k in range(offsets[g], offsets[g + 1]):
-            first, last = firsts[k], lasts[k]
-            if first >= turned:
-                for i in range(last - 1, first - 1, -1):
-                    for lane in range(lanes):
-                        front[lane, i] = panes[lane, i]
-                    if i < last - 1:
-                        fold(op, front, i, front, i + 1)
-                turned = last
-                for lane in range(lanes):
-                    back[lane, 0] = empty[lane, 0]
-            else:
-                for i in range(reached, last):
-                    fold(op, back, 0, panes, i)
-            reached = last
-            for lane in range(lanes):
-                answers[lane, k] = front[lane, first]
-            if last > turned:
-                fold(op, answers, k, back, 0)
+@cache
+def _slide(op: int, lanes: int) -> Scalar:
+    @njit(cache=True, nogil=True)
+    def slide(empty, panes, offsets, firsts, lasts, answers):  # type: ignore[no-untyped-def]
+        front = np.empty_like(panes)
+        neutral = load(empty, 0, lanes)
+        for g in range(offsets.shape[0] - 1):
+            turned = np.int64(-1)  # panes before this are in the front stack
+            reached = np.int64(-1)  # panes before this have been taken in
+            back = neutral
+            for k in range(offsets[g], offsets[g + 1]):
+                first, last = firsts[k], lasts[k]
+                if first >= turned:
+                    suffix = neutral
+                    for i in range(last - 1, first - 1, -1):
+                        suffix = combine(op, load(panes, i, lanes), suffix)
+                        store(front, i, suffix)
+                    turned = last
+                    back = neutral
+                else:
+                    for i in range(reached, last):
+                        back = combine(op, back, load(panes, i, lanes))
+                reached = last
+                store(answers, k, combine(op, load(front, first, lanes), back))
+
+    return slide  # type: ignore[no-any-return]

@@ -164,7 +164,9 @@ def _read_slide_column(reader: TokenReader, parts: Parts) -> None:
 def _read_names(reader: TokenReader) -> tuple[str, ...]:
     enclosed = reader.skip("(")
     names = [reader.name("after PA")]
-    while reader.word() == "," and (enclosed or reader.word(1) not in OPENERS | {"ORIGIN", "ALIGN"}):
+    while reader.word() == "," and (
+        enclosed or reader.word(1) not in OPENERS | {"ORIGIN", "ALIGN"}
+    ):
         reader.take()
         names.append(reader.name("after PA"))
     if enclosed:

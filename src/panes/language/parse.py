@@ -37,6 +37,11 @@ class PanesSQL(Spark):
                 for name in CATALOG
             },
         }
+        FUNCTION_PARSERS = {  # noqa: RUF012
+            name: parser
+            for name, parser in Spark.Parser.FUNCTION_PARSERS.items()
+            if name.lower() not in CATALOG
+        }
 
 
 def parse(text: str, aggregates: Sequence[UserAggregate] = ()) -> Query:
@@ -111,7 +116,10 @@ def _read_primary(reader: TokenReader) -> list[str]:
         names = [reader.name("of a stream after FROM")]
     if reader.skip("AS"):
         reader.name("after AS")
-    elif reader.here is not None and reader.here.token_type in (TokenType.VAR, TokenType.IDENTIFIER):
+    elif reader.here is not None and reader.here.token_type in (
+        TokenType.VAR,
+        TokenType.IDENTIFIER,
+    ):
         reader.name("of the stream")
     return names
 

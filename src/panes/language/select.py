@@ -44,8 +44,11 @@ def read_select(
     partition = () if window is None else window.partition
     group = select.args.get("group")
     if per_row and group is not None:
-        raise _error(group, "a per-row window gives one answer per row and has no groups",
-                     "partition the stream instead: [RANGE ... SLIDE 1 ROW PA item]")
+        raise _error(
+            group,
+            "a per-row window gives one answer per row and has no groups",
+            "partition the stream instead: [RANGE ... SLIDE 1 ROW PA item]",
+        )
     keys = _Keys.of(select, () if per_row else partition)
     taken = _Taken(user=user, keys=keys, per_row=per_row)
     outputs = tuple(
@@ -76,7 +79,9 @@ class _Keys:
 
     @classmethod
     def of(cls, select: exp.Select, partition: tuple[str, ...]) -> _Keys:
-        found: list[exp.Expression] = [exp.column(exp.to_identifier(p, quoted=True)) for p in partition]
+        found: list[exp.Expression] = [
+            exp.column(exp.to_identifier(p, quoted=True)) for p in partition
+        ]
         group = select.args.get("group")
         if group is not None:
             for part in ("cube", "rollup", "grouping_sets", "all", "totals"):
@@ -94,9 +99,7 @@ class _Keys:
     def named(self, outputs: Sequence[Output]) -> tuple[Key, ...]:
         """Keys under the names they were selected with."""
         selected = self._selected(outputs)
-        return tuple(
-            Key(selected.get(i, _name_of(e)), e) for i, e in enumerate(self.expressions)
-        )
+        return tuple(Key(selected.get(i, _name_of(e)), e) for i, e in enumerate(self.expressions))
 
     def order(self, outputs: Sequence[Output]) -> tuple[int, ...]:
         """Selected keys in the SELECT's order, then the others."""
@@ -138,7 +141,9 @@ class _Taken:
         _refuse_inside(tree)
         copy = tree.copy()
         for child in list(copy.iter_expressions()):
-            if isinstance(child, exp.Expression) and not isinstance(child, exp.Identifier | exp.DataType):
+            if isinstance(child, exp.Expression) and not isinstance(
+                child, exp.Identifier | exp.DataType
+            ):
                 child.replace(self.rewrite(child))
         return copy
 
@@ -200,14 +205,18 @@ def _split(
 ) -> tuple[list[exp.Expression], tuple[float, ...]]:
     """A call's columns, and the constants behind them."""
     if constants and len(arguments) <= constants:
-        raise _error(node, f"{node.name} takes a column and {constants} constant, as {node.name}(x, 0.5)")
+        raise _error(
+            node, f"{node.name} takes a column and {constants} constant, as {node.name}(x, 0.5)"
+        )
     cut = len(arguments) - constants
     values: list[float] = []
     for constant in arguments[cut:]:
         try:
             values.append(float(_sql(constant)))
         except ValueError:
-            raise _error(node, f"the last argument of {node.name} must be a number, got {_sql(constant)}") from None
+            raise _error(
+                node, f"the last argument of {node.name} must be a number, got {_sql(constant)}"
+            ) from None
     return arguments[:cut], tuple(values)
 
 
@@ -225,11 +234,17 @@ def _refuse_inside(node: exp.Expression) -> None:
     if isinstance(node, exp.Subquery | exp.Select | exp.Exists):
         raise _error(node, "a window query is exactly one SELECT, without subqueries")
     if isinstance(node, exp.Window):
-        raise _error(node, "OVER (...) has no place in a window query",
-                     "write the window in brackets: [RANGE 5 minutes RATTR ts SLIDE 1 ROW]")
+        raise _error(
+            node,
+            "OVER (...) has no place in a window query",
+            "write the window in brackets: [RANGE 5 minutes RATTR ts SLIDE 1 ROW]",
+        )
     if isinstance(node, exp.AggFunc):
-        raise _error(node, f"no aggregate `{node.sql_name().lower()}` is known",
-                     "docs/aggregates.md lists all; panes.CustomAggregate makes new ones")
+        raise _error(
+            node,
+            f"no aggregate `{node.sql_name().lower()}` is known",
+            "docs/aggregates.md lists all; panes.CustomAggregate makes new ones",
+        )
 
 
 def _refuse_the_rest(select: exp.Select) -> None:

@@ -16,10 +16,18 @@ from panes.aggregates.aggregate import Aggregate, Argument, Bounded, Holistic, P
 from panes.aggregates.catalog import Call, build
 from panes.aggregates.custom import UserAggregate
 from panes.axis import ARRIVAL, Axis, axis_over
-from panes.errors import ColumnTypeError, QueryError, MissingStreamError
-from panes.language.query import AGGREGATE, KEY, WINDOW_COLUMNS, AggregateCall, Query, Window
+from panes.errors import ColumnTypeError, MissingStreamError, QueryError
+from panes.language.query import (
+    AGGREGATE,
+    DEFINING,
+    KEY,
+    WINDOW_COLUMNS,
+    AggregateCall,
+    Query,
+    Window,
+)
 from panes.planning.scalar import Projection, find_column, resolve
-from panes.windows.spec import Landmark, Sliding
+from panes.windows.spec import Landmark, PerRow, Sliding
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +42,9 @@ class ValueSet:
 class Plan:
     """What to do with rows, from the first to the answer.
 
-    `rows` projects a batch to grouping columns and then arguments; `answers` projects lowered
-    aggregates to what was selected. `piece_of[i]` are the indexes, into `pieces`, of aggregate i's;
+    `rows` projects a batch to grouping columns, then arguments, then the columns a per-row window
+    needs of its defining row; `answers` projects lowered aggregates to what was selected.
+    `call_columns[i]` says where the arguments and the FILTER of call i stand among the rows'. `piece_of[i]` are the indexes, into `pieces`, of aggregate i's;
     for a holistic aggregate it is the index of its multiset.
     """
 
@@ -48,6 +57,9 @@ class Plan:
     pieces: tuple[Piece, ...]
     piece_of: tuple[tuple[int, ...], ...]
     value_sets: tuple[ValueSet, ...]
+    call_columns: tuple[tuple[tuple[int, ...], int | None], ...]
+    defining_columns: tuple[int, ...]
+    partition_columns: tuple[int, ...]
     answers: Projection
 
     @property
@@ -63,9 +75,11 @@ class Plan:
 
     def schema(self) -> pa.Schema:
         """The columns of the answers."""
-        empty = self.lowered_schema().empty_table()
+        empty = self._defining_schema().empty_table()
         _, outputs = self.answers(empty)
-        fields = [(name, self.axis.type) for name in WINDOW_COLUMNS]
+        fields = []
+        if not isinstance(self.window.spec, PerRow):
+            fields += [(name, self.axis.type) for name in WINDOW_COLUMNS]
         fields += [(self.query.keys[i].name, self.key_types[i]) for i in self.query.key_order]
         fields += [(o.name, c.type) for o, c in zip(self.query.outputs, outputs, strict=True)]
         return pa.schema(fields)
@@ -77,6 +91,13 @@ class Plan:
         fields += [(f"{AGGREGATE}{i}", a.type) for i, a in enumerate(self.aggregates)]
         return pa.schema(fields)
 
+    def _defining_schema(self) -> pa.Schema:
+        """`lowered_schema` and the columns of the row that defines a per-row window."""
+        schema = self.lowered_schema()
+        for i, column in enumerate(self.defining_columns):
+            schema = schema.append(pa.field(f"{DEFINING}{i}", self.row_types[column]))
+        return schema
+
 
 def plan(
     query: Query, schemas: Mapping[str, pa.Schema], aggregates: Sequence[UserAggregate] = ()
@@ -87,7 +108,9 @@ def plan(
     axis = _axis(window, schema, stream)
     arguments = _Arguments(schema, stream, len(query.keys))
     keys = tuple(resolve(k.expression, schema, stream=stream) for k in query.keys)
-    calls = [arguments.of(c) for c in query.calls]
+    calls = tuple(arguments.of(c) for c in query.calls)
+    defining = tuple(arguments.place(d) for d in query.defining)
+    partition = tuple(arguments.place(exp.column(p, quoted=True)) for p in window.partition)
     where = None if query.where is None else resolve(query.where, schema, stream=stream)
     rows = Projection((*keys, *arguments.expressions), where)
     types = rows.types(schema)
@@ -109,6 +132,9 @@ def plan(
         pieces=pieces,
         piece_of=piece_of,
         value_sets=value_sets,
+        call_columns=calls,
+        defining_columns=defining,
+        partition_columns=partition,
         answers=Projection(tuple(o.expression for o in query.outputs), query.having),
     )
 
@@ -179,10 +205,11 @@ class _Arguments:
 
     def of(self, call: AggregateCall) -> tuple[tuple[int, ...], int | None]:
         """Where a call's arguments and its FILTER stand among the projected columns."""
-        columns = tuple(self._place(a) for a in call.arguments)
-        return columns, None if call.where is None else self._place(call.where)
+        columns = tuple(self.place(a) for a in call.arguments)
+        return columns, None if call.where is None else self.place(call.where)
 
-    def _place(self, tree: exp.Expression) -> int:
+    def place(self, tree: exp.Expression) -> int:
+        """Where an expression stands among the projected columns."""
         resolved = resolve(tree, self._schema, stream=self._stream)
         if resolved not in self.expressions:
             self.expressions.append(resolved)

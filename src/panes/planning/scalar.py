@@ -70,7 +70,7 @@ class Projection:
             self._connection = _connect()
         self._connection.register("batch", batch)
         try:
-            result = self._connection.execute(
+            result = self._connection.sql(
                 f"SELECT {selected} FROM batch{condition} ORDER BY {_ROW}"
             ).to_arrow_table()
         except duckdb.Error as failure:
@@ -95,7 +95,9 @@ def resolve(tree: exp.Expression, schema: pa.Schema, *, stream: str) -> exp.Expr
             if plain and joined in schema.names and not _has_both(node, schema):
                 return exp.column(exp.to_identifier(joined, quoted=True))
         if isinstance(node, exp.Column):
-            return exp.column(exp.to_identifier(find_column(node.name, schema, stream=stream), quoted=True))
+            return exp.column(
+                exp.to_identifier(find_column(node.name, schema, stream=stream), quoted=True)
+            )
         return node
 
     return tree.copy().transform(name_columns)
@@ -142,6 +144,8 @@ def _explained(failure: duckdb.Error, trees: Sequence[exp.Expression | None]) ->
     first_line = str(failure).strip().splitlines()[0]
     written = ", ".join(f"`{t.sql(dialect='spark')}`" for t in trees if t is not None)
     make: Callable[[str], PanesError] = PanesError
-    if isinstance(failure, duckdb.BinderException | duckdb.ParserException | duckdb.CatalogException):
+    if isinstance(
+        failure, duckdb.BinderException | duckdb.ParserException | duckdb.CatalogException
+    ):
         make = QueryError
     return make(f"cannot evaluate {written}: {first_line}")

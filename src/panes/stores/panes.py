@@ -47,9 +47,7 @@ class Fragment:
     def between(self, low: int, high: int) -> Fragment:
         """The part whose panes begin in ``[low, high)``; no copy."""
         a, b = np.searchsorted(self.starts, [low, high])
-        return Fragment(
-            self.starts[a:b], self.groups[a:b], tuple(p[:, a:b] for p in self.partials)
-        )
+        return Fragment(self.starts[a:b], self.groups[a:b], tuple(p[:, a:b] for p in self.partials))
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +89,7 @@ class PaneStore:
 
     def live_groups(self) -> NDArray[np.int64]:
         """The groups that hold anything, ascending."""
-        held = [np.unique(f.groups) for f in self._fragments]
+        held = [np.flatnonzero(np.bincount(f.groups)) for f in self._fragments]
         return np.unique(np.concatenate(held)) if held else np.empty(0, dtype=np.int64)
 
     def rename_groups(self, new_name: NDArray[np.int64]) -> None:
@@ -111,7 +109,7 @@ class PaneStore:
     def answer(self, first_due: int, end_due: int, order: GroupOrder) -> Rolled:
         """Roll the windows ``[first_due, end_due)`` that hold a pane."""
         due = self.under(first_due, end_due)
-        groups = order(np.unique(due.groups))
+        groups = order(np.flatnonzero(np.bincount(due.groups)))
         position, offsets = by_group(due.groups, groups)
         starts = due.starts[position]
         answers = cover(
@@ -135,7 +133,9 @@ class PaneStore:
             self._fold_before(high - self.spec.slide)
             return
         kept = [f.between(low, 1 << 62) for f in self._fragments]
-        self._fragments = [_shrunk(k, len(f)) for k, f in zip(kept, self._fragments, strict=True) if len(k)]
+        self._fragments = [
+            _shrunk(k, len(f)) for k, f in zip(kept, self._fragments, strict=True) if len(k)
+        ]
 
     def _fold_before(self, edge: int) -> None:
         """Move all panes before an edge onto the pane just before it."""
@@ -190,7 +190,9 @@ def _merged(fragments: Sequence[Fragment], monoids: Sequence[Monoid]) -> Fragmen
     codes = np.searchsorted(panes, starts) * width + groups
     slots, pairs = compact_slots(codes, len(panes) * width)
     partials = tuple(
-        merge_slots(m, np.concatenate([f.partials[i] for f in fragments], axis=1), slots, len(pairs))
+        merge_slots(
+            m, np.concatenate([f.partials[i] for f in fragments], axis=1), slots, len(pairs)
+        )
         for i, m in enumerate(monoids)
     )
     return Fragment(panes[pairs // width], pairs % width, partials)
@@ -200,6 +202,4 @@ def _shrunk(kept: Fragment, before: int) -> Fragment:
     """A copy, if keeping the view would hold on to much more memory than it shows."""
     if 2 * len(kept) > before:
         return kept
-    return Fragment(
-        kept.starts.copy(), kept.groups.copy(), tuple(p.copy() for p in kept.partials)
-    )
+    return Fragment(kept.starts.copy(), kept.groups.copy(), tuple(p.copy() for p in kept.partials))

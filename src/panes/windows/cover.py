@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numba import njit
 
-from panes.windows.extent import first_wid, ruler, window_end
+from panes.windows.extent import first_wid, last_wid, ruler, window_end
 from panes.windows.spec import PanedSpec
 
 
@@ -45,67 +45,53 @@ def cover(
     groups
         Where each group's panes begin in `starts`, with one more entry than groups.
     """
-    size, slide, origin = ruler(spec)
-    bounds = (size, slide, origin, first_due, end_due)
+    bounds = (*ruler(spec), first_due, end_due)
     offsets = np.zeros(len(groups), dtype=np.int64)
-    _count(starts, groups, *bounds, offsets)
-    np.cumsum(offsets, out=offsets)
-    wid, first, last = (np.empty(int(offsets[-1]), dtype=np.int64) for _ in range(3))
+    room = int(_at_most(starts, groups, *bounds))
+    wid, first, last = (np.empty(room, dtype=np.int64) for _ in range(3))
     _list(starts, groups, *bounds, offsets, wid, first, last)
-    return Cover(offsets, wid, first, last)
-
-
-@njit(cache=True, inline="always")
-def _next_held(starts, begin, stop, w, first, last, size, slide, origin, end_due):  # type: ignore[no-untyped-def]
-    """The first window from `w` on that holds a pane of ``[begin, stop)``, and its run."""
-    while w < end_due:
-        end = window_end(w, slide, origin)
-        while last < stop and starts[last] < end:
-            last += 1
-        while first < last and starts[first] < end - size:
-            first += 1
-        if first < last:
-            return w, first, last
-        if last == stop:
-            return end_due, first, last
-        w = max(w + 1, first_wid(starts[last], slide, origin))
-    return end_due, first, last
+    listed = int(offsets[-1])
+    return Cover(offsets, wid[:listed], first[:listed], last[:listed])
 
 
 @njit(cache=True, nogil=True)
-def _count(starts, groups, size, slide, origin, first_due, end_due, counts):  # type: ignore[no-untyped-def]
+def _at_most(starts, groups, size, slide, origin, first_due, end_due):  # type: ignore[no-untyped-def]
+    """No fewer than the windows to list: those between a group's ends, or those of its panes."""
+    total = 0
     for g in range(groups.shape[0] - 1):
-        begin, stop = groups[g], groups[g + 1]
-        if begin == stop:
-            continue
-        w = max(first_due, first_wid(starts[begin], slide, origin))
-        first, last = begin, begin
-        while w < end_due:
-            w, first, last = _next_held(
-                starts, begin, stop, w, first, last, size, slide, origin, end_due
-            )
-            if w < end_due:
-                counts[g + 1] += 1
-                w += 1
+        panes = groups[g + 1] - groups[g]
+        if panes > 0:
+            oldest = max(first_due, first_wid(starts[groups[g]], slide, origin))
+            newest = min(end_due, last_wid(starts[groups[g + 1] - 1], size, slide, origin) + 1)
+            span, per_pane = max(newest - oldest, 0), size // slide + 2
+            total += span if span // panes < per_pane else panes * per_pane
+    return total
 
 
 @njit(cache=True, nogil=True)
 def _list(starts, groups, size, slide, origin, first_due, end_due, offsets, wid, firsts, lasts):  # type: ignore[no-untyped-def]
+    k = 0
     for g in range(groups.shape[0] - 1):
-        begin, stop = groups[g], groups[g + 1]
-        if begin == stop:
-            continue
-        w = max(first_due, first_wid(starts[begin], slide, origin))
-        first, last = begin, begin
-        k = offsets[g]
+        first, stop = groups[g], groups[g + 1]
+        last = first
+        w = end_due
+        if first < stop:
+            w = max(first_due, first_wid(starts[first], slide, origin))
         while w < end_due:
-            w, first, last = _next_held(
-                starts, begin, stop, w, first, last, size, slide, origin, end_due
-            )
-            if w < end_due:
+            end = window_end(w, slide, origin)
+            while last < stop and starts[last] < end:
+                last += 1
+            while first < last and starts[first] < end - size:
+                first += 1
+            if first < last:
                 wid[k], firsts[k], lasts[k] = w, first, last
                 k += 1
                 w += 1
+            elif last == stop:
+                break
+            else:
+                w = max(w + 1, first_wid(starts[last], slide, origin))
+        offsets[g + 1] = k
 
 
 def runs_under(

@@ -15,7 +15,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 
 from panes.axis import FOREVER
 from panes.windows.spec import Landmark, PanedSpec, PartitionedRows, PerRow, Sliding, Spec
@@ -94,9 +96,7 @@ def wids(spec: Spec, at: int, ids: Sequence[int] = ()) -> Sequence[int]:
         first = first_wid(at, spec.slide, spec.origin)
         return [w for w in ids if w >= first]
     origin = spec.origin if isinstance(spec, Sliding) else 0
-    return range(
-        first_wid(at, spec.slide, origin), last_wid(at, spec.size, spec.slide, origin) + 1
-    )
+    return range(first_wid(at, spec.slide, origin), last_wid(at, spec.size, spec.slide, origin) + 1)
 
 
 def windows(spec: Spec, positions: Iterable[int]) -> Sequence[int]:
@@ -141,3 +141,11 @@ def windows_reached(spec: PanedSpec, at: int) -> int:
     if isinstance(spec, Landmark):
         return int(first_wid(at, slide, origin)) + 1
     return int(last_wid(at, size, slide, origin)) + 1
+
+
+def edges_of(
+    spec: PanedSpec, wid: NDArray[np.int64]
+) -> tuple[NDArray[np.int64] | None, NDArray[np.int64]]:
+    """Where windows start and end; a landmark has no start."""
+    ends: NDArray[np.int64] = spec.origin + (wid + 1) * spec.slide
+    return (ends - spec.size if isinstance(spec, Sliding) else None), ends

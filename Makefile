@@ -1,0 +1,42 @@
+# Two commands do everything on a machine with python3 and make: `make demo` and `make test`.
+
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: setup demo test check format bench lock clean
+
+setup: .venv/.ready
+
+.venv/.ready: requirements.lock pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	touch $@
+
+demo: setup
+	$(BIN)/panes demo
+
+test: setup
+	$(BIN)/python -m pytest -n 2
+
+check: setup
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: setup
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+bench: setup
+	$(BIN)/panes bench
+
+# Needs `pip install uv`; only for those who change the dependencies.
+lock:
+	uv pip compile --universal --generate-hashes --no-header --no-annotate \
+	    --python-version 3.11 --group dev pyproject.toml -o requirements.lock
+
+clean:
+	rm -rf .venv .mypy_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

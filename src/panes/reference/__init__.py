@@ -1,0 +1,1 @@
+"""The slow, obvious answer that every fast path is tested against."""

@@ -1,0 +1,216 @@
+"""The oracle: sort, assign by `extent`, fold. Short, obvious and slow.
+
+It shares the language and the evaluation of scalar expressions with the engine, and the window
+definitions of `panes.windows.extent`; everything else is said again, as plainly as possible. What
+it shares is proved elsewhere: by brute force, and against DuckDB SQL.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pyarrow as pa
+
+from panes.aggregates.custom import CustomAggregate, UserAggregate
+from panes.engine.frames import in_row_order, to_table
+from panes.errors import MissingStreamError, UnknownStreamError
+from panes.language.parse import parse
+from panes.language.query import DEFINING, KEY, WINDOW_COLUMNS, AggregateCall
+from panes.planning.plan import Plan, plan
+from panes.reference.folds import FOLDS, Row, distinct, order
+from panes.windows.extent import extent, windows
+from panes.windows.spec import Landmark, PartitionedRows, PerRow, Sliding, Spec
+
+
+@dataclass(frozen=True, slots=True)
+class Tuple:
+    """A row of the stream: its place, what it is grouped by, and what is aggregated."""
+
+    at: int
+    partition: tuple[Any, ...]
+    keys: tuple[Any, ...]
+    columns: tuple[Any, ...]
+    kept: bool
+
+
+def oracle(text: str, *, aggregates: Sequence[UserAggregate] = (), **streams: object) -> pa.Table:
+    """The answer to a window query over bounded tables, computed the slow way.
+
+    Every window kind and every aggregate is answered, approximate ones exactly.
+    """
+    query = parse(text, aggregates)
+    for name in streams:
+        if name not in query.streams:
+            raise UnknownStreamError(name, streams=query.streams)
+    for name in query.streams:
+        if name not in streams:
+            raise MissingStreamError(name, given=streams)
+    tables = {n: to_table(t, n) for n, t in in_row_order(query, streams).items()}
+    bound = plan(query, {n: t.schema for n, t in tables.items()}, aggregates)
+    rows = _read(bound, tables)
+    user = {u.name.lower(): u for u in aggregates}
+    if isinstance(bound.window.spec, PerRow):
+        return _per_row(bound, rows, user)
+    return _per_window(bound, rows, user)
+
+
+def _read(bound: Plan, tables: Mapping[str, pa.Table]) -> list[Tuple]:
+    """All rows in arrival order, with their place on the axis; rows without one are left out."""
+    result: list[Tuple] = []
+    for name in bound.query.streams:
+        table = tables[name]
+        everything, values = replace(bound.rows, where=None)(table)
+        assert everything is None
+        kept_rows, _ = bound.rows(table)
+        kept = set(range(len(table))) if kept_rows is None else set(kept_rows.tolist())
+        positions = _positions(bound, table, len(result))
+        columns = [c.to_pylist() for c in values]
+        keys, partition = len(bound.query.keys), bound.partition_columns
+        for i, at in enumerate(positions):
+            if at is not None:
+                row = tuple(c[i] for c in columns)
+                apart = tuple(row[p] for p in partition)
+                result.append(Tuple(at, apart, row[:keys], row, i in kept))
+    return result
+
+
+def _positions(bound: Plan, table: pa.Table, arrived: int) -> list[int | None]:
+    if bound.axis.kind == "rows":
+        return list(range(arrived, arrived + len(table)))
+    ticks, missing = bound.axis.ticks(table.column(bound.axis.column).combine_chunks())
+    return [None if missing is not None and missing[i] else int(t) for i, t in enumerate(ticks)]
+
+
+def _per_window(bound: Plan, rows: list[Tuple], user: Mapping[str, UserAggregate]) -> pa.Table:
+    spec = _with_origin(bound, rows)
+    found: list[tuple[int, tuple[Any, ...], list[Tuple]]] = []
+    for partition in _partitions(bound, rows, spec):
+        arrived = [t.at for t in partition]
+        for wid in windows(spec, [t.at for t in partition if t.kept]):
+            start, end = extent(spec, wid)
+            if bound.axis.kind == "rows" and end > len(arrived):
+                continue
+            held = [t for t in partition if t.kept and start <= t.at < end]
+            for keys in sorted({tuple(map(order, t.keys)) for t in held}):
+                group = [t for t in held if tuple(map(order, t.keys)) == keys]
+                found.append((wid, keys, group))
+    found.sort(key=lambda f: (f[0], f[1]))
+    return _answers(bound, spec, found, user)
+
+
+def _partitions(bound: Plan, rows: list[Tuple], spec: Spec) -> Iterator[list[Tuple]]:
+    """The rows, split before windowing where the window says so; then places are ranks."""
+    if not isinstance(spec, PartitionedRows):
+        yield rows
+        return
+    for apart in dict.fromkeys(tuple(map(order, t.partition)) for t in rows):
+        mine = [t for t in rows if tuple(map(order, t.partition)) == apart]
+        yield [replace(t, at=rank) for rank, t in enumerate(mine)]
+
+
+def _with_origin(bound: Plan, rows: list[Tuple]) -> Spec:
+    spec = bound.window.spec
+    if bound.window.origin_first and rows and isinstance(spec, Sliding | Landmark):
+        return replace(spec, origin=spec.origin + min(t.at for t in rows if t.kept))
+    return spec
+
+
+def _answers(
+    bound: Plan,
+    spec: Spec,
+    found: Sequence[tuple[int, tuple[Any, ...], list[Tuple]]],
+    user: Mapping[str, UserAggregate],
+) -> pa.Table:
+    query, axis = bound.query, bound.axis
+    starts = [None if isinstance(spec, Landmark) else extent(spec, w).start for w, _, _ in found]
+    ends = [extent(spec, w).end for w, _, _ in found]
+    columns = [pa.array(side, pa.int64()).cast(axis.type) for side in (starts, ends)]
+    columns += [
+        pa.array([g[0].keys[i] for _, _, g in found], t) for i, t in enumerate(bound.key_types)
+    ]
+    columns += _folded(bound, [g for _, _, g in found], user)
+    table = pa.table(columns, schema=bound.lowered_schema())
+    kept, outputs = bound.answers(table)
+    if kept is not None:
+        table = table.take(pa.array(kept))
+    shown = [table.column(0), table.column(1)]
+    shown += [table.column(f"{KEY}{i}") for i in query.key_order]
+    names = [*WINDOW_COLUMNS, *(query.keys[i].name for i in query.key_order)]
+    return pa.table([*shown, *outputs], names=[*names, *(o.name for o in query.outputs)])
+
+
+def _per_row(bound: Plan, rows: list[Tuple], user: Mapping[str, UserAggregate]) -> pa.Table:
+    spec, query = bound.window.spec, bound.query
+    assert isinstance(spec, PerRow)
+    defined: list[tuple[Tuple, list[Tuple]]] = []
+    for apart in dict.fromkeys(tuple(map(order, t.partition)) for t in rows):
+        mine = [t for t in rows if tuple(map(order, t.partition)) == apart]
+        kept = [t for t in mine if t.kept]
+        counted = mine if spec.counted_by == "arrival" else sorted(kept, key=lambda t: t.at)
+        for row in counted[spec.every - 1 :: spec.every]:
+            start, end = extent(spec, row.at)
+            if row.kept:
+                defined.append((row, [t for t in kept if start <= t.at < end]))
+    arrival = {id(t): i for i, t in enumerate(rows)}
+    defined.sort(key=lambda d: (d[0].at, arrival[id(d[0])]))
+    starts = [extent(spec, row.at).start for row, _ in defined]
+    ends = [extent(spec, row.at).end for row, _ in defined]
+    columns = [pa.array(side, pa.int64()).cast(bound.axis.type) for side in (starts, ends)]
+    columns += _folded(bound, [held for _, held in defined], user)
+    table = pa.table(columns, schema=bound.lowered_schema())
+    for i, place in enumerate(bound.defining_columns):
+        values = pa.array([row.columns[place] for row, _ in defined], bound.row_types[place])
+        table = table.append_column(f"{DEFINING}{i}", values)
+    _, outputs = bound.answers(table)
+    return pa.table(outputs, names=[o.name for o in query.outputs])
+
+
+def _folded(
+    bound: Plan, groups: Sequence[list[Tuple]], user: Mapping[str, UserAggregate]
+) -> list[pa.Array]:
+    columns = []
+    for call, aggregate, (arguments, where) in zip(
+        bound.query.calls, bound.aggregates, bound.call_columns, strict=True
+    ):
+        answers = []
+        for group in groups:
+            rows = [
+                (t.at, tuple(t.columns[a] for a in arguments))
+                for t in group
+                if where is None or t.columns[where]
+            ]
+            types = [bound.row_types[a] for a in arguments]
+            answers.append(_fold(call, rows, user, types))
+        columns.append(pa.array(answers, aggregate.type))
+    return columns
+
+
+def _fold(
+    call: AggregateCall,
+    rows: Sequence[Row],
+    user: Mapping[str, UserAggregate],
+    types: Sequence[pa.DataType],
+) -> Any:
+    own = user.get(call.name)
+    if own is not None:
+        return _fold_own(own, rows, types)
+    if call.distinct:
+        rows = distinct(rows)
+    if call.skip_nulls:
+        return FOLDS[call.name](rows, skip_nulls=True)
+    return FOLDS[call.name](rows, *call.parameters)
+
+
+def _fold_own(own: UserAggregate, rows: Sequence[Row], types: Sequence[pa.DataType]) -> Any:
+    present = [values for _, values in rows if None not in values]
+    if not isinstance(own, CustomAggregate):
+        ranked = sorted((v[0] for v in present), key=order)
+        return own.function(pa.array(ranked, types[0]))
+    monoid = own.build((), None).pieces[0].monoid
+    partial = monoid.empty(1)
+    for values in present:
+        lifted = own.lift(*(pa.array([v], t) for v, t in zip(values, types, strict=True)))
+        partial = monoid.combine(partial, lifted.astype(monoid.dtype))
+    return pa.array(own.lower(partial), type=own.type)[0].as_py()
