@@ -1,16 +1,19 @@
 """Sliding-window queries over data streams at the price of tumbling ones."""
 
 from panes.aggregates.custom import CustomAggregate, WindowFunction
-from panes.api import open, sql
+from panes.api import explain, open, sql
+from panes.engine.stream import OpenQuery
 from panes.errors import PanesError, QueryError, RejectedRowsWarning
 from panes.reference.oracle import oracle
 
 __all__ = [
     "CustomAggregate",
+    "OpenQuery",
     "PanesError",
     "QueryError",
     "RejectedRowsWarning",
     "WindowFunction",
+    "explain",
     "open",
     "oracle",
     "sql",

@@ -8,9 +8,13 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from panes.aggregates.custom import UserAggregate
-from panes.engine.frames import in_row_order
 from panes.engine.stream import Duration, Late, OpenQuery
 from panes.errors import RejectedRowsWarning
+from panes.frames import in_row_order, to_table
+from panes.language.parse import parse
+from panes.planning.explain import explain as explain_plan
+from panes.planning.explain import explain_unbound
+from panes.planning.plan import plan
 
 
 def sql(
@@ -84,3 +88,26 @@ def open(
     [{'window_start': 10, 'window_end': 20, 'n': 1}]
     """
     return OpenQuery(text, lateness=lateness, late=late, max_ahead=max_ahead, aggregates=aggregates)
+
+
+def explain(text: str, *, aggregates: Sequence[UserAggregate] = (), **streams: object) -> str:
+    """How a query would be answered, as text; the same question gives the same text.
+
+    Streams are looked at for their columns only. Without them, only what the text decides is said.
+
+    Examples
+    --------
+    >>> print(explain("SELECT count(*) FROM bids [RANGE 10 SLIDE 4 WATTR at]"))
+    query      SELECT count(*) FROM bids [RANGE 10 SLIDE 4 WATTR at]
+    streams    bids
+    window     sliding, RANGE 10 SLIDE 4 on `at`; context free
+    cut        panes begin every 4 and every 4, where windows start and where they end
+               5 panes per window; each row counts in up to 3 windows
+    more       give the streams to see partial columns, kernels and sizes
+    <BLANKLINE>
+    """
+    query = parse(text, aggregates)
+    if not streams:
+        return explain_unbound(query)
+    schemas = {name: to_table(frame, name).schema for name, frame in streams.items()}
+    return explain_plan(plan(query, schemas, aggregates))

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -49,10 +49,10 @@ class Rows:
         return without_nulls(array, 0.0)
 
 
-def without_nulls(array: pa.Array, filler: object) -> NDArray[np.generic]:
+def without_nulls(array: pa.Array, filler: object) -> NDArray[Any]:
     """A column as NumPy, with NULLs replaced; no copy where there are none."""
     filled = pc.fill_null(array, pa.scalar(filler, array.type)) if array.null_count else array
-    values: NDArray[np.generic] = filled.to_numpy(zero_copy_only=False)
+    values: NDArray[Any] = filled.to_numpy(zero_copy_only=False)
     return values
 
 
@@ -105,7 +105,10 @@ class Bounded:
 class Multiset(Protocol):
     """The values of each window, with counts, as `panes.kernels.sliding_multiset` gives them."""
 
-    values: pa.Array
+    @property
+    def values(self) -> pa.Array:
+        """The different values of all windows, ascending."""
+        ...
 
     def distinct(self) -> NDArray[np.int64]:
         """How many different values each window holds."""

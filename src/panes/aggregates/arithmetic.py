@@ -164,8 +164,8 @@ def _split(array: pa.Array) -> NDArray[np.int64]:
         limbs[3] = words[:, 3].view(np.int32) if len(words) else 0
         return limbs
     if pa.types.is_uint64(array.type):
-        values = without_nulls(array, 0).astype(np.uint64)
-        return np.stack([values & 0xFFFFFFFF, values >> np.uint64(_LIMB)]).astype(np.int64)
+        unsigned = without_nulls(array, 0).astype(np.uint64)
+        return np.stack([unsigned & 0xFFFFFFFF, unsigned >> np.uint64(_LIMB)]).astype(np.int64)
     values = without_nulls(array.cast(pa.int64()), 0)
     return np.stack([values & 0xFFFFFFFF, values >> _LIMB])
 

@@ -64,8 +64,10 @@ def _distinct(build: Callable[[Argument], Bounded]) -> Callable[[Call], Aggregat
 
 
 def _arithmetic(build: Callable[[Argument, Selection], Bounded]) -> Entry:
-    over_all = partial(build, selection=Selection((0,)))
-    return Entry(lambda c: build(c.arguments[0], _selection(c)), over_distinct=_distinct(over_all))
+    return Entry(
+        lambda c: build(c.arguments[0], _selection(c)),
+        over_distinct=_distinct(lambda argument: build(argument, Selection((0,)))),
+    )
 
 
 def _spread(*, sample: bool, root: bool) -> Entry:

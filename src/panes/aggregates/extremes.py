@@ -53,7 +53,7 @@ class Component:
         array = rows.columns[self.argument.column]
         if self.what == "null":
             flags = pc.is_valid(array) if side is Op.GREATEST else pc.is_null(array)
-            return flags.to_numpy(zero_copy_only=False).astype(np.int64)
+            return np.asarray(flags.to_numpy(zero_copy_only=False), dtype=np.int64)
         return order_keys.encode(array)
 
     def neutral(self, side: Side) -> int:
@@ -206,7 +206,7 @@ def _pick(
             is_null |= won[-2] == int(side is Op.LEAST)
         if keyed:
             return order_keys.decode(won[-1], is_null, answer.type)
-        return pa.array(np.where(is_null, None, won[-1]).tolist(), type=answer.type)
+        return pa.array(won[-1], type=answer.type, mask=is_null)
 
     return Bounded((piece,), lower, answer.type, "none")
 

@@ -23,8 +23,7 @@ def has_key(data_type: pa.DataType) -> bool:
         pa.types.is_integer(data_type)
         or pa.types.is_floating(data_type)
         or pa.types.is_boolean(data_type)
-        or (pa.types.is_temporal(data_type)
-        and not pa.types.is_interval(data_type))
+        or (pa.types.is_temporal(data_type) and not pa.types.is_interval(data_type))
     )
 
 

@@ -143,7 +143,7 @@ def _build_hll(values: pa.Array) -> Any:
 
 def _build_kll(values: pa.Array) -> Any:
     sketch = ds.kll_doubles_sketch(QUANTILE_K)
-    sketch.update(values.cast(pa.float64()).to_numpy(zero_copy_only=False))
+    sketch.update(np.array(values.cast(pa.float64())))
     return sketch
 
 
@@ -162,7 +162,8 @@ def _merge_hll(a: Any, b: Any) -> Any:
 
 
 def _merge_kll(a: Any, b: Any) -> Any:
-    merged = ds.kll_doubles_sketch(a)
+    merged = ds.kll_doubles_sketch(QUANTILE_K)
+    merged.merge(a)
     merged.merge(b)
     return merged
 

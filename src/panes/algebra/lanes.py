@@ -59,7 +59,7 @@ def absorb(op: int, partial: tuple[Any, ...], value: tuple[Any, ...]) -> tuple[A
 
 
 @register_jitable
-def store(partials, i, partial):  # type: ignore[no-untyped-def]
+def store(partials: Any, i: int, partial: tuple[Any, ...]) -> None:
     """Write a tuple to column `i`."""
     for lane in range(len(partial)):
         partials[lane, i] = partial[lane]
@@ -202,7 +202,7 @@ def combine_slots(op: int, lanes: int) -> Scalar:
             i = slots[k]
             store(into, i, combine(op, load(into, i, lanes), load(other, k, lanes)))
 
-    return loop  # type: ignore[no-any-return]
+    return loop
 
 
 @cache
@@ -214,7 +214,7 @@ def combine_pairs(op: int, lanes: int) -> Scalar:
         for k in range(older.shape[1]):
             store(result, k, combine(op, load(older, k, lanes), load(newer, k, lanes)))
 
-    return loop  # type: ignore[no-any-return]
+    return loop
 
 
 @cache
@@ -228,4 +228,4 @@ def absorb_rows(op: int, lanes: int, inputs: int) -> Scalar:
             if i >= 0:
                 store(into, i, absorb(op, load(into, i, lanes), load(values, k, inputs)))
 
-    return loop  # type: ignore[no-any-return]
+    return loop

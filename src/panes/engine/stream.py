@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 
 from panes.aggregates.custom import UserAggregate
 from panes.axis import DAY, parse_duration, parse_instant
-from panes.engine.frames import to_table
 from panes.engine.pipeline import Pipeline
 from panes.errors import InputError, OptionError, QueryError, UnknownStreamError
+from panes.frames import to_table
 from panes.language.parse import parse
 from panes.planning.plan import Plan, plan
 from panes.progress.promise import EVERYTHING, NOTHING, Promise, meld

@@ -41,4 +41,4 @@ def _accumulate(op: int, lanes: int) -> Scalar:
                 total = combine(op, total, load(panes, i, lanes))
                 store(totals, i, total)
 
-    return accumulate  # type: ignore[no-any-return]
+    return accumulate

@@ -53,4 +53,4 @@ def _slide(op: int, lanes: int) -> Scalar:
                 reached = last
                 store(answers, k, combine(op, load(front, first, lanes), back))
 
-    return slide  # type: ignore[no-any-return]
+    return slide

@@ -68,8 +68,9 @@ class Output:
 class Query:
     """One SELECT over one windowed stream (or a union of streams).
 
-    `key_order` is the order of the key columns in the answers: selected ones first. `window` is None where the text has none, which only the papers' Q2-1 does. `defining` are the
-    columns of the row that defines a per-row window, as far as they are selected.
+    `key_order` is the order of the key columns in the answers: selected ones first. `window` is
+    None where the text has none, which only the papers' Q2-1 does. `defining` are the columns of
+    the row that defines a per-row window, as far as they are selected.
     """
 
     text: str

@@ -230,7 +230,7 @@ def _scalar(tree: exp.Expression, where: str, user: Sequence[UserAggregate]) -> 
     return _unqualified(tree)
 
 
-def _refuse_inside(node: exp.Expression) -> None:
+def _refuse_inside(node: exp.Expr) -> None:
     if isinstance(node, exp.Subquery | exp.Select | exp.Exists):
         raise _error(node, "a window query is exactly one SELECT, without subqueries")
     if isinstance(node, exp.Window):
@@ -265,7 +265,9 @@ def _resolve_key(tree: exp.Expression, select: exp.Select) -> exp.Expression:
         if not 1 <= position <= len(select.expressions):
             raise _error(tree, f"GROUP BY {position} names no selected column")
         return _unqualified(select.expressions[position - 1].unalias())
-    return _inlined(tree, select)
+    named = _inlined(tree, select)
+    aggregates = any(isinstance(n, exp.Anonymous) and is_aggregate(n.name) for n in named.walk())
+    return _unqualified(tree) if aggregates else named
 
 
 def _inlined(tree: exp.Expression, select: exp.Select) -> exp.Expression:
@@ -273,15 +275,15 @@ def _inlined(tree: exp.Expression, select: exp.Select) -> exp.Expression:
     meant = {i.alias.lower(): i.unalias() for i in select.expressions if isinstance(i, exp.Alias)}
 
     def inline(node: exp.Expression) -> exp.Expression:
-        if isinstance(node, exp.Column) and not node.table and node.name.lower() in meant:
-            target = meant[node.name.lower()]
-            return node if _same(target, node) else exp.paren(target.copy()).unnest()
-        return node
+        if not isinstance(node, exp.Column) or node.table or node.name.lower() not in meant:
+            return node
+        target = meant[node.name.lower()]
+        return node if _same(target, node) else exp.Paren(this=target.copy())
 
-    return _unqualified(tree.copy().transform(inline))
+    return _unqualified(tree.copy().transform(inline).unnest())
 
 
-def _unqualified(tree: exp.Expression) -> exp.Expression:
+def _unqualified(tree: exp.Expr) -> exp.Expression:
     """Columns without the name of their stream: there is only one."""
 
     def strip(node: exp.Expression) -> exp.Expression:
@@ -292,7 +294,7 @@ def _unqualified(tree: exp.Expression) -> exp.Expression:
     return tree.copy().transform(strip)
 
 
-def _same(a: exp.Expression, b: exp.Expression) -> bool:
+def _same(a: exp.Expr, b: exp.Expr) -> bool:
     if isinstance(a, exp.Column) and isinstance(b, exp.Column):
         return bool(a.name.lower() == b.name.lower())
     return _sql(a).lower() == _sql(b).lower()
@@ -314,7 +316,7 @@ def _name_of(item: exp.Expression) -> str:
     return item.alias or (item.name if isinstance(item, exp.Column) else _sql(item))
 
 
-def _sql(tree: exp.Expression) -> str:
+def _sql(tree: exp.Expr) -> str:
     text: str = tree.sql(dialect="spark", normalize_functions=False)
     return text
 

@@ -86,7 +86,7 @@ def error_at(token: Token | None, message: str, hint: str | None = None) -> Quer
 
 def tokenize(text: str) -> list[Token]:
     """The tokens of a query, straightened."""
-    straight = text.translate(str.maketrans({"“": '"', "”": '"', "‘": "'", "’": "'"}))
+    straight = text.translate(str.maketrans("“”‘’", "\"\"''"))
     try:
         tokens = Spark().tokenize(straight)
     except TokenError as failure:

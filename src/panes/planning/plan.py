@@ -44,8 +44,9 @@ class Plan:
 
     `rows` projects a batch to grouping columns, then arguments, then the columns a per-row window
     needs of its defining row; `answers` projects lowered aggregates to what was selected.
-    `call_columns[i]` says where the arguments and the FILTER of call i stand among the rows'. `piece_of[i]` are the indexes, into `pieces`, of aggregate i's;
-    for a holistic aggregate it is the index of its multiset.
+    `call_columns[i]` says where the arguments and the FILTER of call i stand among the rows'.
+    `piece_of[i]` are the indexes, into `pieces`, of aggregate i's; for a holistic aggregate it is
+    the index of its multiset.
     """
 
     query: Query

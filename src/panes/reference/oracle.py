@@ -14,8 +14,8 @@ from typing import Any
 import pyarrow as pa
 
 from panes.aggregates.custom import CustomAggregate, UserAggregate
-from panes.engine.frames import in_row_order, to_table
 from panes.errors import MissingStreamError, UnknownStreamError
+from panes.frames import in_row_order, to_table
 from panes.language.parse import parse
 from panes.language.query import DEFINING, KEY, WINDOW_COLUMNS, AggregateCall
 from panes.planning.plan import Plan, plan
@@ -86,7 +86,7 @@ def _positions(bound: Plan, table: pa.Table, arrived: int) -> list[int | None]:
 def _per_window(bound: Plan, rows: list[Tuple], user: Mapping[str, UserAggregate]) -> pa.Table:
     spec = _with_origin(bound, rows)
     found: list[tuple[int, tuple[Any, ...], list[Tuple]]] = []
-    for partition in _partitions(bound, rows, spec):
+    for partition in _partitions(rows, spec):
         arrived = [t.at for t in partition]
         for wid in windows(spec, [t.at for t in partition if t.kept]):
             start, end = extent(spec, wid)
@@ -100,7 +100,7 @@ def _per_window(bound: Plan, rows: list[Tuple], user: Mapping[str, UserAggregate
     return _answers(bound, spec, found, user)
 
 
-def _partitions(bound: Plan, rows: list[Tuple], spec: Spec) -> Iterator[list[Tuple]]:
+def _partitions(rows: list[Tuple], spec: Spec) -> Iterator[list[Tuple]]:
     """The rows, split before windowing where the window says so; then places are ranks."""
     if not isinstance(spec, PartitionedRows):
         yield rows

@@ -31,10 +31,13 @@ def in_row_order(query: Query, streams: Mapping[str, object]) -> Mapping[str, ob
         return streams
     if len(query.streams) > 1:
         raise QueryError("a ROWS window over a union cannot be ordered by a column")
-    return {name: _sorted(to_table(f, name), window.column, name) for name, f in streams.items()}
+    return {
+        name: sorted_rows(to_table(f, name), window.column, name) for name, f in streams.items()
+    }
 
 
-def _sorted(table: pa.Table, column: str, stream: str) -> pa.Table:
+def sorted_rows(table: pa.Table, column: str, stream: str) -> pa.Table:
+    """The rows that have a place in a column, in its order."""
     exact = find_column(column, table.schema, stream=stream)
     placed = table.filter(pc.is_valid(table.column(exact)))
     return placed.sort_by([(exact, "ascending")])

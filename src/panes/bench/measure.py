@@ -1,0 +1,67 @@
+"""Timing that can be trusted: warm, repeated, median and spread, ratios from one run."""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import platform
+import statistics
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """Seconds of repeated runs of one contender at one point of a benchmark."""
+
+    contender: str
+    point: str
+    seconds: tuple[float, ...]
+    note: str = ""
+
+    @property
+    def median(self) -> float:
+        return statistics.median(self.seconds)
+
+    @property
+    def spread(self) -> float:
+        return max(self.seconds) - min(self.seconds)
+
+
+@dataclass(slots=True)
+class Report:
+    """What one benchmark measured, and the bars it was held against."""
+
+    name: str
+    command: str
+    timings: list[Timing] = field(default_factory=list)
+    bars: list[tuple[str, str, bool]] = field(default_factory=list)
+
+    def bar(self, what: str, measured: str, *, met: bool) -> None:
+        """Record a bar, what was measured, and whether it was met."""
+        self.bars.append((what, measured, met))
+
+    def write(self, folder: Path) -> Path:
+        """Keep the raw numbers."""
+        folder.mkdir(parents=True, exist_ok=True)
+        path = folder / f"{self.name}.json"
+        machine = {"cpus": os.cpu_count(), "python": platform.python_version()}
+        document: dict[str, Any] = {"machine": machine, **asdict(self)}
+        path.write_text(json.dumps(document, indent=1) + "\n")
+        return path
+
+
+def timed(run: Callable[[], object], *, repeat: int = 5) -> tuple[float, ...]:
+    """Seconds of `repeat` runs after one that warms everything up."""
+    run()
+    seconds = []
+    for _ in range(repeat):
+        gc.collect()
+        begin = time.perf_counter()
+        run()
+        seconds.append(time.perf_counter() - begin)
+    return tuple(seconds)

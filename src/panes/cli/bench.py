@@ -1,0 +1,56 @@
+"""`panes bench`: measure, after checking that the answers are right."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from panes.bench.measure import Report
+from panes.cli.show import say
+from panes.errors import PanesError
+
+EXAMPLE = "Example: panes bench in-process --rows 1000000 --repeat 3"
+
+
+def bench(
+    name: Annotated[Literal["in-process"], typer.Argument(help="Which benchmark.")] = "in-process",
+    rows: Annotated[int, typer.Option(help="Rows of the main stream.")] = 5_000_000,
+    repeat: Annotated[int, typer.Option(help="Timed runs of each point.")] = 5,
+    results: Annotated[
+        Path | None, typer.Option(help="A folder to keep the raw numbers in, as JSON.")
+    ] = None,
+) -> None:
+    """Run a benchmark against its rivals and hold it to its bars."""
+    try:
+        from panes.bench import in_process
+    except ModuleNotFoundError as missing:
+        raise PanesError(
+            f"the benchmark {name} compares with {missing.name}, which is not installed",
+            hint=f"pip install {missing.name}",
+        ) from None
+    report = in_process.run(rows, repeat, say)
+    _show(report)
+    if results is not None:
+        say(f"raw numbers in {report.write(results)}")
+    if not all(met for _, _, met in report.bars):
+        raise typer.Exit(1)
+
+
+def _show(report: Report) -> None:
+    console = Console()
+    timings = Table("contender", "size/slide s", "rows", "median s", "spread s", "M rows/s")
+    for t in report.timings:
+        rows = int(t.note.split()[0])
+        speed = f"{rows / t.median / 1e6:.2f}"
+        timings.add_row(
+            t.contender, t.point, f"{rows:,}", f"{t.median:.3f}", f"{t.spread:.3f}", speed
+        )
+    console.print(timings)
+    bars = Table("bar", "measured", "met")
+    for what, measured, met in report.bars:
+        bars.add_row(what, measured, "yes" if met else "NO")
+    console.print(bars)

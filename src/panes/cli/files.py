@@ -1,0 +1,138 @@
+"""Files as streams: Parquet, CSV and NDJSON, read batch by batch, written all or nothing."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+import pyarrow.dataset as pads
+import pyarrow.parquet as pq
+
+from panes.errors import InputError, OptionError
+
+BATCH = 1 << 20
+_TEXT = {".csv": "csv", ".ndjson": "json", ".jsonl": "json", ".json": "json"}
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A named input: a file, or a folder of Parquet files."""
+
+    name: str
+    path: Path
+
+    @classmethod
+    def parse(cls, text: str) -> Source:
+        """An ``--input name=path`` option."""
+        name, equals, path = text.partition("=")
+        if not equals or not name or not path:
+            raise OptionError(
+                f"--input takes name=path, got {text!r}", hint="--input bids=bids.parquet"
+            )
+        if not Path(path).exists():
+            raise OptionError(f"--input {name}: no file or folder at {path}")
+        return cls(name, Path(path))
+
+    @property
+    def rows(self) -> int | None:
+        """How many rows there are, where that is known without reading them."""
+        return None if self._text_format() else pads.dataset(self.path).count_rows()
+
+    def batches(self) -> Iterator[pa.Table]:
+        """The rows, in the order of the file; at least one batch, so that types are known."""
+        try:
+            yield from self._text_batches() if self._text_format() else self._parquet_batches()
+        except (pa.ArrowInvalid, pa.ArrowTypeError, duckdb.Error, OSError) as failure:
+            first = str(failure).strip().splitlines()[0]
+            raise InputError(f"--input {self.name}: cannot read {self.path}: {first}") from None
+
+    def _text_format(self) -> str | None:
+        suffix = self.path.suffix.lower()
+        if suffix in _TEXT:
+            return _TEXT[suffix]
+        if suffix == ".parquet" or self.path.is_dir():
+            return None
+        raise InputError(
+            f"--input {self.name}: {self.path} is neither Parquet, CSV nor NDJSON",
+            hint="name it .parquet, .csv, .ndjson or .jsonl",
+        )
+
+    def _parquet_batches(self) -> Iterator[pa.Table]:
+        data = pads.dataset(self.path, format="parquet")
+        schemas = {f.physical_schema.remove_metadata() for f in data.get_fragments()}
+        if len(schemas) > 1:
+            raise InputError(
+                f"--input {self.name}: the files in {self.path} have different columns"
+            )
+        yield data.schema.empty_table()
+        for batch in data.to_batches(batch_size=BATCH):
+            if len(batch):
+                yield pa.Table.from_batches([batch])
+
+    def _text_batches(self) -> Iterator[pa.Table]:
+        if self.path.stat().st_size == 0:
+            raise InputError(f"--input {self.name}: {self.path} is empty, not even a header")
+        connection = duckdb.connect(config={"autoinstall_known_extensions": "false"})
+        connection.execute("SET TimeZone = 'UTC'")
+        if self._text_format() == "csv":
+            rows = connection.read_csv(str(self.path))
+        else:
+            rows = connection.sql(
+                "SELECT * FROM read_json($path, format = 'newline_delimited')",
+                params={"path": str(self.path)},
+            )
+        has_rows = False
+        for batch in rows.to_arrow_reader(BATCH):
+            if len(batch):
+                has_rows = True
+                yield pa.Table.from_batches([batch])
+        if not has_rows:
+            raise InputError(
+                f"--input {self.name}: {self.path} has no rows, so its columns have no types"
+            )
+
+
+def write(table: pa.Table, path: str) -> None:
+    """Write answers: to a file named by its ending, or as CSV to standard output for ``-``."""
+    if path == "-":
+        sys.stdout.write(as_csv(table))
+        sys.stdout.flush()
+        return
+    target = Path(path)
+    kind = {".parquet": "parquet", **_TEXT}.get(target.suffix.lower())
+    if kind is None:
+        raise OptionError(f"--output {path}: write .parquet, .csv, .ndjson or .jsonl, or - for CSV")
+    if not target.absolute().parent.is_dir():
+        raise OptionError(f"--output {path}: no folder {target.parent}")
+    partial = target.with_name(f".{target.name}.{os.getpid()}.partial")
+    try:
+        if kind == "parquet":
+            pq.write_table(table, partial)
+        else:
+            _copy(table, partial, kind)
+        partial.replace(target)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def as_csv(table: pa.Table) -> str:
+    """A table as CSV text."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "answers.csv"
+        _copy(table, file, "csv")
+        return file.read_text()
+
+
+def _copy(table: pa.Table, path: Path, kind: str) -> None:
+    options = "FORMAT csv, HEADER" if kind == "csv" else "FORMAT json"
+    connection = duckdb.connect(config={"autoinstall_known_extensions": "false"})
+    connection.execute("SET TimeZone = 'UTC'")
+    connection.register("answers", table)
+    quoted = str(path).replace("'", "''")
+    connection.execute(f"COPY answers TO '{quoted}' ({options})")

@@ -1,0 +1,74 @@
+"""The command line: `main` is the table of contents, every command a file of its own.
+
+Data goes to stdout, everything else to stderr. Exit code 0: done; 1: failed; 2: asked wrongly.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib import metadata
+from typing import Annotated
+
+import typer
+
+from panes.cli import bench, demo, explain, run, verify
+from panes.cli.show import say
+from panes.errors import (
+    ColumnTypeError,
+    MissingStreamError,
+    OptionError,
+    PanesError,
+    QueryError,
+    UnknownColumnError,
+    UnknownStreamError,
+)
+
+ASKED_WRONGLY = (
+    ColumnTypeError,
+    MissingStreamError,
+    OptionError,
+    QueryError,
+    UnknownColumnError,
+    UnknownStreamError,
+)
+
+app = typer.Typer(
+    name="panes",
+    help="Sliding-window queries over data streams at the price of tumbling ones.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+app.command(epilog=run.EXAMPLE)(run.run)
+app.command(epilog=explain.EXAMPLE)(explain.explain)
+app.command(epilog=verify.EXAMPLE)(verify.verify)
+app.command(epilog=bench.EXAMPLE)(bench.bench)
+app.command(epilog=demo.EXAMPLE)(demo.demo)
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool, typer.Option("--version", help="Say which version this is and stop.")
+    ] = False,
+) -> None:
+    """Sliding-window queries over data streams at the price of tumbling ones."""
+    if version:
+        print(metadata.version("panes"))
+        raise typer.Exit
+
+
+def main() -> None:
+    """Run the command line; one clear message instead of a traceback."""
+    try:
+        app()
+    except PanesError as failure:
+        say(f"panes: {failure}")
+        sys.exit(2 if isinstance(failure, ASKED_WRONGLY) else 1)
+    except KeyboardInterrupt:
+        say("panes: stopped; nothing was written")
+        sys.exit(130)
+    except BrokenPipeError:
+        sys.stderr.close()
+        sys.exit(1)

@@ -1,0 +1,91 @@
+"""`panes run`: answer a query over files."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated, Literal
+
+import pyarrow as pa
+import typer
+
+from panes.cli.files import Source, write
+from panes.cli.show import meter, say
+from panes.engine.stream import OpenQuery
+from panes.errors import OptionError
+from panes.frames import sorted_rows
+
+EXAMPLE = "Example: panes run busy.sql --input packets=packets.parquet --output busy.parquet"
+
+QueryFile = Annotated[str, typer.Argument(help="A file with the query, or - for standard input.")]
+Inputs = Annotated[
+    list[str], typer.Option("--input", "-i", help="A stream: name=path. Repeat for several.")
+]
+
+
+def read_query(path: str) -> str:
+    """The text of a query, from a file or standard input."""
+    if path == "-":
+        return sys.stdin.read()
+    if not Path(path).is_file():
+        hint = "put the query in a file, or give it on standard input with -"
+        raise OptionError(f"no query file at {path}", hint=hint)
+    return Path(path).read_text(encoding="utf-8")
+
+
+def run(
+    query: QueryFile,
+    inputs: Inputs,
+    output: Annotated[
+        str, typer.Option("--output", "-o", help=".parquet, .csv, .ndjson; - for CSV on stdout.")
+    ] = "-",
+    lateness: Annotated[
+        str | None, typer.Option(help="Read the files as streams that are at most this late.")
+    ] = None,
+    late: Annotated[
+        Literal["open", "drop"], typer.Option(help="What becomes of rows that are later still.")
+    ] = "open",
+    late_output: Annotated[
+        str | None, typer.Option(help="Where to write late rows, with the reason.")
+    ] = None,
+) -> None:
+    """Answer a window query over Parquet, CSV or NDJSON files."""
+    asked = OpenQuery(
+        read_query(query), lateness=lateness, late=late, max_ahead=None, bounded=lateness is None
+    )
+    sources = [Source.parse(text) for text in inputs]
+    answers = pa.concat_tables(_answers(asked, sources))
+    write(answers, output)
+    _report(asked, len(answers), late_output)
+
+
+def _answers(asked: OpenQuery, sources: list[Source]) -> list[pa.Table]:
+    counts = [s.rows for s in sources]
+    total = None if None in counts else sum(c or 0 for c in counts)
+    found = []
+    with meter("rows", total) as bar:
+        for source in sources:
+            for batch in _batches(asked, source):
+                found.append(asked.push(**{source.name: batch}))
+                bar.advance(len(batch))
+    found.append(asked.finish())
+    return found
+
+
+def _batches(asked: OpenQuery, source: Source) -> Iterable[pa.Table]:
+    """A source's batches; the whole of it where rows must be sorted to be counted."""
+    window = asked.query.window
+    if window is None or window.measure != "rows" or window.column is None:
+        return source.batches()
+    return [sorted_rows(pa.concat_tables(source.batches()), window.column, source.name)]
+
+
+def _report(asked: OpenQuery, answers: int, late_output: str | None) -> None:
+    late, rejected = asked.late, asked.rejected
+    if late_output is not None:
+        write(late, late_output)
+    say(f"{answers:,} answers")
+    for what, rows in (("late", late), ("rejected", rejected)):
+        for entry in rows.group_by("reason").aggregate([([], "count_all")]).to_pylist():
+            say(f"{entry['count_all']:,} rows {what}: {entry['reason']}")

@@ -1,0 +1,118 @@
+"""`panes verify`: every engine against the oracle."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Annotated
+
+import numpy as np
+import pyarrow as pa
+import typer
+
+import panes
+from panes.bench.workloads import bids, packets
+from panes.cli.files import Source
+from panes.cli.run import read_query
+from panes.cli.show import meter, say
+from panes.errors import OptionError
+from panes.reference.compare import difference
+
+EXAMPLE = "Example: panes verify busy.sql --input packets=packets.parquet --rows 1000"
+
+Streams = dict[str, pa.Table]
+Engine = Callable[[str, Streams], pa.Table]
+
+QUERIES = (
+    "SELECT item, max(price) AS high, count(*) AS n, avg(price) AS mean "
+    "FROM bids [RANGE 10 minutes SLIDE 1 minute WATTR ts] GROUP BY item",
+    "SELECT median(price) AS mid, count(DISTINCT item) AS items, mode(item) AS hot "
+    "FROM bids [RANGE 7 minutes SLIDE 3 minutes WATTR ts] HAVING items > 2",
+    "SELECT item, sum(price) / count(*) AS mean, stddev(price) AS spread, last(price) AS last "
+    "FROM bids [RANGE ALL SLIDE 5 minutes WATTR ts] WHERE price > 20 GROUP BY item",
+    "SELECT min(price) AS low, heavy_hitters(item, 0.05) AS hot FROM bids "
+    "[RANGE 100 ROWS SLIDE 7 ROWS]",
+    "SELECT srcIP, sum(len) AS bytes, count(*) FILTER (WHERE proto = 'tcp') AS tcp "
+    "FROM (main1 UNION ALL main2 UNION ALL control) [RANGE 2 minutes SLIDE 10 seconds WATTR ts] "
+    "GROUP BY srcIP",
+    "SELECT proto, max(len) AS largest, max_by(srcIP, len) AS sender "
+    "FROM main1 [RANGE 20 seconds SLIDE 1 minute WATTR ts] GROUP BY proto",
+)
+
+
+def verify(
+    query: Annotated[
+        str | None, typer.Argument(help="A query file; without one, a built-in set is verified.")
+    ] = None,
+    inputs: Annotated[
+        list[str] | None, typer.Option("--input", "-i", help="A stream: name=path.")
+    ] = None,
+    rows: Annotated[
+        int, typer.Option(help="Rows taken from each stream; the oracle is slow.")
+    ] = 1_000,
+) -> None:
+    """Compare every engine with the oracle, answer by answer."""
+    work = list(_given(query, inputs or [], rows) if query else _built_in(rows))
+    unequal = 0
+    with meter("verifying", len(work) * len(ENGINES)) as bar:
+        for text, streams in work:
+            want = panes.oracle(text, **streams)
+            print(f"{len(want):>8,} answers  {_short(text)}")
+            for name, engine in ENGINES.items():
+                found = difference(engine(text, streams), want)
+                print(f"         {name:<16} {'equal' if found is None else found}")
+                unequal += found is not None
+                bar.advance(1)
+    verdict = f"{unequal} differ" if unequal else "all equal"
+    say(f"{len(work)} queries x {len(ENGINES)} engines: {verdict}")
+    if unequal:
+        raise typer.Exit(1)
+
+
+def _at_once(text: str, streams: Streams) -> pa.Table:
+    return panes.sql(text, **streams)
+
+
+def _in_batches(text: str, streams: Streams) -> pa.Table:
+    """Streams shuffled (unless rows are counted) and pushed in turns, in uneven batches."""
+    query = panes.open(text)
+    rng = np.random.default_rng(0)
+    counted = query.query.window is not None and query.query.window.measure == "rows"
+    found = []
+    for name, table in streams.items():
+        order = np.arange(len(table)) if counted else rng.permutation(len(table))
+        shuffled = table.take(pa.array(order))
+        cuts = np.unique(np.r_[0, rng.integers(0, len(table) + 1, 7), len(table)])
+        found += [query.push(**{name: shuffled.slice(a, b - a)}) for a, b in _pairs(cuts)]
+    found.append(query.finish())
+    answers = pa.concat_tables(found)
+    by = [
+        (name, "ascending", "at_start")
+        for name in answers.column_names[: 2 + len(query.query.keys)]
+    ]
+    return answers.sort_by(by)
+
+
+ENGINES: dict[str, Engine] = {"local": _at_once, "local, streamed": _in_batches}
+
+
+def _pairs(cuts: np.ndarray) -> Iterator[tuple[int, int]]:
+    yield from zip(cuts[:-1].tolist(), cuts[1:].tolist(), strict=True)
+
+
+def _given(path: str, inputs: list[str], rows: int) -> Iterator[tuple[str, Streams]]:
+    if not inputs:
+        raise OptionError("verify needs the streams of its query", hint="--input name=path")
+    sources = [Source.parse(text) for text in inputs]
+    yield read_query(path), {s.name: pa.concat_tables(s.batches()).slice(0, rows) for s in sources}
+
+
+def _built_in(rows: int) -> Iterator[tuple[str, Streams]]:
+    streams = {"bids": bids(rows, keys=12, hours=0.5), **packets(rows, minutes=4)}
+    for text in QUERIES:
+        named = panes.open(text).query.streams
+        yield text, {name: streams[name].slice(0, rows) for name in named}
+
+
+def _short(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= 100 else line[:97] + "..."

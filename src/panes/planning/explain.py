@@ -1,0 +1,160 @@
+"""A plan as text: what will be kept, how it is rolled, and why. Same plan, same text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sqlglot import exp
+
+from panes.aggregates.aggregate import Bounded
+from panes.axis import format_duration
+from panes.kernels.choose import choose
+from panes.language.query import Query, Window
+from panes.planning.plan import Plan
+from panes.windows.cut import Cut, cut, panes_per_window
+from panes.windows.spec import Landmark, PartitionedRows, PerRow, Sliding
+
+_LABEL = 11
+
+
+def explain(plan: Plan) -> str:
+    """The plan, a line for each decision."""
+    return "\n".join(_lines(plan)) + "\n"
+
+
+def explain_unbound(query: Query) -> str:
+    """As much of a plan as the text alone decides."""
+    lines = list(_question(query))
+    if query.window is not None:
+        lines += _window_lines(query.window)
+    lines.append(_line("more", "give the streams to see partial columns, kernels and sizes"))
+    return "\n".join(lines) + "\n"
+
+
+def _lines(plan: Plan) -> Iterator[str]:
+    yield from _question(plan.query)
+    yield from _window_lines(plan.window)
+    if isinstance(plan.window.spec, Sliding | Landmark):
+        yield from _fill_lines(plan)
+        yield from _store_lines(plan)
+        yield from _roll_lines(plan)
+    else:
+        yield _line("answered", "by panes.oracle only, as yet")
+    yield from _aggregate_lines(plan)
+    yield _line("answers", ", ".join(f"{f.name} {f.type}" for f in plan.schema()))
+
+
+def _question(query: Query) -> Iterator[str]:
+    yield _line("query", " ".join(query.text.split()))
+    yield _line("streams", " + ".join(query.streams))
+
+
+def _window_lines(window: Window) -> Iterator[str]:
+    spec = window.spec
+    yield _line("window", f"{_kind(window)} on {_where(window)}; {spec.category.value}")
+    if window.partition:
+        yield _line("partition", ", ".join(window.partition))
+    if isinstance(spec, Sliding | Landmark):
+        yield _line("cut", _cut(cut(spec), window))
+        panes = panes_per_window(spec)
+        if panes is None:
+            yield _line("", "closed panes are folded into one per key: a landmark only grows")
+        else:
+            shared = spec.overlap if isinstance(spec, Sliding) else 1
+            rows = "row is" if shared == 1 else "row counts in up to"
+            held = f"{panes} pane{'s' * (panes != 1)} per window"
+            yield _line("", f"{held}; each {rows} {shared} window{'s' * (shared != 1)}")
+
+
+def _kind(window: Window) -> str:
+    spec = window.spec
+    if isinstance(spec, Landmark):
+        return f"landmark, SLIDE {_length(window, spec.slide)}"
+    if isinstance(spec, PerRow):
+        by = f" by {spec.counted_by}" if spec.every > 1 else ""
+        each = "every row" if spec.every == 1 else f"every {spec.every}th row{by}"
+        return f"one per row, RANGE {_length(window, spec.size)}, {each}"
+    name = "partitioned rows"
+    if not isinstance(spec, PartitionedRows):
+        name = {0: "tumbling", 1: "sliding", -1: "sampling"}[
+            (spec.size > spec.slide) - (spec.size < spec.slide)
+        ]
+    return f"{name}, RANGE {_length(window, spec.size)} SLIDE {_length(window, spec.slide)}"
+
+
+def _length(window: Window, ticks: int) -> str:
+    if window.measure == "time":
+        return format_duration(ticks)
+    return f"{ticks} rows" if window.measure == "rows" else str(ticks)
+
+
+def _where(window: Window) -> str:
+    return "arrival order" if window.column is None else f"`{window.column}`"
+
+
+def _cut(panes: Cut, window: Window) -> str:
+    families = [f"every {_length(window, f.slide)}" for f in panes.families]
+    if len(families) == 1:
+        return f"a pane begins {families[0]}"
+    return f"panes begin {' and '.join(families)}, where windows start and where they end"
+
+
+def _fill_lines(plan: Plan) -> Iterator[str]:
+    keys = ", ".join(k.name for k in plan.query.keys) or "no key"
+    plain = plan.rows.where is None and all(
+        isinstance(e, exp.Column) for e in plan.rows.expressions
+    )
+    through = "Arrow columns as they are" if plain else "expressions and filters by DuckDB"
+    yield _line("fill", f"one partial per pane and key ({keys}); {through}")
+
+
+def _store_lines(plan: Plan) -> Iterator[str]:
+    yield _line("store", "panes; partial columns, each shared by the aggregates behind it:")
+    yield _line("", "pane int64, key int64")
+    for i, piece in enumerate(plan.pieces):
+        asked = zip(plan.query.calls, plan.aggregates, plan.piece_of, strict=True)
+        users = [c.sql for c, a, needed in asked if a.kind == "bounded" and i in needed]
+        names = ", ".join(piece.monoid.names)
+        yield _line("", f"{names} {piece.monoid.dtype}: {', '.join(users)}")
+    width = 16 + sum(8 * len(p.monoid.names) for p in plan.pieces)
+    panes = panes_per_window(plan.spec) or 1
+    more = " and what the sketches hold" if _has_objects(plan) else ""
+    yield _line(
+        "", f"about {(panes + 1) * width:,} bytes per key: {panes + 1} panes x {width} bytes{more}"
+    )
+    for values in plan.value_sets:
+        columns = ", ".join(plan.rows.expressions[c].sql(dialect="spark") for c in values.columns)
+        yield _line("", f"and a multiset of {columns}: 24 bytes per pane, key and different value")
+
+
+def _has_objects(plan: Plan) -> bool:
+    return any(p.monoid.dtype == object for p in plan.pieces)
+
+
+def _roll_lines(plan: Plan) -> Iterator[str]:
+    chosen: dict[str, tuple[list[str], str]] = {}
+    for piece in plan.pieces:
+        choice = choose(piece.monoid, plan.spec)
+        names, _ = chosen.setdefault(choice.kernel, ([], choice.why))
+        names.append("+".join(piece.monoid.names))
+    if plan.value_sets:
+        chosen["sliding multiset"] = (["values"], "counts are integers, so leaving panes subtract")
+    label = "roll"
+    for kernel, (names, why) in chosen.items():
+        yield _line(label, f"{kernel} for {', '.join(names)} ({why})")
+        label = ""
+
+
+def _aggregate_lines(plan: Plan) -> Iterator[str]:
+    label = "aggregates"
+    for call, aggregate in zip(plan.query.calls, plan.aggregates, strict=True):
+        differential = {"full": "full-", "pseudo": "pseudo-", "none": "non-"}
+        said = f"{aggregate.kind}, {differential[aggregate.differential]}differential"
+        if isinstance(aggregate, Bounded) and aggregate.error is not None:
+            said += f", approximate: {aggregate.error}"
+        yield _line(label, f"{call.sql}: {said}")
+        label = ""
+
+
+def _line(label: str, text: str) -> str:
+    return f"{label:<{_LABEL}}{text}".rstrip()
