@@ -2,12 +2,13 @@
 
 from panes.aggregates.custom import CustomAggregate, WindowFunction
 from panes.api import explain, open, sql
-from panes.engine.stream import OpenQuery
+from panes.engine.stream import Late, OpenQuery
 from panes.errors import PanesError, QueryError, RejectedRowsWarning
 from panes.reference.oracle import oracle
 
 __all__ = [
     "CustomAggregate",
+    "Late",
     "OpenQuery",
     "PanesError",
     "QueryError",

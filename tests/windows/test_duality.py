@@ -316,16 +316,17 @@ def test_one_cut_of_several_specs_serves_them_all_and_no_more(specs: list[PanedS
 
 
 @settings(deadline=None)
-@given(st.lists(paned, min_size=1, max_size=4), st.randoms(use_true_random=False))
-def test_a_cut_does_not_depend_on_the_order_of_its_specs(
-    specs: list[PanedSpec], shuffle: st.DataObject
+@given(st.lists(paned, min_size=1, max_size=4), st.data())
+def test_a_cut_does_not_depend_on_the_order_or_number_of_its_specs(
+    specs: list[PanedSpec], data: st.DataObject
 ) -> None:
-    assert cut(*specs) == cut(*reversed(specs)) == cut(*specs, *specs)
+    shuffled = data.draw(st.permutations(specs + specs))
+    assert cut(*shuffled) == cut(*specs)
 
 
 @settings(deadline=None)
-@given(st.lists(paned, min_size=1, max_size=3), st.lists(instants, min_size=1, max_size=30))
-def test_no_family_of_a_cut_lies_within_another(specs: list[PanedSpec], at: list[int]) -> None:
+@given(st.lists(paned, min_size=1, max_size=4))
+def test_no_family_of_a_cut_lies_within_another(specs: list[PanedSpec]) -> None:
     families = cut(*specs).families
     assert not any(a.within(b) for a in families for b in families if a != b)
 

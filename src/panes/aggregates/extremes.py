@@ -56,6 +56,13 @@ class Component:
             return np.asarray(flags.to_numpy(zero_copy_only=False), dtype=np.int64)
         return order_keys.encode(array)
 
+    @property
+    def is_keyed(self) -> bool:
+        """Whether every value of this component has an order key."""
+        return self.what != "value" or (
+            self.argument is not None and order_keys.has_key(self.argument.type)
+        )
+
     def neutral(self, side: Side) -> int:
         """What loses against every row."""
         if self.what == "time":
@@ -126,16 +133,14 @@ class ObjectPick:
     @property
     def monoid(self) -> ObjectLanes:
         names = tuple(c.what for c in self.components)
-        neutral = tuple(
-            None if c.what == "value" else c.neutral(self.side) for c in self.components
-        )
+        neutral = tuple(c.neutral(self.side) if c.is_keyed else None for c in self.components)
         return ObjectLanes(self.side, names, neutral)
 
     def lift(self, rows: Rows, slots: NDArray[np.int64], size: int) -> Columns:
         keys: list[NDArray[np.int64]] = []
         dictionaries: list[NDArray[np.object_] | None] = []
         for component in self.components:
-            if component.what != "value" or component.argument is None:
+            if component.is_keyed or component.argument is None:
                 keys.append(component.keys(rows, self.side))
                 dictionaries.append(None)
             else:
@@ -193,10 +198,7 @@ def by_other(value: Argument, by: Argument, where: int | None, side: Side) -> Bo
 def _pick(
     side: Side, components: tuple[Component, ...], selection: Selection, answer: Argument
 ) -> Bounded:
-    keyed = all(
-        c.what != "value" or c.argument is None or order_keys.has_key(c.argument.type)
-        for c in components
-    )
+    keyed = all(c.is_keyed for c in components)
     piece = (Pick if keyed else ObjectPick)(side, components, selection)
 
     def lower(partials: Sequence[Columns]) -> pa.Array:
@@ -204,8 +206,8 @@ def _pick(
         is_null = _lost(won, piece.monoid)
         if len(components) > 2:
             is_null |= won[-2] == int(side is Op.LEAST)
-        if keyed:
-            return order_keys.decode(won[-1], is_null, answer.type)
+        if components[-1].is_keyed:
+            return order_keys.decode(won[-1].astype(np.int64), is_null, answer.type)
         return pa.array(won[-1], type=answer.type, mask=is_null)
 
     return Bounded((piece,), lower, answer.type, "none")

@@ -66,7 +66,8 @@ def correlation(x: Argument, y: Argument, where: int | None) -> Bounded:
         n, _, _, x2, y2, c = partials[0]
         with np.errstate(all="ignore"):
             spread = np.sqrt(x2) * np.sqrt(y2)
-        return nullable(_divided(c, spread), (n < 2) | (spread == 0), pa.float64())
+        is_constant = (x2 == 0) | (y2 == 0)
+        return nullable(_divided(c, spread), (n < 2) | is_constant, pa.float64())
 
     return _moments((x, y), where, lower)
 

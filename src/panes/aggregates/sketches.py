@@ -67,6 +67,8 @@ class Sketch:
         kept = self.selection.slots(rows, slots)
         order = np.argsort(kept, kind="stable")
         order = order[np.searchsorted(kept[order], 0) :]
+        if not len(order):
+            return self.monoid.empty(size)
         named, begin = np.unique(kept[order], return_index=True)
         values = rows.columns[self.argument.column].take(pa.array(order))
         result = self.monoid.empty(size)

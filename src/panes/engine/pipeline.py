@@ -58,6 +58,11 @@ class Pipeline:
         return len(self._store) + sum(len(v.store) for v in self._values)
 
     @property
+    def keys(self) -> int:
+        """How many combinations of key values have a number."""
+        return len(self._groups)
+
+    @property
     def nbytes(self) -> int:
         """Bytes the partials take."""
         return self._store.nbytes + sum(v.store.nbytes for v in self._values)
@@ -131,6 +136,8 @@ class Pipeline:
 
     def _roll(self, first_due: int, end_due: int) -> pa.Table:
         rolled = self._store.answer(first_due, end_due, self._groups.order)
+        if not len(rolled.cover):
+            return self.empty()
         multisets = [v.under(rolled) for v in self._values]
         order = _by_window(rolled)
         lowered = self._executor.map(
@@ -210,11 +217,9 @@ class _ValueStore:
         )
 
     def under(self, rolled: Rolled) -> SlidingMultiset:
-        """The multisets of the answers that the pane store gave."""
+        """The multisets of the answers, at least one, that the pane store gave."""
         wids = rolled.cover.wid
-        held = self.store.under(int(wids.min()), int(wids.max()) + 1) if len(wids) else None
-        if held is None:
-            held = self.store.under(0, 1)
+        held = self.store.under(int(wids.min()), int(wids.max()) + 1)
         pairs = np.unique(held.groups)
         group_of, *values = self._pairs.columns(pairs)
         rank, distinct = _ranked(values)
@@ -273,8 +278,6 @@ def _ranked(columns: Sequence[pa.Array]) -> tuple[NDArray[np.int64], pa.Array]:
 def _by_window(rolled: Rolled) -> NDArray[np.int64]:
     """Answers rearranged window by window, groups in order inside each."""
     wid = rolled.cover.wid
-    if not len(wid):
-        return wid
     oldest, newest = int(wid.min()), int(wid.max())
     if not is_dense(len(wid), newest - oldest + 1):
         return np.argsort(wid, kind="stable")

@@ -148,6 +148,11 @@ class OpenQuery:
         }
 
     @property
+    def held_keys(self) -> int:
+        """How many combinations of key values are remembered."""
+        return 0 if self._pipeline is None else self._pipeline.keys
+
+    @property
     def plan(self) -> Plan:
         """The plan, known from the first batch on."""
         if self._plan is None:

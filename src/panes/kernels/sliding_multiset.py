@@ -16,7 +16,9 @@ from numba import njit
 from numpy.typing import NDArray
 
 _CHOICES = {"all": 0, "top": 1, "share": 2}
-_TOP, _SHARE = 1, 2
+_SHARE = 2
+# A share is written in decimals: 0.07 of 100 rows is 7 and not 7.000000000000001.
+_DECIMAL = 1 - 1e-12
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +157,7 @@ def _ranks_at(  # type: ignore[no-untyped-def]
             if total > 0:
                 exact = fraction * (total - 1)
                 if occurring:
-                    exact = max(np.ceil(fraction * total) - 1, 0.0)
+                    exact = max(np.ceil(fraction * total * _DECIMAL) - 1, 0.0)
                 low = int(np.floor(exact))
                 high = int(np.ceil(exact))
                 below[k] = names[begin[g] + _tree_find(tree, top, low)]
@@ -189,7 +191,7 @@ def _select(how, limit, groups, local, count, offsets, first, last, begin, names
                 counts[:used] = old[:used]
             start = used
             for v in range(width):
-                if held[v] > 0 and (how != _SHARE or held[v] >= limit * total):
+                if held[v] > 0 and (how != _SHARE or held[v] >= limit * total * _DECIMAL):
                     chosen[used] = v
                     counts[used] = held[v]
                     used += 1

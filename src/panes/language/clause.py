@@ -70,14 +70,14 @@ def is_clause(reader: TokenReader) -> bool:
     return reader.word() == "[" and reader.word(1) in OPENERS
 
 
-def read_clause(reader: TokenReader) -> Window:
-    """The window a clause describes; the reader stands behind its closing bracket."""
-    bracket = reader.take()
+def read_clause(reader: TokenReader) -> Parts:
+    """What a clause says; the reader stands behind its closing bracket."""
+    reader.take()
     parts = Parts()
     while not reader.skip("]"):
         _read_part(reader, parts)
         reader.skip(",")
-    return _meaning(parts, bracket)
+    return parts
 
 
 def _read_part(reader: TokenReader, parts: Parts) -> None:
@@ -188,7 +188,9 @@ def _read_origin(reader: TokenReader, parts: Parts) -> None:
         parts.origin = _read_length(reader, "ORIGIN").ticks
 
 
-def _meaning(parts: Parts, bracket: Token) -> Window:
+def window_of(parts: Parts, bracket: Token) -> Window:
+    """The window that a clause beginning at a bracket describes."""
+
     def refuse(message: str, hint: str | None = None) -> QueryError:
         return error_at(bracket, message, hint)
 

@@ -17,7 +17,7 @@ from sqlglot.tokens import Token, TokenType
 from panes.aggregates.catalog import CATALOG
 from panes.aggregates.custom import UserAggregate
 from panes.errors import QueryError
-from panes.language.clause import is_clause, read_clause
+from panes.language.clause import is_clause, read_clause, window_of
 from panes.language.query import Query, Window
 from panes.language.select import read_select
 from panes.language.tokens import TokenReader, error_at, tokenize
@@ -67,7 +67,10 @@ def _take_out(tokens: list[Token]) -> tuple[list[Token], tuple[str, ...], Window
     while reader.here is not None:
         if is_clause(reader):
             bracket = reader.here
-            found = read_clause(reader)
+            parts = read_clause(reader)
+            if plain and plain[-1].text == _STREAM:
+                _refuse_join(reader)
+            found = window_of(parts, bracket)
             if window is not None and found != window:
                 raise error_at(bracket, "a query over one stream has one window, found a second")
             window = found
@@ -124,11 +127,15 @@ def _read_primary(reader: TokenReader) -> list[str]:
     return names
 
 
-def _require_end(reader: TokenReader) -> None:
+def _refuse_join(reader: TokenReader) -> None:
     if reader.word() == "," or "JOIN" in reader.word():
         raise reader.error(
             "joins of windows are not available yet", "a query reads one stream or a union"
         )
+
+
+def _require_end(reader: TokenReader) -> None:
+    _refuse_join(reader)
     if reader.word() in _AFTER_FROM or is_clause(reader):
         return
     hint = "a window clause begins with RANGE, ROWS or TUMBLING" if reader.word() == "[" else None

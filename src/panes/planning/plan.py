@@ -7,7 +7,7 @@ type each expression has. Pieces that several aggregates need are kept once.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 from sqlglot import exp
@@ -23,6 +23,7 @@ from panes.language.query import (
     KEY,
     WINDOW_COLUMNS,
     AggregateCall,
+    Key,
     Query,
     Window,
 )
@@ -109,6 +110,7 @@ def plan(
     axis = _axis(window, schema, stream)
     arguments = _Arguments(schema, stream, len(query.keys))
     keys = tuple(resolve(k.expression, schema, stream=stream) for k in query.keys)
+    query = replace(query, keys=tuple(map(_renamed, query.keys, keys)))
     calls = tuple(arguments.of(c) for c in query.calls)
     defining = tuple(arguments.place(d) for d in query.defining)
     partition = tuple(arguments.place(exp.column(p, quoted=True)) for p in window.partition)
@@ -165,6 +167,14 @@ def _common_schema(query: Query, schemas: Mapping[str, pa.Schema]) -> tuple[pa.S
                     hint="streams of a union need equal types; cast one before",
                 )
     return schemas[first], first
+
+
+def _renamed(key: Key, resolved: exp.Expression) -> Key:
+    """A key under its column's own name, where ``item-id`` turned out to be one."""
+    if isinstance(resolved, exp.Column) and isinstance(key.expression, exp.Sub):
+        written = key.expression.sql(dialect="spark", normalize_functions=False)
+        return Key(resolved.name if key.name == written else key.name, key.expression)
+    return key
 
 
 def _columns_used(query: Query) -> set[str]:

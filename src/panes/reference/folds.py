@@ -146,7 +146,8 @@ def quantile(rows: Sequence[Row], fraction: float = 0.5) -> Any:
 
 def quantile_disc(rows: Sequence[Row], fraction: float) -> Any:
     ranked = sorted(values_of(rows), key=order)
-    return ranked[max(math.ceil(fraction * len(ranked)) - 1, 0)] if ranked else None
+    exact = Fraction(str(fraction)) * len(ranked)
+    return ranked[max(math.ceil(exact) - 1, 0)] if ranked else None
 
 
 def tally(rows: Sequence[Row]) -> list[tuple[Any, int]]:
@@ -163,7 +164,8 @@ def top(rows: Sequence[Row], k: float) -> Any:
 def heavy_hitters(rows: Sequence[Row], share: float) -> Any:
     counted = tally(rows)
     whole = sum(n for _, n in counted)
-    return [{"item": v, "count": n} for v, n in counted if n >= share * whole]
+    least = Fraction(str(share)) * whole
+    return [{"item": v, "count": n} for v, n in counted if n >= least]
 
 
 def mode(rows: Sequence[Row]) -> Any:

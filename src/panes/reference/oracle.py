@@ -88,7 +88,8 @@ def _per_window(bound: Plan, rows: list[Tuple], user: Mapping[str, UserAggregate
     found: list[tuple[int, tuple[Any, ...], list[Tuple]]] = []
     for partition in _partitions(rows, spec):
         arrived = [t.at for t in partition]
-        for wid in windows(spec, [t.at for t in partition if t.kept]):
+        ranked = isinstance(spec, PartitionedRows)
+        for wid in windows(spec, [t.at for t in partition if t.kept or ranked]):
             start, end = extent(spec, wid)
             if bound.axis.kind == "rows" and end > len(arrived):
                 continue
@@ -112,8 +113,9 @@ def _partitions(rows: list[Tuple], spec: Spec) -> Iterator[list[Tuple]]:
 
 def _with_origin(bound: Plan, rows: list[Tuple]) -> Spec:
     spec = bound.window.spec
-    if bound.window.origin_first and rows and isinstance(spec, Sliding | Landmark):
-        return replace(spec, origin=spec.origin + min(t.at for t in rows if t.kept))
+    kept = [t.at for t in rows if t.kept]
+    if bound.window.origin_first and kept and isinstance(spec, Sliding | Landmark):
+        return replace(spec, origin=spec.origin + min(kept))
     return spec
 
 
@@ -148,7 +150,7 @@ def _per_row(bound: Plan, rows: list[Tuple], user: Mapping[str, UserAggregate]) 
     for apart in dict.fromkeys(tuple(map(order, t.partition)) for t in rows):
         mine = [t for t in rows if tuple(map(order, t.partition)) == apart]
         kept = [t for t in mine if t.kept]
-        counted = mine if spec.counted_by == "arrival" else sorted(kept, key=lambda t: t.at)
+        counted = mine if spec.counted_by == "arrival" else sorted(mine, key=lambda t: t.at)
         for row in counted[spec.every - 1 :: spec.every]:
             start, end = extent(spec, row.at)
             if row.kept:

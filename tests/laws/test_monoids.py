@@ -1,0 +1,145 @@
+"""The laws every monoid must obey. A new monoid joins by one line in `PIECES`.
+
+Catches: a wrong neutral element, a combine that depends on grouping or order, an absorb that says
+something else than combine, a merge of slots that loses or repeats a partial.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from panes.aggregates.aggregate import Argument, Bounded, Piece, Rows, Selection
+from panes.aggregates.arithmetic import Count, FloatSum, LimbSum
+from panes.aggregates.custom import CustomAggregate
+from panes.aggregates.extremes import by_other, by_time, least_or_greatest
+from panes.aggregates.moments import Moments
+from panes.aggregates.sketches import Sketch
+from panes.algebra.lanes import Op
+from panes.algebra.monoid import Columns, Monoid, merge_slots
+from panes.reference.compare import same
+from tests.support import SCHEMA, streams
+
+I, X, S, D = (Argument(SCHEMA.get_field_index(n), SCHEMA.field(n).type) for n in "ixsd")
+ALL = Selection()
+
+GEOMETRIC = CustomAggregate(
+    name="log_sum",
+    lift=lambda x: np.stack([np.log1p(np.abs(x)), np.ones(len(x))]),
+    combine=np.add,
+    lower=lambda p: p[0],
+    empty=(0.0, 0.0),
+    type=pa.float64(),
+)
+
+
+def first_piece(aggregate: Bounded) -> Piece:
+    return aggregate.pieces[0]
+
+
+PIECES: dict[str, Piece] = {
+    "count": Count(Selection((I.column,))),
+    "integer sum": LimbSum(I, Selection((I.column,))),
+    "decimal sum": LimbSum(D, Selection((D.column,))),
+    "float sum": FloatSum((X,), Selection((X.column,))),
+    "product sum": FloatSum((X, I), Selection((X.column, I.column))),
+    "moments": Moments((I,), None),
+    "comoments": Moments((I, D), None),
+    "least float": first_piece(least_or_greatest(X, None, Op.LEAST)),
+    "greatest integer": first_piece(least_or_greatest(I, None, Op.GREATEST)),
+    "greatest text": first_piece(least_or_greatest(S, None, Op.GREATEST)),
+    "least decimal": first_piece(least_or_greatest(D, None, Op.LEAST)),
+    "first": first_piece(by_time(X, None, Op.LEAST, skip_nulls=False)),
+    "last text": first_piece(by_time(S, None, Op.GREATEST, skip_nulls=True)),
+    "max_by": first_piece(by_other(X, I, None, Op.GREATEST)),
+    "min_by text": first_piece(by_other(S, X, None, Op.LEAST)),
+    "user's own": first_piece(GEOMETRIC.build((X,), None)),
+    "distinct sketch": Sketch("hll", I, Selection((I.column,))),
+}
+
+each_piece = pytest.mark.parametrize("piece", PIECES.values(), ids=PIECES.keys())
+
+
+def said(partials: Columns) -> list[Any]:
+    """Partials as plain values; a sketch as its estimate."""
+    return [
+        v.get_estimate() if hasattr(v, "get_estimate") else v for v in partials.ravel().tolist()
+    ]
+
+
+def assert_equal(monoid: Monoid, a: Columns, b: Columns) -> None:
+    if isinstance(monoid.dtype, type(np.dtype(np.float64))) and monoid.names[:1] == ("sum",):
+        a, b = a.sum(axis=0, keepdims=True), b.sum(axis=0, keepdims=True)
+    assert all(same(x, y) for x, y in zip(said(a), said(b), strict=True))
+
+
+def lifted(piece: Piece, table: pa.Table, slots: np.ndarray, size: int) -> Columns:
+    columns = tuple(c.combine_chunks() for c in table.columns)
+    return piece.lift(Rows(table["at"].to_numpy(), columns), slots, size)
+
+
+@each_piece
+@settings(max_examples=30)
+@given(table=streams, data=st.data())
+def test_empty_is_neutral_and_combine_is_associative_and_commutative(
+    piece: Piece, table: pa.Table, data: st.DataObject
+) -> None:
+    slots = np.array(
+        data.draw(st.lists(st.integers(0, 2), min_size=len(table), max_size=len(table)))
+    )
+    parts = lifted(piece, table, slots.astype(np.int64), 3)
+    a, b, c = (parts[:, [i]] for i in range(3))
+    monoid = piece.monoid
+    assert_equal(monoid, monoid.combine(monoid.empty(1), a), a)
+    assert_equal(monoid, monoid.combine(a, monoid.empty(1)), a)
+    assert_equal(monoid, monoid.combine(a, b), monoid.combine(b, a))
+    left = monoid.combine(monoid.combine(a, b), c)
+    assert_equal(monoid, left, monoid.combine(a, monoid.combine(b, c)))
+
+
+@each_piece
+@settings(max_examples=30)
+@given(table=streams)
+def test_lifting_rows_together_is_lifting_them_apart_and_combining(
+    piece: Piece, table: pa.Table
+) -> None:
+    together = lifted(piece, table, np.zeros(len(table), dtype=np.int64), 1)
+    apart = lifted(piece, table, np.arange(len(table)), len(table))
+    combined = piece.monoid.empty(1)
+    for i in range(len(table)):
+        combined = piece.monoid.combine(combined, apart[:, [i]])
+    assert_equal(piece.monoid, together, combined)
+
+
+@each_piece
+@settings(max_examples=30)
+@given(table=streams, data=st.data())
+def test_merging_slots_is_combining_one_after_the_other(
+    piece: Piece, table: pa.Table, data: st.DataObject
+) -> None:
+    count = len(table)
+    slots = np.array(
+        data.draw(st.lists(st.integers(0, 3), min_size=count, max_size=count)), dtype=np.int64
+    )
+    apart = lifted(piece, table, np.arange(count), count)
+    merged = merge_slots(piece.monoid, apart, slots, 4)
+    for slot in range(4):
+        expected = piece.monoid.empty(1)
+        for i in np.flatnonzero(slots == slot):
+            expected = piece.monoid.combine(expected, apart[:, [i]])
+        assert_equal(piece.monoid, merged[:, [slot]], expected)
+
+
+@each_piece
+def test_rows_with_a_negative_slot_are_passed_over(piece: Piece) -> None:
+    table = pa.Table.from_pylist(
+        [{"at": 1, "k": "a", "b": True, "i": 5, "x": 2.5, "s": "q", "d": None, "t": None}],
+        schema=SCHEMA,
+    )
+    nothing = lifted(piece, table, np.array([-1]), 2)
+    assert_equal(piece.monoid, nothing, piece.monoid.empty(2))
