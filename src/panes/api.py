@@ -10,7 +10,7 @@ import pyarrow as pa
 from panes.aggregates.custom import UserAggregate
 from panes.engine.stream import Duration, Late, OpenQuery
 from panes.errors import RejectedRowsWarning
-from panes.frames import in_row_order, to_table
+from panes.frames import in_row_order, require_streams, to_table
 from panes.language.parse import parse
 from panes.planning.explain import explain as explain_plan
 from panes.planning.explain import explain_unbound
@@ -47,6 +47,7 @@ def sql(
         aggregates=aggregates,
         bounded=True,
     )
+    require_streams(query.query, streams)
     before = query.push(**in_row_order(query.query, streams))
     answers = pa.concat_tables([before, query.finish()])
     rejected = query.rejected

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from panes.errors import InputError, QueryError
+from panes.errors import InputError, MissingStreamError, QueryError, UnknownStreamError
 from panes.language.query import Query
 from panes.planning.scalar import find_column
 
@@ -19,6 +19,16 @@ def to_table(frame: object, stream: str) -> pa.Table:
     """An Arrow table of a frame's rows, in a plain layout."""
     table = _arrow(frame, stream)
     return pa.table([_plain(c) for c in table.columns], names=_names(table, stream))
+
+
+def require_streams(query: Query, streams: Mapping[str, object]) -> None:
+    """A bounded query is given exactly the streams it reads."""
+    for name in query.streams:
+        if name not in streams:
+            raise MissingStreamError(name, given=streams)
+    for name in streams:
+        if name not in query.streams:
+            raise UnknownStreamError(name, streams=query.streams)
 
 
 def in_row_order(query: Query, streams: Mapping[str, object]) -> Mapping[str, object]:

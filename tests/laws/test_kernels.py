@@ -103,8 +103,8 @@ def test_every_kernel_folds_exactly_the_panes_of_each_window(
     sizes = data.draw(st.lists(st.integers(0, 8), min_size=1, max_size=4))
     starts, groups = [], [0]
     for size in sizes:
-        at = data.draw(st.lists(st.integers(-40, 90), min_size=size, max_size=size))
-        starts += sorted(set(cut(spec).pane_start(np.array(at, dtype=np.int64)).tolist()))
+        rows = data.draw(st.lists(st.integers(-40, 90), min_size=size, max_size=size))
+        starts += sorted(set(cut(spec).pane_start(np.array(rows, dtype=np.int64)).tolist()))
         groups.append(len(starts))
     panes = some_partials(monoid, [(7 * i) % 31 for i in range(len(starts))])
     first_due = data.draw(st.integers(-60, 20))

@@ -96,7 +96,10 @@ def panes_knows_as_bounded(aggregate: str) -> bool:
 @settings(max_examples=25)
 @given(table=streams, split=st.integers(0, 40))
 def test_a_union_is_the_bag_of_its_streams(table: pa.Table, split: int) -> None:
-    text = "SELECT k, count(*) AS n, sum(i) AS s FROM (u UNION ALL v) [RANGE 9 SLIDE 4 WATTR at] GROUP BY k"
+    text = (
+        "SELECT k, count(*) AS n, sum(i) AS s FROM (u UNION ALL v) [RANGE 9 SLIDE 4 WATTR at] "
+        "GROUP BY k"
+    )
     parts = {"u": table.slice(0, split), "v": table.slice(split)}
     alone = panes.oracle(text.replace("(u UNION ALL v)", "t"), t=table)
     assert_same(panes.sql(text, **parts), alone)

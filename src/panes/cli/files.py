@@ -6,6 +6,7 @@ import os
 import sys
 import tempfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -42,12 +43,21 @@ class Source:
     @property
     def rows(self) -> int | None:
         """How many rows there are, where that is known without reading them."""
-        return None if self._text_format() else pads.dataset(self.path).count_rows()
+        if self._text_format():
+            return None
+        with self._reading():
+            return pads.dataset(self.path, format="parquet").count_rows()
 
     def batches(self) -> Iterator[pa.Table]:
         """The rows, in the order of the file; at least one batch, so that types are known."""
-        try:
+        with self._reading():
             yield from self._text_batches() if self._text_format() else self._parquet_batches()
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        """Whatever goes wrong in a reader becomes one clear error."""
+        try:
+            yield
         except (pa.ArrowInvalid, pa.ArrowTypeError, duckdb.Error, OSError) as failure:
             first = str(failure).strip().splitlines()[0]
             raise InputError(f"--input {self.name}: cannot read {self.path}: {first}") from None

@@ -32,6 +32,8 @@ ASKED_WRONGLY = (
     UnknownStreamError,
 )
 
+INTERRUPTED = 130
+
 app = typer.Typer(
     name="panes",
     help="Sliding-window queries over data streams at the price of tumbling ones.",
@@ -66,9 +68,10 @@ def main() -> None:
     except PanesError as failure:
         say(f"panes: {failure}")
         sys.exit(2 if isinstance(failure, ASKED_WRONGLY) else 1)
-    except KeyboardInterrupt:
-        say("panes: stopped; nothing was written")
-        sys.exit(130)
+    except SystemExit as stop:
+        if stop.code == INTERRUPTED:
+            say("panes: stopped; nothing was written")
+        raise
     except BrokenPipeError:
         sys.stderr.close()
         sys.exit(1)

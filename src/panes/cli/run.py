@@ -14,9 +14,9 @@ from panes.cli.files import Source, write
 from panes.cli.show import meter, say
 from panes.engine.stream import OpenQuery
 from panes.errors import OptionError
-from panes.frames import sorted_rows
+from panes.frames import require_streams, sorted_rows
 
-EXAMPLE = "Example: panes run busy.sql --input packets=packets.parquet --output busy.parquet"
+EXAMPLE = "Example: panes run busy.sql --input bids=bids.parquet --output busy.csv"
 
 QueryFile = Annotated[str, typer.Argument(help="A file with the query, or - for standard input.")]
 Inputs = Annotated[
@@ -55,6 +55,7 @@ def run(
         read_query(query), lateness=lateness, late=late, max_ahead=None, bounded=lateness is None
     )
     sources = [Source.parse(text) for text in inputs]
+    require_streams(asked.query, {s.name: s for s in sources})
     answers = pa.concat_tables(_answers(asked, sources))
     write(answers, output)
     _report(asked, len(answers), late_output)

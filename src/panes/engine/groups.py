@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from numba import njit
 from numpy.typing import NDArray
 
+from panes.aggregates import order_keys
 from panes.stores.slots import is_dense
 
 _FEW = 4_096
@@ -75,10 +76,10 @@ class Groups:
         return result[::-1]
 
     def order(self, groups: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Groups in the order of their keys, NULL first."""
+        """Groups in the order of their keys, NULL first, NaN last."""
         if not self._types:
             return groups
-        table = pa.table({str(i): c for i, c in enumerate(self.columns(groups))})
+        table = pa.table({str(i): _sortable(c) for i, c in enumerate(self.columns(groups))})
         by = [(name, "ascending", "at_start") for name in table.column_names]
         ranked = pc.sort_indices(table, sort_keys=by)
         return groups[ranked.to_numpy()]
@@ -117,6 +118,14 @@ def _number(values, low, present, indexes):  # type: ignore[no-untyped-def]
             present[v] = seen
     for i in range(values.shape[0]):
         indexes[i] = present[values[i] - low] - 1
+
+
+def _sortable(array: pa.Array) -> pa.Array:
+    """A column that Arrow sorts as SQL does: floats by their order keys, NaN last."""
+    if not pa.types.is_floating(array.type):
+        return array
+    missing = pc.is_null(array).to_numpy(zero_copy_only=False)
+    return pa.array(order_keys.encode(array), mask=missing)
 
 
 def _normal(array: pa.Array) -> pa.Array:

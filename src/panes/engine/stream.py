@@ -123,14 +123,18 @@ class OpenQuery:
     @property
     def late(self) -> pa.Table:
         """Rows that broke a promise, with the reason."""
-        return pa.concat_tables(self._late, promote_options="default") if self._late else _no_rows()
+        return self._set_apart(self._late)
 
     @property
     def rejected(self) -> pa.Table:
         """Rows that have no place on the axis, with the reason."""
-        if not self._rejected:
-            return _no_rows()
-        return pa.concat_tables(self._rejected, promote_options="default")
+        return self._set_apart(self._rejected)
+
+    def _set_apart(self, rows: Sequence[pa.Table]) -> pa.Table:
+        """Rows with the columns of their streams and the reason, even if there are none."""
+        known = pa.unify_schemas([pa.schema([]), *self._schemas.values()]).remove_metadata()
+        empty = known.append(pa.field("reason", pa.string())).empty_table()
+        return pa.concat_tables([empty, *rows], promote_options="default")
 
     @property
     def progress(self) -> int:
@@ -262,7 +266,7 @@ class OpenQuery:
 
     def _advance(self) -> pa.Table:
         if self._plan is None:
-            return _no_rows()
+            return pa.table({})
         progress = self._arrived if self._plan.axis.kind == "rows" else self.progress
         oldest = min((int(at.min()) for at, _ in self._waiting if len(at)), default=EVERYTHING)
         if self._pipeline is None and oldest < progress:
@@ -326,7 +330,3 @@ def _differences(known: pa.Schema, other: pa.Schema) -> str:
     gone = [f"`{n}` {t} is missing" for n, t in sorted(before - after)]
     new = [f"`{n}` {t} is new" for n, t in sorted(after - before)]
     return "; ".join(gone + new) or "the same columns in another order"
-
-
-def _no_rows() -> pa.Table:
-    return pa.table({"reason": pa.array([], pa.string())})

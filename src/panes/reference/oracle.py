@@ -14,8 +14,7 @@ from typing import Any
 import pyarrow as pa
 
 from panes.aggregates.custom import CustomAggregate, UserAggregate
-from panes.errors import MissingStreamError, UnknownStreamError
-from panes.frames import in_row_order, to_table
+from panes.frames import in_row_order, require_streams, to_table
 from panes.language.parse import parse
 from panes.language.query import DEFINING, KEY, WINDOW_COLUMNS, AggregateCall
 from panes.planning.plan import Plan, plan
@@ -41,12 +40,7 @@ def oracle(text: str, *, aggregates: Sequence[UserAggregate] = (), **streams: ob
     Every window kind and every aggregate is answered, approximate ones exactly.
     """
     query = parse(text, aggregates)
-    for name in streams:
-        if name not in query.streams:
-            raise UnknownStreamError(name, streams=query.streams)
-    for name in query.streams:
-        if name not in streams:
-            raise MissingStreamError(name, given=streams)
+    require_streams(query, streams)
     tables = {n: to_table(t, n) for n, t in in_row_order(query, streams).items()}
     bound = plan(query, {n: t.schema for n, t in tables.items()}, aggregates)
     rows = _read(bound, tables)

@@ -1,0 +1,179 @@
+"""The real entry point, as a user calls it: exit code, stdout and stderr apart."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.csv as csv
+import pyarrow.parquet as pq
+import pytest
+
+import panes
+from panes.bench.workloads import bids
+
+PANES = [sys.executable, "-c", "from panes.cli.main import main; main()"]
+QUERY = (
+    "SELECT item, max(price) AS high, count(*) AS n\n"
+    "FROM bids [RANGE 10 minutes SLIDE 1 minute WATTR ts]\n"
+    "WHERE price > 20 GROUP BY item\n"
+)
+
+
+def run(*arguments: str, folder: Path, stdin: str = "") -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*PANES, *arguments], cwd=folder, input=stdin, capture_output=True, text=True, check=False
+    )
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("cli")
+    table = bids(2_000, keys=5, hours=1)
+    pq.write_table(table, path / "bids.parquet", row_group_size=300)
+    csv.write_csv(table, path / "bids.csv")
+    lines = (
+        json.dumps({"ts": r["ts"].isoformat(), "item": r["item"], "price": r["price"]})
+        for r in table.to_pylist()
+    )
+    (path / "bids.ndjson").write_text("\n".join(lines))
+    (path / "parts").mkdir()
+    pq.write_table(table.slice(0, 900), path / "parts" / "a.parquet")
+    pq.write_table(table.slice(900), path / "parts" / "b.parquet")
+    (path / "busy.sql").write_text(QUERY)
+    return path
+
+
+@pytest.mark.parametrize("source", ["bids.parquet", "bids.csv", "bids.ndjson", "parts"])
+def test_run_answers_over_every_kind_of_file(folder: Path, source: str) -> None:
+    done = run(
+        "run", "busy.sql", "--input", f"bids={source}", "--output", "o.parquet", folder=folder
+    )
+    assert (done.returncode, done.stdout) == (0, "")
+    want = panes.sql(QUERY, bids=pq.read_table(folder / "bids.parquet"))
+    got = pq.read_table(folder / "o.parquet")
+    assert got.equals(want)
+    assert f"{len(want):,} answers" in done.stderr
+
+
+def test_run_writes_csv_to_stdout_and_ndjson_to_a_file(folder: Path) -> None:
+    shown = run("run", "-", "-i", "bids=bids.parquet", folder=folder, stdin=QUERY)
+    assert shown.stdout.splitlines()[0] == "window_start,window_end,item,high,n"
+    done = run("run", "busy.sql", "-i", "bids=bids.parquet", "-o", "o.ndjson", folder=folder)
+    assert done.returncode == 0
+    lines = (folder / "o.ndjson").read_text().splitlines()
+    assert len(lines) == len(shown.stdout.splitlines()) - 1
+    assert set(json.loads(lines[0])) == {"window_start", "window_end", "item", "high", "n"}
+
+
+def test_run_as_a_stream_reports_late_rows(folder: Path) -> None:
+    rows = pa.table({"at": [1, 50, 2, 60], "x": [1, 2, 3, 4]})
+    pq.write_table(rows, folder / "late.parquet", row_group_size=1)
+    (folder / "late.sql").write_text("SELECT sum(x) AS s FROM t [TUMBLING 10 WATTR at]")
+    done = run(
+        "run", "late.sql", "-i", "t=late.parquet", "--lateness", "0 seconds", "--late", "drop",
+        "--late-output", "late.ndjson", folder=folder,
+    )  # fmt: skip
+    assert done.returncode == 0
+    reported = (folder / "late.ndjson").read_text()
+    assert ("1 rows late: behind progress 50; dropped" in done.stderr) == ('"at":2' in reported)
+
+
+def test_explain_says_why(folder: Path) -> None:
+    done = run("explain", "busy.sql", "-i", "bids=bids.parquet", folder=folder)
+    assert done.returncode == 0
+    for said in ("10 panes per window", "two stacks", "bytes per key", "value int64: max(price)"):
+        assert said in done.stdout
+    assert run("explain", "busy.sql", folder=folder).stdout.endswith("kernels and sizes\n")
+
+
+def test_verify_compares_every_engine_with_the_oracle(folder: Path) -> None:
+    done = run("verify", "--rows", "150", folder=folder)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "6 queries x 2 engines: all equal" in done.stderr
+    given = run("verify", "busy.sql", "-i", "bids=bids.csv", "--rows", "200", folder=folder)
+    assert given.returncode == 0
+    assert given.stdout.count("equal") == 2
+
+
+def test_bench_checks_and_measures_and_keeps_the_numbers(folder: Path) -> None:
+    done = run(
+        "bench", "in-process", "--rows", "20000", "--repeat", "1", "--results", "r", folder=folder
+    )
+    assert done.returncode in (0, 1), done.stderr
+    assert "at least 8 x Polars" in done.stdout
+    raw = json.loads((folder / "r" / "in-process.json").read_text())
+    assert {t["contender"] for t in raw["timings"]} == {"panes", "polars", "duckdb", "recompute"}
+
+
+def test_the_demo_ends_by_itself_with_every_answer_checked(folder: Path) -> None:
+    done = run("demo", "--rows", "800", folder=folder)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("checked: every answer is the oracle's") == 3
+
+
+REFUSED = {
+    ("run", "nope.sql", "-i", "bids=bids.csv"): (2, "no query file at nope.sql"),
+    ("run", "busy.sql", "-i", "bids=nope.csv"): (2, "--input bids: no file or folder at nope.csv"),
+    ("run", "busy.sql", "-i", "bids"): (2, "--input takes name=path"),
+    ("run", "busy.sql", "-i", "asks=bids.csv"): (2, "reads a stream `bids`, which was not given"),
+    ("run", "busy.sql"): (2, "--input"),
+    ("run", "busy.sql", "-i", "bids=bids.csv", "-o", "o.xlsx"): (2, "write .parquet, .csv"),
+    ("run", "busy.sql", "-i", "bids=bids.csv", "-o", "no/o.csv"): (2, "no folder no"),
+    ("run", "busy.sql", "-i", "bids=bids.csv", "--lateness", "soon"): (2, "lateness must be a duration"),
+    ("run", "busy.sql", "-i", "bids=bids.csv", "--late", "never"): (2, "'never' is not one of"),
+    ("run", "busy.sql", "-i", "bids=empty.csv"): (1, "empty.csv is empty, not even a header"),
+    ("run", "busy.sql", "-i", "bids=header.csv"): (1, "has no rows, so its columns have no types"),
+    ("run", "busy.sql", "-i", "bids=broken.parquet"): (1, "cannot read broken.parquet"),
+    ("run", "busy.sql", "-i", "bids=mixed"): (1, "have different columns"),
+    ("run", "busy.sql", "-i", "bids=busy.sql"): (1, "neither Parquet, CSV nor NDJSON"),
+    ("run", "wrong.sql", "-i", "bids=bids.csv"): (2, "no column `prise` in stream `bids`"),
+    ("verify", "busy.sql"): (2, "--input name=path"),
+    ("explain", "bad.sql"): (2, "line 1, column 1"),
+    ("frobnicate",): (2, "No such command"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("arguments", REFUSED, ids=" ".join)
+def test_a_wrong_call_gets_one_clear_message(folder: Path, arguments: tuple[str, ...]) -> None:
+    (folder / "empty.csv").write_text("")
+    (folder / "header.csv").write_text("ts,item,price\n")
+    (folder / "broken.parquet").write_text("this is not Parquet")
+    (folder / "wrong.sql").write_text(QUERY.replace("max(price)", "max(prise)"))
+    (folder / "bad.sql").write_text("INSERT INTO x VALUES (1)")
+    (folder / "mixed").mkdir(exist_ok=True)
+    pq.write_table(pa.table({"a": [1]}), folder / "mixed" / "a.parquet")
+    pq.write_table(pa.table({"b": ["x"]}), folder / "mixed" / "b.parquet")
+    code, message = REFUSED[arguments]
+    done = run(*arguments, folder=folder)
+    assert done.returncode == code, done.stderr
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr
+    assert done.stdout == ""
+
+
+@pytest.mark.parametrize("command", ["run", "explain", "verify", "bench", "demo"])
+def test_every_help_ends_with_an_example(folder: Path, command: str) -> None:
+    done = run(command, "--help", folder=folder)
+    assert done.returncode == 0
+    assert done.stdout.strip().splitlines()[-1].strip().startswith(f"Example: panes {command}")
+
+
+def test_ctrl_c_stops_with_a_word_and_leaves_no_half_written_file(folder: Path) -> None:
+    """A real SIGINT, sent at the moment the command asks for its query."""
+    interrupted = (
+        "import os, signal, panes.cli.run as run\n"
+        "run.read_query = lambda path: os.kill(os.getpid(), signal.SIGINT)\n"
+        "from panes.cli.main import main; main()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", interrupted, "run", "-", "-i", "bids=bids.csv", "-o", "stopped.csv"],
+        cwd=folder, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 130
+    assert "stopped; nothing was written" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not list(folder.glob("*stopped*"))
