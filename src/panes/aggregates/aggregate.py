@@ -9,7 +9,7 @@ pane, and it is lowered from the multiset of a window. (*No Pane, No Gain* 3.2)
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from panes.algebra.monoid import Columns, Monoid
+from panes.algebra.monoid import Columns, Monoid, Slots
 
 Differential = Literal["full", "pseudo", "none"]
 
@@ -40,6 +40,12 @@ class Rows:
 
     def __len__(self) -> int:
         return len(self.at)
+
+    def chunks(self, length: int = 65_536) -> Iterator[tuple[slice, Rows]]:
+        """The rows piece by piece, each small enough to stay in the processor's cache."""
+        for begin in range(0, len(self), length):
+            part = slice(begin, begin + length)
+            yield part, Rows(self.at[part], tuple(c[part] for c in self.columns))
 
     def numbers(self, argument: Argument) -> NDArray[np.float64]:
         """An argument as doubles; NULLs hold an arbitrary number."""
@@ -63,7 +69,11 @@ class Selection:
     present: tuple[int, ...] = ()
     where: int | None = None
 
-    def slots(self, rows: Rows, slots: NDArray[np.int64]) -> NDArray[np.int64]:
+    def keeps_all(self, rows: Rows) -> bool:
+        """Whether no row is passed over."""
+        return self.where is None and not any(rows.columns[c].null_count for c in self.present)
+
+    def slots(self, rows: Rows, slots: Slots) -> Slots:
         """The slots, with -1 for rows that are passed over."""
         kept: pa.Array | None = None
         for column in self.present:
@@ -76,7 +86,7 @@ class Selection:
             kept = holds if kept is None else pc.and_(kept, holds)
         if kept is None:
             return slots
-        return np.where(kept.to_numpy(zero_copy_only=False), slots, -1)
+        return np.where(kept.to_numpy(zero_copy_only=False), slots, slots.dtype.type(-1))
 
 
 class Piece(Protocol):
@@ -85,7 +95,7 @@ class Piece(Protocol):
     @property
     def monoid(self) -> Monoid: ...
 
-    def lift(self, rows: Rows, slots: NDArray[np.int64], size: int) -> Columns:
+    def lift(self, rows: Rows, slots: Slots, size: int) -> Columns:
         """`size` partials, each of the rows whose slot names it."""
         ...
 

@@ -24,7 +24,7 @@ from panes.aggregates.aggregate import (
     without_nulls,
 )
 from panes.algebra.lanes import Op
-from panes.algebra.monoid import Columns, Lanes
+from panes.algebra.monoid import Columns, Lanes, Slots
 from panes.errors import ArithmeticOverflowError, ColumnTypeError
 
 COUNT = Lanes(Op.ADD, ("count",), (0,))
@@ -39,7 +39,7 @@ class Count:
     selection: Selection
     monoid: Lanes = COUNT
 
-    def lift(self, rows: Rows, slots: NDArray[np.int64], size: int) -> Columns:
+    def lift(self, rows: Rows, slots: Slots, size: int) -> Columns:
         ones = np.broadcast_to(np.int64(1), (1, len(rows)))
         return self.monoid.absorb(ones, self.selection.slots(rows, slots), size)
 
@@ -52,7 +52,7 @@ class FloatSum:
     selection: Selection
     monoid: Lanes = FLOAT_SUM
 
-    def lift(self, rows: Rows, slots: NDArray[np.int64], size: int) -> Columns:
+    def lift(self, rows: Rows, slots: Slots, size: int) -> Columns:
         product = rows.numbers(self.factors[0])
         for factor in self.factors[1:]:
             product = product * rows.numbers(factor)
@@ -71,9 +71,12 @@ class LimbSum:
         limbs = 4 if pa.types.is_decimal(self.argument.type) else 2
         return Lanes(Op.ADD, tuple(f"limb{i}" for i in range(limbs)), (0,) * limbs)
 
-    def lift(self, rows: Rows, slots: NDArray[np.int64], size: int) -> Columns:
-        limbs = _split(rows.columns[self.argument.column])
-        return self.monoid.absorb(limbs, self.selection.slots(rows, slots), size)
+    def lift(self, rows: Rows, slots: Slots, size: int) -> Columns:
+        result = self.monoid.empty(size)
+        kept = self.selection.slots(rows, slots)
+        for part, few in rows.chunks():
+            self.monoid.absorb_into(result, _split(few.columns[self.argument.column]), kept[part])
+        return result
 
 
 def count(selection: Selection) -> Bounded:
@@ -139,8 +142,10 @@ def weighted_mean(value: Argument, weight: Argument, where: int | None) -> Bound
 
 def _float_total(partial: Columns) -> NDArray[np.float64]:
     high, low = partial
-    with np.errstate(invalid="ignore"):
-        total: NDArray[np.float64] = np.where(np.isfinite(high), high + low, high)
+    total: NDArray[np.float64] = high + low
+    is_special = ~np.isfinite(high)
+    if is_special.any():
+        total[is_special] = high[is_special]
     return total
 
 
@@ -150,8 +155,10 @@ def _lower_float_sum(partials: Sequence[Columns]) -> pa.Array:
 
 def _lower_float_avg(partials: Sequence[Columns]) -> pa.Array:
     kept = partials[1][0]
+    total = _float_total(partials[0])
     with np.errstate(all="ignore"):
-        return nullable(_float_total(partials[0]) / kept, kept == 0, pa.float64())
+        np.divide(total, kept, out=total)
+    return nullable(total, kept == 0, pa.float64())
 
 
 def _split(array: pa.Array) -> NDArray[np.int64]:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from panes.aggregates.aggregate import Argument, Bounded, Holistic, Rows, Selection
 from panes.aggregates.multiset import from_values
-from panes.algebra.monoid import Columns, merge_slots
+from panes.algebra.monoid import Columns, Slots, merge_slots
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,7 +103,7 @@ class CustomPiece:
     def monoid(self) -> CustomMonoid:
         return CustomMonoid(self.aggregate)
 
-    def lift(self, rows: Rows, slots: NDArray[np.int64], size: int) -> Columns:
+    def lift(self, rows: Rows, slots: Slots, size: int) -> Columns:
         kept = self.selection.slots(rows, slots)
         chosen = np.flatnonzero(kept >= 0)
         indexes = pa.array(chosen)

@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from panes.aggregates import order_keys
 from panes.aggregates.aggregate import Argument, Bounded, Rows, Selection
 from panes.algebra.lanes import Op
-from panes.algebra.monoid import Columns, Lanes, Monoid
+from panes.algebra.monoid import Columns, Lanes, Monoid, Slots
 from panes.axis import FOREVER
 from panes.errors import ColumnTypeError
 
@@ -85,10 +85,14 @@ class Pick:
         names = tuple(c.what for c in self.components)
         return Lanes(self.side, names, tuple(c.neutral(self.side) for c in self.components))
 
-    def lift(self, rows: Rows, slots: NDArray[np.int64], size: int) -> Columns:
-        keys = [c.keys(rows, self.side) for c in self.components]
-        values = keys[0][None, :] if len(keys) == 1 else np.stack(keys)
-        return self.monoid.absorb(values, self.selection.slots(rows, slots), size)
+    def lift(self, rows: Rows, slots: Slots, size: int) -> Columns:
+        result = self.monoid.empty(size)
+        kept = self.selection.slots(rows, slots)
+        for part, few in rows.chunks():
+            keys = [c.keys(few, self.side) for c in self.components]
+            values = keys[0][None, :] if len(keys) == 1 else np.stack(keys)
+            self.monoid.absorb_into(result, values, kept[part])
+        return result
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +140,7 @@ class ObjectPick:
         neutral = tuple(c.neutral(self.side) if c.is_keyed else None for c in self.components)
         return ObjectLanes(self.side, names, neutral)
 
-    def lift(self, rows: Rows, slots: NDArray[np.int64], size: int) -> Columns:
+    def lift(self, rows: Rows, slots: Slots, size: int) -> Columns:
         keys: list[NDArray[np.int64]] = []
         dictionaries: list[NDArray[np.object_] | None] = []
         for component in self.components:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from panes.aggregates.aggregate import Argument, Bounded, Rows, Selection, nullable
 from panes.algebra.lanes import Op
-from panes.algebra.monoid import Columns, Lanes
+from panes.algebra.monoid import Columns, Lanes, Slots
 
 MOMENTS = Lanes(Op.MOMENTS, ("n", "mean", "m2"), (0.0, 0.0, 0.0))
 COMOMENTS = Lanes(Op.COMOMENTS, ("n", "mean_x", "mean_y", "m2_x", "m2_y", "c"), (0.0,) * 6)
@@ -32,7 +32,7 @@ class Moments:
     def monoid(self) -> Lanes:
         return MOMENTS if len(self.arguments) == 1 else COMOMENTS
 
-    def lift(self, rows: Rows, slots: NDArray[np.int64], size: int) -> Columns:
+    def lift(self, rows: Rows, slots: Slots, size: int) -> Columns:
         selection = Selection(tuple(a.column for a in self.arguments), self.where)
         values = np.stack([rows.numbers(a) for a in self.arguments])
         return self.monoid.absorb(values, selection.slots(rows, slots), size)

@@ -63,8 +63,9 @@ def decode(keys: NDArray[np.int64], is_null: NDArray[np.bool_], data_type: pa.Da
     """The column whose order keys these are."""
     mask = is_null if is_null.any() else None
     if pa.types.is_floating(data_type):
-        bits = keys ^ ((keys >> 63) & np.int64((1 << 63) - 1))
-        return pa.array(bits.view(np.float64), mask=mask).cast(data_type)
+        values = np.empty(len(keys), dtype=np.float64)
+        _float_values(np.ascontiguousarray(keys), values)
+        return pa.array(values, mask=mask).cast(data_type)
     if pa.types.is_uint64(data_type):
         return pa.array((keys ^ _SIGN).view(np.uint64), mask=mask)
     if pa.types.is_boolean(data_type):
@@ -77,6 +78,14 @@ def decode(keys: NDArray[np.int64], is_null: NDArray[np.bool_], data_type: pa.Da
     if mask is not None:
         keys = np.where(is_null, 0, keys)
     return pa.array(keys.astype(width.to_pandas_dtype()), mask=mask).view(data_type)
+
+
+@njit(cache=True, nogil=True)
+def _float_values(keys, values):  # type: ignore[no-untyped-def]
+    bits = values.view(np.int64)
+    greatest = np.int64((1 << 63) - 1)
+    for i in range(keys.shape[0]):
+        bits[i] = keys[i] ^ ((keys[i] >> 63) & greatest)
 
 
 @njit(cache=True, nogil=True)

@@ -16,7 +16,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from panes.aggregates.aggregate import Argument, Bounded, Rows, Selection
-from panes.algebra.monoid import Columns
+from panes.algebra.monoid import Columns, Slots
 from panes.errors import ColumnTypeError, QueryError
 
 LOG2_BUCKETS = 12
@@ -63,7 +63,7 @@ class Sketch:
     def monoid(self) -> SketchMonoid:
         return SketchMonoid(self.family)
 
-    def lift(self, rows: Rows, slots: NDArray[np.int64], size: int) -> Columns:
+    def lift(self, rows: Rows, slots: Slots, size: int) -> Columns:
         kept = self.selection.slots(rows, slots)
         order = np.argsort(kept, kind="stable")
         order = order[np.searchsorted(kept[order], 0) :]

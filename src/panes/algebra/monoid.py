@@ -22,6 +22,8 @@ from panes.algebra import lanes
 from panes.algebra.lanes import Op
 
 Columns: TypeAlias = NDArray[np.generic]
+Slots: TypeAlias = NDArray[np.signedinteger]
+"""The partial that each row belongs to; -1 for a row that is passed over."""
 
 
 class Monoid(Protocol):
@@ -65,11 +67,15 @@ class Lanes:
         lanes.combine_pairs(int(self.op), len(self.names))(older, newer, result)
         return result
 
-    def absorb(self, values: Columns, slots: NDArray[np.int64], size: int) -> Columns:
+    def absorb(self, values: Columns, slots: Slots, size: int) -> Columns:
         """Fold one value per row into `size` partials, each row into the one its slot names."""
         result = self.empty(size)
-        lanes.absorb_rows(int(self.op), len(self.names), len(values))(result, values, slots)
+        self.absorb_into(result, values, slots)
         return result
+
+    def absorb_into(self, partials: Columns, values: Columns, slots: Slots) -> None:
+        """Fold one value per row into partials that are already there."""
+        lanes.absorb_rows(int(self.op), len(self.names), len(values))(partials, values, slots)
 
 
 def merge_slots(monoid: Monoid, partials: Columns, slots: NDArray[np.int64], size: int) -> Columns:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from panes.aggregates.aggregate import Piece, Rows, Selection
 from panes.aggregates.arithmetic import Count
+from panes.algebra.monoid import Slots
 from panes.stores.panes import Fragment
 from panes.stores.slots import compact_slots, is_dense
 from panes.windows.cut import Cut
@@ -23,7 +24,7 @@ ALL_ROWS = Count(Selection())
 
 def fill(
     rows: Rows,
-    groups: NDArray[np.int64],
+    groups: NDArray[np.int32],
     group_count: int,
     *,
     cut: Cut,
@@ -42,13 +43,14 @@ def fill(
     starts = cut.pane_start(rows.at)
     panes, pane = np.unique(starts, return_inverse=True)
     slots, pairs = compact_slots(pane * group_count + groups, len(panes) * group_count)
+    slots = slots.astype(np.int32)
     partials = executor.map(lambda p: p.lift(rows, slots, len(pairs)), pieces)
     return Fragment(panes[pairs // group_count], pairs % group_count, tuple(partials))
 
 
 def _fill_table(
     rows: Rows,
-    slots: NDArray[np.int64],
+    slots: Slots,
     domain: int,
     base: int,
     group_count: int,
@@ -57,10 +59,18 @@ def _fill_table(
     executor: Executor,
 ) -> Fragment:
     """Lift into every slot of a dense table, then keep the slots that got a row."""
-    wanted = [ALL_ROWS, *(p for p in pieces if p != ALL_ROWS)]
-    lifted = dict(
-        zip(wanted, executor.map(lambda p: p.lift(rows, slots, domain), wanted), strict=True)
-    )
-    pairs = np.flatnonzero(lifted[ALL_ROWS][0])
-    partials = tuple(executor.map(lambda p: np.take(lifted[p], pairs, axis=1), pieces))
-    return Fragment(base + pairs // group_count * grid, pairs % group_count, partials)
+    meant = [_plainest(p, rows) for p in pieces]
+    wanted = list(dict.fromkeys([ALL_ROWS, *meant]))
+    lifted = list(executor.map(lambda p: p.lift(rows, slots, domain), wanted))
+    pairs = np.flatnonzero(lifted[0][0])
+    kept = executor.map(lambda partials: np.take(partials, pairs, axis=1), lifted)
+    of = dict(zip(wanted, kept, strict=True))
+    starts, groups = base + pairs // group_count * grid, pairs % group_count
+    return Fragment(starts, groups, tuple(of[p] for p in meant))
+
+
+def _plainest(piece: Piece, rows: Rows) -> Piece:
+    """``count(x)`` is ``count(*)`` in a batch where x is never NULL, and shares its partials."""
+    if isinstance(piece, Count) and piece.selection.keeps_all(rows):
+        return ALL_ROWS
+    return piece

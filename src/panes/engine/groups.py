@@ -26,14 +26,14 @@ class Dictionary:
     def __init__(self, data_type: pa.DataType) -> None:
         self.values = pa.array([], data_type)
 
-    def encode(self, array: pa.Array) -> NDArray[np.int64]:
+    def encode(self, array: pa.Array) -> NDArray[np.int32]:
         """The number of each value; new values get the next ones."""
         indexes, distinct = _dictionary_encode(_normal(array))
         if not len(self.values):
             self.values = distinct
             return indexes
         known = pc.index_in(distinct, value_set=self.values)
-        number = known.fill_null(-1).to_numpy().astype(np.int64)
+        number = known.fill_null(-1).to_numpy().astype(np.int32)
         unseen = np.flatnonzero(number < 0)
         if len(unseen):
             number[unseen] = len(self.values) + np.arange(len(unseen))
@@ -54,13 +54,13 @@ class Groups:
             return 1
         return len(self._pairs[-1].values if self._pairs else self._columns[0].values)
 
-    def encode(self, columns: Sequence[pa.Array], rows: int) -> NDArray[np.int64]:
+    def encode(self, columns: Sequence[pa.Array], rows: int) -> NDArray[np.int32]:
         """The group of each row."""
         if not self._types:
-            return np.zeros(rows, dtype=np.int64)
+            return np.zeros(rows, dtype=np.int32)
         groups = self._columns[0].encode(columns[0])
         for column, values, pairs in zip(columns[1:], self._columns[1:], self._pairs, strict=True):
-            groups = pairs.encode(pa.array((groups << 32) | values.encode(column)))
+            groups = pairs.encode(pa.array((groups.astype(np.int64) << 32) | values.encode(column)))
         return groups
 
     def columns(self, groups: NDArray[np.int64]) -> list[pa.Array]:
@@ -89,7 +89,7 @@ class Groups:
         return len(self) > _FEW and len(self) > 2 * live
 
 
-def _dictionary_encode(array: pa.Array) -> tuple[NDArray[np.int64], pa.Array]:
+def _dictionary_encode(array: pa.Array) -> tuple[NDArray[np.int32], pa.Array]:
     """Each value's index among the distinct ones, and those.
 
     Integers that lie close together are numbered through a table, which is several times
@@ -99,12 +99,12 @@ def _dictionary_encode(array: pa.Array) -> tuple[NDArray[np.int64], pa.Array]:
         values = array.to_numpy()
         low, high = int(values.min()), int(values.max())
         if is_dense(len(values), high - low + 1):
-            present = np.zeros(high - low + 1, dtype=np.int64)
-            indexes = np.empty(len(values), dtype=np.int64)
+            present = np.zeros(high - low + 1, dtype=np.int32)
+            indexes = np.empty(len(values), dtype=np.int32)
             _number(values, low, present, indexes)
             return indexes, pa.array(np.flatnonzero(present) + low)
     encoded = array.dictionary_encode(null_encoding="encode")
-    return encoded.indices.to_numpy().astype(np.int64), encoded.dictionary
+    return encoded.indices.to_numpy(), encoded.dictionary
 
 
 @njit(cache=True, nogil=True)

@@ -154,9 +154,10 @@ class Pipeline:
     ) -> pa.Array:
         aggregate, needed = self.plan.aggregates[index], self.plan.piece_of[index]
         if isinstance(aggregate, Bounded):
-            partials = [np.take(rolled.partials[p], order, axis=1) for p in needed]
-            return aggregate.lower(partials)
-        return aggregate.lower(multisets[needed[0]]).take(pa.array(order))
+            lowered = aggregate.lower([rolled.partials[p] for p in needed])
+        else:
+            lowered = aggregate.lower(multisets[needed[0]])
+        return lowered.take(pa.array(order))
 
     def _project(
         self, rolled: Rolled, order: NDArray[np.int64], lowered: Sequence[pa.Array]
@@ -206,11 +207,12 @@ class _ValueStore:
         self._spec = spec
         self.store = PaneStore(spec, [COUNT], executor)
 
-    def add(self, rows: Rows, groups: NDArray[np.int64], cut: Cut, executor: Executor) -> None:
+    def add(self, rows: Rows, groups: NDArray[np.int32], cut: Cut, executor: Executor) -> None:
         kept = np.flatnonzero(self._set.selection.slots(rows, groups) >= 0)
         indexes = pa.array(kept)
         columns = [rows.columns[c].take(indexes) for c in self._set.columns]
-        pairs = self._pairs.encode([pa.array(groups[kept]), *columns], len(kept))
+        owners = pa.array(groups[kept], pa.int64())
+        pairs = self._pairs.encode([owners, *columns], len(kept))
         counted = Rows(rows.at[kept], ())
         self.store.add(
             fill(counted, pairs, len(self._pairs), cut=cut, pieces=[ALL_ROWS], executor=executor)
@@ -259,7 +261,7 @@ class _ValueStore:
         self.store.rename_groups(renamed)
 
 
-def _ranked(columns: Sequence[pa.Array]) -> tuple[NDArray[np.int64], pa.Array]:
+def _ranked(columns: Sequence[pa.Array]) -> tuple[NDArray[np.signedinteger], pa.Array]:
     """The rank of each value among the distinct ones, and those, ascending, NaN last.
 
     Several columns are tuples, which can only be told apart: their values stand for themselves.

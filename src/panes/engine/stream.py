@@ -198,8 +198,8 @@ class OpenQuery:
         promised = self._promises[name].at
         kept, columns = self.plan.rows(table)
         at = at if kept is None else at[kept]
-        is_late = at < promised
-        if self.plan.axis.kind != "rows" and is_late.any():
+        is_timed = self.plan.axis.kind != "rows" and promised != NOTHING
+        if is_timed and (is_late := at < promised).any():
             self._report_late(table, kept, at, is_late, promised)
             if self._late_policy == "drop":
                 on_time = np.flatnonzero(~is_late)

@@ -23,18 +23,20 @@ from panes.windows.cover import Cover
 def two_stacks(monoid: Lanes, panes: Columns, cover: Cover) -> Columns:
     """One partial per answer of `cover`."""
     answers = np.empty((len(panes), len(cover)), dtype=panes.dtype)
+    longest = int((cover.last - cover.first).max(initial=0))
+    front = np.empty((len(panes), longest), dtype=panes.dtype)
     slide = _slide(int(monoid.op), len(panes))
-    slide(monoid.empty(1), panes, cover.offsets, cover.first, cover.last, answers)
+    slide(monoid.empty(1), panes, cover.offsets, cover.first, cover.last, front, answers)
     return answers
 
 
 @cache
 def _slide(op: int, lanes: int) -> Scalar:
     @njit(cache=True, nogil=True)
-    def slide(empty, panes, offsets, firsts, lasts, answers):  # type: ignore[no-untyped-def]
-        front = np.empty_like(panes)
+    def slide(empty, panes, offsets, firsts, lasts, front, answers):  # type: ignore[no-untyped-def]
         neutral = load(empty, 0, lanes)
         for g in range(offsets.shape[0] - 1):
+            bottom = np.int64(0)  # the pane that the front stack's first place stands for
             turned = np.int64(-1)  # panes before this are in the front stack
             reached = np.int64(-1)  # panes before this have been taken in
             back = neutral
@@ -44,13 +46,13 @@ def _slide(op: int, lanes: int) -> Scalar:
                     suffix = neutral
                     for i in range(last - 1, first - 1, -1):
                         suffix = combine(op, load(panes, i, lanes), suffix)
-                        store(front, i, suffix)
-                    turned = last
+                        store(front, i - first, suffix)
+                    bottom, turned = first, last
                     back = neutral
                 else:
                     for i in range(reached, last):
                         back = combine(op, back, load(panes, i, lanes))
                 reached = last
-                store(answers, k, combine(op, load(front, first, lanes), back))
+                store(answers, k, combine(op, load(front, first - bottom, lanes), back))
 
     return slide

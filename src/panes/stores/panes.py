@@ -31,7 +31,10 @@ GroupOrder: TypeAlias = Callable[[NDArray[np.int64]], NDArray[np.int64]]
 
 @dataclass(frozen=True, slots=True)
 class Fragment:
-    """Partials of pairs (pane, group), sorted by pane and then group, no pair twice."""
+    """Partials of pairs (pane, group), sorted by pane and then group, no pair twice.
+
+    Pieces that turned out to be the same may share one array.
+    """
 
     starts: NDArray[np.int64]
     groups: NDArray[np.int64]
@@ -47,7 +50,9 @@ class Fragment:
     def between(self, low: int, high: int) -> Fragment:
         """The part whose panes begin in ``[low, high)``; no copy."""
         a, b = np.searchsorted(self.starts, [low, high])
-        return Fragment(self.starts[a:b], self.groups[a:b], tuple(p[:, a:b] for p in self.partials))
+        views = {id(p): p[:, a:b] for p in self.partials}
+        partials = tuple(views[id(p)] for p in self.partials)
+        return Fragment(self.starts[a:b], self.groups[a:b], partials)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,8 +125,10 @@ class PaneStore:
             panes = np.take(partial, position, axis=1)
             return roll(monoid, self.spec, panes, answers, starts=starts, groups=offsets)
 
-        rolled = tuple(self._executor.map(roll_one, self.monoids, due.partials))
-        return Rolled(groups, answers, rolled)
+        distinct = {id(p): (m, p) for m, p in zip(self.monoids, due.partials, strict=True)}
+        rolled = self._executor.map(lambda pair: roll_one(*pair), distinct.values())
+        of = dict(zip(distinct, rolled, strict=True))
+        return Rolled(groups, answers, tuple(of[id(p)] for p in due.partials))
 
     def evict(self, first_open: int) -> None:
         """Forget panes that no window from `first_open` on holds.

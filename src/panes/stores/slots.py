@@ -10,11 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 _AFFORDABLE = 8
+_MOST = (1 << 31) - 1
 
 
 def is_dense(rows: int, domain: int) -> bool:
     """Whether a table over the whole domain costs little more than the rows themselves."""
-    return domain <= _AFFORDABLE * rows + 65_536
+    return domain <= min(_AFFORDABLE * rows + 65_536, _MOST)
 
 
 def compact_slots(

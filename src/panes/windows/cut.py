@@ -55,8 +55,11 @@ class Cut:
         return starts
 
     def pane_slots(self, at: np.ndarray, base: int, group: np.ndarray, groups: int) -> np.ndarray:
-        """``pane number * groups + group``, panes numbered on the grid from the pane at `base`."""
-        slots = np.empty(len(at), dtype=np.int64)
+        """``pane number * groups + group``, panes numbered on the grid from the pane at `base`.
+
+        In 32 bits: a table over more slots than that is never worth its memory.
+        """
+        slots = np.empty(len(at), dtype=np.int32)
         _pane_slots(at, *self._edges(), self.grid, base, group, groups, slots)
         return slots
 
