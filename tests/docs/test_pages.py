@@ -1,0 +1,94 @@
+"""Pages say what the code does: the README's commands run, the tables match the catalog.
+
+Python blocks of README and docs are doctests and run as such.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import panes
+from panes.aggregates.aggregate import Argument
+from panes.aggregates.catalog import CATALOG, Call, build
+from panes.bench.workloads import bids
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "aggregates.md").read_text()
+
+
+def console_commands() -> list[list[str]]:
+    blocks = re.findall(r"```console\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    return [line[2:].split() for block in blocks for line in block.splitlines() if line[:2] == "$ "]
+
+
+def test_the_readmes_commands_run(tmp_path: Path) -> None:
+    pq.write_table(bids(500, keys=3, hours=0.2), tmp_path / "bids.parquet")
+    (tmp_path / "busy.sql").write_text(
+        "SELECT item, count(*) AS n FROM bids [RANGE 5 minutes SLIDE 1 minute WATTR ts] "
+        "GROUP BY item"
+    )
+    commands = console_commands()
+    assert len(commands) == 3
+    for command in commands:
+        assert command[0] == "panes"
+        run = [sys.executable, "-c", "from panes.cli.main import main; main()", *command[1:]]
+        done = subprocess.run(run, cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+
+
+def rows_of_the_page() -> dict[str, tuple[str, str]]:
+    """Name -> (kind, differential or error), as the tables say."""
+    said: dict[str, tuple[str, str]] = {}
+    kind = ""
+    for line in PAGE.splitlines():
+        if line.startswith("## "):
+            kind = line[3:].split(",")[0].lower()
+        cells = [c.strip() for c in line.strip("|").split("|")]
+        if line.startswith("| `"):
+            for name in re.findall(r"`(\w+)`", cells[0]):
+                said[name] = (kind, cells[-1])
+    return said
+
+
+ARGUMENTS = {
+    "bool_and": pa.bool_(), "every": pa.bool_(), "bool_or": pa.bool_(), "some": pa.bool_(),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CATALOG)
+def test_the_page_classifies_every_aggregate_as_the_catalog_does(name: str) -> None:
+    entry = CATALOG[name]
+    columns = abs(entry.columns)
+    argument = Argument(0, ARGUMENTS.get(name, pa.float64()))
+    aggregate = build(
+        Call(
+            name, (argument,) * columns, (0.5,) * entry.parameters if "top_k" not in name else (2,)
+        )
+    )
+    kind, said = rows_of_the_page()[name]
+    if kind == "approximate":
+        assert said == aggregate.error
+        assert aggregate.kind == "bounded"
+    else:
+        assert (kind, said) == (aggregate.kind, aggregate.differential)
+
+
+@pytest.mark.parametrize("name", CATALOG)
+def test_the_page_marks_every_aggregate_that_takes_distinct(name: str) -> None:
+    [line] = [
+        x for x in PAGE.splitlines() if x.startswith("| `") and f"`{name}`" in x.split("|")[1]
+    ]
+    assert ("*d*" in line.split("|")[1]) == (CATALOG[name].over_distinct is not None)
+
+
+def test_every_public_name_is_there_and_documented() -> None:
+    for name in panes.__all__:
+        thing = getattr(panes, name)
+        assert name == "Late" or (thing.__doc__ or "").strip(), name
