@@ -12,7 +12,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from panes.aggregates.aggregate import Argument, Bounded, Holistic, Rows, Selection
 from panes.aggregates.multiset import from_values

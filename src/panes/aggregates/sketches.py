@@ -13,7 +13,6 @@ from typing import Any, Literal
 import datasketches as ds
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from panes.aggregates.aggregate import Argument, Bounded, Rows, Selection
 from panes.algebra.monoid import Columns, Slots
