@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import warnings
 from collections.abc import Sequence
 
@@ -10,7 +11,7 @@ import pyarrow as pa
 from panes.aggregates.custom import UserAggregate
 from panes.engine.stream import Duration, Late, OpenQuery
 from panes.errors import RejectedRowsWarning
-from panes.frames import in_row_order, require_streams, to_table
+from panes.frames import in_row_order, is_spark, require_streams, to_table
 from panes.language.parse import parse
 from panes.planning.explain import explain as explain_plan
 from panes.planning.explain import explain_unbound
@@ -39,6 +40,8 @@ def sql(
     >>> answers.to_pylist()[0]
     {'window_start': 0, 'window_end': 10, 'item': 'a', 'high': 5.0}
     """
+    if any(is_spark(frame) for frame in streams.values()):
+        return importlib.import_module("panes.spark.batch").answer(text, streams, aggregates)
     query = OpenQuery(
         text,
         lateness=lateness,

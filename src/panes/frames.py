@@ -21,6 +21,12 @@ def to_table(frame: object, stream: str) -> pa.Table:
     return pa.table([_plain(c) for c in table.columns], names=_names(table, stream))
 
 
+def is_spark(frame: object) -> bool:
+    """Whether a frame is a Spark DataFrame, of a classic or a Connect session."""
+    kind = type(frame)
+    return kind.__name__ == "DataFrame" and kind.__module__.startswith("pyspark.sql")
+
+
 def require_streams(query: Query, streams: Mapping[str, object]) -> None:
     """A bounded query is given exactly the streams it reads."""
     for name in query.streams:

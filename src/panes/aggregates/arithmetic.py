@@ -75,7 +75,9 @@ class LimbSum:
         result = self.monoid.empty(size)
         kept = self.selection.slots(rows, slots)
         for part, few in rows.chunks():
-            self.monoid.absorb_into(result, _split(few.columns[self.argument.column]), kept[part])
+            self.monoid.absorb_into(
+                result, split_limbs(few.columns[self.argument.column]), kept[part]
+            )
         return result
 
 
@@ -161,7 +163,7 @@ def _lower_float_avg(partials: Sequence[Columns]) -> pa.Array:
     return nullable(total, kept == 0, pa.float64())
 
 
-def _split(array: pa.Array) -> NDArray[np.int64]:
+def split_limbs(array: pa.Array) -> NDArray[np.int64]:
     """Values as 32-bit limbs, least significant first, the last one signed."""
     if pa.types.is_decimal(array.type):
         array = pa.concat_arrays([array.cast(pa.decimal128(38, array.type.scale))])

@@ -6,6 +6,7 @@ keep every value, these keep a bounded summary. They are asked for by name, neve
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -62,6 +63,24 @@ class Sketch:
     def monoid(self) -> SketchMonoid:
         return SketchMonoid(self.family)
 
+    def to_bytes(self, sketch: Any) -> bytes:
+        """A sketch in DataSketches' own portable form."""
+        if self.family == "hll":
+            return bytes(sketch.serialize_compact())
+        return bytes(sketch.serialize(*self._item_form()))
+
+    def from_bytes(self, data: bytes) -> Any:
+        """The sketch that `to_bytes` wrote."""
+        return _FORM[self.family].deserialize(data, *self._item_form())
+
+    def _item_form(self) -> tuple[Any, ...]:
+        if self.family != "frequent":
+            return ()
+        if pa.types.is_integer(self.argument.type):
+            return (ds.PyLongsSerDe(),)
+        is_float = pa.types.is_floating(self.argument.type)
+        return (ds.PyDoublesSerDe() if is_float else TextForm(),)
+
     def lift(self, rows: Rows, slots: Slots, size: int) -> Columns:
         kept = self.selection.slots(rows, slots)
         order = np.argsort(kept, kind="stable")
@@ -75,6 +94,21 @@ class Sketch:
         for slot, start, stop in zip(named, begin, np.r_[begin[1:], len(order)], strict=True):
             result[0, slot] = build(values.slice(start, stop - start))
         return result
+
+
+class TextForm(ds.PyObjectSerDe):  # type: ignore[misc]
+    """Text as its length in bytes and its UTF-8 bytes: the library's own form miscounts accents."""
+
+    def get_size(self, item: str) -> int:
+        return 4 + len(item.encode())
+
+    def to_bytes(self, item: str) -> bytes:
+        data = item.encode()
+        return struct.pack("<i", len(data)) + data
+
+    def from_bytes(self, data: bytes, offset: int) -> tuple[str, int]:
+        (size,) = struct.unpack_from("<i", data, offset)
+        return data[offset + 4 : offset + 4 + size].decode(), 4 + size
 
 
 def approx_count_distinct(argument: Argument, where: int | None) -> Bounded:
@@ -106,6 +140,9 @@ def approx_quantile(argument: Argument, where: int | None, fraction: float) -> B
 
 def approx_top_k(argument: Argument, where: int | None, k: int) -> Bounded:
     """``approx_top_k(x, k)``: frequent items with 1,024 counters; counts never too low."""
+    kind = argument.type
+    if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or _is_text(kind)):
+        raise ColumnTypeError(f"approx_top_k needs numbers or text, got {kind}")
     result = pa.list_(pa.struct([("item", argument.type), ("count", pa.int64())]))
 
     def lower(partials: Sequence[Columns]) -> pa.Array:
@@ -125,6 +162,10 @@ def _sketched(
 ) -> Bounded:
     piece = Sketch(family, argument, Selection((argument.column,), where))
     return Bounded((piece,), lower, result, "none", error)
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
 def _top_items(sketch: Any, k: int) -> list[dict[str, object]]:
@@ -176,6 +217,11 @@ def _merge_frequent(a: Any, b: Any) -> Any:
     return merged
 
 
+_FORM: dict[Family, Any] = {
+    "hll": ds.hll_sketch,
+    "kll": ds.kll_doubles_sketch,
+    "frequent": ds.frequent_items_sketch,
+}
 _BUILD: dict[Family, Callable[[pa.Array], Any]] = {
     "hll": _build_hll,
     "kll": _build_kll,

@@ -20,12 +20,13 @@ from numpy.typing import NDArray
 
 from panes.aggregates.aggregate import Bounded, Rows
 from panes.aggregates.arithmetic import COUNT
+from panes.algebra.monoid import Columns
 from panes.engine.fill import ALL_ROWS, fill
 from panes.engine.groups import Groups
 from panes.kernels.sliding_multiset import SlidingMultiset
 from panes.language.query import AGGREGATE, KEY, WINDOW_COLUMNS
 from panes.planning.plan import Plan, ValueSet
-from panes.stores.panes import PaneStore, Rolled, by_group
+from panes.stores.panes import Fragment, PaneStore, Rolled, by_group, merged
 from panes.stores.slots import is_dense
 from panes.windows.cover import runs_under
 from panes.windows.cut import Cut, cut, in_some_window
@@ -116,6 +117,33 @@ class Pipeline:
             return self.empty()
         return self._answer_before(windows_reached(self.spec, self._newest))
 
+    def add_partials(
+        self, starts: NDArray[np.int64], keys: Sequence[pa.Array], partials: Sequence[Columns]
+    ) -> None:
+        """Take in partials that another host filled, one per pane and key or several."""
+        groups = self._groups.encode(keys, len(starts)).astype(np.int64)
+        self._newest = max(self._newest, int(starts.max(initial=_UNSEEN)))
+        self._store.add(merged([Fragment(starts, groups, tuple(partials))], self._store.monoids))
+
+    def add_values(
+        self,
+        index: int,
+        starts: NDArray[np.int64],
+        keys: Sequence[pa.Array],
+        values: Sequence[pa.Array],
+        counts: NDArray[np.int64],
+    ) -> None:
+        """Take in counted values of multiset `index` that another host filled."""
+        groups = self._groups.encode(keys, len(starts))
+        self._values[index].add_counts(starts, groups, values, counts)
+
+    def lowered(self, newest: int) -> pa.Table:
+        """Every answer up to the stream's greatest position, before the SELECT's expressions."""
+        end = windows_reached(self.spec, newest)
+        if self._newest == _UNSEEN:
+            return self.plan.lowered_schema().empty_table()
+        return self._lowered(self.first_open, end)
+
     def empty(self) -> pa.Table:
         """No answers, with the columns that answers have."""
         return self.plan.schema().empty_table()
@@ -127,23 +155,24 @@ class Pipeline:
         end_due = min(end, windows_reached(self.spec, self._newest))
         answers = self.empty()
         if end_due > self.first_open and len(self._store):
-            answers = self._roll(self.first_open, end_due)
+            answers = self._project(self._lowered(self.first_open, end_due))
         # A landmark window past the last row is answered only once a later row makes it count.
         reached = end_due if isinstance(self.spec, Landmark) else end
         self.first_open = max(self.first_open, reached)
         self._forget()
         return answers
 
-    def _roll(self, first_due: int, end_due: int) -> pa.Table:
+    def _lowered(self, first_due: int, end_due: int) -> pa.Table:
+        """Windows, keys and lowered aggregates of the due windows, under their numbers."""
         rolled = self._store.answer(first_due, end_due, self._groups.order)
         if not len(rolled.cover):
-            return self.empty()
+            return self.plan.lowered_schema().empty_table()
         multisets = [v.under(rolled) for v in self._values]
         order = _by_window(rolled)
         lowered = self._executor.map(
             lambda i: self._lower(i, rolled, multisets, order), range(len(self.plan.aggregates))
         )
-        return self._project(rolled, order, list(lowered))
+        return self._named(rolled, order, list(lowered))
 
     def _lower(
         self,
@@ -159,10 +188,10 @@ class Pipeline:
             lowered = aggregate.lower(multisets[needed[0]])
         return lowered.take(pa.array(order))
 
-    def _project(
+    def _named(
         self, rolled: Rolled, order: NDArray[np.int64], lowered: Sequence[pa.Array]
     ) -> pa.Table:
-        query, axis = self.plan.query, self.plan.axis
+        axis = self.plan.axis
         group = np.repeat(np.arange(len(rolled.groups)), np.diff(rolled.cover.offsets))[order]
         start, end = edges_of(self.spec, rolled.cover.wid[order])
         starts = pa.nulls(len(end), axis.type) if start is None else axis.label(start)
@@ -170,7 +199,11 @@ class Pipeline:
         keys = [c.take(taken) for c in self._groups.columns(rolled.groups)]
         names = [*WINDOW_COLUMNS, *(f"{KEY}{i}" for i in range(len(keys)))]
         names += [f"{AGGREGATE}{i}" for i in range(len(lowered))]
-        table = pa.table([starts, axis.label(end), *keys, *lowered], names=names)
+        return pa.table([starts, axis.label(end), *keys, *lowered], names=names)
+
+    def _project(self, table: pa.Table) -> pa.Table:
+        """What was selected, of the answers that HAVING keeps."""
+        query = self.plan.query
         kept, outputs = self.plan.answers(table)
         if kept is not None:
             table = table.take(pa.array(kept))
@@ -217,6 +250,18 @@ class _ValueStore:
         self.store.add(
             fill(counted, pairs, len(self._pairs), cut=cut, pieces=[ALL_ROWS], executor=executor)
         )
+
+    def add_counts(
+        self,
+        starts: NDArray[np.int64],
+        groups: NDArray[np.int32],
+        values: Sequence[pa.Array],
+        counts: NDArray[np.int64],
+    ) -> None:
+        """Take in values that are counted already."""
+        pairs = self._pairs.encode([pa.array(groups, pa.int64()), *values], len(starts))
+        fragment = Fragment(starts, pairs.astype(np.int64), (counts[None, :],))
+        self.store.add(merged([fragment], self.store.monoids))
 
     def under(self, rolled: Rolled) -> SlidingMultiset:
         """The multisets of the answers, at least one, that the pane store gave."""

@@ -6,8 +6,9 @@ type each expression has. Pieces that several aggregates need are kept once.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 import pyarrow as pa
 from sqlglot import exp
@@ -29,6 +30,8 @@ from panes.language.query import (
 )
 from panes.planning.scalar import Projection, find_column, resolve
 from panes.windows.spec import Landmark, PerRow, Sliding
+
+TypesOf: TypeAlias = Callable[[Projection], Sequence[pa.DataType]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,9 +105,16 @@ class Plan:
 
 
 def plan(
-    query: Query, schemas: Mapping[str, pa.Schema], aggregates: Sequence[UserAggregate] = ()
+    query: Query,
+    schemas: Mapping[str, pa.Schema],
+    aggregates: Sequence[UserAggregate] = (),
+    *,
+    types_of: TypesOf | None = None,
 ) -> Plan:
-    """Bind a query to the schemas of its streams."""
+    """Bind a query to the schemas of its streams.
+
+    `types_of` tells the types of expressions where a host other than DuckDB evaluates them.
+    """
     window = _require_window(query)
     schema, stream = _common_schema(query, schemas)
     axis = _axis(window, schema, stream)
@@ -116,7 +126,7 @@ def plan(
     partition = tuple(arguments.place(exp.column(p, quoted=True)) for p in window.partition)
     where = None if query.where is None else resolve(query.where, schema, stream=stream)
     rows = Projection((*keys, *arguments.expressions), where)
-    types = rows.types(schema)
+    types = rows.types(schema) if types_of is None else types_of(rows)
     for key, data_type in zip(query.keys, types, strict=False):
         if pa.types.is_nested(data_type):
             raise ColumnTypeError(f"GROUP BY `{key.name}` cannot group values of type {data_type}")

@@ -152,12 +152,12 @@ class PaneStore:
             for f in self._fragments
         ]
         if any((f.starts[:2] == base).all() and len(f) > 1 for f in self._fragments):
-            self._fragments = [_merged(self._fragments, self.monoids)]
+            self._fragments = [merged(self._fragments, self.monoids)]
 
     def _merge(self) -> Fragment:
         """All fragments as one."""
         if len(self._fragments) != 1:
-            self._fragments = [_merged(self._fragments, self.monoids)]
+            self._fragments = [merged(self._fragments, self.monoids)]
         return self._fragments[0]
 
 
@@ -186,7 +186,11 @@ def _counting_sort(groups, place, offsets, position):  # type: ignore[no-untyped
         next_free[g] += 1
 
 
-def _merged(fragments: Sequence[Fragment], monoids: Sequence[Monoid]) -> Fragment:
+def merged(fragments: Sequence[Fragment], monoids: Sequence[Monoid]) -> Fragment:
+    """All fragments as one: sorted, pairs that occur several times combined.
+
+    What goes in need not be sorted.
+    """
     if not fragments:
         nothing = np.empty(0, dtype=np.int64)
         return Fragment(nothing, nothing, tuple(m.empty(0) for m in monoids))

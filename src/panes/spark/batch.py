@@ -1,0 +1,264 @@
+"""A query over bounded Spark DataFrames: native fill, then one vectorised roll per partition.
+
+    rows --select--> axis, keys, arguments --groupBy pane, keys--> partials
+         --repartition by keys--> mapInArrow: roll --> answers --select--> what was asked
+
+Scalar expressions and filters are Spark's own, before and after. Only partials cross into
+Python, so sliding costs what tumbling at the slide costs, whatever the overlap.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Executor, ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from functools import reduce
+
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - as everyone writes it
+from pyspark.sql import types as T  # noqa: N812
+from pyspark.sql.pandas.types import from_arrow_type, to_arrow_schema
+from sqlglot import exp
+
+from panes.aggregates import wire
+from panes.aggregates.aggregate import Rows
+from panes.aggregates.custom import UserAggregate
+from panes.axis import LIMIT
+from panes.engine.fill import fill
+from panes.engine.groups import Groups
+from panes.engine.pipeline import Pipeline
+from panes.errors import QueryError
+from panes.frames import require_streams
+from panes.language.parse import parse
+from panes.language.query import AGGREGATE, KEY, WINDOW_COLUMNS
+from panes.planning.plan import Plan, plan
+from panes.planning.scalar import Projection
+from panes.spark.fill import AT, aggregates, is_filled_by_spark, pane_start, partial_of
+from panes.windows.cut import cut
+from panes.windows.spec import Landmark, Sliding
+
+PANE, TAG, NEWEST, COUNT = "__pane", "__tag", "__newest", "__count"
+UTC = "UTC"
+Batches = Iterator[pa.RecordBatch]
+
+
+def answer(
+    text: str, streams: Mapping[str, DataFrame], user: Sequence[UserAggregate] = ()
+) -> DataFrame:
+    """The answers to a window query, as a DataFrame that computes them when it is used."""
+    query = parse(text, user)
+    require_streams(query, streams)
+    frames = [streams[name] for name in query.streams]
+    schemas = {
+        n: to_arrow_schema(f.schema, timezone=UTC)
+        for n, f in zip(query.streams, frames, strict=True)
+    }
+    bound = plan(query, schemas, user, types_of=lambda rows: _types(frames[0], rows))
+    _require_time_or_integer(bound)
+    projected = reduce(DataFrame.union, [_project(bound, f) for f in frames])
+    if bound.window.origin_first:
+        bound = _with_origin(bound, projected)
+    filled = _fill(bound, projected)
+    keys = [F.col(f"{KEY}{i}") for i in range(len(query.keys))]
+    placed = filled.repartition(*keys) if keys else filled.coalesce(1)
+    rolled = placed.mapInArrow(Roll(bound), _lowered_schema(bound, frames[0]))
+    return _select(bound, rolled)
+
+
+def _require_time_or_integer(bound: Plan) -> None:
+    spec = bound.window.spec
+    if bound.axis.kind == "rows" or not isinstance(spec, Sliding | Landmark):
+        raise QueryError(
+            "this window counts rows, which is not available on Spark yet",
+            hint="use a time or integer window, or collect to Arrow: df.toArrow()",
+        )
+
+
+def _sql(tree: exp.Expression) -> Column:
+    return F.expr(tree.sql(dialect="spark"))
+
+
+def _types(frame: DataFrame, rows: Projection) -> list[pa.DataType]:
+    """What Spark says the expressions are; it refuses here what it does not understand."""
+    selected = frame if rows.where is None else frame.where(_sql(rows.where))
+    named = [_sql(e).alias(f"c{i}") for i, e in enumerate(rows.expressions)]
+    return list(to_arrow_schema(selected.select(*named).schema, timezone=UTC).types)
+
+
+def _project(bound: Plan, frame: DataFrame) -> DataFrame:
+    """Axis, keys and arguments of the rows that have a place and pass WHERE."""
+    column = F.col(f"`{bound.axis.column}`")
+    kind = frame.schema[bound.axis.column or ""].dataType
+    at = column.cast("long")
+    if isinstance(kind, T.TimestampType | T.DateType):
+        at = F.unix_micros(column.cast("timestamp"))
+    elif isinstance(kind, T.TimestampNTZType):
+        at = F.timestamp_diff("MICROSECOND", F.lit("1970-01-01").cast("timestamp_ntz"), column)
+    kept = frame if bound.rows.where is None else frame.where(_sql(bound.rows.where))
+    named = [_sql(e).alias(_column(bound, i)) for i, e in enumerate(bound.rows.expressions)]
+    placed = kept.select(at.alias(AT), *named)
+    return placed.where(F.col(AT).between(-LIMIT, LIMIT))
+
+
+def _column(bound: Plan, index: int) -> str:
+    return f"{KEY}{index}" if index < len(bound.query.keys) else f"__c{index}"
+
+
+def _columns(bound: Plan) -> list[Column]:
+    return [F.col(_column(bound, i)) for i in range(len(bound.rows.expressions))]
+
+
+def _with_origin(bound: Plan, projected: DataFrame) -> Plan:
+    """``ORIGIN FIRST`` needs the smallest position before anything can be cut: one small job."""
+    first = projected.agg(F.min(AT)).first()
+    shift = 0 if first is None or first[0] is None else first[0]
+    spec = replace(bound.spec, origin=bound.spec.origin + shift)
+    return replace(bound, window=replace(bound.window, spec=spec))
+
+
+def _fill(bound: Plan, projected: DataFrame) -> DataFrame:
+    """Partials per pane and key, and counted values per multiset, told apart by a tag."""
+    columns = _columns(bound)
+    keys = [F.col(f"{KEY}{i}") for i in range(len(bound.query.keys))]
+    rows = projected.withColumn(PANE, pane_start(cut(bound.spec)))
+    if is_native(bound):
+        named = [
+            column.alias(f"p{i}_{j}")
+            for i, piece in enumerate(bound.pieces)
+            for j, column in enumerate(aggregates(piece, columns) or [])
+        ]
+        partials = rows.groupBy(PANE, *keys).agg(F.count(F.lit(1)).alias(COUNT), *named)
+    else:
+        partials = projected.mapInArrow(Fill(bound), _filled_schema(bound))
+    parts = [partials.withColumn(TAG, F.lit(-1))]
+    for tag, values in enumerate(bound.value_sets):
+        kept = reduce(DataFrame.where, [columns[c].isNotNull() for c in values.columns], rows)
+        if values.selection.where is not None:
+            kept = kept.where(columns[values.selection.where])
+        valued = [columns[c].alias(f"v{tag}_{j}") for j, c in enumerate(values.columns)]
+        counted = kept.groupBy(PANE, *keys, *valued).agg(F.count(F.lit(1)).alias(COUNT))
+        parts.append(counted.withColumn(TAG, F.lit(tag)))
+    filled = reduce(lambda a, b: a.unionByName(b, allowMissingColumns=True), parts)
+    if isinstance(bound.spec, Landmark):
+        return filled.crossJoin(F.broadcast(projected.agg(F.max(AT).alias(NEWEST))))
+    return filled
+
+
+def is_native(bound: Plan) -> bool:
+    """Whether Spark itself can compute every partial of a plan."""
+    return all(is_filled_by_spark(p) for p in bound.pieces)
+
+
+def _filled_schema(bound: Plan) -> T.StructType:
+    named = {PANE: pa.int64()}
+    named |= {f"{KEY}{i}": t for i, t in enumerate(bound.key_types)}
+    for i, piece in enumerate(bound.pieces):
+        named |= {f"p{i}_{j}": t for j, t in enumerate(wire.types(piece))}
+    return T.StructType([T.StructField(n, from_arrow_type(t)) for n, t in named.items()])
+
+
+@dataclass(frozen=True, slots=True)
+class Fill:
+    """Partials of every batch of rows in Python, for aggregates that Spark does not have."""
+
+    plan: Plan
+
+    def __call__(self, batches: Batches) -> Batches:
+        with ThreadPoolExecutor(max_workers=1) as executor:
+            for batch in batches:
+                yield self._fill(batch, executor)
+
+    def _fill(self, batch: pa.RecordBatch, executor: Executor) -> pa.RecordBatch:
+        bound = self.plan
+        keys = len(bound.key_types)
+        columns = tuple(c.cast(t) for c, t in zip(batch.columns[1:], bound.row_types, strict=True))
+        groups = Groups(bound.key_types)
+        rows = Rows(batch.column(0).to_numpy(), columns)
+        numbers = groups.encode(columns[:keys], len(rows))
+        filled = fill(
+            rows,
+            numbers,
+            len(groups),
+            cut=cut(bound.spec),
+            pieces=bound.pieces,
+            executor=executor,
+        )
+        arrays = [pa.array(filled.starts), *groups.columns(filled.groups)]
+        for piece, partial in zip(bound.pieces, filled.partials, strict=True):
+            arrays += wire.to_arrow(piece, partial)
+        return pa.record_batch(arrays, names=[f.name for f in _filled_schema(bound).fields])
+
+
+@dataclass(frozen=True, slots=True)
+class Roll:
+    """What each partition does with the partials of its keys: roll, lower, hand over."""
+
+    plan: Plan
+
+    def __call__(self, batches: Batches) -> Batches:
+        held = [b for b in batches if b.num_rows]
+        if not held:
+            return
+        partials = pa.Table.from_batches(held)
+        pipeline = Pipeline(self.plan)
+        tags = partials.column(TAG).to_numpy()
+        self._add_partials(pipeline, partials.filter(pa.array(tags == -1)))
+        for tag in range(len(self.plan.value_sets)):
+            self._add_values(pipeline, tag, partials.filter(pa.array(tags == tag)))
+        panes = partials.column(PANE).to_numpy()
+        newest = int(panes.max())
+        if NEWEST in partials.column_names:
+            newest = partials.column(NEWEST)[0].as_py()
+        yield from pipeline.lowered(newest).combine_chunks().to_batches(max_chunksize=1 << 16)
+
+    def _add_partials(self, pipeline: Pipeline, table: pa.Table) -> None:
+        lanes = []
+        for i, piece in enumerate(self.plan.pieces):
+            names = [n for n in table.column_names if n.startswith(f"p{i}_")]
+            read = partial_of if is_native(self.plan) else wire.from_arrow
+            lanes.append(read(piece, [_array(table, n) for n in names]))
+        pipeline.add_partials(_array(table, PANE).to_numpy(), self._keys(table), lanes)
+
+    def _add_values(self, pipeline: Pipeline, tag: int, table: pa.Table) -> None:
+        names = [n for n in table.column_names if n.startswith(f"v{tag}_")]
+        values = [_array(table, n) for n in names]
+        counts = _array(table, COUNT).to_numpy()
+        pipeline.add_values(tag, _array(table, PANE).to_numpy(), self._keys(table), values, counts)
+
+    def _keys(self, table: pa.Table) -> list[pa.Array]:
+        types = self.plan.key_types
+        return [_array(table, f"{KEY}{i}").cast(t) for i, t in enumerate(types)]
+
+
+def _array(table: pa.Table, name: str) -> pa.Array:
+    return table.column(name).combine_chunks()
+
+
+def _lowered_schema(bound: Plan, frame: DataFrame) -> T.StructType:
+    """The lowered columns in Spark's types; windows in the type of their column."""
+    edge: T.DataType = T.LongType()
+    if bound.axis.kind == "time":
+        kind = frame.schema[bound.axis.column or ""].dataType
+        edge = T.TimestampNTZType() if isinstance(kind, T.TimestampNTZType) else T.TimestampType()
+    fields = [T.StructField(name, edge) for name in WINDOW_COLUMNS]
+    named = {f"{KEY}{i}": t for i, t in enumerate(bound.key_types)}
+    named |= {f"{AGGREGATE}{i}": a.type for i, a in enumerate(bound.aggregates)}
+    return T.StructType(fields + [T.StructField(n, _spark_type(t)) for n, t in named.items()])
+
+
+def _spark_type(kind: pa.DataType) -> T.DataType:
+    """Spark's type for an answer; lists of answers hold no NULL."""
+    made = from_arrow_type(kind)
+    return (
+        T.ArrayType(made.elementType, containsNull=False) if isinstance(made, T.ArrayType) else made
+    )
+
+
+def _select(bound: Plan, rolled: DataFrame) -> DataFrame:
+    """What was selected, in the order of the contract."""
+    query = bound.query
+    kept = rolled if query.having is None else rolled.where(_sql(query.having))
+    given = [F.col(name) for name in WINDOW_COLUMNS]
+    given += [F.col(f"{KEY}{i}").alias(query.keys[i].name) for i in query.key_order]
+    return kept.select(*given, *(_sql(o.expression).alias(o.name) for o in query.outputs))

