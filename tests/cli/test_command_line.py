@@ -91,12 +91,22 @@ def test_explain_says_why(folder: Path) -> None:
 
 
 def test_verify_compares_every_engine_with_the_oracle(folder: Path) -> None:
-    done = run("verify", "--rows", "150", folder=folder)
+    done = run("verify", "--rows", "150", "--no-spark", folder=folder)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "6 queries x 2 engines: all equal" in done.stderr
     given = run("verify", "busy.sql", "-i", "bids=bids.csv", "--rows", "200", folder=folder)
     assert given.returncode == 0
-    assert given.stdout.count("equal") == 2
+    assert [line.split()[-1] for line in given.stdout.splitlines()[1:]] == ["equal"] * 3
+
+
+def test_run_on_spark_gives_the_same_file(folder: Path) -> None:
+    for engine in ("local", "spark"):
+        done = run(
+            "run", "busy.sql", "-i", "bids=bids.parquet", "-o", f"{engine}.csv", "--engine", engine,
+            folder=folder,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+    assert (folder / "local.csv").read_text() == (folder / "spark.csv").read_text()
 
 
 def test_bench_checks_and_measures_and_keeps_the_numbers(folder: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -17,7 +18,9 @@ EXAMPLE = "Example: panes bench in-process --rows 1000000 --repeat 3"
 
 
 def bench(
-    name: Annotated[Literal["in-process"], typer.Argument(help="Which benchmark.")] = "in-process",
+    name: Annotated[
+        Literal["in-process", "spark-batch"], typer.Argument(help="Which benchmark.")
+    ] = "in-process",
     rows: Annotated[int, typer.Option(help="Rows of the main stream.")] = 5_000_000,
     repeat: Annotated[int, typer.Option(help="Timed runs of each point.")] = 5,
     results: Annotated[
@@ -26,13 +29,13 @@ def bench(
 ) -> None:
     """Run a benchmark against its rivals and hold it to its bars."""
     try:
-        from panes.bench import in_process
+        module = importlib.import_module(f"panes.bench.{name.replace('-', '_')}")
     except ModuleNotFoundError as missing:
         raise PanesError(
             f"the benchmark {name} compares with {missing.name}, which is not installed",
             hint=f"pip install {missing.name}",
         ) from None
-    report = in_process.run(rows, repeat, say)
+    report: Report = module.run(rows, repeat, say)
     _show(report)
     if results is not None:
         say(f"raw numbers in {report.write(results)}")
@@ -42,7 +45,7 @@ def bench(
 
 def _show(report: Report) -> None:
     console = Console()
-    timings = Table("contender", "size/slide s", "rows", "median s", "spread s", "M rows/s")
+    timings = Table("contender", "point", "rows", "median s", "spread s", "M rows/s")
     for t in report.timings:
         rows = int(t.note.split()[0])
         speed = f"{rows / t.median / 1e6:.2f}"

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import importlib
 import sys
 from collections.abc import Iterable
 from pathlib import Path
+from types import ModuleType
 from typing import Annotated, Literal
 
 import pyarrow as pa
 import typer
 
+from panes.api import sql
 from panes.cli.files import Source, write
 from panes.cli.show import meter, say
 from panes.engine.stream import OpenQuery
-from panes.errors import OptionError
+from panes.errors import OptionError, PanesError
 from panes.frames import require_streams, sorted_rows
 
 EXAMPLE = "Example: panes run busy.sql --input bids=bids.parquet --output busy.csv"
@@ -40,6 +43,9 @@ def run(
     output: Annotated[
         str, typer.Option("--output", "-o", help=".parquet, .csv, .ndjson; - for CSV on stdout.")
     ] = "-",
+    engine: Annotated[
+        Literal["local", "spark"], typer.Option(help="In this process, or on Spark.")
+    ] = "local",
     lateness: Annotated[
         str | None, typer.Option(help="Read the files as streams that are at most this late.")
     ] = None,
@@ -51,11 +57,15 @@ def run(
     ] = None,
 ) -> None:
     """Answer a window query over Parquet, CSV or NDJSON files."""
-    asked = OpenQuery(
-        read_query(query), lateness=lateness, late=late, max_ahead=None, bounded=lateness is None
-    )
+    text = read_query(query)
+    asked = OpenQuery(text, lateness=lateness, late=late, max_ahead=None, bounded=lateness is None)
     sources = [Source.parse(text) for text in inputs]
     require_streams(asked.query, {s.name: s for s in sources})
+    if engine == "spark":
+        answers = _on_spark(text, asked, sources)
+        write(answers, output)
+        say(f"{len(answers):,} answers")
+        return
     answers = pa.concat_tables(_answers(asked, sources))
     write(answers, output)
     _report(asked, len(answers), late_output)
@@ -72,6 +82,28 @@ def _answers(asked: OpenQuery, sources: list[Source]) -> list[pa.Table]:
                 bar.advance(len(batch))
     found.append(asked.finish())
     return found
+
+
+def _on_spark(text: str, asked: OpenQuery, sources: list[Source]) -> pa.Table:
+    """The answers of a bounded query, computed by Spark and brought here."""
+    if asked.lateness is not None:
+        raise OptionError("--lateness reads files as streams, which --engine spark does not yet")
+    spark_files = require_spark("panes.spark.files")
+    frames = {s.name: spark_files.read(s.path) for s in sources}
+    answers = sql(text, **frames).toArrow()
+    names = answers.column_names[: 2 + len(asked.query.keys)]
+    return answers.sort_by([(n, "ascending", "at_start") for n in names])
+
+
+def require_spark(module: str) -> ModuleType:
+    """A module of the Spark host, or a clear word if PySpark is not installed."""
+    try:
+        return importlib.import_module(module)
+    except ModuleNotFoundError as missing:
+        raise PanesError(
+            f"the Spark engine needs {missing.name}, which is not installed",
+            hint="pip install 'panes[spark]'",
+        ) from None
 
 
 def _batches(asked: OpenQuery, source: Source) -> Iterable[pa.Table]:

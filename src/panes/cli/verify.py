@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 from collections.abc import Callable, Iterator
 from typing import Annotated
 
@@ -14,7 +15,7 @@ from panes.bench.workloads import bids, packets
 from panes.cli.files import Source
 from panes.cli.run import read_query
 from panes.cli.show import meter, say
-from panes.errors import OptionError
+from panes.errors import OptionError, QueryError
 from panes.reference.compare import difference
 
 EXAMPLE = "Example: panes verify busy.sql --input packets=packets.parquet --rows 1000"
@@ -49,23 +50,51 @@ def verify(
     rows: Annotated[
         int, typer.Option(help="Rows taken from each stream; the oracle is slow.")
     ] = 1_000,
+    spark: Annotated[bool, typer.Option(help="Verify Spark too, if PySpark is installed.")] = True,
 ) -> None:
     """Compare every engine with the oracle, answer by answer."""
     work = list(_given(query, inputs or [], rows) if query else _built_in(rows))
-    unequal = 0
-    with meter("verifying", len(work) * len(ENGINES)) as bar:
+    engines = dict(LOCAL)
+    if spark and importlib.util.find_spec("pyspark") is not None:
+        engines["spark"] = _on_spark
+    verdicts = {"equal": 0, "refused": 0, "differs": 0}
+    with meter("verifying", len(work) * len(engines)) as bar:
         for text, streams in work:
             want = panes.oracle(text, **streams)
             print(f"{len(want):>8,} answers  {_short(text)}")
-            for name, engine in ENGINES.items():
-                found = difference(engine(text, streams), want)
-                print(f"         {name:<16} {'equal' if found is None else found}")
-                unequal += found is not None
+            for name, engine in engines.items():
+                verdict, said = _judge(engine, text, streams, want)
+                print(f"         {name:<16} {said}")
+                verdicts[verdict] += 1
                 bar.advance(1)
-    verdict = f"{unequal} differ" if unequal else "all equal"
-    say(f"{len(work)} queries x {len(ENGINES)} engines: {verdict}")
-    if unequal:
+    say(f"{len(work)} queries x {len(engines)} engines: " + _counted(verdicts))
+    if verdicts["differs"]:
         raise typer.Exit(1)
+
+
+def _judge(engine: Engine, text: str, streams: Streams, want: pa.Table) -> tuple[str, str]:
+    """Whether an engine gives the oracle's answers, and the words for it."""
+    try:
+        found = difference(engine(text, streams), want)
+    except QueryError as refusal:
+        return "refused", f"refused: {str(refusal).splitlines()[0]}"
+    return ("equal", "equal") if found is None else ("differs", found)
+
+
+def _counted(verdicts: dict[str, int]) -> str:
+    if verdicts["differs"]:
+        return f"{verdicts['differs']} differ"
+    return "all equal" if not verdicts["refused"] else f"all equal, {verdicts['refused']} refused"
+
+
+def _on_spark(text: str, streams: Streams) -> pa.Table:
+    """Streams as DataFrames; answers in the order and types of the other engines."""
+    session = importlib.import_module("panes.spark").session(spark__ui__enabled="false")
+    frames = {name: session.createDataFrame(table) for name, table in streams.items()}
+    keys = len(panes.open(text).query.keys)
+    answers = panes.sql(text, **frames).toArrow()
+    by = [(name, "ascending", "at_start") for name in answers.column_names[: 2 + keys]]
+    return answers.sort_by(by).cast(panes.sql(text, **streams).schema)
 
 
 def _at_once(text: str, streams: Streams) -> pa.Table:
@@ -92,7 +121,7 @@ def _in_batches(text: str, streams: Streams) -> pa.Table:
     return answers.sort_by(by)
 
 
-ENGINES: dict[str, Engine] = {"local": _at_once, "local, streamed": _in_batches}
+LOCAL: dict[str, Engine] = {"local": _at_once, "local, streamed": _in_batches}
 
 
 def _pairs(cuts: np.ndarray) -> Iterator[tuple[int, int]]:

@@ -59,6 +59,7 @@ class OpenQuery:
         ticks = None if lateness is None else parse_duration(lateness, option="lateness")
         if ticks is not None and ticks < 0:
             raise OptionError(f"lateness cannot be negative, got {lateness!r}")
+        self.lateness = ticks
         self._promises = {name: Promise(ticks) for name in self.query.streams}
         self._max_ahead = (
             None if max_ahead is None else parse_duration(max_ahead, option="max_ahead")
