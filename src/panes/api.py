@@ -20,6 +20,7 @@ from panes.planning.plan import plan
 
 def sql(
     text: str,
+    /,
     *,
     lateness: Duration | None = None,
     late: Late = "open",
@@ -63,6 +64,7 @@ def sql(
 
 def open(
     text: str,
+    /,
     *,
     lateness: Duration | None = None,
     late: Late = "open",
@@ -94,7 +96,7 @@ def open(
     return OpenQuery(text, lateness=lateness, late=late, max_ahead=max_ahead, aggregates=aggregates)
 
 
-def explain(text: str, *, aggregates: Sequence[UserAggregate] = (), **streams: object) -> str:
+def explain(text: str, /, *, aggregates: Sequence[UserAggregate] = (), **streams: object) -> str:
     """How a query would be answered, as text; the same question gives the same text.
 
     Streams are looked at for their columns only. Without them, only what the text decides is said.

@@ -10,6 +10,7 @@ import datetime as dt
 import re
 from dataclasses import dataclass
 from fractions import Fraction
+from numbers import Integral
 from typing import Literal
 
 import numpy as np
@@ -65,8 +66,10 @@ def parse_duration(text: str | int | dt.timedelta, *, option: str) -> int:
     """
     if isinstance(text, dt.timedelta):
         return text // dt.timedelta(microseconds=1)
-    if isinstance(text, int):
-        return text
+    if isinstance(text, Integral) and not isinstance(text, bool):
+        return int(text)
+    if not isinstance(text, str):
+        raise OptionError(f"{option} must be a duration or whole ticks, got {text!r}")
     parts = re.findall(r"(\d+(?:\.\d+)?)\s*([A-Za-z]+)", text)
     rest = re.sub(r"(\d+(?:\.\d+)?)\s*([A-Za-z]+)", "", text).strip(" ,")
     if not parts or rest or any(unit_ticks(unit) is None for _, unit in parts):
@@ -93,14 +96,21 @@ def format_duration(ticks: int) -> str:
     return f"{ticks} microseconds"
 
 
-def parse_instant(value: str | int | dt.datetime) -> int:
-    """Ticks of an instant: ISO text or datetime (UTC unless it says otherwise), or ticks.
+def parse_instant(value: str | int | dt.datetime | dt.date) -> int:
+    """Ticks of an instant: ISO text, date or datetime (UTC unless it says otherwise), or ticks.
 
-    >>> parse_instant("1970-01-01T00:00:01Z")
-    1000000
+    >>> parse_instant("1970-01-01T00:00:01Z"), parse_instant(dt.date(1970, 1, 2))
+    (1000000, 86400000000)
     """
-    if isinstance(value, int):
-        return value
+    if isinstance(value, np.datetime64):
+        value = value.astype("datetime64[us]").item()
+    if isinstance(value, Integral) and not isinstance(value, bool):
+        ticks = int(value)
+        if abs(ticks) >= LIMIT:
+            raise OptionError(f"{ticks} lies outside the axis")
+        return ticks
+    if isinstance(value, dt.date) and not isinstance(value, dt.datetime):
+        value = dt.datetime(value.year, value.month, value.day)
     if isinstance(value, str):
         try:
             value = dt.datetime.fromisoformat(value.strip())
@@ -108,6 +118,10 @@ def parse_instant(value: str | int | dt.datetime) -> int:
             raise OptionError(
                 f"not a timestamp: {value!r}", hint='write it as "2026-01-01T00:10:00Z"'
             ) from None
+    if not isinstance(value, dt.datetime):
+        raise OptionError(
+            f"not a position: {value!r}", hint='write it as "2026-01-01T00:10:00Z" or as ticks'
+        )
     if value.tzinfo is None:
         value = value.replace(tzinfo=dt.UTC)
     return (value - dt.datetime(1970, 1, 1, tzinfo=dt.UTC)) // dt.timedelta(microseconds=1)
@@ -178,8 +192,10 @@ def _to_ticks(array: pa.Array) -> tuple[np.ndarray, np.ndarray]:
         values = _plain(array, pa.int64())
         return values, _between(values, -LIMIT, LIMIT)
     if pa.types.is_date(kind):
-        days = _plain(array.cast(pa.date32()).cast(pa.int32()), pa.int64())
-        return days * DAY, _between(days, _FIRST_INSTANT // DAY, _LAST_INSTANT // DAY)
+        width = pa.int32() if pa.types.is_date32(kind) else pa.int64()
+        counted = _plain(array.view(width), pa.int64())
+        unit = DAY if pa.types.is_date32(kind) else 1_000
+        return counted * unit, _between(counted, _FIRST_INSTANT // unit, _LAST_INSTANT // unit)
     raw = _plain(array.cast(pa.int64()), pa.int64())
     per_second = {"s": 1, "ms": 1_000, "us": SECOND, "ns": 1_000 * SECOND}[kind.unit]
     inside = _between(

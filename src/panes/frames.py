@@ -5,19 +5,30 @@ A frame is known by the interface it offers and not by its library, so none of t
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from panes.errors import InputError, MissingStreamError, QueryError, UnknownStreamError
+from panes.errors import (
+    InputError,
+    MissingStreamError,
+    QueryError,
+    RejectedRowsWarning,
+    UnknownStreamError,
+)
 from panes.language.query import Query
 from panes.planning.scalar import find_column
 
 
 def to_table(frame: object, stream: str) -> pa.Table:
     """An Arrow table of a frame's rows, in a plain layout."""
-    table = _arrow(frame, stream)
+    try:
+        table = _arrow(frame, stream)
+    except (pa.ArrowInvalid, pa.ArrowTypeError) as failure:
+        first = str(failure).splitlines()[0]
+        raise InputError(f"stream `{stream}` cannot be read as columns: {first}") from None
     return pa.table([_plain(c) for c in table.columns], names=_names(table, stream))
 
 
@@ -56,6 +67,9 @@ def sorted_rows(table: pa.Table, column: str, stream: str) -> pa.Table:
     """The rows that have a place in a column, in its order."""
     exact = find_column(column, table.schema, stream=stream)
     placed = table.filter(pc.is_valid(table.column(exact)))
+    if len(placed) < len(table):
+        told = f"left out {len(table) - len(placed)} rows: `{exact}` is NULL"
+        warnings.warn(told, RejectedRowsWarning, stacklevel=4)
     return placed.sort_by([(exact, "ascending")])
 
 
@@ -86,11 +100,34 @@ def _names(table: pa.Table, stream: str) -> list[str]:
 
 
 def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """A column in a plain layout: dictionaries decoded, views made strings."""
-    if pa.types.is_dictionary(column.type):
-        return column.cast(column.type.value_type)
-    if column.type == pa.string_view():
-        return column.cast(pa.large_string())
-    if column.type == pa.binary_view():
-        return column.cast(pa.large_binary())
+    """A column in a plain layout: no dictionaries, views, half floats or nanoseconds."""
+    kind = column.type
+    if pa.types.is_dictionary(kind):
+        chunks = [_plain_array(c.dictionary).take(c.indices) for c in column.chunks]
+        plain = chunks[0].type if chunks else _plain_array(pa.array([], kind.value_type)).type
+        return pa.chunked_array(chunks, type=plain)
+    if kind in _PLAIN:
+        return column.cast(_PLAIN[kind])
+    if pa.types.is_timestamp(kind) and kind.unit == "ns":
+        return pa.chunked_array(
+            [_to_microseconds(c) for c in column.chunks], type=pa.timestamp("us", kind.tz)
+        )
     return column
+
+
+_PLAIN = {
+    pa.string_view(): pa.large_string(),
+    pa.binary_view(): pa.large_binary(),
+    pa.float16(): pa.float32(),
+}
+
+
+def _plain_array(array: pa.Array) -> pa.Array:
+    return array.cast(_PLAIN[array.type]) if array.type in _PLAIN else array
+
+
+def _to_microseconds(array: pa.Array) -> pa.Array:
+    """Nanoseconds rounded down, before 1970 too; Spark's timestamps are no finer."""
+    missing = pc.is_null(array).to_numpy(zero_copy_only=False)
+    ticks = pc.fill_null(array.cast(pa.int64()), 0).to_numpy() // 1_000
+    return pa.array(ticks, mask=missing).view(pa.timestamp("us", array.type.tz))

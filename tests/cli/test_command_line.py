@@ -74,7 +74,7 @@ def test_run_as_a_stream_reports_late_rows(folder: Path) -> None:
     pq.write_table(rows, folder / "late.parquet", row_group_size=1)
     (folder / "late.sql").write_text("SELECT sum(x) AS s FROM t [TUMBLING 10 WATTR at]")
     done = run(
-        "run", "late.sql", "-i", "t=late.parquet", "--lateness", "0 seconds", "--late", "drop",
+        "run", "late.sql", "-i", "t=late.parquet", "--lateness", "0", "--late", "drop",
         "--late-output", "late.ndjson", folder=folder,
     )  # fmt: skip
     assert done.returncode == 0

@@ -60,6 +60,7 @@ def rows_of_the_page() -> dict[str, tuple[str, str]]:
 
 
 ARGUMENTS = {
+    "approx_top_k": pa.string(),
     "bool_and": pa.bool_(), "every": pa.bool_(), "bool_or": pa.bool_(), "some": pa.bool_(),
 }  # fmt: skip
 

@@ -139,7 +139,7 @@ REFUSED = {
     "SELECT count(*) FROM s [RANGE 5 SLIDE 1 WATTR a]; SELECT 1": "exactly one SELECT",
     "SELECT *\nFROM s [RANGE 5 SLIDE 1 WATTR a]": r"line 1, column 8: SELECT \* has no meaning",
     "SELECT k FROM s [RANGE 5 SLIDE 1 WATTR a]": "line 1, column 8: `k` is neither grouped nor",
-    "SELECT count(*)\nFROM s [RANGE 5 SLIDE 0 WATTR a]": "line 2, column 8: .* positive SLIDE, got 0",
+    "SELECT count(*)\nFROM s [RANGE 5 SLIDE 0 WATTR a]": "line 2, column 23: .* positive SLIDE, got 0",
     "SELECT count(*) FROM s [RANGE -5 SLIDE 1 WATTR a]": "needs a positive RANGE, got -5",
     "SELECT count(*) FROM s [RANGE 5 SLIDE 1]": "does not say which column.*\n\nHint: add WATTR ts",
     "SELECT count(*) FROM s [RANGE 5 WATTR a]": "needs a SLIDE",

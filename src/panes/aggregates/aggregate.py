@@ -9,7 +9,7 @@ pane, and it is lowered from the multiset of a window. (*No Pane, No Gain* 3.2)
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from panes.algebra.monoid import Columns, Monoid, Slots
+from panes.errors import ColumnTypeError
 
 Differential = Literal["full", "pseudo", "none"]
 
@@ -155,6 +156,16 @@ class Holistic:
 
 
 Aggregate = Bounded | Holistic
+
+
+def require_numbers(arguments: Iterable[Argument], *, what: str) -> None:
+    """Refuse arguments that are not numbers, before the first row."""
+    for argument in arguments:
+        kind = argument.type
+        if not (
+            pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
+        ):
+            raise ColumnTypeError(f"{what} needs numbers, got {kind}")
 
 
 def nullable(

@@ -21,6 +21,7 @@ from panes.aggregates.aggregate import (
     Rows,
     Selection,
     nullable,
+    require_numbers,
     without_nulls,
 )
 from panes.algebra.lanes import Op
@@ -130,6 +131,7 @@ def avg(argument: Argument, selection: Selection) -> Bounded:
 
 def weighted_mean(value: Argument, weight: Argument, where: int | None) -> Bounded:
     """``weighted_mean(x, w)``: the centre of mass, sum(x * w) / sum(w); NULL if that is 0."""
+    require_numbers((value, weight), what="weighted_mean")
     selection = Selection((value.column, weight.column), where)
     moment = FloatSum((value, weight), selection)
     mass = FloatSum((weight,), selection)

@@ -8,7 +8,7 @@ by value (``panes.sql(text, aggregates=[...])``): there is no registry to forget
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
@@ -34,7 +34,7 @@ class CustomAggregate:
     lower
         Partials to an answer column (anything ``pyarrow.array`` takes).
     empty
-        One number per lane.
+        One number per lane: partials are integers if all are, doubles otherwise.
 
     Examples
     --------
@@ -79,6 +79,8 @@ class CustomMonoid:
 
     @property
     def dtype(self) -> np.dtype[np.generic]:
+        if all(isinstance(e, int) for e in self.aggregate.empty):
+            return np.dtype(np.int64)
         is_number = all(isinstance(e, int | float) for e in self.aggregate.empty)
         return np.dtype(np.float64 if is_number else object)
 
@@ -125,7 +127,7 @@ class WindowFunction:
     name: str
     function: Callable[[pa.Array], object]
     type: pa.DataType
-    arity: int = 1
+    arity: int = field(default=1, init=False)
 
     def build(self, arguments: tuple[Argument, ...], where: int | None) -> Holistic:
         """The aggregate over this argument."""

@@ -13,7 +13,14 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from panes.aggregates.aggregate import Argument, Bounded, Rows, Selection, nullable
+from panes.aggregates.aggregate import (
+    Argument,
+    Bounded,
+    Rows,
+    Selection,
+    nullable,
+    require_numbers,
+)
 from panes.algebra.lanes import Op
 from panes.algebra.monoid import Columns, Lanes, Slots
 
@@ -77,6 +84,7 @@ def _moments(
     where: int | None,
     lower: Callable[[Sequence[Columns]], pa.Array],
 ) -> Bounded:
+    require_numbers(arguments, what="a variance, covariance or correlation")
     return Bounded((Moments(arguments, where),), lower, pa.float64(), "full")
 
 

@@ -36,7 +36,7 @@ def quantile(
 
     def interpolated(window: Multiset) -> pa.Array:
         below, above, between = window.ranks_at(fraction, occurring=False)
-        values = window.values.cast(pa.float64()).to_numpy(zero_copy_only=False)
+        values = window.values.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
         if not len(values):
             return pa.nulls(len(below), pa.float64())
         low, high = values[below], values[above]

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
-from numba import njit
 from numpy.typing import NDArray
 
 from panes.aggregates.aggregate import without_nulls
+from panes.compiled import compiled
 from panes.errors import ColumnTypeError
 
 _SIGN = np.int64(-(1 << 63))
@@ -38,7 +38,8 @@ def fills_range(data_type: pa.DataType) -> bool:
 
 def require_orderable(data_type: pa.DataType, *, what: str) -> None:
     """Refuse types whose values have no order (lists, structs, maps)."""
-    if pa.types.is_nested(data_type) or pa.types.is_interval(data_type):
+    unordered = pa.types.is_nested(data_type) or pa.types.is_interval(data_type)
+    if unordered or pa.types.is_null(data_type):
         raise ColumnTypeError(f"{what} needs values that can be ordered, got {data_type}")
 
 
@@ -80,7 +81,7 @@ def decode(keys: NDArray[np.int64], is_null: NDArray[np.bool_], data_type: pa.Da
     return pa.array(keys.astype(width.to_pandas_dtype()), mask=mask).view(data_type)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _float_values(keys, values):  # type: ignore[no-untyped-def]
     bits = values.view(np.int64)
     greatest = np.int64((1 << 63) - 1)
@@ -88,7 +89,7 @@ def _float_values(keys, values):  # type: ignore[no-untyped-def]
         bits[i] = keys[i] ^ ((keys[i] >> 63) & greatest)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _float_keys(values, keys):  # type: ignore[no-untyped-def]
     bits = values.view(np.int64)
     greatest = np.int64((1 << 63) - 1)

@@ -15,6 +15,7 @@ import datasketches as ds
 import numpy as np
 import pyarrow as pa
 
+from panes.aggregates import order_keys
 from panes.aggregates.aggregate import Argument, Bounded, Rows, Selection
 from panes.algebra.monoid import Columns, Slots
 from panes.errors import ColumnTypeError, QueryError
@@ -78,8 +79,7 @@ class Sketch:
             return ()
         if pa.types.is_integer(self.argument.type):
             return (ds.PyLongsSerDe(),)
-        is_float = pa.types.is_floating(self.argument.type)
-        return (ds.PyDoublesSerDe() if is_float else TextForm(),)
+        return (TextForm(),)
 
     def lift(self, rows: Rows, slots: Slots, size: int) -> Columns:
         kept = self.selection.slots(rows, slots)
@@ -113,6 +113,7 @@ class TextForm(ds.PyObjectSerDe):  # type: ignore[misc]
 
 def approx_count_distinct(argument: Argument, where: int | None) -> Bounded:
     """``approx_count_distinct(x)``: HyperLogLog with 4,096 buckets."""
+    order_keys.require_orderable(argument.type, what="approx_count_distinct")
 
     def lower(partials: Sequence[Columns]) -> pa.Array:
         return pa.array(
@@ -131,7 +132,8 @@ def approx_quantile(argument: Argument, where: int | None, fraction: float) -> B
 
     def lower(partials: Sequence[Columns]) -> pa.Array:
         answers = [
-            None if s is None else s.get_quantile(fraction, inclusive=True) for s in partials[0][0]
+            None if s is None or s.is_empty() else s.get_quantile(fraction, inclusive=True)
+            for s in partials[0][0]
         ]
         return pa.array(answers, pa.float64())
 
@@ -141,8 +143,8 @@ def approx_quantile(argument: Argument, where: int | None, fraction: float) -> B
 def approx_top_k(argument: Argument, where: int | None, k: int) -> Bounded:
     """``approx_top_k(x, k)``: frequent items with 1,024 counters; counts never too low."""
     kind = argument.type
-    if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or _is_text(kind)):
-        raise ColumnTypeError(f"approx_top_k needs numbers or text, got {kind}")
+    if not (pa.types.is_integer(kind) or _is_text(kind)):
+        raise ColumnTypeError(f"approx_top_k needs integers or text, got {kind}")
     result = pa.list_(pa.struct([("item", argument.type), ("count", pa.int64())]))
 
     def lower(partials: Sequence[Columns]) -> pa.Array:
@@ -185,7 +187,7 @@ def _build_hll(values: pa.Array) -> Any:
 
 def _build_kll(values: pa.Array) -> Any:
     sketch = ds.kll_doubles_sketch(QUANTILE_K)
-    sketch.update(np.array(values.cast(pa.float64())))
+    sketch.update(np.array(values.cast(pa.float64(), safe=False)))
     return sketch
 
 

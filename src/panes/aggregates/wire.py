@@ -47,7 +47,8 @@ def _(piece: CustomPiece) -> list[pa.DataType]:
             f"the partials of {piece.aggregate.name} are Python objects, which cannot be sent",
             hint="give it numbers for `empty`, so that its partials are numbers",
         )
-    return [pa.float64()] * len(piece.monoid.names)
+    number = pa.int64() if piece.monoid.dtype == np.int64 else pa.float64()
+    return [number] * len(piece.monoid.names)
 
 
 def to_arrow(piece: Piece, partial: Columns) -> list[pa.Array]:

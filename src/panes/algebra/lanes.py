@@ -24,8 +24,10 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from numba import njit, types
+from numba import types
 from numba.extending import overload, register_jitable
+
+from panes.compiled import compiled
 
 
 class Op(IntEnum):
@@ -196,7 +198,7 @@ def _typed_absorb(op, partial, value):  # type: ignore[no-untyped-def]
 def combine_slots(op: int, lanes: int) -> Scalar:
     """A loop that combines column k of `other` into the column of `into` that a slot names."""
 
-    @njit(cache=True, nogil=True)
+    @compiled
     def loop(into, other, slots):  # type: ignore[no-untyped-def]
         for k in range(slots.shape[0]):
             i = slots[k]
@@ -209,7 +211,7 @@ def combine_slots(op: int, lanes: int) -> Scalar:
 def combine_pairs(op: int, lanes: int) -> Scalar:
     """A loop that combines two arrays of partials, column by column, into a third."""
 
-    @njit(cache=True, nogil=True)
+    @compiled
     def loop(older, newer, result):  # type: ignore[no-untyped-def]
         for k in range(older.shape[1]):
             store(result, k, combine(op, load(older, k, lanes), load(newer, k, lanes)))
@@ -221,7 +223,7 @@ def combine_pairs(op: int, lanes: int) -> Scalar:
 def absorb_rows(op: int, lanes: int, inputs: int) -> Scalar:
     """A loop that absorbs the value of row k into the partial a slot names; -1 is none."""
 
-    @njit(cache=True, nogil=True)
+    @compiled
     def loop(into, values, slots):  # type: ignore[no-untyped-def]
         for k in range(slots.shape[0]):
             i = slots[k]

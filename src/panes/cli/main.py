@@ -49,16 +49,26 @@ app.command(epilog=bench.EXAMPLE)(bench.bench)
 app.command(epilog=demo.EXAMPLE)(demo.demo)
 
 
+def _say_version(asked: bool) -> None:
+    if asked:
+        print(metadata.version("panes"))
+        raise typer.Exit
+
+
 @app.callback()
 def options(
     version: Annotated[
-        bool, typer.Option("--version", help="Say which version this is and stop.")
+        bool,
+        typer.Option(
+            "--version",
+            help="Say which version this is and stop.",
+            callback=_say_version,
+            is_eager=True,
+        ),
     ] = False,
 ) -> None:
     """Sliding-window queries over data streams at the price of tumbling ones."""
-    if version:
-        print(metadata.version("panes"))
-        raise typer.Exit
+    del version
 
 
 def main() -> None:
@@ -74,4 +84,7 @@ def main() -> None:
         raise
     except BrokenPipeError:
         sys.stderr.close()
+        sys.exit(1)
+    except OSError as failure:
+        say(f"panes: {failure}")
         sys.exit(1)

@@ -34,7 +34,10 @@ def read_query(path: str) -> str:
     if not Path(path).is_file():
         hint = "put the query in a file, or give it on standard input with -"
         raise OptionError(f"no query file at {path}", hint=hint)
-    return Path(path).read_text(encoding="utf-8")
+    try:
+        return Path(path).read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        raise OptionError(f"the query file {path} is not UTF-8 text") from None
 
 
 def run(
@@ -47,7 +50,8 @@ def run(
         Literal["local", "spark"], typer.Option(help="In this process, or on Spark.")
     ] = "local",
     lateness: Annotated[
-        str | None, typer.Option(help="Read the files as streams that are at most this late.")
+        str | None,
+        typer.Option(help="Read the files as streams, so late at most."),
     ] = None,
     late: Annotated[
         Literal["open", "drop"], typer.Option(help="What becomes of rows that are later still.")
@@ -58,7 +62,8 @@ def run(
 ) -> None:
     """Answer a window query over Parquet, CSV or NDJSON files."""
     text = read_query(query)
-    asked = OpenQuery(text, lateness=lateness, late=late, max_ahead=None, bounded=lateness is None)
+    bound = int(lateness) if lateness is not None and lateness.isdigit() else lateness
+    asked = OpenQuery(text, lateness=bound, late=late, max_ahead=None, bounded=lateness is None)
     sources = [Source.parse(text) for text in inputs]
     require_streams(asked.query, {s.name: s for s in sources})
     if engine == "spark":

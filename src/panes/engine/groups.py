@@ -10,10 +10,10 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numba import njit
 from numpy.typing import NDArray
 
 from panes.aggregates import order_keys
+from panes.compiled import compiled
 from panes.stores.slots import is_dense
 
 _FEW = 4_096
@@ -107,7 +107,7 @@ def _dictionary_encode(array: pa.Array) -> tuple[NDArray[np.int32], pa.Array]:
     return encoded.indices.to_numpy(), encoded.dictionary
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _number(values, low, present, indexes):  # type: ignore[no-untyped-def]
     for i in range(values.shape[0]):
         present[values[i] - low] = 1

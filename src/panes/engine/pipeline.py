@@ -7,22 +7,22 @@ lateness or clocks; whoever drives it says which windows are closed.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
-from concurrent.futures import Executor, ThreadPoolExecutor
+from concurrent.futures import Executor
 from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numba import njit
 from numpy.typing import NDArray
 
 from panes.aggregates.aggregate import Bounded, Rows
 from panes.aggregates.arithmetic import COUNT
 from panes.algebra.monoid import Columns
+from panes.compiled import compiled
 from panes.engine.fill import ALL_ROWS, fill
 from panes.engine.groups import Groups
+from panes.engine.workers import workers
 from panes.kernels.sliding_multiset import SlidingMultiset
 from panes.language.query import AGGREGATE, KEY, WINDOW_COLUMNS
 from panes.planning.plan import Plan, ValueSet
@@ -45,7 +45,8 @@ class Pipeline:
         if origin is not None:
             self.spec = replace(plan.spec, origin=plan.spec.origin + origin)
         self._cut = cut(self.spec)
-        self._executor = ThreadPoolExecutor(max_workers=os.cpu_count())
+        self._executor = workers()
+        self._no_answers: pa.Table | None = None
         self._groups = Groups(plan.key_types)
         monoids = [p.monoid for p in plan.pieces]
         self._store = PaneStore(self.spec, monoids, self._executor)
@@ -76,19 +77,19 @@ class Pipeline:
         keys = len(self.plan.key_types)
         rows = Rows(at, tuple(columns))
         groups = self._groups.encode(columns[:keys], len(at))
-        self._newest = max(self._newest, int(at.max()))
-        self._store.add(
-            fill(
-                rows,
-                groups,
-                len(self._groups),
-                cut=self._cut,
-                pieces=self.plan.pieces,
-                executor=self._executor,
-            )
+        filled = fill(
+            rows,
+            groups,
+            len(self._groups),
+            cut=self._cut,
+            pieces=self.plan.pieces,
+            executor=self._executor,
         )
-        for values in self._values:
-            values.add(rows, groups, self._cut, self._executor)
+        counted = [v.fill(rows, groups, self._cut, self._executor) for v in self._values]
+        self._newest = max(self._newest, int(at.max()))
+        self._store.add(filled)
+        for values, fragment in zip(self._values, counted, strict=True):
+            values.store.add(fragment)
 
     def _inside(
         self, at: NDArray[np.int64], columns: Sequence[pa.Array]
@@ -146,7 +147,9 @@ class Pipeline:
 
     def empty(self) -> pa.Table:
         """No answers, with the columns that answers have."""
-        return self.plan.schema().empty_table()
+        if self._no_answers is None:
+            self._no_answers = self.plan.schema().empty_table()
+        return self._no_answers
 
     def _answer_before(self, end: int) -> pa.Table:
         if self._newest == _UNSEEN:
@@ -158,8 +161,9 @@ class Pipeline:
             answers = self._project(self._lowered(self.first_open, end_due))
         # A landmark window past the last row is answered only once a later row makes it count.
         reached = end_due if isinstance(self.spec, Landmark) else end
-        self.first_open = max(self.first_open, reached)
-        self._forget()
+        if reached > self.first_open:
+            self.first_open = reached
+            self._forget()
         return answers
 
     def _lowered(self, first_due: int, end_due: int) -> pa.Table:
@@ -208,19 +212,19 @@ class Pipeline:
         if kept is not None:
             table = table.take(pa.array(kept))
         given = [table.column(i) for i in range(2)]
-        given += [table.column(2 + i) for i in query.key_order]
-        titles = [*WINDOW_COLUMNS, *(query.keys[i].name for i in query.key_order)]
+        given += [table.column(2 + i) for i in query.shown_keys]
+        titles = [*WINDOW_COLUMNS, *(query.keys[i].name for i in query.shown_keys)]
         titles += [o.name for o in query.outputs]
         return pa.table([*given, *outputs], names=titles)
 
     def _forget(self) -> None:
         """Drop panes that no open window holds, and keys that no pane holds."""
-        self._store.evict(self.first_open)
+        dropped = self._store.evict(self.first_open)
         for values in self._values:
-            values.store.evict(self.first_open)
-            values.forget_keys()
-        live = self._store.live_groups()
-        if self._groups.mostly_dead(len(live)):
+            if values.store.evict(self.first_open):
+                values.forget_keys()
+        live = self._store.live_groups() if dropped else None
+        if live is not None and self._groups.mostly_dead(len(live)):
             keys = self._groups.columns(live)
             self._groups = Groups(self.plan.key_types)
             renamed = np.full(int(live.max(initial=-1)) + 1, -1, dtype=np.int64)
@@ -240,16 +244,15 @@ class _ValueStore:
         self._spec = spec
         self.store = PaneStore(spec, [COUNT], executor)
 
-    def add(self, rows: Rows, groups: NDArray[np.int32], cut: Cut, executor: Executor) -> None:
+    def fill(self, rows: Rows, groups: NDArray[np.int32], cut: Cut, executor: Executor) -> Fragment:
+        """The values of a batch, counted per pane; nothing is kept yet."""
         kept = np.flatnonzero(self._set.selection.slots(rows, groups) >= 0)
         indexes = pa.array(kept)
         columns = [rows.columns[c].take(indexes) for c in self._set.columns]
         owners = pa.array(groups[kept], pa.int64())
         pairs = self._pairs.encode([owners, *columns], len(kept))
         counted = Rows(rows.at[kept], ())
-        self.store.add(
-            fill(counted, pairs, len(self._pairs), cut=cut, pieces=[ALL_ROWS], executor=executor)
-        )
+        return fill(counted, pairs, len(self._pairs), cut=cut, pieces=[ALL_ROWS], executor=executor)
 
     def add_counts(
         self,
@@ -333,7 +336,7 @@ def _by_window(rolled: Rolled) -> NDArray[np.int64]:
     return order
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _sort_windows(wid, oldest, newest, order):  # type: ignore[no-untyped-def]
     begin = np.zeros(newest - oldest + 2, dtype=np.int64)
     for k in range(wid.shape[0]):

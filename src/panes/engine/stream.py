@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import datetime as dt
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from numbers import Integral
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -59,6 +61,11 @@ class OpenQuery:
         ticks = None if lateness is None else parse_duration(lateness, option="lateness")
         if ticks is not None and ticks < 0:
             raise OptionError(f"lateness cannot be negative, got {lateness!r}")
+        measure = "time" if self.query.window is None else self.query.window.measure
+        if lateness is not None and measure != "time" and not isinstance(lateness, Integral):
+            raise OptionError(
+                f"the window has no time axis, so lateness is a whole number, got {lateness!r}"
+            )
         self.lateness = ticks
         self._promises = {name: Promise(ticks) for name in self.query.streams}
         self._max_ahead = (
@@ -76,34 +83,48 @@ class OpenQuery:
         self._rejected: list[pa.Table] = []
 
     def push(self, **batches: object) -> pa.Table:
-        """Take in a batch of each named stream; gives the answers that are final from now on."""
+        """Take in a batch of each named stream; gives the answers that are final from now on.
+
+        All or nothing: if a batch is refused, the query is as it was before.
+        """
         self._require_running()
+        if not batches:
+            raise OptionError("push needs a batch", hint=f"push({self.query.streams[0]}=table)")
         tables = {name: to_table(batch, name) for name, batch in batches.items()}
+        bound, schemas = self._bind(tables)
+        arrived = self._arrived
+        prepared = []
         for name, table in tables.items():
-            self._learn_schema(name, table)
+            prepared.append(self._prepare(bound, name, _spelled(table, bound), arrived))
+            arrived += len(table)
         if self._plan is None:
-            self._bind()
-        newest = {name: self._take_in(name, table) for name, table in tables.items()}
-        for name, at in newest.items():
-            if at is not None:
-                self._promises[name].observe(at)
+            self._plan = bound
+            self._pipeline = None if bound.window.origin_first else Pipeline(bound)
+        self._add(prepared)
+        self._schemas, self._arrived = schemas, arrived
         return self._advance()
 
     def punctuate(self, **promised: Instant) -> pa.Table:
         """Promise that no later row of a stream lies before an instant; gives what that closes."""
         self._require_running()
-        for name, at in promised.items():
-            if name not in self._promises:
-                raise UnknownStreamError(name, streams=self._promises)
-            self._promises[name].punctuate(parse_instant(at))
+        at = {name: self._position(name, instant) for name, instant in promised.items()}
+        for name, position in at.items():
+            self._promises[name].punctuate(position)
         return self._advance()
+
+    def _position(self, name: str, instant: Instant) -> int:
+        if name == "key" and isinstance(instant, dict):
+            raise QueryError("punctuation for one key is not available yet")
+        if name not in self._promises:
+            raise UnknownStreamError(name, streams=self._promises)
+        measure = None if self.query.window is None else self.query.window.measure
+        if measure != "time" and not isinstance(instant, Integral):
+            raise OptionError(f"`{name}` has no time axis: a promise is a whole number there")
+        return parse_instant(instant)
 
     def finish(self) -> pa.Table:
         """The stream has ended: gives all answers that are left, and forgets everything."""
         self._require_running()
-        self._finished = True
-        for promise in self._promises.values():
-            promise.punctuate(EVERYTHING)
         if self._plan is None:
             raise InputError(
                 f"the query has seen no batch of {self._names(self._promises)}, so its answers "
@@ -113,11 +134,14 @@ class OpenQuery:
         self._start_waiting()
         pipeline = self._pipeline
         if pipeline is None:
-            return self._plan.schema().empty_table()
-        if self._plan.axis.kind == "rows":
+            answers = self._plan.schema().empty_table()
+        elif self._plan.axis.kind == "rows":
             answers = pipeline.advance(self._arrived)
         else:
             answers = pipeline.finish()
+        for promise in self._promises.values():
+            promise.punctuate(EVERYTHING)
+        self._finished = True
         self._pipeline = None
         return answers
 
@@ -126,16 +150,27 @@ class OpenQuery:
         """Rows that broke a promise, with the reason."""
         return self._set_apart(self._late)
 
+    def take_late(self) -> pa.Table:
+        """The late rows so far, which are then forgotten: for queries that run for long."""
+        taken, self._late = self.late, []
+        return taken
+
     @property
     def rejected(self) -> pa.Table:
         """Rows that have no place on the axis, with the reason."""
         return self._set_apart(self._rejected)
 
     def _set_apart(self, rows: Sequence[pa.Table]) -> pa.Table:
-        """Rows with the columns of their streams and the reason, even if there are none."""
-        known = pa.unify_schemas([pa.schema([]), *self._schemas.values()]).remove_metadata()
-        empty = known.append(pa.field("reason", pa.string())).empty_table()
-        return pa.concat_tables([empty, *rows], promote_options="default")
+        """Rows with the columns of their streams and the reason, even if there are none.
+
+        A column that has different types in the streams of a union is shown as text.
+        """
+        types: dict[str, pa.DataType] = {}
+        for schema in self._schemas.values():
+            for f in schema:
+                types[f.name] = f.type if types.get(f.name, f.type) == f.type else pa.string()
+        schema = pa.schema([*types.items(), (_reason_name(types), pa.string())])
+        return pa.concat_tables([schema.empty_table(), *(_as(schema, table) for table in rows)])
 
     @property
     def progress(self) -> int:
@@ -168,102 +203,91 @@ class OpenQuery:
         if self._finished:
             raise QueryError("the query has finished; open it again to ask once more")
 
-    def _learn_schema(self, name: str, table: pa.Table) -> None:
-        if name not in self._promises:
-            raise UnknownStreamError(name, streams=self._promises)
-        known = self._schemas.setdefault(name, table.schema)
-        if not table.schema.remove_metadata().equals(known.remove_metadata()):
-            raise InputError(
-                f"a batch of stream `{name}` has other columns than the first one: "
-                f"{_differences(known, table.schema)}"
-            )
-
-    def _bind(self) -> None:
-        """Plan as soon as one stream's schema is known; streams of a union have the same."""
-        known = next(iter(self._schemas.values()))
-        self._plan = plan(
-            self.query, {n: self._schemas.get(n, known) for n in self._promises}, self._aggregates
-        )
-        require_paned(self._plan)
+    def _bind(self, tables: Mapping[str, pa.Table]) -> tuple[Plan, dict[str, pa.Schema]]:
+        """The plan, with everything checked that new schemas could break; nothing is kept yet."""
+        schemas = dict(self._schemas)
+        for name, table in tables.items():
+            if name not in self._promises:
+                raise UnknownStreamError(name, streams=self._promises)
+            known = schemas.setdefault(name, table.schema.remove_metadata())
+            if not table.schema.remove_metadata().equals(known):
+                raise InputError(
+                    f"a batch of stream `{name}` has other columns than the first one: "
+                    f"{_differences(known, table.schema)}"
+                )
+        if self._plan is not None and len(schemas) == len(self._schemas):
+            return self._plan, schemas
+        first = schemas.get(self.query.streams[0], next(iter(schemas.values())))
+        every = {name: schemas.get(name, first) for name in self._promises}
+        bound = plan(self.query, every, self._aggregates)
+        require_paned(bound)
         if not self._bounded:
-            _require_streamable(self._plan)
-        if not self._plan.window.origin_first:
-            self._pipeline = Pipeline(self._plan)
+            _require_streamable(bound)
+        return self._plan or bound, schemas
 
-    def _take_in(self, name: str, table: pa.Table) -> int | None:
-        """Sort out a batch's rows; gives its greatest position, if it has any."""
-        at, table = self._positions(name, table)
-        if not len(at):
-            return None
-        newest = int(at.max())
+    def _prepare(self, bound: Plan, name: str, table: pa.Table, arrived: int) -> _Prepared:
+        """Sort out a batch's rows: which count, which are late, which have no place."""
+        result = _Prepared(name)
+        at, table = self._placed(bound, table, arrived, result)
+        result.newest = int(at.max()) if len(at) else None
         promised = self._promises[name].at
-        kept, columns = self.plan.rows(table)
+        kept, columns = bound.rows(table)
         at = at if kept is None else at[kept]
-        is_timed = self.plan.axis.kind != "rows" and promised != NOTHING
+        is_timed = bound.axis.kind != "rows" and promised != NOTHING
         if is_timed and (is_late := at < promised).any():
-            self._report_late(table, kept, at, is_late, promised)
+            which = np.flatnonzero(is_late)
+            rows = table.take(pa.array(which if kept is None else kept[which]))
+            result.late.append(_with_reason(rows, self._reasons(bound, at[which], promised)))
             if self._late_policy == "drop":
                 on_time = np.flatnonzero(~is_late)
                 at, columns = at[on_time], [c.take(pa.array(on_time)) for c in columns]
-        if self._pipeline is None:
-            self._waiting.append((at, columns))
-        else:
-            self._pipeline.add(at, columns)
-        return newest
+        result.at, result.columns = at, columns
+        return result
 
-    def _positions(self, name: str, table: pa.Table) -> tuple[NDArray[np.int64], pa.Table]:
+    def _placed(
+        self, bound: Plan, table: pa.Table, arrived: int, result: _Prepared
+    ) -> tuple[NDArray[np.int64], pa.Table]:
         """Where the rows lie; rows without a place are set apart."""
-        axis = self.plan.axis
+        axis = bound.axis
         if axis.kind == "rows":
-            at = self._arrived + np.arange(len(table))
-            self._arrived += len(table)
-            return at, table
-        column = table.column(axis.column).combine_chunks()
-        ticks, missing = axis.ticks(column)
+            return arrived + np.arange(len(table)), table
+        ticks, missing = axis.ticks(table.column(axis.column).combine_chunks())
         if missing is not None:
-            self._reject(table, missing, f"`{axis.column}` is NULL or outside the axis")
-            table, ticks = _without(table, ticks, missing)
-        if (
-            self._promises[name].lateness is not None
-            and axis.kind == "time"
-            and self._max_ahead is not None
-        ):
+            reason = f"`{axis.column}` is NULL or outside the axis"
+            table, ticks = _without(table, ticks, missing, reason, result)
+        if self.lateness is not None and axis.kind == "time" and self._max_ahead is not None:
             ahead = ticks > self._now() + self._max_ahead
             if ahead.any():
-                self._reject(
-                    table, ahead, f"`{axis.column}` is further ahead of the clock than max_ahead"
-                )
-                table, ticks = _without(table, ticks, ahead)
+                reason = f"`{axis.column}` is further ahead of the clock than max_ahead"
+                table, ticks = _without(table, ticks, ahead, reason, result)
         return ticks, table
 
-    def _reject(self, table: pa.Table, which: NDArray[np.bool_], reason: str) -> None:
-        rows = table.filter(pa.array(which))
-        self._rejected.append(
-            rows.append_column("reason", pa.array([reason] * len(rows), pa.string()))
-        )
+    def _reasons(self, bound: Plan, at: NDArray[np.int64], promised: int) -> list[str]:
+        behind = f"behind progress {bound.axis.format(promised)}"
+        if self._late_policy == "drop":
+            return [f"{behind}; dropped"] * len(at)
+        is_open = np.ones(len(at), dtype=np.bool_)
+        if self._pipeline is not None:
+            is_open = self._pipeline.has_open_window(at)
+        counted, closed = "counted in its open windows", "all its windows are closed"
+        return [f"{behind}; {counted if still else closed}" for still in is_open]
 
-    def _report_late(
-        self,
-        table: pa.Table,
-        kept: NDArray[np.int64] | None,
-        at: NDArray[np.int64],
-        is_late: NDArray[np.bool_],
-        promised: int,
-    ) -> None:
-        which = np.flatnonzero(is_late)
-        behind = f"behind progress {self.plan.axis.format(promised)}"
-        still_open = np.zeros(len(which), dtype=np.bool_)
-        if self._late_policy == "open" and self._pipeline is not None:
-            still_open = self._pipeline.has_open_window(at[which])
-        reasons = np.where(
-            still_open,
-            f"{behind}; counted in its open windows",
-            f"{behind}; dropped"
-            if self._late_policy == "drop"
-            else f"{behind}; all its windows are closed",
-        )
-        rows = table.take(pa.array(which if kept is None else kept[which]))
-        self._late.append(rows.append_column("reason", pa.array(reasons.tolist(), pa.string())))
+    def _add(self, prepared: Sequence[_Prepared]) -> None:
+        """Let prepared rows in, all streams of a push together."""
+        held = [(p.at, p.columns) for p in prepared if len(p.at)]
+        if self._pipeline is None:
+            self._waiting += held
+        elif held:
+            at = held[0][0] if len(held) == 1 else np.concatenate([a for a, _ in held])
+            columns = held[0][1]
+            if len(held) > 1:
+                columns = [pa.concat_arrays(c) for c in zip(*(c for _, c in held), strict=True)]
+            self._pipeline.add(at, columns)
+        for batch in prepared:
+            self._late += batch.late
+            self._rejected += batch.rejected
+            if batch.newest is not None:
+                self._promises[batch.stream].observe(batch.newest)
 
     def _advance(self) -> pa.Table:
         if self._plan is None:
@@ -319,10 +343,61 @@ def _require_streamable(bound: Plan) -> None:
                 )
 
 
+@dataclass(slots=True)
+class _Prepared:
+    """What becomes of one batch, before anything is changed."""
+
+    stream: str
+    at: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    columns: list[pa.Array] = field(default_factory=list)
+    newest: int | None = None
+    late: list[pa.Table] = field(default_factory=list)
+    rejected: list[pa.Table] = field(default_factory=list)
+
+
 def _without(
-    table: pa.Table, at: NDArray[np.int64], which: NDArray[np.bool_]
+    table: pa.Table,
+    at: NDArray[np.int64],
+    which: NDArray[np.bool_],
+    reason: str,
+    result: _Prepared,
 ) -> tuple[pa.Table, NDArray[np.int64]]:
+    """The other rows; these are set apart with the reason."""
+    apart = table.filter(pa.array(which))
+    result.rejected.append(_with_reason(apart, [reason] * len(apart)))
     return table.filter(pa.array(~which)), at[~which]
+
+
+def _with_reason(rows: pa.Table, reasons: Sequence[str]) -> pa.Table:
+    return rows.append_column(_reason_name(rows.column_names), pa.array(reasons, pa.string()))
+
+
+def _reason_name(columns: Iterable[str]) -> str:
+    """``reason``, unless the stream has a column of that name."""
+    taken = set(columns)
+    name = "reason"
+    while name in taken:
+        name += "_"
+    return name
+
+
+def _as(schema: pa.Schema, table: pa.Table) -> pa.Table:
+    """A table with all columns of a schema, NULL where it has none; the reason comes last."""
+    reason = table.column(table.num_columns - 1)
+    found = dict(zip(table.column_names[:-1], table.columns[:-1], strict=True))
+    columns = [
+        found[f.name].cast(f.type) if f.name in found else pa.nulls(len(table), f.type)
+        for f in list(schema)[:-1]
+    ]
+    return pa.table([*columns, reason], schema=schema)
+
+
+def _spelled(table: pa.Table, bound: Plan) -> pa.Table:
+    """Columns under the names that the plan knows them by, whatever their case."""
+    known = bound.column_names
+    wanted = {n.lower(): n for n in known}
+    names = [n if n in known else wanted.get(n.lower(), n) for n in table.column_names]
+    return table if names == table.column_names else table.rename_columns(names)
 
 
 def _differences(known: pa.Schema, other: pa.Schema) -> str:

@@ -1,4 +1,4 @@
-"""Which kernel rolls which monoid, and why. The reasons are measured in ``panes bench kernels``."""
+"""Which kernel rolls which monoid, and why."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Combine every pane of every window anew.
 
 Any monoid. Panes-per-window combines per answer, in as many vectorised steps: the best choice
-where windows hold one to three panes (tumbling, sampling), and the plainest to check others by.
+where windows hold one or two panes (tumbling, sampling), and the plainest to check others by.
 """
 
 from __future__ import annotations

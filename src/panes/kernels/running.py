@@ -8,11 +8,11 @@ from __future__ import annotations
 from functools import cache
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from panes.algebra.lanes import Scalar, combine, load, store
 from panes.algebra.monoid import Columns, Lanes, Monoid
+from panes.compiled import compiled
 from panes.windows.cover import Cover
 
 
@@ -31,7 +31,7 @@ def running(monoid: Monoid, panes: Columns, cover: Cover, *, groups: NDArray[np.
 
 @cache
 def _accumulate(op: int, lanes: int) -> Scalar:
-    @njit(cache=True, nogil=True)
+    @compiled
     def accumulate(panes, groups, totals):  # type: ignore[no-untyped-def]
         for g in range(groups.shape[0] - 1):
             if groups[g] == groups[g + 1]:

@@ -12,8 +12,9 @@ from typing import Literal
 
 import numpy as np
 import pyarrow as pa
-from numba import njit
 from numpy.typing import NDArray
+
+from panes.compiled import compiled
 
 _CHOICES = {"all": 0, "top": 1, "share": 2}
 _SHARE = 2
@@ -85,7 +86,7 @@ class SlidingMultiset:
         return dense - begin[group], (begin, pairs % width)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _distinct(groups, local, count, offsets, first, last, result):  # type: ignore[no-untyped-def]
     for g in range(groups.shape[0] - 1):
         held = np.zeros(groups[g + 1] - groups[g] + 1, dtype=np.int64)
@@ -102,7 +103,7 @@ def _distinct(groups, local, count, offsets, first, last, result):  # type: igno
             result[k] = different
 
 
-@njit(cache=True, inline="always")
+@compiled(inline="always")
 def _tree_add(tree, i, amount):  # type: ignore[no-untyped-def]
     i += 1
     while i < tree.shape[0]:
@@ -110,7 +111,7 @@ def _tree_add(tree, i, amount):  # type: ignore[no-untyped-def]
         i += i & -i
 
 
-@njit(cache=True, inline="always")
+@compiled(inline="always")
 def _tree_find(tree, top, nth):  # type: ignore[no-untyped-def]
     """The smallest value whose count, with all below it, exceeds `nth`."""
     at, step = 0, top
@@ -122,7 +123,7 @@ def _tree_find(tree, top, nth):  # type: ignore[no-untyped-def]
     return at
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _ranks_at(  # type: ignore[no-untyped-def]
     fraction,
     occurring,
@@ -165,7 +166,7 @@ def _ranks_at(  # type: ignore[no-untyped-def]
                 between[k] = exact - low
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _select(how, limit, groups, local, count, offsets, first, last, begin, names, out):  # type: ignore[no-untyped-def]
     chosen = np.empty(1024, dtype=np.int64)
     counts = np.empty(1024, dtype=np.int64)

@@ -13,10 +13,10 @@ from __future__ import annotations
 from functools import cache
 
 import numpy as np
-from numba import njit
 
 from panes.algebra.lanes import Scalar, combine, load, store
 from panes.algebra.monoid import Columns, Lanes
+from panes.compiled import compiled
 from panes.windows.cover import Cover
 
 
@@ -32,7 +32,7 @@ def two_stacks(monoid: Lanes, panes: Columns, cover: Cover) -> Columns:
 
 @cache
 def _slide(op: int, lanes: int) -> Scalar:
-    @njit(cache=True, nogil=True)
+    @compiled
     def slide(empty, panes, offsets, firsts, lasts, front, answers):  # type: ignore[no-untyped-def]
         neutral = load(empty, 0, lanes)
         for g in range(offsets.shape[0] - 1):

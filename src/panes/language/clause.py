@@ -19,7 +19,7 @@ from typing import Literal, Protocol
 
 from sqlglot.tokens import Token, TokenType
 
-from panes.axis import parse_instant, unit_ticks
+from panes.axis import LIMIT, parse_instant, unit_ticks
 from panes.errors import OptionError, QueryError
 from panes.language.query import Window
 from panes.language.tokens import TokenReader, error_at
@@ -74,7 +74,12 @@ def read_clause(reader: TokenReader) -> Parts:
     """What a clause says; the reader stands behind its closing bracket."""
     reader.take()
     parts = Parts()
+    said: set[str] = set()
     while not reader.skip("]"):
+        word = reader.word().replace("WATTR", "WA")
+        if word in said:
+            raise reader.error(f"the window clause says {reader.word()} twice")
+        said.add(word)
         _read_part(reader, parts)
         reader.skip(",")
     return parts
@@ -130,6 +135,10 @@ def _read_length(reader: TokenReader, word: str) -> Length:
     reader.take()
     number = sign * Fraction(token.text)
     unit = reader.word()
+    if number <= 0 and word != "ORIGIN":
+        named = f" {unit.lower()}" if unit in _ROWS or unit_ticks(unit) else ""
+        shown = f"{'-' * (sign < 0)}{token.text}{named}"
+        raise error_at(token, f"a window needs a positive {word}, got {shown}")
     if unit in _ROWS:
         reader.take()
         return Length(_whole(number, token, f"{word} counts rows"), "rows")
@@ -149,6 +158,8 @@ def _read_length(reader: TokenReader, word: str) -> Length:
 def _whole(number: Fraction, token: Token, message: str) -> int:
     if number.denominator != 1:
         raise error_at(token, f"{message}, got {token.text}")
+    if abs(number) >= LIMIT:
+        raise error_at(token, f"{token.text} is longer than the axis")
     return int(number)
 
 

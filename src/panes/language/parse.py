@@ -8,6 +8,7 @@ place and, where there is one, a way out.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 from sqlglot import exp
 from sqlglot.dialects.spark import Spark
@@ -51,18 +52,36 @@ def parse(text: str, aggregates: Sequence[UserAggregate] = ()) -> Query:
     >>> query.streams, query.window.column, query.outputs[0].name
     (('bids',), 'ts', 'high')
     """
-    plain, streams, window = _take_out(tokenize(text))
-    select = _parse_select(plain, text)
-    return read_select(select, text=text, streams=streams, window=window, user=aggregates)
+    plain, sources, window = _take_out(tokenize(text))
+    try:
+        select = _parse_select(plain, text)
+        return read_select(
+            select,
+            text=text,
+            streams=tuple(sources.streams),
+            aliases=frozenset(sources.aliases),
+            window=window,
+            user=aggregates,
+        )
+    except RecursionError:
+        raise QueryError("the query is nested too deeply to be read") from None
 
 
-def _take_out(tokens: list[Token]) -> tuple[list[Token], tuple[str, ...], Window | None]:
+@dataclass(slots=True)
+class _Sources:
+    """The streams of FROM and the other names they go by."""
+
+    streams: list[str] = field(default_factory=list)
+    aliases: list[str] = field(default_factory=list)
+
+
+def _take_out(tokens: list[Token]) -> tuple[list[Token], _Sources, Window | None]:
     """The tokens without clause and streams; the streams; the window."""
     reader = TokenReader(tokens)
     if reader.word() != "SELECT":
         raise reader.error(f"a window query is one SELECT, found {reader.found()}")
     plain: list[Token] = []
-    streams: tuple[str, ...] = ()
+    sources = _Sources()
     window: Window | None = None
     while reader.here is not None:
         if is_clause(reader):
@@ -74,17 +93,17 @@ def _take_out(tokens: list[Token]) -> tuple[list[Token], tuple[str, ...], Window
             if window is not None and found != window:
                 raise error_at(bracket, "a query over one stream has one window, found a second")
             window = found
-        elif reader.word() == "FROM" and not streams and not _is_open(plain):
+        elif reader.word() == "FROM" and not sources.streams and not _is_open(plain):
             plain.append(reader.take())
             start = reader.here
-            streams = tuple(_read_union(reader))
+            _read_union(reader, sources)
             _require_end(reader)
             plain.append(_table_token(start))
         else:
             plain.append(reader.take())
-    if not streams:
+    if not sources.streams:
         raise QueryError("the query reads no stream", hint="add FROM and the stream's name")
-    return plain, streams, window
+    return plain, sources, window
 
 
 def _is_open(plain: list[Token]) -> bool:
@@ -95,36 +114,31 @@ def _is_open(plain: list[Token]) -> bool:
     return depth > 0
 
 
-def _read_union(reader: TokenReader) -> list[str]:
-    """Stream names of ``a``, ``a UNION ALL b`` or any nesting of these in parentheses."""
-    names = _read_primary(reader)
+def _read_union(reader: TokenReader, sources: _Sources) -> None:
+    """Streams of ``a``, ``a UNION ALL b`` or any nesting of these in parentheses."""
+    _read_primary(reader, sources)
     while reader.skip("UNION"):
         reader.skip("ALL")
         if reader.word() == "DISTINCT":
             raise reader.error("a union of streams keeps every row", "write UNION ALL")
-        names += _read_primary(reader)
-    return names
+        _read_primary(reader, sources)
 
 
-def _read_primary(reader: TokenReader) -> list[str]:
+def _read_primary(reader: TokenReader, sources: _Sources) -> None:
     if reader.skip("("):
         if reader.word() in ("SELECT", "WITH"):
             raise reader.error(
                 "a window query is exactly one SELECT, without subqueries",
                 "pass the result of the inner query as the stream",
             )
-        names = _read_union(reader)
+        _read_union(reader, sources)
         reader.expect(")", "after the streams")
     else:
-        names = [reader.name("of a stream after FROM")]
-    if reader.skip("AS"):
-        reader.name("after AS")
-    elif reader.here is not None and reader.here.token_type in (
-        TokenType.VAR,
-        TokenType.IDENTIFIER,
-    ):
-        reader.name("of the stream")
-    return names
+        sources.streams.append(reader.name("of a stream after FROM"))
+    token = reader.here
+    is_name = token is not None and token.token_type in (TokenType.VAR, TokenType.IDENTIFIER)
+    if reader.skip("AS") or is_name:
+        sources.aliases.append(reader.name("of the stream"))
 
 
 def _refuse_join(reader: TokenReader) -> None:
@@ -157,8 +171,6 @@ def _parse_select(tokens: list[Token], text: str) -> exp.Select:
             line=first.get("line"),
             column=first.get("col"),
         ) from None
-    except RecursionError:
-        raise QueryError("the query is nested too deeply to be read") from None
     if len(trees) != 1 or not isinstance(trees[0], exp.Select):
         raise QueryError("a window query is exactly one SELECT")
     return trees[0]

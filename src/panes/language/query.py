@@ -83,3 +83,9 @@ class Query:
     outputs: tuple[Output, ...]
     having: exp.Expression | None
     defining: tuple[exp.Expression, ...] = ()
+
+    @property
+    def shown_keys(self) -> tuple[int, ...]:
+        """Keys in the order of the answers, without those whose name something else has taken."""
+        outputs = {o.name for o in self.outputs}
+        return tuple(i for i in self.key_order if self.keys[i].name not in outputs)

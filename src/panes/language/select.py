@@ -35,10 +35,15 @@ def read_select(
     *,
     text: str,
     streams: tuple[str, ...],
+    aliases: frozenset[str],
     window: Window | None,
     user: Sequence[UserAggregate],
 ) -> Query:
-    """The query a SELECT asks, given what was read before it."""
+    """The query a SELECT asks, given what was read before it.
+
+    `aliases` are the names its streams go by, besides their own.
+    """
+    names = frozenset(n.lower() for n in (*streams, *aliases))
     _refuse_the_rest(select)
     per_row = window is not None and isinstance(window.spec, PerRow)
     partition = () if window is None else window.partition
@@ -49,24 +54,26 @@ def read_select(
             "a per-row window gives one answer per row and has no groups",
             "partition the stream instead: [RANGE ... SLIDE 1 ROW PA item]",
         )
-    keys = _Keys.of(select, () if per_row else partition)
+    keys = _Keys.of(select, () if per_row else partition, names)
     taken = _Taken(user=user, keys=keys, per_row=per_row)
     outputs = tuple(
-        Output(_name_of(item), taken.rewrite(_unqualified(item.unalias())))
+        Output(_name_of(item), taken.rewrite(_unqualified(item.unalias(), names)))
         for item in select.expressions
     )
     where = select.args.get("where")
     having = select.args.get("having")
+    kept = None if having is None else taken.rewrite(_inlined(having.this, select, names))
+    _refuse_window_names(keys.named(outputs), outputs)
     return Query(
         text=text,
         streams=streams,
         window=window,
-        where=None if where is None else _scalar(where.this, "WHERE", user),
+        where=None if where is None else _scalar(_unqualified(where.this, names), "WHERE", user),
         keys=keys.named(outputs),
         key_order=keys.order(outputs),
         calls=tuple(taken.calls),
-        outputs=outputs if per_row else tuple(o for o in outputs if not _is_given(o)),
-        having=None if having is None else taken.rewrite(_inlined(having.this, select)),
+        outputs=outputs if per_row else _not_given(outputs),
+        having=kept,
         defining=tuple(taken.defining),
     )
 
@@ -78,7 +85,7 @@ class _Keys:
     expressions: list[exp.Expression]
 
     @classmethod
-    def of(cls, select: exp.Select, partition: tuple[str, ...]) -> _Keys:
+    def of(cls, select: exp.Select, partition: tuple[str, ...], names: frozenset[str]) -> _Keys:
         found: list[exp.Expression] = [
             exp.column(exp.to_identifier(p, quoted=True)) for p in partition
         ]
@@ -87,7 +94,7 @@ class _Keys:
             for part in ("cube", "rollup", "grouping_sets", "all", "totals"):
                 if group.args.get(part):
                     raise _error(group, "GROUP BY takes plain expressions here")
-            found += [_resolve_key(e, select) for e in group.expressions]
+            found += [_resolve_key(e, select, names) for e in group.expressions]
         return cls(found)
 
     def index(self, node: exp.Expression) -> int | None:
@@ -192,6 +199,8 @@ class _Taken:
 def _arguments(node: exp.Anonymous) -> tuple[bool, list[exp.Expression]]:
     arguments = list(node.expressions)
     if len(arguments) == 1 and isinstance(arguments[0], exp.Distinct):
+        if any(isinstance(a, exp.Star) for a in arguments[0].expressions):
+            raise _error(node, f"{node.name}(DISTINCT *) has no meaning", "name the columns")
         return True, list(arguments[0].expressions)
     if len(arguments) == 1 and isinstance(arguments[0], exp.Star):
         if node.name.lower() != "count":
@@ -227,7 +236,7 @@ def _scalar(tree: exp.Expression, where: str, user: Sequence[UserAggregate]) -> 
             hint = "filter answers with HAVING" if where == "WHERE" else None
             raise _error(node, f"{where} cannot hold an aggregate, found {_sql(node)}", hint)
         _refuse_inside(node)
-    return _unqualified(tree)
+    return tree
 
 
 def _refuse_inside(node: exp.Expr) -> None:
@@ -258,36 +267,48 @@ def _refuse_the_rest(select: exp.Select) -> None:
             raise _error(node, f"{word} is not understood in a window query", hint)
 
 
-def _resolve_key(tree: exp.Expression, select: exp.Select) -> exp.Expression:
-    """A GROUP BY item, seen through ordinals and aliases of the SELECT list."""
+def _resolve_key(tree: exp.Expression, select: exp.Select, names: frozenset[str]) -> exp.Expression:
+    """A GROUP BY item, seen through ordinals and aliases of the SELECT list.
+
+    A column of the stream comes before an alias: ``lower(item) AS item`` groups by `item` itself.
+    """
     if isinstance(tree, exp.Literal) and not tree.is_string:
-        position = int(tree.this)
-        if not 1 <= position <= len(select.expressions):
+        position = tree.this
+        if not position.isdigit() or not 1 <= int(position) <= len(select.expressions):
             raise _error(tree, f"GROUP BY {position} names no selected column")
-        return _unqualified(select.expressions[position - 1].unalias())
-    named = _inlined(tree, select)
+        return _unqualified(select.expressions[int(position) - 1].unalias(), names)
+    named = _inlined(tree, select, names)
     aggregates = any(isinstance(n, exp.Anonymous) and is_aggregate(n.name) for n in named.walk())
-    return _unqualified(tree) if aggregates else named
+    is_own = isinstance(tree, exp.Column) and any(
+        c.name.lower() == tree.name.lower() for c in named.find_all(exp.Column)
+    )
+    return _unqualified(tree, names) if aggregates or is_own else named
 
 
-def _inlined(tree: exp.Expression, select: exp.Select) -> exp.Expression:
-    """The expression with aliases of the SELECT list replaced by what they stand for."""
+def _inlined(tree: exp.Expression, select: exp.Select, names: frozenset[str]) -> exp.Expression:
+    """The expression with aliases of the SELECT list replaced by what they stand for.
+
+    Inside an aggregate a name is always a column of the stream.
+    """
     meant = {i.alias.lower(): i.unalias() for i in select.expressions if isinstance(i, exp.Alias)}
 
     def inline(node: exp.Expression) -> exp.Expression:
         if not isinstance(node, exp.Column) or node.table or node.name.lower() not in meant:
             return node
+        call = node.find_ancestor(exp.Anonymous)
+        if call is not None and is_aggregate(call.name):
+            return node
         target = meant[node.name.lower()]
         return node if _same(target, node) else exp.Paren(this=target.copy())
 
-    return _unqualified(tree.copy().transform(inline).unnest())
+    return _unqualified(tree.copy().transform(inline).unnest(), names)
 
 
-def _unqualified(tree: exp.Expr) -> exp.Expression:
-    """Columns without the name of their stream: there is only one."""
+def _unqualified(tree: exp.Expr, names: frozenset[str]) -> exp.Expression:
+    """Columns without the name of their stream: there is only one. Other dots are left alone."""
 
     def strip(node: exp.Expression) -> exp.Expression:
-        if isinstance(node, exp.Column) and node.table:
+        if isinstance(node, exp.Column) and node.table.lower() in names:
             return exp.column(node.this.copy())
         return node
 
@@ -295,9 +316,42 @@ def _unqualified(tree: exp.Expr) -> exp.Expression:
 
 
 def _same(a: exp.Expr, b: exp.Expr) -> bool:
-    if isinstance(a, exp.Column) and isinstance(b, exp.Column):
-        return bool(a.name.lower() == b.name.lower())
-    return _sql(a).lower() == _sql(b).lower()
+    """Whether two expressions say the same; names in any case, literals as written."""
+    return bool(_folded(a) == _folded(b))
+
+
+def _folded(tree: exp.Expr) -> exp.Expr:
+    def fold(node: exp.Expression) -> exp.Expression:
+        if isinstance(node, exp.Identifier):
+            return exp.to_identifier(node.name.lower(), quoted=True)
+        if isinstance(node, exp.Anonymous):
+            node.set("this", node.name.lower())
+        return node
+
+    return tree.copy().transform(fold)
+
+
+def _not_given(outputs: Sequence[Output]) -> tuple[Output, ...]:
+    """Outputs that the answers would not have anyway; a key selected again is an output."""
+    seen: set[str] = set()
+    kept = []
+    for output in outputs:
+        name = output.expression.name
+        if _is_given(output) and name not in seen:
+            seen.add(name)
+        else:
+            kept.append(output)
+    return tuple(kept)
+
+
+def _refuse_window_names(keys: Sequence[Key], outputs: Sequence[Output]) -> None:
+    taken = [k.name for k in keys] + [o.name for o in outputs if not _is_given(o)]
+    for name in taken:
+        if name.lower() in WINDOW_COLUMNS:
+            raise QueryError(
+                f"`{name}` is the name of a column that every answer has",
+                hint=f"give it another: SELECT {name} AS my_{name}",
+            )
 
 
 def _is_key(output: Output) -> bool:

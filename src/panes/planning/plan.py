@@ -68,6 +68,16 @@ class Plan:
     answers: Projection
 
     @property
+    def column_names(self) -> frozenset[str]:
+        """The columns of the stream that the plan reads, as it spells them."""
+        trees = (
+            *self.rows.expressions,
+            *([self.rows.where] if self.rows.where is not None else []),
+        )
+        used = {column.name for tree in trees for column in tree.find_all(exp.Column)}
+        return frozenset(used | ({self.axis.column} if self.axis.column is not None else set()))
+
+    @property
     def key_types(self) -> tuple[pa.DataType, ...]:
         """The types of the grouping columns."""
         return self.row_types[: len(self.query.keys)]
@@ -85,7 +95,7 @@ class Plan:
         fields = []
         if not isinstance(self.window.spec, PerRow):
             fields += [(name, self.axis.type) for name in WINDOW_COLUMNS]
-        fields += [(self.query.keys[i].name, self.key_types[i]) for i in self.query.key_order]
+        fields += [(self.query.keys[i].name, self.key_types[i]) for i in self.query.shown_keys]
         fields += [(o.name, c.type) for o, c in zip(self.query.outputs, outputs, strict=True)]
         return pa.schema(fields)
 
@@ -148,7 +158,11 @@ def plan(
         call_columns=calls,
         defining_columns=defining,
         partition_columns=partition,
-        answers=Projection(tuple(o.expression for o in query.outputs), query.having),
+        answers=Projection(
+            tuple(o.expression for o in query.outputs),
+            query.having,
+            {f"{AGGREGATE}{i}": c.sql for i, c in enumerate(query.calls)},
+        ),
     )
 
 
@@ -191,7 +205,7 @@ def _columns_used(query: Query) -> set[str]:
     trees = [k.expression for k in query.keys] + [a for c in query.calls for a in c.arguments]
     trees += [c.where for c in query.calls if c.where is not None]
     trees += [] if query.where is None else [query.where]
-    used = {column.name for tree in trees for column in tree.find_all(exp.Column)}
+    used = {c.table or c.name for tree in trees for c in tree.find_all(exp.Column)}
     if query.window is not None and query.window.column is not None:
         used.add(query.window.column)
     return used

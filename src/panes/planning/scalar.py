@@ -7,8 +7,10 @@ columns without a filter never leaves Arrow.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 
 import duckdb
 import numpy as np
@@ -25,11 +27,13 @@ _ROW = "__row"
 class Projection:
     """Expressions and a filter, ready to run over tables of one schema.
 
-    Plain columns are taken as they are, type and all; DuckDB computes only the others.
+    Plain columns are taken as they are, type and all; DuckDB computes only the others. `labels`
+    are the words for internal column names, for messages.
     """
 
     expressions: tuple[exp.Expression, ...]
     where: exp.Expression | None
+    labels: Mapping[str, str] = field(default_factory=dict)
     _connection: duckdb.DuckDBPyConnection | None = field(default=None, repr=False)
 
     def __call__(self, table: pa.Table) -> tuple[NDArray[np.int64] | None, list[pa.Array]]:
@@ -63,22 +67,38 @@ class Projection:
                 for c in e.find_all(exp.Column)
             }
         )
-        batch = table.select(used).append_column(_ROW, pa.array(np.arange(len(table))))
-        selected = ", ".join([_ROW, *(f"{_duckdb(e)} AS c{i}" for i, e in enumerate(computed))])
+        row = _ROW + "_" * max((len(n) for n in used), default=0)
+        batch = table.select(used).append_column(row, pa.array(np.arange(len(table))))
+        named = [f"{_duckdb(e)} AS c{i}" for i, e in enumerate(computed)]
+        selected = ", ".join([f"{row} AS {_ROW}", *named])
         condition = "" if self.where is None else f" WHERE {_duckdb(self.where)}"
         if self._connection is None:
             self._connection = _connect()
         self._connection.register("batch", batch)
         try:
             result = self._connection.sql(
-                f"SELECT {selected} FROM batch{condition} ORDER BY {_ROW}"
+                f"SELECT {selected} FROM batch{condition} ORDER BY {row}"
             ).to_arrow_table()
         except duckdb.Error as failure:
-            raise _explained(failure, (*computed, self.where)) from None
+            raise self._explained(failure, (*computed, self.where)) from None
         finally:
             self._connection.unregister("batch")
         rows = _column(result, _ROW).to_numpy()
         return rows, [_column(result, f"c{i}") for i in range(len(computed))]
+
+    def _explained(
+        self, failure: duckdb.Error, trees: Sequence[exp.Expression | None]
+    ) -> PanesError:
+        """DuckDB's complaint in the words of the query."""
+        said = str(failure).strip().splitlines()[0]
+        written = ", ".join(f"`{t.sql(dialect='spark')}`" for t in trees if t is not None)
+        for name, meaning in self.labels.items():
+            written = re.sub(rf"\b{name}\b", meaning.replace("\\", ""), written)
+        make: Callable[[str], PanesError] = PanesError
+        unreadable = (duckdb.BinderException, duckdb.ParserException, duckdb.CatalogException)
+        if isinstance(failure, unreadable):
+            make = QueryError
+        return make(f"cannot evaluate {written}: {said}")
 
 
 def resolve(tree: exp.Expression, schema: pa.Schema, *, stream: str) -> exp.Expression:
@@ -94,10 +114,17 @@ def resolve(tree: exp.Expression, schema: pa.Schema, *, stream: str) -> exp.Expr
             plain = isinstance(node.left, exp.Column) and isinstance(node.right, exp.Column)
             if plain and joined in schema.names and not _has_both(node, schema):
                 return exp.column(exp.to_identifier(joined, quoted=True))
+        if isinstance(node, exp.Column) and node.table:
+            holder = find_column(node.table, schema, stream=stream)
+            if not pa.types.is_struct(schema.field(holder).type):
+                raise UnknownColumnError(
+                    f"{node.table}.{node.name}", stream=stream, columns=schema.names
+                )
+            inside = exp.column(exp.to_identifier(holder, quoted=True))
+            return exp.Dot(this=inside, expression=exp.to_identifier(node.name, quoted=True))
         if isinstance(node, exp.Column):
-            return exp.column(
-                exp.to_identifier(find_column(node.name, schema, stream=stream), quoted=True)
-            )
+            found = find_column(node.name, schema, stream=stream)
+            return exp.column(exp.to_identifier(found, quoted=True))
         return node
 
     return tree.copy().transform(name_columns)
@@ -128,24 +155,26 @@ def _column(table: pa.Table, name: str) -> pa.Array:
     return chunks.chunk(0) if chunks.num_chunks == 1 else chunks.combine_chunks()
 
 
+@cache
+def _database() -> duckdb.DuckDBPyConnection:
+    """One DuckDB for the process: its threads are shared by all queries."""
+    return duckdb.connect(":memory:", config={"autoinstall_known_extensions": "false"})
+
+
 def _connect() -> duckdb.DuckDBPyConnection:
-    connection = duckdb.connect(":memory:", config={"autoinstall_known_extensions": "false"})
+    connection = _database().cursor()
     connection.execute("SET TimeZone = 'UTC'")
     connection.execute("SET error_on_division_by_zero = false")
     return connection
 
 
 def _duckdb(tree: exp.Expression) -> str:
-    text: str = tree.sql(dialect="duckdb")
-    return text
+    """The expression in DuckDB's words, where days of the week are counted as Spark counts them."""
 
+    def as_spark(node: exp.Expression) -> exp.Expression:
+        if isinstance(node, exp.DayOfWeek):
+            return exp.paren(exp.Add(this=node.copy(), expression=exp.Literal.number(1)))
+        return node
 
-def _explained(failure: duckdb.Error, trees: Sequence[exp.Expression | None]) -> PanesError:
-    first_line = str(failure).strip().splitlines()[0]
-    written = ", ".join(f"`{t.sql(dialect='spark')}`" for t in trees if t is not None)
-    make: Callable[[str], PanesError] = PanesError
-    if isinstance(
-        failure, duckdb.BinderException | duckdb.ParserException | duckdb.CatalogException
-    ):
-        make = QueryError
-    return make(f"cannot evaluate {written}: {first_line}")
+    shifted = tree.copy().transform(as_spark) if tree.find(exp.DayOfWeek) else tree
+    return shifted.sql(dialect="duckdb")

@@ -79,7 +79,11 @@ def deviations(values: Sequence[Any]) -> list[Any]:
 
 
 def products(xs: Sequence[Any], ys: Sequence[Any]) -> float:
-    return float(sum(a * b for a, b in zip(deviations(xs), deviations(ys), strict=True)))
+    exact = sum(a * b for a, b in zip(deviations(xs), deviations(ys), strict=True))
+    try:
+        return float(exact)
+    except OverflowError:
+        return math.inf if exact > 0 else -math.inf
 
 
 def variance(rows: Sequence[Row], *, sample: bool) -> Any:

@@ -14,6 +14,7 @@ from typing import Any
 import pyarrow as pa
 
 from panes.aggregates.custom import CustomAggregate, UserAggregate
+from panes.errors import ArithmeticOverflowError
 from panes.frames import in_row_order, require_streams, to_table
 from panes.language.parse import parse
 from panes.language.query import DEFINING, KEY, WINDOW_COLUMNS, AggregateCall
@@ -34,7 +35,9 @@ class Tuple:
     kept: bool
 
 
-def oracle(text: str, *, aggregates: Sequence[UserAggregate] = (), **streams: object) -> pa.Table:
+def oracle(
+    text: str, /, *, aggregates: Sequence[UserAggregate] = (), **streams: object
+) -> pa.Table:
     """The answer to a window query over bounded tables, computed the slow way.
 
     Every window kind and every aggregate is answered, approximate ones exactly.
@@ -132,8 +135,8 @@ def _answers(
     if kept is not None:
         table = table.take(pa.array(kept))
     shown = [table.column(0), table.column(1)]
-    shown += [table.column(f"{KEY}{i}") for i in query.key_order]
-    names = [*WINDOW_COLUMNS, *(query.keys[i].name for i in query.key_order)]
+    shown += [table.column(f"{KEY}{i}") for i in query.shown_keys]
+    names = [*WINDOW_COLUMNS, *(query.keys[i].name for i in query.shown_keys)]
     return pa.table([*shown, *outputs], names=[*names, *(o.name for o in query.outputs)])
 
 
@@ -179,7 +182,10 @@ def _folded(
             ]
             types = [bound.row_types[a] for a in arguments]
             answers.append(_fold(call, rows, user, types))
-        columns.append(pa.array(answers, aggregate.type))
+        try:
+            columns.append(pa.array(answers, aggregate.type))
+        except (OverflowError, pa.ArrowInvalid):
+            raise ArithmeticOverflowError(f"{call.sql} does not fit {aggregate.type}") from None
     return columns
 
 

@@ -260,5 +260,5 @@ def _select(bound: Plan, rolled: DataFrame) -> DataFrame:
     query = bound.query
     kept = rolled if query.having is None else rolled.where(_sql(query.having))
     given = [F.col(name) for name in WINDOW_COLUMNS]
-    given += [F.col(f"{KEY}{i}").alias(query.keys[i].name) for i in query.key_order]
+    given += [F.col(f"{KEY}{i}").alias(query.keys[i].name) for i in query.shown_keys]
     return kept.select(*given, *(_sql(o.expression).alias(o.name) for o in query.outputs))

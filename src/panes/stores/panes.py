@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from panes.algebra.monoid import Columns, Monoid, merge_slots
+from panes.compiled import compiled
 from panes.kernels.choose import roll
 from panes.stores.slots import compact_slots
 from panes.windows.cover import Cover, cover
@@ -130,19 +130,20 @@ class PaneStore:
         of = dict(zip(distinct, rolled, strict=True))
         return Rolled(groups, answers, tuple(of[id(p)] for p in due.partials))
 
-    def evict(self, first_open: int) -> None:
-        """Forget panes that no window from `first_open` on holds.
+    def evict(self, first_open: int) -> bool:
+        """Forget panes that no window from `first_open` on holds; says whether there were any.
 
         A landmark window holds every pane for ever; there, closed panes become one per group.
         """
         low, high = extent(self.spec, first_open)
+        before = len(self)
         if isinstance(self.spec, Landmark):
             self._fold_before(high - self.spec.slide)
-            return
+            return len(self) < before
         kept = [f.between(low, 1 << 62) for f in self._fragments]
-        self._fragments = [
-            _shrunk(k, len(f)) for k, f in zip(kept, self._fragments, strict=True) if len(k)
-        ]
+        pairs = zip(kept, self._fragments, strict=True)
+        self._fragments = [_shrunk(k, len(f)) for k, f in pairs if len(k)]
+        return len(self) < before
 
     def _fold_before(self, edge: int) -> None:
         """Move all panes before an edge onto the pane just before it."""
@@ -173,7 +174,7 @@ def by_group(
     return position, offsets
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _counting_sort(groups, place, offsets, position):  # type: ignore[no-untyped-def]
     for i in range(groups.shape[0]):
         offsets[place[groups[i]] + 1] += 1

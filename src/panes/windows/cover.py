@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 
+from panes.compiled import compiled
 from panes.windows.extent import first_wid, last_wid, ruler, window_end
 from panes.windows.spec import PanedSpec
 
@@ -54,7 +54,7 @@ def cover(
     return Cover(offsets, wid[:listed], first[:listed], last[:listed])
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _at_most(starts, groups, size, slide, origin, first_due, end_due):  # type: ignore[no-untyped-def]
     """No fewer than the windows to list: those between a group's ends, or those of its panes."""
     total = 0
@@ -68,7 +68,7 @@ def _at_most(starts, groups, size, slide, origin, first_due, end_due):  # type: 
     return total
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _list(starts, groups, size, slide, origin, first_due, end_due, offsets, wid, firsts, lasts):  # type: ignore[no-untyped-def]
     k = 0
     for g in range(groups.shape[0] - 1):
@@ -108,7 +108,7 @@ def runs_under(
     return first, last
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _runs(starts, groups, size, slide, origin, wid, offsets, firsts, lasts):  # type: ignore[no-untyped-def]
     for g in range(groups.shape[0] - 1):
         first, last, stop = groups[g], groups[g], groups[g + 1]

@@ -20,8 +20,8 @@ from dataclasses import dataclass
 from functools import reduce
 
 import numpy as np
-from numba import njit
 
+from panes.compiled import compiled
 from panes.windows.extent import first_wid, last_wid, ruler
 from panes.windows.spec import Landmark, PanedSpec
 
@@ -112,7 +112,7 @@ def _edges_of(spec: PanedSpec) -> list[Edges]:
     return [ends, Edges(spec.slide, (spec.origin - spec.size) % spec.slide)]
 
 
-@njit(cache=True, inline="always")
+@compiled(inline="always")
 def _pane_around(t, slides, phases):  # type: ignore[no-untyped-def]
     """The nearest edges at or before, and after, a position."""
     low = t - (t - phases[0]) % slides[0]
@@ -127,7 +127,7 @@ def _pane_around(t, slides, phases):  # type: ignore[no-untyped-def]
 # Streams are nearly ordered, so both loops try the last pane before they divide.
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _pane_starts(at, slides, phases, starts):  # type: ignore[no-untyped-def]
     low, high = np.int64(0), np.int64(0)
     for i in range(at.shape[0]):
@@ -136,7 +136,7 @@ def _pane_starts(at, slides, phases, starts):  # type: ignore[no-untyped-def]
         starts[i] = low
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _pane_slots(at, slides, phases, grid, base, group, groups, slots):  # type: ignore[no-untyped-def]
     low, high, row = np.int64(0), np.int64(0), np.int64(0)
     for i in range(at.shape[0]):

@@ -16,10 +16,10 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from panes.axis import FOREVER
+from panes.compiled import compiled
 from panes.windows.spec import Landmark, PanedSpec, PartitionedRows, PerRow, Sliding, Spec
 
 
@@ -30,19 +30,19 @@ class Extent(NamedTuple):
     end: int
 
 
-@njit(cache=True, inline="always")
+@compiled(inline="always")
 def window_end(w: int, slide: int, origin: int) -> int:
     """Where window `w` ends."""
     return origin + (w + 1) * slide
 
 
-@njit(cache=True, inline="always")
+@compiled(inline="always")
 def first_wid(at: int, slide: int, origin: int) -> int:
     """The oldest window that ends after `at`."""
     return (at - origin) // slide
 
 
-@njit(cache=True, inline="always")
+@compiled(inline="always")
 def last_wid(at: int, size: int, slide: int, origin: int) -> int:
     """The newest window that starts at or before `at`; before `first_wid` if `at` is in a gap."""
     return (at - origin + size) // slide - 1
