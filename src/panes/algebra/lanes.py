@@ -51,13 +51,13 @@ def load(p: Any, i: int, lanes: int) -> tuple[Any, ...]:
 
 
 def combine(op: int, older: tuple[Any, ...], newer: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The partial of both. Compiled code only; `op` must be a constant."""
-    raise NotImplementedError(op)
+    """The partial of both. In compiled code `op` must be a constant."""
+    return _COMBINE[Op(op)](older, newer)
 
 
 def absorb(op: int, partial: tuple[Any, ...], value: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The partial with one row more. Compiled code only; `op` must be a constant."""
-    raise NotImplementedError(op)
+    """The partial with one row more. In compiled code `op` must be a constant."""
+    return _ABSORB[Op(op)](partial, value)
 
 
 @register_jitable

@@ -9,47 +9,54 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pyarrow.parquet as pq
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import Window as Over
-from pyspark.sql import functions as F  # noqa: N812 - as everyone writes it
 
 import panes
 import panes.spark
 from panes.bench.measure import Report, Timing, timed
 from panes.bench.workloads import bids
 
+Frame = Any  # a Spark DataFrame and session: rivals speak SQL, so nothing of PySpark is imported
+Session = Any
 TREE = "spark.sql.window.segmentTree.enabled"
-POINTS = {1: (10, 10), 10: (100, 10), 60: (600, 10), 360: (3_600, 10), 1_440: (14_400, 10)}
+POINTS = {1: (60, 60), 10: (600, 60), 60: (3_600, 60), 360: (3_600, 10), 1_440: (14_400, 10)}
 KEYS = (1, 1_000, 100_000)
 
 
-def by_panes(frame: DataFrame, size: int, slide: int) -> DataFrame:
+def by_panes(frame: Frame, size: int, slide: int) -> Frame:
     """Our own."""
     clause = f"[RANGE {size} seconds SLIDE {slide} seconds WATTR ts]"
     text = f"SELECT item, max(price) AS high, count(*) AS n FROM bids {clause} GROUP BY item"
     return panes.sql(text, bids=frame)
 
 
-def by_window(frame: DataFrame, size: int, slide: int) -> DataFrame:
+def by_window(frame: Frame, size: int, slide: int) -> Frame:
     """Spark's own sliding window; tumbling where size and slide are equal."""
-    window = F.window("ts", f"{size} seconds", f"{slide} seconds")
-    grouped = frame.groupBy(window.alias("w"), "item")
-    answers = grouped.agg(F.max("price").alias("high"), F.count("*").alias("n"))
-    return answers.select(
-        F.col("w.start").alias("window_start"), F.col("w.end").alias("window_end"),
-        "item", "high", "n",
-    )  # fmt: skip
+    return frame.sparkSession.sql(
+        f"""
+        SELECT window.start AS window_start, window.end AS window_end, item,
+               max(price) AS high, count(*) AS n
+        FROM {{bids}} GROUP BY window(ts, '{size} seconds', '{slide} seconds'), item
+        """,
+        bids=frame,
+    )
 
 
-def by_hand(frame: DataFrame, size: int, slide: int) -> DataFrame:
+def by_hand(frame: Frame, size: int, slide: int) -> Frame:
     """Panes by hand: tumble, then OVER a range frame. Gives only windows that end with a row."""
-    pane = F.floor(F.unix_seconds("ts") / slide).alias("pane")
-    filled = frame.groupBy(pane, "item").agg(F.max("price").alias("m"), F.count("*").alias("c"))
-    over = Over.partitionBy("item").orderBy("pane").rangeBetween(1 - size // slide, 0)
-    return filled.select(
-        "item", "pane", F.max("m").over(over).alias("high"), F.sum("c").over(over).alias("n")
+    return frame.sparkSession.sql(
+        f"""
+        SELECT item, pane, max(m) OVER w AS high, sum(c) OVER w AS n
+        FROM (
+            SELECT floor(unix_seconds(ts) / {slide}) AS pane, item, max(price) AS m, count(*) AS c
+            FROM {{bids}} GROUP BY pane, item
+        )
+        WINDOW w AS (PARTITION BY item ORDER BY pane
+                     RANGE BETWEEN {size // slide - 1} PRECEDING AND CURRENT ROW)
+        """,
+        bids=frame,
     )
 
 
@@ -75,13 +82,13 @@ def run(rows: int, repeat: int, say: Callable[[str], None]) -> Report:
     return report
 
 
-def _frame(spark: SparkSession, folder: str, rows: int, keys: int) -> DataFrame:
+def _frame(spark: Session, folder: str, rows: int, keys: int) -> Frame:
     path = Path(folder) / f"bids-{rows}-{keys}.parquet"
     pq.write_table(bids(rows, keys=keys), path, row_group_size=max(rows // 10, 1))
     return spark.read.parquet(str(path))
 
 
-def _check(frame: DataFrame) -> None:
+def _check(frame: Frame) -> None:
     for size, slide in ((600, 60), (3_600, 60)):
         ours, theirs = by_panes(frame, size, slide), by_window(frame, size, slide)
         missing, extra = theirs.exceptAll(ours).count(), ours.exceptAll(theirs).count()
@@ -91,8 +98,8 @@ def _check(frame: DataFrame) -> None:
 
 def _point(
     report: Report,
-    spark: SparkSession,
-    frame: DataFrame,
+    spark: Session,
+    frame: Frame,
     keys: int,
     overlap: int,
     window: tuple[int, int],
@@ -101,7 +108,7 @@ def _point(
 ) -> None:
     size, slide = window
 
-    def time(contender: str, answers: DataFrame, times: int) -> None:
+    def time(contender: str, answers: Frame, times: int) -> None:
         seconds = timed(lambda: _write(answers), repeat=times)
         report.timings.append(Timing(contender, f"{keys}/{overlap}", seconds, f"{rows} rows"))
 
@@ -116,7 +123,7 @@ def _point(
         time("window()", by_window(frame, size, slide), 1)
 
 
-def _write(answers: DataFrame) -> None:
+def _write(answers: Frame) -> None:
     answers.write.format("noop").mode("overwrite").save()
 
 

@@ -139,11 +139,14 @@ class Pipeline:
         self._values[index].add_counts(starts, groups, values, counts)
 
     def lowered(self, newest: int) -> pa.Table:
-        """Every answer up to the stream's greatest position, before the SELECT's expressions."""
+        """Every answer up to the stream's greatest position, before the SELECT's expressions.
+
+        In no particular order: whoever asks has its own.
+        """
         end = windows_reached(self.spec, newest)
         if self._newest == _UNSEEN:
             return self.plan.lowered_schema().empty_table()
-        return self._lowered(self.first_open, end)
+        return self._lowered(self.first_open, end, in_order=False)
 
     def empty(self) -> pa.Table:
         """No answers, with the columns that answers have."""
@@ -158,7 +161,7 @@ class Pipeline:
         end_due = min(end, windows_reached(self.spec, self._newest))
         answers = self.empty()
         if end_due > self.first_open and len(self._store):
-            answers = self._project(self._lowered(self.first_open, end_due))
+            answers = self._project(self._lowered(self.first_open, end_due, in_order=True))
         # A landmark window past the last row is answered only once a later row makes it count.
         reached = end_due if isinstance(self.spec, Landmark) else end
         if reached > self.first_open:
@@ -166,13 +169,13 @@ class Pipeline:
             self._forget()
         return answers
 
-    def _lowered(self, first_due: int, end_due: int) -> pa.Table:
+    def _lowered(self, first_due: int, end_due: int, *, in_order: bool) -> pa.Table:
         """Windows, keys and lowered aggregates of the due windows, under their numbers."""
         rolled = self._store.answer(first_due, end_due, self._groups.order)
         if not len(rolled.cover):
             return self.plan.lowered_schema().empty_table()
         multisets = [v.under(rolled) for v in self._values]
-        order = _by_window(rolled)
+        order = _by_window(rolled) if in_order else None
         lowered = self._executor.map(
             lambda i: self._lower(i, rolled, multisets, order), range(len(self.plan.aggregates))
         )
@@ -183,21 +186,24 @@ class Pipeline:
         index: int,
         rolled: Rolled,
         multisets: Sequence[SlidingMultiset],
-        order: NDArray[np.int64],
+        order: NDArray[np.int64] | None,
     ) -> pa.Array:
         aggregate, needed = self.plan.aggregates[index], self.plan.piece_of[index]
         if isinstance(aggregate, Bounded):
             lowered = aggregate.lower([rolled.partials[p] for p in needed])
         else:
             lowered = aggregate.lower(multisets[needed[0]])
-        return lowered.take(pa.array(order))
+        return lowered if order is None else lowered.take(pa.array(order))
 
     def _named(
-        self, rolled: Rolled, order: NDArray[np.int64], lowered: Sequence[pa.Array]
+        self, rolled: Rolled, order: NDArray[np.int64] | None, lowered: Sequence[pa.Array]
     ) -> pa.Table:
         axis = self.plan.axis
-        group = np.repeat(np.arange(len(rolled.groups)), np.diff(rolled.cover.offsets))[order]
-        start, end = edges_of(self.spec, rolled.cover.wid[order])
+        group = np.repeat(np.arange(len(rolled.groups)), np.diff(rolled.cover.offsets))
+        wid = rolled.cover.wid
+        if order is not None:
+            group, wid = group[order], wid[order]
+        start, end = edges_of(self.spec, wid)
         starts = pa.nulls(len(end), axis.type) if start is None else axis.label(start)
         taken = pa.array(group)
         keys = [c.take(taken) for c in self._groups.columns(rolled.groups)]

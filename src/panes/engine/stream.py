@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import datetime as dt
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from numbers import Integral
 from typing import Literal, TypeAlias
@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from panes.aggregates.custom import UserAggregate
 from panes.axis import DAY, parse_duration, parse_instant
+from panes.engine.apart import set_apart, with_reason
 from panes.engine.pipeline import Pipeline
 from panes.errors import InputError, OptionError, QueryError, UnknownStreamError
 from panes.frames import to_table
@@ -148,7 +149,7 @@ class OpenQuery:
     @property
     def late(self) -> pa.Table:
         """Rows that broke a promise, with the reason."""
-        return self._set_apart(self._late)
+        return set_apart(self._late, self._schemas.values())
 
     def take_late(self) -> pa.Table:
         """The late rows so far, which are then forgotten: for queries that run for long."""
@@ -158,19 +159,7 @@ class OpenQuery:
     @property
     def rejected(self) -> pa.Table:
         """Rows that have no place on the axis, with the reason."""
-        return self._set_apart(self._rejected)
-
-    def _set_apart(self, rows: Sequence[pa.Table]) -> pa.Table:
-        """Rows with the columns of their streams and the reason, even if there are none.
-
-        A column that has different types in the streams of a union is shown as text.
-        """
-        types: dict[str, pa.DataType] = {}
-        for schema in self._schemas.values():
-            for f in schema:
-                types[f.name] = f.type if types.get(f.name, f.type) == f.type else pa.string()
-        schema = pa.schema([*types.items(), (_reason_name(types), pa.string())])
-        return pa.concat_tables([schema.empty_table(), *(_as(schema, table) for table in rows)])
+        return set_apart(self._rejected, self._schemas.values())
 
     @property
     def progress(self) -> int:
@@ -237,7 +226,7 @@ class OpenQuery:
         if is_timed and (is_late := at < promised).any():
             which = np.flatnonzero(is_late)
             rows = table.take(pa.array(which if kept is None else kept[which]))
-            result.late.append(_with_reason(rows, self._reasons(bound, at[which], promised)))
+            result.late.append(with_reason(rows, self._reasons(bound, at[which], promised)))
             if self._late_policy == "drop":
                 on_time = np.flatnonzero(~is_late)
                 at, columns = at[on_time], [c.take(pa.array(on_time)) for c in columns]
@@ -364,32 +353,8 @@ def _without(
 ) -> tuple[pa.Table, NDArray[np.int64]]:
     """The other rows; these are set apart with the reason."""
     apart = table.filter(pa.array(which))
-    result.rejected.append(_with_reason(apart, [reason] * len(apart)))
+    result.rejected.append(with_reason(apart, [reason] * len(apart)))
     return table.filter(pa.array(~which)), at[~which]
-
-
-def _with_reason(rows: pa.Table, reasons: Sequence[str]) -> pa.Table:
-    return rows.append_column(_reason_name(rows.column_names), pa.array(reasons, pa.string()))
-
-
-def _reason_name(columns: Iterable[str]) -> str:
-    """``reason``, unless the stream has a column of that name."""
-    taken = set(columns)
-    name = "reason"
-    while name in taken:
-        name += "_"
-    return name
-
-
-def _as(schema: pa.Schema, table: pa.Table) -> pa.Table:
-    """A table with all columns of a schema, NULL where it has none; the reason comes last."""
-    reason = table.column(table.num_columns - 1)
-    found = dict(zip(table.column_names[:-1], table.columns[:-1], strict=True))
-    columns = [
-        found[f.name].cast(f.type) if f.name in found else pa.nulls(len(table), f.type)
-        for f in list(schema)[:-1]
-    ]
-    return pa.table([*columns, reason], schema=schema)
 
 
 def _spelled(table: pa.Table, bound: Plan) -> pa.Table:

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from functools import reduce
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everyone writes it
 from pyspark.sql import types as T  # noqa: N812
@@ -49,6 +50,12 @@ def answer(
     """The answers to a window query, as a DataFrame that computes them when it is used."""
     query = parse(text, user)
     require_streams(query, streams)
+    for name, frame in streams.items():
+        if frame.isStreaming:
+            raise QueryError(
+                f"stream `{name}` is a streaming DataFrame, which is not available on Spark yet",
+                hint="in this process, panes.open answers streams",
+            )
     frames = [streams[name] for name in query.streams]
     schemas = {
         n: to_arrow_schema(f.schema, timezone=UTC)
@@ -61,9 +68,17 @@ def answer(
         bound = _with_origin(bound, projected)
     filled = _fill(bound, projected)
     keys = [F.col(f"{KEY}{i}") for i in range(len(query.keys))]
-    placed = filled.repartition(*keys) if keys else filled.coalesce(1)
+    placed = _place(filled, keys)
     rolled = placed.mapInArrow(Roll(bound), _lowered_schema(bound, frames[0]))
     return _select(bound, rolled)
+
+
+def _place(filled: DataFrame, keys: Sequence[Column]) -> DataFrame:
+    """All partials of a key in one partition; a fixed number of them, or Spark would merge them."""
+    if not keys:
+        return filled.coalesce(1)
+    partitions = filled.sparkSession.conf.get("spark.sql.shuffle.partitions") or "2"
+    return filled.repartition(int(partitions), *keys)
 
 
 def _require_time_or_integer(bound: Plan) -> None:
@@ -128,10 +143,11 @@ def _fill(bound: Plan, projected: DataFrame) -> DataFrame:
             for i, piece in enumerate(bound.pieces)
             for j, column in enumerate(aggregates(piece, columns) or [])
         ]
-        partials = rows.groupBy(PANE, *keys).agg(F.count(F.lit(1)).alias(COUNT), *named)
+        grouped = rows.groupBy(PANE, *keys)
+        partials = grouped.agg(*named) if named else grouped.agg(F.count(F.lit(1)).alias(COUNT))
     else:
         partials = projected.mapInArrow(Fill(bound), _filled_schema(bound))
-    parts = [partials.withColumn(TAG, F.lit(-1))]
+    parts = [partials if not bound.value_sets else partials.withColumn(TAG, F.lit(-1))]
     for tag, values in enumerate(bound.value_sets):
         kept = reduce(DataFrame.where, [columns[c].isNotNull() for c in values.columns], rows)
         if values.selection.where is not None:
@@ -202,10 +218,9 @@ class Roll:
             return
         partials = pa.Table.from_batches(held)
         pipeline = Pipeline(self.plan)
-        tags = partials.column(TAG).to_numpy()
-        self._add_partials(pipeline, partials.filter(pa.array(tags == -1)))
+        self._add_partials(pipeline, _tagged(partials, -1))
         for tag in range(len(self.plan.value_sets)):
-            self._add_values(pipeline, tag, partials.filter(pa.array(tags == tag)))
+            self._add_values(pipeline, tag, _tagged(partials, tag))
         panes = partials.column(PANE).to_numpy()
         newest = int(panes.max())
         if NEWEST in partials.column_names:
@@ -229,6 +244,13 @@ class Roll:
     def _keys(self, table: pa.Table) -> list[pa.Array]:
         types = self.plan.key_types
         return [_array(table, f"{KEY}{i}").cast(t) for i, t in enumerate(types)]
+
+
+def _tagged(table: pa.Table, tag: int) -> pa.Table:
+    """The rows with a tag; all of them where there is nothing to tell apart."""
+    if TAG not in table.column_names:
+        return table
+    return table.filter(pc.equal(table.column(TAG), tag))
 
 
 def _array(table: pa.Table, name: str) -> pa.Array:

@@ -1,0 +1,49 @@
+"""Rows set apart, late or rejected: their own columns and, last, the reason.
+
+The reason's column is ``reason``, unless the stream has a column of that name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import pyarrow as pa
+
+
+def set_apart(rows: Sequence[pa.Table], schemas: Iterable[pa.Schema]) -> pa.Table:
+    """Rows of all streams together, with all their columns even if there are no rows.
+
+    A column that has different types in the streams of a union is shown as text.
+    """
+    types: dict[str, pa.DataType] = {}
+    for schema in schemas:
+        for field in schema:
+            same = types.get(field.name, field.type) == field.type
+            types[field.name] = field.type if same else pa.string()
+    shown = pa.schema([*types.items(), (_reason_name(types), pa.string())])
+    return pa.concat_tables([shown.empty_table(), *(_as(shown, table) for table in rows)])
+
+
+def with_reason(rows: pa.Table, reasons: Sequence[str]) -> pa.Table:
+    """Rows with the reason they were set apart, in a last column."""
+    return rows.append_column(_reason_name(rows.column_names), pa.array(reasons, pa.string()))
+
+
+def _reason_name(columns: Iterable[str]) -> str:
+    """``reason``, unless the stream has a column of that name."""
+    taken = set(columns)
+    name = "reason"
+    while name in taken:
+        name += "_"
+    return name
+
+
+def _as(schema: pa.Schema, table: pa.Table) -> pa.Table:
+    """A table with all columns of a schema, NULL where it has none; the reason comes last."""
+    reason = table.column(table.num_columns - 1)
+    found = dict(zip(table.column_names[:-1], table.columns[:-1], strict=True))
+    columns = [
+        found[f.name].cast(f.type) if f.name in found else pa.nulls(len(table), f.type)
+        for f in list(schema)[:-1]
+    ]
+    return pa.table([*columns, reason], schema=schema)
