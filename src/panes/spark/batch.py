@@ -37,9 +37,10 @@ from panes.planning.plan import Plan, plan
 from panes.planning.scalar import Projection
 from panes.spark.fill import AT, aggregates, is_filled_by_spark, pane_start, partial_of
 from panes.windows.cut import cut
+from panes.windows.extent import ruler
 from panes.windows.spec import Landmark, Sliding
 
-PANE, TAG, NEWEST, COUNT = "__pane", "__tag", "__newest", "__count"
+PANE, TAG, NEWEST, COUNT, END = "__pane", "__tag", "__newest", "__count", "__end"
 UTC = "UTC"
 Batches = Iterator[pa.RecordBatch]
 
@@ -69,8 +70,8 @@ def answer(
     filled = _fill(bound, projected)
     keys = [F.col(f"{KEY}{i}") for i in range(len(query.keys))]
     placed = _place(filled, keys)
-    rolled = placed.mapInArrow(Roll(bound), _lowered_schema(bound, frames[0]))
-    return _select(bound, rolled)
+    rolled = placed.mapInArrow(Roll(bound), _lowered_schema(bound))
+    return _select(bound, _with_edges(bound, rolled, frames[0]))
 
 
 def _place(filled: DataFrame, keys: Sequence[Column]) -> DataFrame:
@@ -225,7 +226,10 @@ class Roll:
         newest = int(panes.max())
         if NEWEST in partials.column_names:
             newest = partials.column(NEWEST)[0].as_py()
-        yield from pipeline.lowered(newest).combine_chunks().to_batches(max_chunksize=1 << 16)
+        lowered = pipeline.lowered(newest)
+        ends = lowered.column(WINDOW_COLUMNS[1]).combine_chunks().view(pa.int64())
+        sent = lowered.drop_columns(list(WINDOW_COLUMNS)).add_column(0, END, ends)
+        yield from sent.combine_chunks().to_batches(max_chunksize=1 << 16)
 
     def _add_partials(self, pipeline: Pipeline, table: pa.Table) -> None:
         lanes = []
@@ -257,13 +261,27 @@ def _array(table: pa.Table, name: str) -> pa.Array:
     return table.column(name).combine_chunks()
 
 
-def _lowered_schema(bound: Plan, frame: DataFrame) -> T.StructType:
-    """The lowered columns in Spark's types; windows in the type of their column."""
-    edge: T.DataType = T.LongType()
-    if bound.axis.kind == "time":
+def _with_edges(bound: Plan, rolled: DataFrame, frame: DataFrame) -> DataFrame:
+    """Where windows start and end, in the type of their column; Python sent only the ends."""
+
+    def label(ticks: Column) -> Column:
+        if bound.axis.kind != "time":
+            return ticks
         kind = frame.schema[bound.axis.column or ""].dataType
-        edge = T.TimestampNTZType() if isinstance(kind, T.TimestampNTZType) else T.TimestampType()
-    fields = [T.StructField(name, edge) for name in WINDOW_COLUMNS]
+        if isinstance(kind, T.TimestampNTZType):
+            return F.timestamp_add("MICROSECOND", ticks, F.lit("1970-01-01").cast("timestamp_ntz"))
+        return F.timestamp_micros(ticks)
+
+    end = F.col(END)
+    is_landmark = isinstance(bound.spec, Landmark)
+    start = F.lit(None).cast("long") if is_landmark else end - F.lit(ruler(bound.spec).size)
+    edges = [label(t).alias(n) for t, n in zip((start, end), WINDOW_COLUMNS, strict=True)]
+    return rolled.select(*edges, *(F.col(c) for c in rolled.columns if c != END))
+
+
+def _lowered_schema(bound: Plan) -> T.StructType:
+    """The lowered columns in Spark's types, after where their windows end."""
+    fields = [T.StructField(END, T.LongType())]
     named = {f"{KEY}{i}": t for i, t in enumerate(bound.key_types)}
     named |= {f"{AGGREGATE}{i}": a.type for i, a in enumerate(bound.aggregates)}
     return T.StructType(fields + [T.StructField(n, _spark_type(t)) for n, t in named.items()])
