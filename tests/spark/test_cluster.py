@@ -1,4 +1,4 @@
-"""On a cluster of two executors in processes of their own: plans travel, answers are the oracle's."""
+"""On two executors in processes of their own: plans travel, answers are the oracle's."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ from panes.bench.workloads import bids
 from panes.reference.compare import difference
 
 spark = panes.spark.session(
-    master="local-cluster[2,1,1024]", spark__ui__enabled="false", spark__sql__shuffle__partitions="4"
+    master="local-cluster[2,1,1024]",
+    spark__ui__enabled="false",
+    spark__sql__shuffle__partitions="4",
 )
 rows = bids(2_000, keys=20, hours=0.5)
 text = (
