@@ -1,4 +1,4 @@
-"""The blocks of docs/spark.md run as they stand."""
+"""The Spark blocks of docs/spark.md and of the README run as they stand."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as F  # noqa: N812
 
+import panes.spark
 from panes.bench.workloads import bids
 
 PAGE = Path(__file__).parents[2] / "docs" / "spark.md"
@@ -29,3 +31,13 @@ def test_the_pages_code_runs(
             names,
         )
     assert spark.read.parquet(str(tmp_path / "h")).count() > 0
+
+
+def test_the_readmes_line_runs(spark: SparkSession) -> None:
+    readme = (PAGE.parents[1] / "README.md").read_text()
+    blocks = re.findall(r"```python\n(.*?)```", readme, re.DOTALL)
+    [line] = [b for b in blocks if ">>>" not in b]
+    frame = spark.createDataFrame(bids(300, keys=3, hours=0.1))
+    answers = eval(line, {"panes": panes, "df": frame, "F": F})
+    assert answers.columns == ["window", "item", "max(price)"]
+    assert answers.count() > 0
