@@ -19,7 +19,6 @@ import pyarrow.compute as pc
 
 from panes.errors import ColumnTypeError, OptionError
 
-MICROSECOND = 1
 SECOND = 1_000_000
 DAY = 86_400 * SECOND
 

@@ -154,7 +154,7 @@ def test_the_state_follows_panes_and_keys_and_returns_to_zero() -> None:
         query.push(s=at(*range(100 * batch, 100 * batch + 100)))
         assert query.state["partials"] <= 3
     query.finish()
-    assert query.state == {"partials": 0, "bytes": 0, "waiting_rows": 0}
+    assert query.state == {"keys": 0, "partials": 0, "bytes": 0, "waiting_rows": 0}
 
 
 def test_keys_that_are_gone_are_forgotten() -> None:
@@ -173,7 +173,7 @@ def test_keys_that_are_gone_are_forgotten() -> None:
     answers = pa.concat_tables(found)
     assert len(answers) == 200_000
     assert set(answers["n"].to_pylist()) == {1}
-    assert query.held_keys <= 40_000
+    assert query.state["keys"] <= 40_000
 
 
 @settings(max_examples=60)

@@ -122,6 +122,17 @@ def test_time_columns_of_every_type_give_their_own_windows(spark: SparkSession, 
     assert found == [("03-29", 1), ("03-30", 3), ("03-31", 2), ("10-26", 1), ("10-27", 1)]
 
 
+def test_a_date_is_its_midnight_in_utc_whatever_the_sessions_zone(spark: SparkSession) -> None:
+    frame = spark.sql("SELECT DATE'2026-03-29' AS d")
+    spark.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
+    try:
+        answers = panes.sql("SELECT count(*) AS n FROM s [TUMBLING 1 day WATTR d]", s=frame)
+        [start] = answers.selectExpr("unix_micros(window_start)").first() or [None]
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", "UTC")
+    assert start == int(dt.datetime(2026, 3, 29, tzinfo=dt.UTC).timestamp()) * 1_000_000
+
+
 def test_rows_without_a_place_are_left_out(spark: SparkSession) -> None:
     frame = spark.createDataFrame([(1,), (None,), (2**62,)], "at long")
     answers = panes.sql("SELECT count(*) AS n FROM s [TUMBLING 10 WATTR at]", s=frame)

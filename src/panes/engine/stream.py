@@ -98,10 +98,11 @@ class OpenQuery:
         for name, table in tables.items():
             prepared.append(self._prepare(bound, name, _spelled(table, bound), arrived))
             arrived += len(table)
-        if self._plan is None:
-            self._plan = bound
-            self._pipeline = None if bound.window.origin_first else Pipeline(bound)
-        self._add(prepared)
+        pipeline = self._pipeline
+        if self._plan is None and not bound.window.origin_first:
+            pipeline = Pipeline(bound)
+        self._add(prepared, pipeline)
+        self._plan, self._pipeline = bound, pipeline
         self._schemas, self._arrived = schemas, arrived
         return self._advance()
 
@@ -168,18 +169,14 @@ class OpenQuery:
 
     @property
     def state(self) -> Mapping[str, int]:
-        """How much is held: partials, their bytes, and rows waiting for ``ORIGIN FIRST``."""
+        """How much is held: keys, partials, their bytes, and rows waiting for ``ORIGIN FIRST``."""
         pipeline = self._pipeline
         return {
+            "keys": 0 if pipeline is None else pipeline.keys,
             "partials": 0 if pipeline is None else pipeline.partials,
             "bytes": 0 if pipeline is None else pipeline.nbytes,
             "waiting_rows": sum(len(at) for at, _ in self._waiting),
         }
-
-    @property
-    def held_keys(self) -> int:
-        """How many combinations of key values are remembered."""
-        return 0 if self._pipeline is None else self._pipeline.keys
 
     @property
     def plan(self) -> Plan:
@@ -261,17 +258,17 @@ class OpenQuery:
         counted, closed = "counted in its open windows", "all its windows are closed"
         return [f"{behind}; {counted if still else closed}" for still in is_open]
 
-    def _add(self, prepared: Sequence[_Prepared]) -> None:
+    def _add(self, prepared: Sequence[_Prepared], pipeline: Pipeline | None) -> None:
         """Let prepared rows in, all streams of a push together."""
         held = [(p.at, p.columns) for p in prepared if len(p.at)]
-        if self._pipeline is None:
+        if pipeline is None:
             self._waiting += held
         elif held:
             at = held[0][0] if len(held) == 1 else np.concatenate([a for a, _ in held])
             columns = held[0][1]
             if len(held) > 1:
                 columns = [pa.concat_arrays(c) for c in zip(*(c for _, c in held), strict=True)]
-            self._pipeline.add(at, columns)
+            pipeline.add(at, columns)
         for batch in prepared:
             self._late += batch.late
             self._rejected += batch.rejected

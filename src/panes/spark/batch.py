@@ -25,7 +25,7 @@ from sqlglot import exp
 from panes.aggregates import wire
 from panes.aggregates.aggregate import Rows
 from panes.aggregates.custom import UserAggregate
-from panes.axis import LIMIT
+from panes.axis import DAY, LIMIT
 from panes.engine.fill import fill
 from panes.engine.groups import Groups
 from panes.engine.pipeline import Pipeline
@@ -107,8 +107,10 @@ def _project(bound: Plan, frame: DataFrame) -> DataFrame:
     column = F.col(f"`{bound.axis.column}`")
     kind = frame.schema[bound.axis.column or ""].dataType
     at = column.cast("long")
-    if isinstance(kind, T.TimestampType | T.DateType):
-        at = F.unix_micros(column.cast("timestamp"))
+    if isinstance(kind, T.DateType):
+        at = F.unix_date(column) * F.lit(DAY)  # midnight UTC, whatever the session's zone
+    elif isinstance(kind, T.TimestampType):
+        at = F.unix_micros(column)
     elif isinstance(kind, T.TimestampNTZType):
         at = F.timestamp_diff("MICROSECOND", F.lit("1970-01-01").cast("timestamp_ntz"), column)
     kept = frame if bound.rows.where is None else frame.where(_sql(bound.rows.where))
