@@ -83,6 +83,10 @@ class InputError(PanesError, ValueError):
     """A file or frame cannot be read as a stream of rows."""
 
 
+class StateError(PanesError, ValueError):
+    """Kept state cannot be used: it is damaged, of another version, or of another query."""
+
+
 class ArithmeticOverflowError(PanesError, ArithmeticError):
     """An exact sum does not fit its type, as in Spark's ANSI mode."""
 

@@ -7,7 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
+
+from panes.axis import Axis
 
 
 def set_apart(rows: Sequence[pa.Table], schemas: Iterable[pa.Schema]) -> pa.Table:
@@ -27,6 +31,27 @@ def set_apart(rows: Sequence[pa.Table], schemas: Iterable[pa.Schema]) -> pa.Tabl
 def with_reason(rows: pa.Table, reasons: Sequence[str]) -> pa.Table:
     """Rows with the reason they were set apart, in a last column."""
     return rows.append_column(_reason_name(rows.column_names), pa.array(reasons, pa.string()))
+
+
+def late_reasons(
+    axis: Axis, promised: int, is_open: NDArray[np.bool_], *, dropped: bool
+) -> list[str]:
+    """Why rows are late, and what became of them; `is_open` says which still have open windows."""
+    behind = f"behind progress {axis.format(promised)}"
+    if dropped:
+        return [f"{behind}; dropped"] * len(is_open)
+    counted, closed = "counted in its open windows", "all its windows are closed"
+    return [f"{behind}; {counted if still else closed}" for still in is_open]
+
+
+def no_place(column: str | None) -> str:
+    """Why a row without a position is rejected."""
+    return f"`{column}` is NULL or outside the axis"
+
+
+def too_far_ahead(column: str | None) -> str:
+    """Why a row from the future is rejected."""
+    return f"`{column}` is further ahead of the clock than max_ahead"
 
 
 def _reason_name(columns: Iterable[str]) -> str:

@@ -7,33 +7,36 @@ lateness or clocks; whoever drives it says which windows are closed.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from concurrent.futures import Executor
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from panes.aggregates.aggregate import Bounded, Rows
-from panes.aggregates.arithmetic import COUNT
 from panes.algebra.monoid import Columns
 from panes.compiled import compiled
-from panes.engine.fill import ALL_ROWS, fill
+from panes.engine.fill import fill
 from panes.engine.groups import Groups
+from panes.engine.parcel import Counted, Parcel
+from panes.engine.values import ValueStore
 from panes.engine.workers import workers
 from panes.kernels.sliding_multiset import SlidingMultiset
 from panes.language.query import AGGREGATE, KEY, WINDOW_COLUMNS
-from panes.planning.plan import Plan, ValueSet
-from panes.stores.panes import Fragment, PaneStore, Rolled, by_group, merged
+from panes.planning.plan import Plan
+from panes.stores.panes import Fragment, PaneStore, Rolled, merged
 from panes.stores.slots import is_dense
-from panes.windows.cover import runs_under
-from panes.windows.cut import Cut, cut, in_some_window
+from panes.windows.cut import cut, in_some_window
 from panes.windows.extent import edges_of, last_wid, ruler, windows_closed, windows_reached
 from panes.windows.spec import Landmark, PanedSpec
 
-_UNSEEN = -(1 << 62)
+NOWHERE = -(1 << 62)
+"""The newest position while there is no row."""
+
+PartOf: TypeAlias = Callable[[NDArray[np.int64], NDArray[np.int64]], NDArray[np.int64]]
+"""Tells the part that each pair of a pane's start and a group belongs to."""
 
 
 class Pipeline:
@@ -50,9 +53,9 @@ class Pipeline:
         self._groups = Groups(plan.key_types)
         monoids = [p.monoid for p in plan.pieces]
         self._store = PaneStore(self.spec, monoids, self._executor)
-        self._values = [_ValueStore(v, plan, self.spec, self._executor) for v in plan.value_sets]
-        self.first_open = _UNSEEN
-        self._newest = _UNSEEN
+        self._values = [ValueStore(v, plan, self.spec, self._executor) for v in plan.value_sets]
+        self.first_open = NOWHERE
+        self.newest = NOWHERE
 
     @property
     def partials(self) -> int:
@@ -86,7 +89,7 @@ class Pipeline:
             executor=self._executor,
         )
         counted = [v.fill(rows, groups, self._cut, self._executor) for v in self._values]
-        self._newest = max(self._newest, int(at.max()))
+        self.newest = max(self.newest, int(at.max()))
         self._store.add(filled)
         for values, fragment in zip(self._values, counted, strict=True):
             values.store.add(fragment)
@@ -101,6 +104,11 @@ class Pipeline:
         kept = pa.array(np.flatnonzero(held))
         return at[held], [c.take(kept) for c in columns]
 
+    @property
+    def key_columns(self) -> list[pa.Array]:
+        """The key values of every group, by its number."""
+        return self._groups.columns(np.arange(len(self._groups)))
+
     def has_open_window(self, at: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Which positions belong to a window that is still open."""
         if isinstance(self.spec, Landmark):
@@ -110,20 +118,40 @@ class Pipeline:
 
     def advance(self, progress: int) -> pa.Table:
         """Answer the windows that end at or before `progress`, and forget what they alone held."""
-        return self._answer_before(windows_closed(self.spec, progress))
+        return self.projected(self.close(progress))
 
     def finish(self) -> pa.Table:
         """Answer every window that holds a row."""
-        if self._newest == _UNSEEN:
-            return self.empty()
-        return self._answer_before(windows_reached(self.spec, self._newest))
+        return self.projected(self.close_all())
+
+    def close(self, progress: int) -> pa.Table:
+        """As `advance`, before the SELECT's expressions."""
+        return self._close_before(windows_closed(self.spec, progress), in_order=True)
+
+    def close_all(self, *, in_order: bool = True) -> pa.Table:
+        """As `finish`, before the SELECT's expressions."""
+        if self.newest == NOWHERE:
+            return self.plan.lowered_schema().empty_table()
+        return self._close_before(windows_reached(self.spec, self.newest), in_order=in_order)
+
+    def closes_any(self, progress: int) -> bool:
+        """Whether `progress` closes a window that was open."""
+        return windows_closed(self.spec, progress) > self.first_open
+
+    def resume(self, first_open: int, newest: int) -> None:
+        """Go on where another pipeline of this plan stopped; its parcels are to be taken in."""
+        self.first_open, self.newest = first_open, newest
+
+    def reach(self, newest: int) -> None:
+        """A row at `newest` has come somewhere in the stream, here or at another host."""
+        self.newest = max(self.newest, newest)
 
     def add_partials(
         self, starts: NDArray[np.int64], keys: Sequence[pa.Array], partials: Sequence[Columns]
     ) -> None:
         """Take in partials that another host filled, one per pane and key or several."""
         groups = self._groups.encode(keys, len(starts)).astype(np.int64)
-        self._newest = max(self._newest, int(starts.max(initial=_UNSEEN)))
+        self.newest = max(self.newest, int(starts.max(initial=NOWHERE)))
         self._store.add(merged([Fragment(starts, groups, tuple(partials))], self._store.monoids))
 
     def add_values(
@@ -138,15 +166,75 @@ class Pipeline:
         groups = self._groups.encode(keys, len(starts))
         self._values[index].add_counts(starts, groups, values, counts)
 
-    def lowered(self, newest: int) -> pa.Table:
-        """Every answer up to the stream's greatest position, before the SELECT's expressions.
+    def take(self, parcels: Sequence[Parcel]) -> None:
+        """Take in what other pipelines of this plan handed over, as far as it is still needed."""
+        fragments = []
+        counted: list[list[tuple[Counted, NDArray[np.int64]]]] = [[] for _ in self._values]
+        for parcel in parcels:
+            size = len(parcel.keys[0]) if parcel.keys else 1
+            number = self._groups.encode(parcel.keys, size).astype(np.int64)
+            arrived = Fragment(parcel.starts, number[parcel.groups], parcel.partials)
+            fragments.append(self._still_open(arrived))
+            for held, values in zip(counted, parcel.values, strict=True):
+                held.append((values, number[values.groups]))
+        self._store.add(merged(fragments, self._store.monoids))
+        newest = max((int(f.starts.max(initial=NOWHERE)) for f in fragments), default=NOWHERE)
+        self.reach(newest)
+        for store, held in zip(self._values, counted, strict=True):
+            for values, groups in held:
+                store.add_counts(values.starts, groups, values.values, values.counts)
+            if self.first_open != NOWHERE:
+                store.store.evict(self.first_open)
 
-        In no particular order: whoever asks has its own.
-        """
-        end = windows_reached(self.spec, newest)
-        if self._newest == _UNSEEN:
-            return self.plan.lowered_schema().empty_table()
-        return self._lowered(self.first_open, end, in_order=False)
+    def _still_open(self, fragment: Fragment) -> Fragment:
+        is_open = self.has_open_window(fragment.starts)
+        if is_open.all():
+            return fragment
+        kept = np.flatnonzero(is_open)
+        partials = tuple(np.take(p, kept, axis=1) for p in fragment.partials)
+        return Fragment(fragment.starts[kept], fragment.groups[kept], partials)
+
+    def pane_starts(self) -> NDArray[np.int64]:
+        """Where the panes that hold anything begin."""
+        held = [self._store.everything().starts]
+        held += [v.store.everything().starts for v in self._values]
+        return np.unique(np.concatenate(held))
+
+    def split(self, part_of: PartOf) -> dict[int, Parcel]:
+        """Everything held, part by part: `part_of` tells the part of each pane and group."""
+        held = self._store.everything()
+        panes = _by_part(part_of(held.starts, held.groups))
+        counted = [v.everything() for v in self._values]
+        values = [_by_part(part_of(c.starts, c.groups)) for c in counted]
+        parts = set(panes).union(*values)
+        return {part: self._parcel(part, held, panes, counted, values) for part in sorted(parts)}
+
+    def _parcel(
+        self,
+        part: int,
+        held: Fragment,
+        panes: dict[int, NDArray[np.int64]],
+        counted: Sequence[Counted],
+        values: Sequence[dict[int, NDArray[np.int64]]],
+    ) -> Parcel:
+        nothing = np.empty(0, dtype=np.int64)
+        kept = panes.get(part, nothing)
+        kept_values = [v.get(part, nothing) for v in values]
+        groups = [held.groups[kept]]
+        groups += [c.groups[k] for c, k in zip(counted, kept_values, strict=True)]
+        present = np.flatnonzero(np.bincount(np.concatenate(groups), minlength=1))
+        local = np.zeros(int(present.max(initial=0)) + 1, dtype=np.int64)
+        local[present] = np.arange(len(present))
+        return Parcel(
+            keys=self._groups.columns(present),
+            starts=held.starts[kept],
+            groups=local[groups[0]],
+            partials=tuple(np.take(p, kept, axis=1) for p in held.partials),
+            values=tuple(
+                Counted(c.starts[k], local[g], [v.take(pa.array(k)) for v in c.values], c.counts[k])
+                for c, k, g in zip(counted, kept_values, groups[1:], strict=True)
+            ),
+        )
 
     def empty(self) -> pa.Table:
         """No answers, with the columns that answers have."""
@@ -154,14 +242,14 @@ class Pipeline:
             self._no_answers = self.plan.schema().empty_table()
         return self._no_answers
 
-    def _answer_before(self, end: int) -> pa.Table:
-        if self._newest == _UNSEEN:
+    def _close_before(self, end: int, *, in_order: bool) -> pa.Table:
+        answers = self.plan.lowered_schema().empty_table()
+        if self.newest == NOWHERE:
             self.first_open = max(self.first_open, end)
-            return self.empty()
-        end_due = min(end, windows_reached(self.spec, self._newest))
-        answers = self.empty()
+            return answers
+        end_due = min(end, windows_reached(self.spec, self.newest))
         if end_due > self.first_open and len(self._store):
-            answers = self._project(self._lowered(self.first_open, end_due, in_order=True))
+            answers = self._lowered(self.first_open, end_due, in_order=in_order)
         # A landmark window past the last row is answered only once a later row makes it count.
         reached = end_due if isinstance(self.spec, Landmark) else end
         if reached > self.first_open:
@@ -211,8 +299,10 @@ class Pipeline:
         names += [f"{AGGREGATE}{i}" for i in range(len(lowered))]
         return pa.table([starts, axis.label(end), *keys, *lowered], names=names)
 
-    def _project(self, table: pa.Table) -> pa.Table:
+    def projected(self, table: pa.Table) -> pa.Table:
         """What was selected, of the answers that HAVING keeps."""
+        if not len(table):
+            return self.empty()
         query = self.plan.query
         kept, outputs = self.plan.answers(table)
         if kept is not None:
@@ -240,95 +330,13 @@ class Pipeline:
                 values.rename_groups(renamed)
 
 
-class _ValueStore:
-    """One argument kept as a multiset: pairs of (group, value), counted per pane."""
-
-    def __init__(self, values: ValueSet, plan: Plan, spec: PanedSpec, executor: Executor) -> None:
-        self._set = values
-        self._types = [plan.row_types[c] for c in values.columns]
-        self._pairs = Groups([pa.int64(), *self._types])
-        self._spec = spec
-        self.store = PaneStore(spec, [COUNT], executor)
-
-    def fill(self, rows: Rows, groups: NDArray[np.int32], cut: Cut, executor: Executor) -> Fragment:
-        """The values of a batch, counted per pane; nothing is kept yet."""
-        kept = np.flatnonzero(self._set.selection.slots(rows, groups) >= 0)
-        indexes = pa.array(kept)
-        columns = [rows.columns[c].take(indexes) for c in self._set.columns]
-        owners = pa.array(groups[kept], pa.int64())
-        pairs = self._pairs.encode([owners, *columns], len(kept))
-        counted = Rows(rows.at[kept], ())
-        return fill(counted, pairs, len(self._pairs), cut=cut, pieces=[ALL_ROWS], executor=executor)
-
-    def add_counts(
-        self,
-        starts: NDArray[np.int64],
-        groups: NDArray[np.int32],
-        values: Sequence[pa.Array],
-        counts: NDArray[np.int64],
-    ) -> None:
-        """Take in values that are counted already."""
-        pairs = self._pairs.encode([pa.array(groups, pa.int64()), *values], len(starts))
-        fragment = Fragment(starts, pairs.astype(np.int64), (counts[None, :],))
-        self.store.add(merged([fragment], self.store.monoids))
-
-    def under(self, rolled: Rolled) -> SlidingMultiset:
-        """The multisets of the answers, at least one, that the pane store gave."""
-        wids = rolled.cover.wid
-        held = self.store.under(int(wids.min()), int(wids.max()) + 1)
-        pairs = np.unique(held.groups)
-        group_of, *values = self._pairs.columns(pairs)
-        rank, distinct = _ranked(values)
-        of_pair = np.searchsorted(pairs, held.groups)
-        groups = group_of.to_numpy()[of_pair]
-        position, offsets = by_group(groups, rolled.groups)
-        starts = held.starts[position]
-        first, last = runs_under(
-            self._spec, wids, rolled.cover.offsets, starts=starts, groups=offsets
-        )
-        return SlidingMultiset(
-            values=distinct,
-            groups=offsets,
-            rank=rank[of_pair[position]],
-            count=held.partials[0][0][position],
-            offsets=rolled.cover.offsets,
-            first=first,
-            last=last,
-        )
-
-    def forget_keys(self) -> None:
-        """Drop pairs that no pane holds."""
-        live = self.store.live_groups()
-        if self._pairs.mostly_dead(len(live)):
-            self._renumber(live, self._pairs.columns(live))
-
-    def rename_groups(self, renamed: NDArray[np.int64]) -> None:
-        """The groups have new numbers."""
-        live = self.store.live_groups()
-        group, *values = self._pairs.columns(live)
-        self._renumber(live, [pa.array(renamed[group.to_numpy()]), *values])
-
-    def _renumber(self, live: NDArray[np.int64], columns: Sequence[pa.Array]) -> None:
-        self._pairs = Groups([pa.int64(), *self._types])
-        renamed = np.full(int(live.max(initial=-1)) + 1, -1, dtype=np.int64)
-        renamed[live] = self._pairs.encode(columns, len(live))
-        self.store.rename_groups(renamed)
-
-
-def _ranked(columns: Sequence[pa.Array]) -> tuple[NDArray[np.signedinteger], pa.Array]:
-    """The rank of each value among the distinct ones, and those, ascending, NaN last.
-
-    Several columns are tuples, which can only be told apart: their values stand for themselves.
-    """
-    if len(columns) > 1:
-        tuples = Groups([c.type for c in columns])
-        rank = tuples.encode(columns, len(columns[0]))
-        return rank, pa.array(np.arange(len(tuples)))
-    encoded = columns[0].dictionary_encode()
-    order = pc.sort_indices(encoded.dictionary).to_numpy()
-    rank_of = np.empty(len(order), dtype=np.int64)
-    rank_of[order] = np.arange(len(order))
-    return rank_of[encoded.indices.to_numpy()], encoded.dictionary.take(pa.array(order))
+def _by_part(parts: NDArray[np.int64]) -> dict[int, NDArray[np.int64]]:
+    """Where each part's rows stand, in their order."""
+    order = np.argsort(parts, kind="stable")
+    numbers, begins = np.unique(parts[order], return_index=True)
+    return (
+        dict(zip(numbers.tolist(), np.split(order, begins[1:]), strict=True)) if len(parts) else {}
+    )
 
 
 def _by_window(rolled: Rolled) -> NDArray[np.int64]:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from panes.aggregates.custom import UserAggregate
 from panes.axis import DAY, parse_duration, parse_instant
-from panes.engine.apart import set_apart, with_reason
+from panes.engine.apart import late_reasons, no_place, set_apart, too_far_ahead, with_reason
 from panes.engine.pipeline import Pipeline
 from panes.errors import InputError, OptionError, QueryError, UnknownStreamError
 from panes.frames import to_table
@@ -239,24 +239,20 @@ class OpenQuery:
             return arrived + np.arange(len(table)), table
         ticks, missing = axis.ticks(table.column(axis.column).combine_chunks())
         if missing is not None:
-            reason = f"`{axis.column}` is NULL or outside the axis"
+            reason = no_place(axis.column)
             table, ticks = _without(table, ticks, missing, reason, result)
         if self.lateness is not None and axis.kind == "time" and self._max_ahead is not None:
             ahead = ticks > self._now() + self._max_ahead
             if ahead.any():
-                reason = f"`{axis.column}` is further ahead of the clock than max_ahead"
+                reason = too_far_ahead(axis.column)
                 table, ticks = _without(table, ticks, ahead, reason, result)
         return ticks, table
 
     def _reasons(self, bound: Plan, at: NDArray[np.int64], promised: int) -> list[str]:
-        behind = f"behind progress {bound.axis.format(promised)}"
-        if self._late_policy == "drop":
-            return [f"{behind}; dropped"] * len(at)
         is_open = np.ones(len(at), dtype=np.bool_)
         if self._pipeline is not None:
             is_open = self._pipeline.has_open_window(at)
-        counted, closed = "counted in its open windows", "all its windows are closed"
-        return [f"{behind}; {counted if still else closed}" for still in is_open]
+        return late_reasons(bound.axis, promised, is_open, dropped=self._late_policy == "drop")
 
     def _add(self, prepared: Sequence[_Prepared], pipeline: Pipeline | None) -> None:
         """Let prepared rows in, all streams of a push together."""

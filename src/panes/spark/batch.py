@@ -228,7 +228,8 @@ class Roll:
         newest = int(panes.max())
         if NEWEST in partials.column_names:
             newest = partials.column(NEWEST)[0].as_py()
-        lowered = pipeline.lowered(newest)
+        pipeline.reach(newest)
+        lowered = pipeline.close_all(in_order=False)
         ends = lowered.column(WINDOW_COLUMNS[1]).combine_chunks().view(pa.int64())
         sent = lowered.drop_columns(list(WINDOW_COLUMNS)).add_column(0, END, ends)
         yield from sent.combine_chunks().to_batches(max_chunksize=1 << 16)

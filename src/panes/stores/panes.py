@@ -103,6 +103,10 @@ class PaneStore:
             Fragment(f.starts, new_name[f.groups], f.partials) for f in self._fragments
         ]
 
+    def everything(self) -> Fragment:
+        """All partials, as one fragment."""
+        return self._merge()
+
     def under(self, first_due: int, end_due: int) -> Fragment:
         """The panes under the windows ``[first_due, end_due)``."""
         merged = self._merge()

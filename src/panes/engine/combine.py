@@ -1,0 +1,223 @@
+"""Combine: what one task of a host makes of its rows, before anything is shuffled.
+
+A task sees some rows of a batch and knows nothing of progress. It fills panes as far as it can,
+and sends each shard one package: the partials of the shard's keys, and marks that say how far
+the task's rows reach. Only the store, which knows what was promised before, can tell late rows;
+for that, the positions of all rows go to one shard, and the rows themselves if they are wanted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from panes.engine.apart import no_place, too_far_ahead
+from panes.engine.groups import Groups
+from panes.engine.parcel import to_tables
+from panes.engine.pipeline import Pipeline
+from panes.engine.place import places
+from panes.planning.plan import Plan
+from panes.stores import codec
+
+SOURCE, AT, KEPT, AHEAD, PROMISE, ROW = (
+    "__source",
+    "__at",
+    "__kept",
+    "__ahead",
+    "__promise",
+    "__row",
+)
+"""Columns of a task's rows beside the plan's: which stream a row is of (-1: a promise for all of
+them), its position, whether it passes WHERE, whether it lies too far ahead of the clock, what is
+promised with it, and the whole row. All but the position may be left out."""
+
+EVERY_SOURCE = -1
+MARKS, ROWS, WATCH, REJECTED = "marks", "rows", "watch", "rejected"
+_FULL = 1 << 18
+
+
+def column_name(index: int) -> str:
+    """What the plan's projected column `index` is called in a task's rows."""
+    return f"__c{index}"
+
+
+@dataclass(slots=True)
+class _Marks:
+    """How far the rows of one source reach in a task."""
+
+    high: int | None = None
+    newest: int | None = None
+    promise: int | None = None
+
+
+@dataclass(slots=True)
+class Combiner:
+    """Collects a task's rows; gives one package per shard.
+
+    With `keep_rows`, rows are sent as they are instead of being filled here: the store then
+    decides row by row, as ``late='drop'`` needs.
+    """
+
+    plan: Plan
+    shards: int
+    keep_rows: bool = False
+    _waiting: list[pa.Table] = field(default_factory=list)
+    _rows: int = 0
+    _marks: dict[int, _Marks] = field(default_factory=dict)
+    _watched: list[pa.Table] = field(default_factory=list)
+    _rejected: list[pa.Table] = field(default_factory=list)
+    _sent: list[pa.Table] = field(default_factory=list)
+    _pipeline: Pipeline | None = None
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        """Take in some of the task's rows."""
+        if batch.num_rows:
+            self._waiting.append(pa.Table.from_batches([batch]))
+            self._rows += batch.num_rows
+        if self._rows >= _FULL:
+            self._combine()
+
+    def packages(self) -> Iterator[tuple[int, bytes]]:
+        """What each shard is sent; nothing at all if the task had no row."""
+        self._combine()
+        if not self._marks and not self._rejected:
+            return
+        parts = self._parts()
+        marks = self._marks_table()
+        watcher = (marks.column("high")[0].as_py() or 0) % self.shards
+        for shard in range(self.shards):
+            tables = {MARKS: marks, **parts.get(shard, {})}
+            if shard == watcher:
+                tables |= {
+                    name: pa.concat_tables(held)
+                    for name, held in ((WATCH, self._watched), (REJECTED, self._rejected))
+                    if held
+                }
+            yield shard, codec.pack(tables)
+
+    def _parts(self) -> dict[int, dict[str, pa.Table]]:
+        """The tables of each shard that has any."""
+        if self.keep_rows:
+            return self._split_rows()
+        if self._pipeline is None:
+            return {}
+        place = places(self._pipeline.key_columns, self.shards)
+        parcels = self._pipeline.split(lambda _, groups: place[groups])
+        return {shard: to_tables(self.plan, parcel) for shard, parcel in parcels.items()}
+
+    def _split_rows(self) -> dict[int, dict[str, pa.Table]]:
+        if not self._sent:
+            return {}
+        rows = pa.concat_tables(self._sent).combine_chunks()
+        keys = [rows.column(2 + i).combine_chunks() for i in range(len(self.plan.key_types))]
+        groups = Groups(self.plan.key_types)
+        numbers = groups.encode(keys, len(rows))
+        place = places(groups.columns(np.arange(len(groups))), self.shards)[numbers]
+        return {int(s): {ROWS: rows.filter(pa.array(place == s))} for s in np.unique(place)}
+
+    def _combine(self) -> None:
+        """Work through the rows that wait."""
+        if not self._waiting:
+            return
+        table = pa.concat_tables(self._waiting).combine_chunks()
+        self._waiting, self._rows = [], 0
+        source = self._sources(table)
+        self._note_promises(table, source)
+        table, source = self._placed(table, source)
+        at = _column(table, AT).to_numpy()
+        self._note_positions(source, at, "high")
+        if KEPT in table.column_names:
+            kept = pc.fill_null(_column(table, KEPT), False)
+            table = table.filter(kept)
+            mask = kept.to_numpy(zero_copy_only=False)
+            source, at = source[mask], at[mask]
+        if not len(at):
+            return
+        self._note_positions(source, at, "newest")
+        watched = {SOURCE: pa.array(source), AT: pa.array(at)}
+        if ROW in table.column_names:
+            watched[ROW] = table.column(ROW)
+        self._watched.append(pa.table(watched))
+        columns = [
+            _column(table, column_name(i)).cast(t) for i, t in enumerate(self.plan.row_types)
+        ]
+        if self.keep_rows:
+            named = {column_name(i): c for i, c in enumerate(columns)}
+            self._sent.append(pa.table({SOURCE: pa.array(source), AT: pa.array(at), **named}))
+            return
+        if self._pipeline is None:
+            self._pipeline = Pipeline(self.plan)
+        self._pipeline.add(at, columns)
+
+    def _sources(self, table: pa.Table) -> NDArray[np.int32]:
+        if SOURCE not in table.column_names:
+            return np.zeros(len(table), dtype=np.int32)
+        numbers: NDArray[np.int32] = _column(table, SOURCE).to_numpy().astype(np.int32)
+        return numbers
+
+    def _note_promises(self, table: pa.Table, source: NDArray[np.int32]) -> None:
+        if PROMISE not in table.column_names:
+            return
+        promised = _column(table, PROMISE)
+        valid = pc.is_valid(promised).to_numpy(zero_copy_only=False)
+        self._note_positions(source[valid], promised.drop_null().to_numpy(), "promise")
+
+    def _note_positions(self, source: NDArray[np.int32], at: NDArray[np.int64], name: str) -> None:
+        for number in np.unique(source).tolist():
+            greatest = int(at[source == number].max())
+            marks = self._marks.setdefault(number, _Marks())
+            before = getattr(marks, name)
+            setattr(marks, name, greatest if before is None else max(before, greatest))
+
+    def _placed(
+        self, table: pa.Table, source: NDArray[np.int32]
+    ) -> tuple[pa.Table, NDArray[np.int32]]:
+        """Without rows that have no place, which are rejected, or that are a promise only."""
+        kept = np.ones(len(table), dtype=np.bool_)
+        at = _column(table, AT)
+        if at.null_count:
+            missing = pc.is_null(at).to_numpy(zero_copy_only=False)
+            is_promise = np.zeros(len(table), dtype=np.bool_)
+            if PROMISE in table.column_names:
+                promised = pc.is_valid(_column(table, PROMISE))
+                is_promise = promised.to_numpy(zero_copy_only=False)
+            self._reject(table, missing & ~is_promise, no_place(self.plan.axis.column))
+            kept &= ~missing
+        if AHEAD in table.column_names:
+            ahead = pc.fill_null(_column(table, AHEAD), False).to_numpy(zero_copy_only=False)
+            self._reject(table, ahead & kept, too_far_ahead(self.plan.axis.column))
+            kept &= ~ahead
+        if kept.all():
+            return table, source
+        return table.filter(pa.array(kept)), source[kept]
+
+    def _reject(self, table: pa.Table, which: NDArray[np.bool_], reason: str) -> None:
+        count = int(which.sum())
+        if not count:
+            return
+        columns: dict[str, Sequence[object]] = {"reason": pa.array([reason] * count)}
+        if ROW in table.column_names:
+            columns[ROW] = table.column(ROW).filter(pa.array(which))
+        self._rejected.append(pa.table(columns))
+
+    def _marks_table(self) -> pa.Table:
+        numbers = sorted(self._marks)
+        marks = [self._marks[n] for n in numbers] or [_Marks()]
+        return pa.table(
+            {
+                SOURCE: pa.array(numbers or [EVERY_SOURCE], pa.int32()),
+                "high": pa.array([m.high for m in marks], pa.int64()),
+                "newest": pa.array([m.newest for m in marks], pa.int64()),
+                "promise": pa.array([m.promise for m in marks], pa.int64()),
+            }
+        )
+
+
+def _column(table: pa.Table, name: str) -> pa.Array:
+    column = table.column(name)
+    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()

@@ -1,0 +1,303 @@
+"""One shard of a streaming query: the pane store at a host that keeps its state.
+
+Each batch, a shard is given the packages of all tasks, takes what it needs of its state, answers
+the windows that are complete now, and puts back what changed. Between batches it is nothing but
+bytes under names: one `about` and a few blocks of panes, each block a parcel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, MutableMapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from panes.engine.apart import late_reasons
+from panes.engine.combine import AT, EVERY_SOURCE, MARKS, REJECTED, ROW, ROWS, SOURCE, WATCH
+from panes.engine.parcel import Parcel, from_tables, to_tables
+from panes.engine.pipeline import NOWHERE, Pipeline
+from panes.errors import StateError
+from panes.planning.plan import Plan
+from panes.progress.promise import NOTHING, Promise, meld
+from panes.stores import codec
+from panes.windows.blocks import MOST_BLOCKS, block_span
+from panes.windows.extent import extent
+from panes.windows.spec import Landmark
+
+ABOUT = "about"
+_QUERY, _PROGRESS, _SOURCES, _BLOCKS = "query", "progress", "sources", "blocks"
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """How a stream progresses, and what becomes of its late rows."""
+
+    lateness: int | None = None
+    drop_late: bool = False
+    shards: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a batch gave: answers before the SELECT's expressions, rows set apart, and sizes."""
+
+    answers: pa.Table
+    late: pa.Table
+    rejected: pa.Table
+    progress: int
+    partials: int
+    nbytes: int
+
+
+@dataclass(slots=True)
+class _About:
+    """What a shard remembers beside its panes."""
+
+    promises: list[Promise]
+    span: int
+    first_open: int = NOWHERE
+    newest: int = NOWHERE
+    blocks: dict[int, tuple[int, int]] = field(default_factory=dict)
+
+
+class Shard:
+    """A shard's part of one query, for one batch."""
+
+    def __init__(self, plan: Plan, terms: Terms, state: MutableMapping[str, bytes]) -> None:
+        self._plan, self._terms, self._state = plan, terms, state
+        self._about = self._remembered()
+        self._pipeline = Pipeline(plan)
+        self._pipeline.resume(self._about.first_open, self._about.newest)
+        self._loaded: set[int] = set()
+        self._is_landmark = isinstance(plan.spec, Landmark)
+
+    def take(self, packages: Sequence[bytes]) -> Outcome:
+        """Take in one batch; gives the answers that are final from now on."""
+        opened = [codec.unpack(data) for data in packages]
+        late = self._late([t[WATCH] for t in opened if WATCH in t])
+        rejected = [t[REJECTED] for t in opened if REJECTED in t]
+        parcels = [p for t in opened if (p := from_tables(self._plan, t)) is not None]
+        self._pipeline.take(parcels)
+        for tables in opened:
+            if ROWS in tables:
+                self._add_rows(tables[ROWS])
+        touched = self._touched()
+        for tables in opened:
+            self._note(tables[MARKS])
+        self._load(touched)
+        progress = meld(self._about.promises)
+        answers = self._plan.lowered_schema().empty_table()
+        if progress != NOTHING and self._pipeline.closes_any(progress):
+            self._load(b for b in self._about.blocks if b <= self._block(progress))
+            answers = self._pipeline.close(progress)
+        self._keep(touched)
+        return self._outcome(answers, late, rejected)
+
+    def finish(self) -> Outcome:
+        """The stream has ended: every window that holds a row is answered and forgotten."""
+        self._load(list(self._about.blocks))
+        answers = self._pipeline.close_all()
+        if self._pipeline.newest != NOWHERE:
+            ended = extent(self._plan.spec, self._pipeline.first_open - 1).end
+            for promise in self._about.promises:
+                promise.punctuate(ended)
+        # A landmark window never lets go of its rows: if the stream goes on after all, they count.
+        self._keep(set(self._about.blocks))
+        return self._outcome(answers, [], [])
+
+    def _outcome(
+        self, answers: pa.Table, late: Sequence[pa.Table], rejected: Sequence[pa.Table]
+    ) -> Outcome:
+        blocks = self._about.blocks.values()
+        return Outcome(
+            answers=answers,
+            late=pa.concat_tables(late) if late else _NOTHING_APART,
+            rejected=pa.concat_tables(rejected) if rejected else _NOTHING_APART,
+            progress=meld(self._about.promises),
+            partials=sum(partials for partials, _ in blocks),
+            nbytes=sum(size for _, size in blocks),
+        )
+
+    def _late(self, watched: Sequence[pa.Table]) -> list[pa.Table]:
+        """Rows that break a promise made before this batch."""
+        found = []
+        for table in watched:
+            source, at = _numbers(table, SOURCE), _numbers(table, AT)
+            for number, promise in enumerate(self._about.promises):
+                which = np.flatnonzero((source == number) & (at < promise.at))
+                if not len(which):
+                    continue
+                reasons = late_reasons(
+                    self._plan.axis,
+                    promise.at,
+                    self._pipeline.has_open_window(at[which]),
+                    dropped=self._terms.drop_late,
+                )
+                columns = {"reason": pa.array(reasons)}
+                if ROW in table.column_names:
+                    columns[ROW] = table.column(ROW).take(pa.array(which))
+                found.append(pa.table(columns))
+        return found
+
+    def _add_rows(self, table: pa.Table) -> None:
+        """Rows that were not filled before: those that keep every promise count."""
+        source, at = _numbers(table, SOURCE), _numbers(table, AT)
+        promised = np.array([p.at for p in self._about.promises])[source]
+        kept = pa.array(np.flatnonzero(at >= promised))
+        columns = [c.combine_chunks().take(kept) for c in table.columns[2:]]
+        self._pipeline.add(at[kept.to_numpy()], columns)
+
+    def _note(self, marks: pa.Table) -> None:
+        """What a task says of how far its rows reach."""
+        for mark in marks.to_pylist():
+            number = mark[SOURCE]
+            of = self._about.promises if number == EVERY_SOURCE else [self._about.promises[number]]
+            for promise in of:
+                if mark["high"] is not None:
+                    promise.observe(mark["high"])
+                if mark["promise"] is not None:
+                    promise.punctuate(mark["promise"])
+            if mark["newest"] is not None:
+                self._pipeline.reach(mark["newest"])
+
+    def _block(self, at: int) -> int:
+        return (at - self._plan.spec.origin) // self._about.span
+
+    def _blocks(self, starts: NDArray[np.int64]) -> NDArray[np.int64]:
+        return (starts - self._plan.spec.origin) // self._about.span
+
+    def _touched(self) -> set[int]:
+        """Blocks that this batch adds to; all of them, where closing windows rewrites panes."""
+        starts = self._pipeline.pane_starts()
+        touched = set(np.unique(self._blocks(starts)).tolist())
+        return (
+            touched | set(self._about.blocks) if isinstance(self._plan.spec, Landmark) else touched
+        )
+
+    def _load(self, blocks: Iterable[int]) -> None:
+        wanted = (self._about.blocks.keys() & set(blocks)) - self._loaded
+        parcels = [self._parcel(b) for b in sorted(wanted)]
+        self._loaded |= wanted
+        if parcels:
+            self._pipeline.take(parcels)
+
+    def _parcel(self, block: int) -> Parcel:
+        parcel = from_tables(self._plan, codec.unpack(self._state[_name(block)]))
+        if parcel is None:
+            raise StateError(f"block {block} of the state holds no panes")
+        return parcel
+
+    def _keep(self, touched: set[int]) -> None:
+        """Put back the blocks that changed, drop those without an open window, and remember."""
+        about = self._about
+        about.first_open, about.newest = self._pipeline.first_open, self._pipeline.newest
+        parcels = self._pipeline.split(lambda starts, _: self._blocks(starts)) if touched else {}
+        if self._is_landmark:
+            touched = touched | parcels.keys()
+        for block in touched:
+            self._put(block, parcels.get(block))
+        ends = {b: self._plan.spec.origin + (b + 1) * about.span for b in about.blocks}
+        for block, end in ends.items():
+            if block not in touched and not self._pipeline.has_open_window(np.array([end - 1]))[0]:
+                self._put(block, None)
+        if len(about.blocks) > MOST_BLOCKS:
+            self._widen()
+        self._state[ABOUT] = codec.pack(self._about_tables())
+
+    def _put(self, block: int, parcel: Parcel | None) -> None:
+        if parcel is not None and len(parcel):
+            data = codec.pack(to_tables(self._plan, parcel))
+            self._state[_name(block)] = data
+            self._about.blocks[block] = (len(parcel), len(data))
+        elif self._about.blocks.pop(block, None) is not None:
+            del self._state[_name(block)]
+
+    def _widen(self) -> None:
+        """Fewer, longer blocks: a state is a handful of them, however much waits."""
+        self._load(list(self._about.blocks))
+        for block in list(self._about.blocks):
+            self._put(block, None)
+        self._about.span *= 2
+        while True:
+            parcels = self._pipeline.split(lambda starts, _: self._blocks(starts))
+            if len(parcels) <= MOST_BLOCKS // 2:
+                break
+            self._about.span *= 2
+        for block, parcel in parcels.items():
+            self._put(block, parcel)
+
+    def _remembered(self) -> _About:
+        data = self._state.get(ABOUT)
+        if data is None:
+            count = len(self._plan.query.streams)
+            promises = [Promise(self._terms.lateness) for _ in range(count)]
+            return _About(promises, block_span(self._plan.spec))
+        tables = codec.unpack(data)
+        self._require_same_query(tables[_QUERY])
+        progress = tables[_PROGRESS].to_pylist()[0]
+        promised = tables[_SOURCES].column("promise").to_pylist()
+        blocks = tables[_BLOCKS].to_pylist()
+        return _About(
+            promises=[Promise(self._terms.lateness, at) for at in promised],
+            span=progress["span"],
+            first_open=progress["first_open"],
+            newest=progress["newest"],
+            blocks={b["block"]: (b["partials"], b["bytes"]) for b in blocks},
+        )
+
+    def _about_tables(self) -> dict[str, pa.Table]:
+        about = self._about
+        identity = identify(self._plan, self._terms)
+        progress = {"first_open": about.first_open, "newest": about.newest, "span": about.span}
+        blocks = [(b, *sizes) for b, sizes in about.blocks.items()]
+        names = ("block", "partials", "bytes")
+        columns = {n: pa.array([b[i] for b in blocks], pa.int64()) for i, n in enumerate(names)}
+        return {
+            _QUERY: pa.table({"what": list(identity), "value": list(identity.values())}),
+            _PROGRESS: pa.Table.from_pylist([progress]),
+            _SOURCES: pa.table({"promise": pa.array([p.at for p in about.promises], pa.int64())}),
+            _BLOCKS: pa.table(columns),
+        }
+
+    def _require_same_query(self, kept: pa.Table) -> None:
+        before = {row["what"]: row["value"] for row in kept.to_pylist()}
+        now = identify(self._plan, self._terms)
+        changed = [w for w in {**before, **now} if before.get(w) != now.get(w)]
+        if changed:
+            told = "; ".join(f"{w} was {before.get(w)}, is {now.get(w)}" for w in changed)
+            raise StateError(
+                f"the checkpoint holds the state of another query: {told}",
+                hint="ask as before, or start with a new checkpoint",
+            )
+
+
+def identify(plan: Plan, terms: Terms) -> Mapping[str, str]:
+    """What must not change while a state lives on. Lateness, HAVING and the SELECT may."""
+    query = plan.query
+    keys = (
+        f"{k.expression.sql('spark')} {t}" for k, t in zip(query.keys, plan.key_types, strict=True)
+    )
+    calls = (f"{c.sql} {a.type}" for c, a in zip(query.calls, plan.aggregates, strict=True))
+    return {
+        "the window": f"{plan.spec} on {plan.axis.column} {plan.axis.kind}",
+        "FROM": ", ".join(query.streams),
+        "WHERE": "" if query.where is None else query.where.sql("spark"),
+        "GROUP BY": ", ".join(keys),
+        "the aggregates": ", ".join(calls),
+        "the number of shards": str(terms.shards),
+    }
+
+
+_NOTHING_APART = pa.table({"reason": pa.array([], pa.string())})
+
+
+def _name(block: int) -> str:
+    return f"panes/{block}"
+
+
+def _numbers(table: pa.Table, name: str) -> NDArray[np.int64]:
+    numbers: NDArray[np.int64] = pc.cast(table.column(name), pa.int64()).combine_chunks().to_numpy()
+    return numbers

@@ -1,0 +1,123 @@
+"""Arguments kept as multisets: which values a group has in each pane, and how often.
+
+Holistic aggregates read them. A value is one more grouping column, so panes compress it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import Executor
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from panes.aggregates.aggregate import Rows
+from panes.aggregates.arithmetic import COUNT
+from panes.engine.fill import ALL_ROWS, fill
+from panes.engine.groups import Groups
+from panes.engine.parcel import Counted
+from panes.kernels.sliding_multiset import SlidingMultiset
+from panes.planning.plan import Plan, ValueSet
+from panes.stores.panes import Fragment, PaneStore, Rolled, by_group, merged
+from panes.windows.cover import runs_under
+from panes.windows.cut import Cut
+from panes.windows.spec import PanedSpec
+
+
+class ValueStore:
+    """One argument kept as a multiset: pairs of (group, value), counted per pane."""
+
+    def __init__(self, values: ValueSet, plan: Plan, spec: PanedSpec, executor: Executor) -> None:
+        self._set = values
+        self._types = [plan.row_types[c] for c in values.columns]
+        self._pairs = Groups([pa.int64(), *self._types])
+        self._spec = spec
+        self.store = PaneStore(spec, [COUNT], executor)
+
+    def fill(self, rows: Rows, groups: NDArray[np.int32], cut: Cut, executor: Executor) -> Fragment:
+        """The values of a batch, counted per pane; nothing is kept yet."""
+        kept = np.flatnonzero(self._set.selection.slots(rows, groups) >= 0)
+        indexes = pa.array(kept)
+        columns = [rows.columns[c].take(indexes) for c in self._set.columns]
+        owners = pa.array(groups[kept], pa.int64())
+        pairs = self._pairs.encode([owners, *columns], len(kept))
+        counted = Rows(rows.at[kept], ())
+        return fill(counted, pairs, len(self._pairs), cut=cut, pieces=[ALL_ROWS], executor=executor)
+
+    def add_counts(
+        self,
+        starts: NDArray[np.int64],
+        groups: NDArray[np.integer],
+        values: Sequence[pa.Array],
+        counts: NDArray[np.int64],
+    ) -> None:
+        """Take in values that are counted already."""
+        pairs = self._pairs.encode([pa.array(groups, pa.int64()), *values], len(starts))
+        fragment = Fragment(starts, pairs.astype(np.int64), (counts[None, :],))
+        self.store.add(merged([fragment], self.store.monoids))
+
+    def everything(self) -> Counted:
+        """All counted values."""
+        held = self.store.everything()
+        owners, *values = self._pairs.columns(held.groups)
+        return Counted(held.starts, owners.to_numpy(), values, held.partials[0][0])
+
+    def under(self, rolled: Rolled) -> SlidingMultiset:
+        """The multisets of the answers, at least one, that the pane store gave."""
+        wids = rolled.cover.wid
+        held = self.store.under(int(wids.min()), int(wids.max()) + 1)
+        pairs = np.unique(held.groups)
+        group_of, *values = self._pairs.columns(pairs)
+        rank, distinct = _ranked(values)
+        of_pair = np.searchsorted(pairs, held.groups)
+        groups = group_of.to_numpy()[of_pair]
+        position, offsets = by_group(groups, rolled.groups)
+        starts = held.starts[position]
+        first, last = runs_under(
+            self._spec, wids, rolled.cover.offsets, starts=starts, groups=offsets
+        )
+        return SlidingMultiset(
+            values=distinct,
+            groups=offsets,
+            rank=rank[of_pair[position]],
+            count=held.partials[0][0][position],
+            offsets=rolled.cover.offsets,
+            first=first,
+            last=last,
+        )
+
+    def forget_keys(self) -> None:
+        """Drop pairs that no pane holds."""
+        live = self.store.live_groups()
+        if self._pairs.mostly_dead(len(live)):
+            self._renumber(live, self._pairs.columns(live))
+
+    def rename_groups(self, renamed: NDArray[np.int64]) -> None:
+        """The groups have new numbers."""
+        live = self.store.live_groups()
+        group, *values = self._pairs.columns(live)
+        self._renumber(live, [pa.array(renamed[group.to_numpy()]), *values])
+
+    def _renumber(self, live: NDArray[np.int64], columns: Sequence[pa.Array]) -> None:
+        self._pairs = Groups([pa.int64(), *self._types])
+        renamed = np.full(int(live.max(initial=-1)) + 1, -1, dtype=np.int64)
+        renamed[live] = self._pairs.encode(columns, len(live))
+        self.store.rename_groups(renamed)
+
+
+def _ranked(columns: Sequence[pa.Array]) -> tuple[NDArray[np.signedinteger], pa.Array]:
+    """The rank of each value among the distinct ones, and those, ascending, NaN last.
+
+    Several columns are tuples, which can only be told apart: their values stand for themselves.
+    """
+    if len(columns) > 1:
+        tuples = Groups([c.type for c in columns])
+        rank = tuples.encode(columns, len(columns[0]))
+        return rank, pa.array(np.arange(len(tuples)))
+    encoded = columns[0].dictionary_encode()
+    order = pc.sort_indices(encoded.dictionary).to_numpy()
+    rank_of = np.empty(len(order), dtype=np.int64)
+    rank_of[order] = np.arange(len(order))
+    return rank_of[encoded.indices.to_numpy()], encoded.dictionary.take(pa.array(order))
