@@ -2,7 +2,8 @@
 
 from panes.aggregates.custom import CustomAggregate, WindowFunction
 from panes.api import explain, open, sql
-from panes.engine.stream import Late, OpenQuery
+from panes.engine.stream import OpenQuery
+from panes.engine.terms import Late
 from panes.errors import PanesError, QueryError, RejectedRowsWarning
 from panes.reference.oracle import oracle
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import importlib
 import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pyarrow as pa
 
 from panes.aggregates.custom import UserAggregate
-from panes.engine.stream import Duration, Late, OpenQuery
-from panes.errors import RejectedRowsWarning
+from panes.engine.stream import OpenQuery
+from panes.engine.terms import Duration, Late, Run
+from panes.errors import OptionError, RejectedRowsWarning
 from panes.frames import in_row_order, is_spark, require_streams, to_table
 from panes.language.parse import parse
 from panes.planning.explain import explain as explain_plan
@@ -24,14 +26,43 @@ def sql(
     *,
     lateness: Duration | None = None,
     late: Late = "open",
+    punctuation: str | None = None,
+    max_ahead: Duration | None = "1 day",
     aggregates: Sequence[UserAggregate] = (),
+    bounded: bool = False,
+    heartbeat: Duration | None = None,
+    shards: int | None = None,
+    with_late: bool = False,
+    name: str = "panes",
     **streams: object,
 ) -> pa.Table:
-    """Answer a window query over bounded tables.
+    """Answer a window query over tables, or over Spark DataFrames, bounded or streaming.
 
-    Every window that holds a row is answered, ordered by window and then by key. Rows without a
-    place on the axis are left out with a `RejectedRowsWarning` that counts them. A bounded table
-    is one batch, so no row of it is late; `lateness` and `late` are checked and change nothing.
+    Tables give an Arrow table: every window that holds a row is answered, ordered by window and
+    then by key. Rows without a place on the axis are left out with a `RejectedRowsWarning` that
+    counts them. A bounded table is one batch, so no row of it is late.
+
+    Spark DataFrames give a DataFrame. The options below are for streaming ones; elsewhere they
+    change nothing.
+
+    Parameters
+    ----------
+    lateness, late, max_ahead
+        As for `open`.
+    punctuation
+        A column in which rows promise that nothing before its value is still to come. A row that
+        has no position of its own is a promise and nothing else.
+    bounded
+        The stream is run to its end (``availableNow``), and then every window is answered.
+    heartbeat
+        During lulls, the axis advances to the clock less this duration.
+    shards
+        How many parts the state has: one per shuffle partition unless said otherwise.
+    with_late
+        Give late and rejected rows beside the answers, as columns ``answer`` and ``apart``;
+        `panes.spark.split` sends each to a sink of its own.
+    name
+        The name of the query's metrics in Spark's progress.
 
     Examples
     --------
@@ -41,16 +72,22 @@ def sql(
     >>> answers.to_pylist()[0]
     {'window_start': 0, 'window_end': 10, 'item': 'a', 'high': 5.0}
     """
-    if any(is_spark(frame) for frame in streams.values()):
-        return importlib.import_module("panes.spark.batch").answer(text, streams, aggregates)
-    query = OpenQuery(
-        text,
+    run = Run(
         lateness=lateness,
         late=late,
-        max_ahead=None,
-        aggregates=aggregates,
-        bounded=True,
+        max_ahead=max_ahead,
+        punctuation=punctuation,
+        bounded=bounded,
+        heartbeat=heartbeat,
+        shards=shards,
+        with_late=with_late,
+        name=name,
     )
+    if any(is_spark(frame) for frame in streams.values()):
+        return importlib.import_module("panes.spark.query").answer(text, streams, aggregates, run)
+    if with_late:
+        raise OptionError("no row of a table is late", hint="panes.open(...).late, for a stream")
+    query = OpenQuery(text, replace(run, bounded=True, max_ahead=None), aggregates=aggregates)
     require_streams(query.query, streams)
     before = query.push(**in_row_order(query.query, streams))
     answers = pa.concat_tables([before, query.finish()])
@@ -69,6 +106,7 @@ def open(
     lateness: Duration | None = None,
     late: Late = "open",
     max_ahead: Duration | None = "1 day",
+    punctuation: str | None = None,
     aggregates: Sequence[UserAggregate] = (),
 ) -> OpenQuery:
     """Open a window query on a stream; push batches, take final answers.
@@ -84,6 +122,9 @@ def open(
     max_ahead
         With a `lateness`, rows further ahead of the clock than this are rejected, so that one
         absurd timestamp closes nothing. None believes everything.
+    punctuation
+        A column in which rows promise that nothing before its value is still to come. A row that
+        has no position of its own is a promise and nothing else.
 
     Examples
     --------
@@ -93,7 +134,8 @@ def open(
     >>> query.finish().to_pylist()
     [{'window_start': 10, 'window_end': 20, 'n': 1}]
     """
-    return OpenQuery(text, lateness=lateness, late=late, max_ahead=max_ahead, aggregates=aggregates)
+    run = Run(lateness=lateness, late=late, max_ahead=max_ahead, punctuation=punctuation)
+    return OpenQuery(text, run, aggregates=aggregates)
 
 
 def explain(text: str, /, *, aggregates: Sequence[UserAggregate] = (), **streams: object) -> str:

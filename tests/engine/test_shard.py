@@ -6,6 +6,7 @@ batch must be those that the same query gives in one process.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -26,7 +27,8 @@ from panes.engine.combine import (
     column_name,
 )
 from panes.engine.pipeline import Pipeline
-from panes.engine.shard import ABOUT, Outcome, Shard, Terms
+from panes.engine.shard import ABOUT, Outcome, Shard
+from panes.engine.terms import Terms
 from panes.language.parse import parse
 from panes.planning.plan import Plan, plan
 from tests.support import AGGREGATES, SCHEMA, WINDOWS, assert_same, select, sorted_answers, streams
@@ -43,8 +45,8 @@ class Host:
         query = parse(text)
         self.plan: Plan = plan(query, dict.fromkeys(query.streams, schema))
         self.tasks = tasks
-        self.terms = Terms(**{"shards": 3, **terms})  # type: ignore[arg-type]
-        self.states: list[dict[str, bytes]] = [{} for _ in range(self.terms.shards)]
+        self.terms = Terms(**terms)  # type: ignore[arg-type]
+        self.states: list[dict[str, bytes]] = [{} for _ in range(3)]
 
     def push(self, **batches: pa.Table) -> list[Outcome]:
         rows = pa.concat_tables(
@@ -56,7 +58,7 @@ class Host:
         )
         inboxes: list[list[bytes]] = [[] for _ in self.states]
         for task in range(self.tasks):
-            combiner = Combiner(self.plan, len(self.states), keep_rows=self.terms.drop_late)
+            combiner = Combiner(self.plan, len(self.states), keep_rows=self.terms.drops_late)
             for batch in rows.take(np.arange(task, len(rows), self.tasks)).to_batches(
                 max_chunksize=5
             ):
@@ -66,11 +68,14 @@ class Host:
         outcomes = []
         for state, inbox in zip(self.states, inboxes, strict=True):
             if inbox:
-                outcomes.append(Shard(self.plan, self.terms, state).take(inbox))
+                outcomes.append(self.shard(state).take(inbox))
         return outcomes
 
+    def shard(self, state: dict[str, bytes]) -> Shard:
+        return Shard(self.plan, self.terms, state, shards=len(self.states))
+
     def finish(self) -> list[Outcome]:
-        return [Shard(self.plan, self.terms, state).finish() for state in self.states]
+        return [self.shard(state).finish() for state in self.states]
 
     def answers(self, outcomes: Sequence[Outcome]) -> pa.Table:
         pipeline = Pipeline(self.plan)
@@ -103,7 +108,7 @@ class Host:
 
 def in_batches(table: pa.Table, sizes: Sequence[int]) -> list[pa.Table]:
     cuts = np.cumsum([0, *sizes]).clip(max=len(table))
-    parts = [table.slice(a, b - a) for a, b in zip(cuts[:-1], cuts[1:], strict=True)]
+    parts = [table.slice(a, b - a) for a, b in itertools.pairwise(cuts)]
     return [*parts, table.slice(int(cuts[-1]))]
 
 
@@ -126,7 +131,7 @@ def test_every_batch_gives_what_one_process_gives(
 ) -> None:
     aggregates = ("count(*)", "sum(i)", "max(x)", "avg(d)", "min_by(s, i)")
     text = f"SELECT k, {select(aggregates)} FROM s [{window}] WHERE b OR i > 0 GROUP BY k"
-    host = Host(text, lateness=lateness, drop_late=late == "drop", tasks=tasks)
+    host = Host(text, lateness=lateness, late=late, tasks=tasks)
     query = panes.open(text, lateness=lateness, late=late)
     for batch in in_batches(stream, sizes):
         got = host.push(s=batch)

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import panes
 from panes.engine.stream import OpenQuery
+from panes.engine.terms import Run
 from tests.support import assert_same
 
 COUNT = "SELECT count(*) AS n FROM s [RANGE 20 SLIDE 10 WATTR at]"
@@ -110,7 +111,7 @@ def test_an_absurd_future_closes_nothing() -> None:
     rows = pa.table({"at": pa.array([now, now + dt.timedelta(days=2)], pa.timestamp("us", "UTC"))})
     query = OpenQuery(
         "SELECT count(*) AS n FROM s [TUMBLING 1 minute WATTR at]",
-        lateness="1 minute",
+        Run(lateness="1 minute"),
         now=lambda: int(now.timestamp() * 1e6),
     )
     assert not len(query.push(s=rows))

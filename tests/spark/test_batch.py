@@ -63,7 +63,11 @@ def frame(spark: SparkSession) -> DataFrame:
 
 def assert_equal(answers: DataFrame, want: pa.Table) -> None:
     """The same names and rows; Spark gives no order."""
-    got = answers.toArrow()
+    assert_rows(answers.toArrow(), want)
+
+
+def assert_rows(got: pa.Table, want: pa.Table) -> None:
+    """The same names and rows, in any order."""
     assert got.column_names == want.column_names
     mine, other = ([tuple(r.values()) for r in t.to_pylist()] for t in (got, want))
     for a, b in zip(sorted(mine, key=repr), sorted(other, key=repr), strict=True):

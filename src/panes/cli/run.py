@@ -16,6 +16,7 @@ from panes.api import sql
 from panes.cli.files import Source, write
 from panes.cli.show import meter, say
 from panes.engine.stream import OpenQuery
+from panes.engine.terms import Run
 from panes.errors import OptionError, PanesError
 from panes.frames import require_streams, sorted_rows
 
@@ -63,7 +64,9 @@ def run(
     """Answer a window query over Parquet, CSV or NDJSON files."""
     text = read_query(query)
     bound = int(lateness) if lateness is not None and lateness.isdigit() else lateness
-    asked = OpenQuery(text, lateness=bound, late=late, max_ahead=None, bounded=lateness is None)
+    asked = OpenQuery(
+        text, Run(lateness=bound, late=late, max_ahead=None, bounded=lateness is None)
+    )
     sources = [Source.parse(text) for text in inputs]
     require_streams(asked.query, {s.name: s for s in sources})
     if engine == "spark":
@@ -91,7 +94,7 @@ def _answers(asked: OpenQuery, sources: list[Source]) -> list[pa.Table]:
 
 def _on_spark(text: str, asked: OpenQuery, sources: list[Source]) -> pa.Table:
     """The answers of a bounded query, computed by Spark and brought here."""
-    if asked.lateness is not None:
+    if asked.terms.lateness is not None:
         raise OptionError("--lateness reads files as streams, which --engine spark does not yet")
     spark_files = require_spark("panes.spark.files")
     frames = {s.name: spark_files.read(s.path) for s in sources}

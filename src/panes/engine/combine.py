@@ -32,9 +32,9 @@ SOURCE, AT, KEPT, AHEAD, PROMISE, ROW = (
     "__promise",
     "__row",
 )
-"""Columns of a task's rows beside the plan's: which stream a row is of (-1: a promise for all of
-them), its position, whether it passes WHERE, whether it lies too far ahead of the clock, what is
-promised with it, and the whole row. All but the position may be left out."""
+"""Columns of a task's rows beside the plan's: which stream a row is of (-1: none, it can only
+promise something for all of them), its position, whether it passes WHERE, whether it lies too far
+ahead of the clock, what is promised with it, and the whole row. The last four may be left out."""
 
 EVERY_SOURCE = -1
 MARKS, ROWS, WATCH, REJECTED = "marks", "rows", "watch", "rejected"
@@ -68,6 +68,7 @@ class Combiner:
     keep_rows: bool = False
     _waiting: list[pa.Table] = field(default_factory=list)
     _rows: int = 0
+    _had_rows: bool = False
     _marks: dict[int, _Marks] = field(default_factory=dict)
     _watched: list[pa.Table] = field(default_factory=list)
     _rejected: list[pa.Table] = field(default_factory=list)
@@ -79,17 +80,18 @@ class Combiner:
         if batch.num_rows:
             self._waiting.append(pa.Table.from_batches([batch]))
             self._rows += batch.num_rows
+            self._had_rows = True
         if self._rows >= _FULL:
             self._combine()
 
-    def packages(self) -> Iterator[tuple[int, bytes]]:
-        """What each shard is sent; nothing at all if the task had no row."""
+    def packages(self, *, always: bool = False) -> Iterator[tuple[int, bytes]]:
+        """What each shard is sent; nothing if the task had no row, unless `always`."""
         self._combine()
-        if not self._marks and not self._rejected:
+        if not self._had_rows and not always:
             return
         parts = self._parts()
         marks = self._marks_table()
-        watcher = (marks.column("high")[0].as_py() or 0) % self.shards
+        watcher = (pc.max(marks.column("high")).as_py() or 0) % self.shards
         for shard in range(self.shards):
             tables = {MARKS: marks, **parts.get(shard, {})}
             if shard == watcher:
@@ -126,7 +128,7 @@ class Combiner:
             return
         table = pa.concat_tables(self._waiting).combine_chunks()
         self._waiting, self._rows = [], 0
-        source = self._sources(table)
+        source = _column(table, SOURCE).to_numpy().astype(np.int32)
         self._note_promises(table, source)
         table, source = self._placed(table, source)
         at = _column(table, AT).to_numpy()
@@ -154,12 +156,6 @@ class Combiner:
             self._pipeline = Pipeline(self.plan)
         self._pipeline.add(at, columns)
 
-    def _sources(self, table: pa.Table) -> NDArray[np.int32]:
-        if SOURCE not in table.column_names:
-            return np.zeros(len(table), dtype=np.int32)
-        numbers: NDArray[np.int32] = _column(table, SOURCE).to_numpy().astype(np.int32)
-        return numbers
-
     def _note_promises(self, table: pa.Table, source: NDArray[np.int32]) -> None:
         if PROMISE not in table.column_names:
             return
@@ -182,11 +178,10 @@ class Combiner:
         at = _column(table, AT)
         if at.null_count:
             missing = pc.is_null(at).to_numpy(zero_copy_only=False)
-            is_promise = np.zeros(len(table), dtype=np.bool_)
+            is_row = source != EVERY_SOURCE
             if PROMISE in table.column_names:
-                promised = pc.is_valid(_column(table, PROMISE))
-                is_promise = promised.to_numpy(zero_copy_only=False)
-            self._reject(table, missing & ~is_promise, no_place(self.plan.axis.column))
+                is_row &= pc.is_null(_column(table, PROMISE)).to_numpy(zero_copy_only=False)
+            self._reject(table, missing & is_row, no_place(self.plan.axis.column))
             kept &= ~missing
         if AHEAD in table.column_names:
             ahead = pc.fill_null(_column(table, AHEAD), False).to_numpy(zero_copy_only=False)
@@ -207,10 +202,10 @@ class Combiner:
 
     def _marks_table(self) -> pa.Table:
         numbers = sorted(self._marks)
-        marks = [self._marks[n] for n in numbers] or [_Marks()]
+        marks = [self._marks[n] for n in numbers]
         return pa.table(
             {
-                SOURCE: pa.array(numbers or [EVERY_SOURCE], pa.int32()),
+                SOURCE: pa.array(numbers, pa.int32()),
                 "high": pa.array([m.high for m in marks], pa.int64()),
                 "newest": pa.array([m.newest for m in marks], pa.int64()),
                 "promise": pa.array([m.promise for m in marks], pa.int64()),

@@ -7,8 +7,9 @@ bytes under names: one `about` and a few blocks of panes, each block a parcel.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, MutableMapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -19,6 +20,7 @@ from panes.engine.apart import late_reasons
 from panes.engine.combine import AT, EVERY_SOURCE, MARKS, REJECTED, ROW, ROWS, SOURCE, WATCH
 from panes.engine.parcel import Parcel, from_tables, to_tables
 from panes.engine.pipeline import NOWHERE, Pipeline
+from panes.engine.terms import Terms
 from panes.errors import StateError
 from panes.planning.plan import Plan
 from panes.progress.promise import NOTHING, Promise, meld
@@ -31,13 +33,12 @@ ABOUT = "about"
 _QUERY, _PROGRESS, _SOURCES, _BLOCKS = "query", "progress", "sources", "blocks"
 
 
-@dataclass(frozen=True, slots=True)
-class Terms:
-    """How a stream progresses, and what becomes of its late rows."""
+class State(Protocol):
+    """Where a host keeps a shard's bytes, by name. A dict is one."""
 
-    lateness: int | None = None
-    drop_late: bool = False
-    shards: int = 1
+    def get(self, name: str, /) -> bytes | None: ...
+    def __setitem__(self, name: str, data: bytes, /) -> None: ...
+    def __delitem__(self, name: str, /) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +67,8 @@ class _About:
 class Shard:
     """A shard's part of one query, for one batch."""
 
-    def __init__(self, plan: Plan, terms: Terms, state: MutableMapping[str, bytes]) -> None:
-        self._plan, self._terms, self._state = plan, terms, state
+    def __init__(self, plan: Plan, terms: Terms, state: State, *, shards: int) -> None:
+        self._plan, self._terms, self._state, self._shards = plan, terms, state, shards
         self._about = self._remembered()
         self._pipeline = Pipeline(plan)
         self._pipeline.resume(self._about.first_open, self._about.newest)
@@ -134,7 +135,7 @@ class Shard:
                     self._plan.axis,
                     promise.at,
                     self._pipeline.has_open_window(at[which]),
-                    dropped=self._terms.drop_late,
+                    dropped=self._terms.drops_late,
                 )
                 columns = {"reason": pa.array(reasons)}
                 if ROW in table.column_names:
@@ -185,9 +186,10 @@ class Shard:
             self._pipeline.take(parcels)
 
     def _parcel(self, block: int) -> Parcel:
-        parcel = from_tables(self._plan, codec.unpack(self._state[_name(block)]))
+        data = self._state.get(_name(block))
+        parcel = None if data is None else from_tables(self._plan, codec.unpack(data))
         if parcel is None:
-            raise StateError(f"block {block} of the state holds no panes")
+            raise StateError(f"block {block} of the state is missing")
         return parcel
 
     def _keep(self, touched: set[int]) -> None:
@@ -250,7 +252,7 @@ class Shard:
 
     def _about_tables(self) -> dict[str, pa.Table]:
         about = self._about
-        identity = identify(self._plan, self._terms)
+        identity = identify(self._plan, self._shards)
         progress = {"first_open": about.first_open, "newest": about.newest, "span": about.span}
         blocks = [(b, *sizes) for b, sizes in about.blocks.items()]
         names = ("block", "partials", "bytes")
@@ -264,7 +266,7 @@ class Shard:
 
     def _require_same_query(self, kept: pa.Table) -> None:
         before = {row["what"]: row["value"] for row in kept.to_pylist()}
-        now = identify(self._plan, self._terms)
+        now = identify(self._plan, self._shards)
         changed = [w for w in {**before, **now} if before.get(w) != now.get(w)]
         if changed:
             told = "; ".join(f"{w} was {before.get(w)}, is {now.get(w)}" for w in changed)
@@ -274,7 +276,7 @@ class Shard:
             )
 
 
-def identify(plan: Plan, terms: Terms) -> Mapping[str, str]:
+def identify(plan: Plan, shards: int) -> Mapping[str, str]:
     """What must not change while a state lives on. Lateness, HAVING and the SELECT may."""
     query = plan.query
     keys = (
@@ -287,7 +289,7 @@ def identify(plan: Plan, terms: Terms) -> Mapping[str, str]:
         "WHERE": "" if query.where is None else query.where.sql("spark"),
         "GROUP BY": ", ".join(keys),
         "the aggregates": ", ".join(calls),
-        "the number of shards": str(terms.shards),
+        "the number of shards": str(shards),
     }
 
 

@@ -11,25 +11,25 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from numbers import Integral
-from typing import Literal, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from panes.aggregates.custom import UserAggregate
-from panes.axis import DAY, parse_duration, parse_instant
+from panes.axis import axis_over, parse_instant
 from panes.engine.apart import late_reasons, no_place, set_apart, too_far_ahead, with_reason
 from panes.engine.pipeline import Pipeline
-from panes.errors import InputError, OptionError, QueryError, UnknownStreamError
+from panes.engine.terms import Run, agree
+from panes.errors import ColumnTypeError, InputError, OptionError, QueryError, UnknownStreamError
 from panes.frames import to_table
 from panes.language.parse import parse
 from panes.planning.plan import Plan, plan
+from panes.planning.scalar import find_column
 from panes.progress.promise import EVERYTHING, NOTHING, Promise, meld
 from panes.windows.spec import Landmark, Sliding
 
-Late: TypeAlias = Literal["open", "drop"]
-Duration: TypeAlias = "str | int | dt.timedelta"
 Instant: TypeAlias = "str | int | dt.datetime"
 
 
@@ -43,37 +43,17 @@ class OpenQuery:
     def __init__(
         self,
         text: str,
+        run: Run = Run(),  # noqa: B008 - frozen
         *,
-        lateness: Duration | None = None,
-        late: Late = "open",
-        max_ahead: Duration | None = DAY,
         aggregates: Sequence[UserAggregate] = (),
-        bounded: bool = False,
         now: Callable[[], int] = lambda: time.time_ns() // 1_000,
     ) -> None:
         self.query = parse(text, aggregates)
         self._aggregates = tuple(aggregates)
-        if late not in ("open", "drop"):
-            raise OptionError(
-                f"late must be 'open' or 'drop', got {late!r}",
-                hint="'open': a late row still counts in windows that are open; 'drop': in none",
-            )
-        self._late_policy = late
-        ticks = None if lateness is None else parse_duration(lateness, option="lateness")
-        if ticks is not None and ticks < 0:
-            raise OptionError(f"lateness cannot be negative, got {lateness!r}")
-        measure = "time" if self.query.window is None else self.query.window.measure
-        if lateness is not None and measure != "time" and not isinstance(lateness, Integral):
-            raise OptionError(
-                f"the window has no time axis, so lateness is a whole number, got {lateness!r}"
-            )
-        self.lateness = ticks
-        self._promises = {name: Promise(ticks) for name in self.query.streams}
-        self._max_ahead = (
-            None if max_ahead is None else parse_duration(max_ahead, option="max_ahead")
-        )
+        self.terms = agree(self.query, run)
+        self._promises = {name: Promise(self.terms.lateness) for name in self.query.streams}
         self._now = now
-        self._bounded = bounded
+        self._bounded = run.bounded
         self._schemas: dict[str, pa.Schema] = {}
         self._plan: Plan | None = None
         self._pipeline: Pipeline | None = None
@@ -208,7 +188,7 @@ class OpenQuery:
         bound = plan(self.query, every, self._aggregates)
         require_paned(bound)
         if not self._bounded:
-            _require_streamable(bound)
+            require_streamable(bound)
         return self._plan or bound, schemas
 
     def _prepare(self, bound: Plan, name: str, table: pa.Table, arrived: int) -> _Prepared:
@@ -224,7 +204,7 @@ class OpenQuery:
             which = np.flatnonzero(is_late)
             rows = table.take(pa.array(which if kept is None else kept[which]))
             result.late.append(with_reason(rows, self._reasons(bound, at[which], promised)))
-            if self._late_policy == "drop":
+            if self.terms.drops_late:
                 on_time = np.flatnonzero(~is_late)
                 at, columns = at[on_time], [c.take(pa.array(on_time)) for c in columns]
         result.at, result.columns = at, columns
@@ -238,21 +218,43 @@ class OpenQuery:
         if axis.kind == "rows":
             return arrived + np.arange(len(table)), table
         ticks, missing = axis.ticks(table.column(axis.column).combine_chunks())
+        if self.terms.punctuation is not None:
+            table, ticks, missing = self._without_promises(bound, table, ticks, missing, result)
         if missing is not None:
             reason = no_place(axis.column)
             table, ticks = _without(table, ticks, missing, reason, result)
-        if self.lateness is not None and axis.kind == "time" and self._max_ahead is not None:
-            ahead = ticks > self._now() + self._max_ahead
+        max_ahead = self.terms.max_ahead
+        if self.terms.lateness is not None and axis.kind == "time" and max_ahead is not None:
+            ahead = ticks > self._now() + max_ahead
             if ahead.any():
                 reason = too_far_ahead(axis.column)
                 table, ticks = _without(table, ticks, ahead, reason, result)
         return ticks, table
 
+    def _without_promises(
+        self,
+        bound: Plan,
+        table: pa.Table,
+        ticks: NDArray[np.int64],
+        missing: NDArray[np.bool_] | None,
+        result: _Prepared,
+    ) -> tuple[pa.Table, NDArray[np.int64], NDArray[np.bool_] | None]:
+        """Note what a batch promises; rows that are nothing but a promise are left out."""
+        column = promise_column(bound, table.schema, self.terms.punctuation, result.stream)
+        promised, without = bound.axis.ticks(table.column(column).combine_chunks())
+        given = np.ones(len(table), dtype=np.bool_) if without is None else ~without
+        if given.any():
+            result.promise = int(promised[given].max())
+        if missing is None or not (missing & given).any():
+            return table, ticks, missing
+        rows = ~(missing & given)
+        return table.filter(pa.array(rows)), ticks[rows], missing[rows]
+
     def _reasons(self, bound: Plan, at: NDArray[np.int64], promised: int) -> list[str]:
         is_open = np.ones(len(at), dtype=np.bool_)
         if self._pipeline is not None:
             is_open = self._pipeline.has_open_window(at)
-        return late_reasons(bound.axis, promised, is_open, dropped=self._late_policy == "drop")
+        return late_reasons(bound.axis, promised, is_open, dropped=self.terms.drops_late)
 
     def _add(self, prepared: Sequence[_Prepared], pipeline: Pipeline | None) -> None:
         """Let prepared rows in, all streams of a push together."""
@@ -270,6 +272,8 @@ class OpenQuery:
             self._rejected += batch.rejected
             if batch.newest is not None:
                 self._promises[batch.stream].observe(batch.newest)
+            if batch.promise is not None:
+                self._promises[batch.stream].punctuate(batch.promise)
 
     def _advance(self) -> pa.Table:
         if self._plan is None:
@@ -308,7 +312,19 @@ def require_paned(bound: Plan) -> None:
         )
 
 
-def _require_streamable(bound: Plan) -> None:
+def promise_column(bound: Plan, schema: pa.Schema, name: str | None, stream: str) -> str:
+    """The column in which a stream makes promises, whatever the case it is written in."""
+    column = find_column(name or "", schema, stream=stream)
+    kind = axis_over(column, schema.field(column).type, stream=stream).kind
+    if kind != bound.axis.kind:
+        raise ColumnTypeError(
+            f"`{column}` cannot promise anything of `{bound.axis.column}`: one is of {kind}, "
+            f"the other of {bound.axis.kind}"
+        )
+    return column
+
+
+def require_streamable(bound: Plan) -> None:
     """Refuse what only makes sense once all rows are there."""
     if bound.axis.kind == "rows" and bound.axis.column is not None:
         raise QueryError(
@@ -333,6 +349,7 @@ class _Prepared:
     at: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     columns: list[pa.Array] = field(default_factory=list)
     newest: int | None = None
+    promise: int | None = None
     late: list[pa.Table] = field(default_factory=list)
     rejected: list[pa.Table] = field(default_factory=list)
 

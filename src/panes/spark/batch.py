@@ -9,7 +9,7 @@ Python, so sliding costs what tumbling at the slide costs, whatever the overlap.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import reduce
@@ -19,59 +19,37 @@ import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everyone writes it
 from pyspark.sql import types as T  # noqa: N812
-from pyspark.sql.pandas.types import from_arrow_type, to_arrow_schema
-from sqlglot import exp
+from pyspark.sql.pandas.types import from_arrow_type
 
 from panes.aggregates import wire
 from panes.aggregates.aggregate import Rows
-from panes.aggregates.custom import UserAggregate
-from panes.axis import DAY, LIMIT
 from panes.engine.fill import fill
 from panes.engine.groups import Groups
 from panes.engine.pipeline import Pipeline
-from panes.errors import QueryError
-from panes.frames import require_streams
-from panes.language.parse import parse
-from panes.language.query import AGGREGATE, KEY, WINDOW_COLUMNS
-from panes.planning.plan import Plan, plan
-from panes.planning.scalar import Projection
+from panes.language.query import KEY
+from panes.planning.plan import Plan
+from panes.spark.answers import handed_over, handed_over_schema, selected
+from panes.spark.bind import BoundQuery, sql, ticks
 from panes.spark.fill import AT, aggregates, is_filled_by_spark, pane_start, partial_of
 from panes.windows.cut import cut
-from panes.windows.extent import ruler
-from panes.windows.spec import Landmark, Sliding
+from panes.windows.spec import Landmark
 
-PANE, TAG, NEWEST, COUNT, END = "__pane", "__tag", "__newest", "__count", "__end"
-UTC = "UTC"
+PANE, TAG, NEWEST, COUNT = "__pane", "__tag", "__newest", "__count"
 Batches = Iterator[pa.RecordBatch]
 
 
-def answer(
-    text: str, streams: Mapping[str, DataFrame], user: Sequence[UserAggregate] = ()
-) -> DataFrame:
+def answer(bound: BoundQuery) -> DataFrame:
     """The answers to a window query, as a DataFrame that computes them when it is used."""
-    query = parse(text, user)
-    require_streams(query, streams)
-    for name, frame in streams.items():
-        if frame.isStreaming:
-            raise QueryError(
-                f"stream `{name}` is a streaming DataFrame, which is not available on Spark yet",
-                hint="in this process, panes.open answers streams",
-            )
-    frames = [streams[name] for name in query.streams]
-    schemas = {
-        n: to_arrow_schema(f.schema, timezone=UTC)
-        for n, f in zip(query.streams, frames, strict=True)
-    }
-    bound = plan(query, schemas, user, types_of=lambda rows: _types(frames[0], rows))
-    _require_time_or_integer(bound)
-    projected = reduce(DataFrame.union, [_project(bound, f) for f in frames])
-    if bound.window.origin_first:
-        bound = _with_origin(bound, projected)
-    filled = _fill(bound, projected)
-    keys = [F.col(f"{KEY}{i}") for i in range(len(query.keys))]
+    plan = bound.plan
+    projected = reduce(DataFrame.union, [_project(plan, f) for f in bound.frames])
+    if plan.window.origin_first:
+        plan = _with_origin(plan, projected)
+        bound = replace(bound, plan=plan)
+    filled = _fill(plan, projected)
+    keys = [F.col(f"{KEY}{i}") for i in range(len(plan.query.keys))]
     placed = _place(filled, keys)
-    rolled = placed.mapInArrow(Roll(bound), _lowered_schema(bound))
-    return _select(bound, _with_edges(bound, rolled, frames[0]))
+    rolled = placed.mapInArrow(Roll(plan), handed_over_schema(plan))
+    return selected(bound, rolled)
 
 
 def _place(filled: DataFrame, keys: Sequence[Column]) -> DataFrame:
@@ -82,41 +60,12 @@ def _place(filled: DataFrame, keys: Sequence[Column]) -> DataFrame:
     return filled.repartition(int(partitions), *keys)
 
 
-def _require_time_or_integer(bound: Plan) -> None:
-    spec = bound.window.spec
-    if bound.axis.kind == "rows" or not isinstance(spec, Sliding | Landmark):
-        raise QueryError(
-            "this window counts rows, which is not available on Spark yet",
-            hint="use a time or integer window, or collect to Arrow: df.toArrow()",
-        )
-
-
-def _sql(tree: exp.Expression) -> Column:
-    return F.expr(tree.sql(dialect="spark"))
-
-
-def _types(frame: DataFrame, rows: Projection) -> list[pa.DataType]:
-    """What Spark says the expressions are; it refuses here what it does not understand."""
-    selected = frame if rows.where is None else frame.where(_sql(rows.where))
-    named = [_sql(e).alias(f"c{i}") for i, e in enumerate(rows.expressions)]
-    return list(to_arrow_schema(selected.select(*named).schema, timezone=UTC).types)
-
-
 def _project(bound: Plan, frame: DataFrame) -> DataFrame:
     """Axis, keys and arguments of the rows that have a place and pass WHERE."""
-    column = F.col(f"`{bound.axis.column}`")
-    kind = frame.schema[bound.axis.column or ""].dataType
-    at = column.cast("long")
-    if isinstance(kind, T.DateType):
-        at = F.unix_date(column) * F.lit(DAY)  # midnight UTC, whatever the session's zone
-    elif isinstance(kind, T.TimestampType):
-        at = F.unix_micros(column)
-    elif isinstance(kind, T.TimestampNTZType):
-        at = F.timestamp_diff("MICROSECOND", F.lit("1970-01-01").cast("timestamp_ntz"), column)
-    kept = frame if bound.rows.where is None else frame.where(_sql(bound.rows.where))
-    named = [_sql(e).alias(_column(bound, i)) for i, e in enumerate(bound.rows.expressions)]
-    placed = kept.select(at.alias(AT), *named)
-    return placed.where(F.col(AT).between(-LIMIT, LIMIT))
+    kept = frame if bound.rows.where is None else frame.where(sql(bound.rows.where))
+    named = [sql(e).alias(_column(bound, i)) for i, e in enumerate(bound.rows.expressions)]
+    placed = kept.select(ticks(frame, bound.axis.column or "").alias(AT), *named)
+    return placed.where(F.col(AT).isNotNull())
 
 
 def _column(bound: Plan, index: int) -> str:
@@ -230,8 +179,7 @@ class Roll:
             newest = partials.column(NEWEST)[0].as_py()
         pipeline.reach(newest)
         lowered = pipeline.close_all(in_order=False)
-        ends = lowered.column(WINDOW_COLUMNS[1]).combine_chunks().view(pa.int64())
-        sent = lowered.drop_columns(list(WINDOW_COLUMNS)).add_column(0, END, ends)
+        sent = handed_over(lowered)
         yield from sent.combine_chunks().to_batches(max_chunksize=1 << 16)
 
     def _add_partials(self, pipeline: Pipeline, table: pa.Table) -> None:
@@ -262,46 +210,3 @@ def _tagged(table: pa.Table, tag: int) -> pa.Table:
 
 def _array(table: pa.Table, name: str) -> pa.Array:
     return table.column(name).combine_chunks()
-
-
-def _with_edges(bound: Plan, rolled: DataFrame, frame: DataFrame) -> DataFrame:
-    """Where windows start and end, in the type of their column; Python sent only the ends."""
-
-    def label(ticks: Column) -> Column:
-        if bound.axis.kind != "time":
-            return ticks
-        kind = frame.schema[bound.axis.column or ""].dataType
-        if isinstance(kind, T.TimestampNTZType):
-            return F.timestamp_add("MICROSECOND", ticks, F.lit("1970-01-01").cast("timestamp_ntz"))
-        return F.timestamp_micros(ticks)
-
-    end = F.col(END)
-    is_landmark = isinstance(bound.spec, Landmark)
-    start = F.lit(None).cast("long") if is_landmark else end - F.lit(ruler(bound.spec).size)
-    edges = [label(t).alias(n) for t, n in zip((start, end), WINDOW_COLUMNS, strict=True)]
-    return rolled.select(*edges, *(F.col(c) for c in rolled.columns if c != END))
-
-
-def _lowered_schema(bound: Plan) -> T.StructType:
-    """The lowered columns in Spark's types, after where their windows end."""
-    fields = [T.StructField(END, T.LongType())]
-    named = {f"{KEY}{i}": t for i, t in enumerate(bound.key_types)}
-    named |= {f"{AGGREGATE}{i}": a.type for i, a in enumerate(bound.aggregates)}
-    return T.StructType(fields + [T.StructField(n, _spark_type(t)) for n, t in named.items()])
-
-
-def _spark_type(kind: pa.DataType) -> T.DataType:
-    """Spark's type for an answer; lists of answers hold no NULL."""
-    made = from_arrow_type(kind)
-    return (
-        T.ArrayType(made.elementType, containsNull=False) if isinstance(made, T.ArrayType) else made
-    )
-
-
-def _select(bound: Plan, rolled: DataFrame) -> DataFrame:
-    """What was selected, in the order of the contract."""
-    query = bound.query
-    kept = rolled if query.having is None else rolled.where(_sql(query.having))
-    given = [F.col(name) for name in WINDOW_COLUMNS]
-    given += [F.col(f"{KEY}{i}").alias(query.keys[i].name) for i in query.shown_keys]
-    return kept.select(*given, *(_sql(o.expression).alias(o.name) for o in query.outputs))

@@ -17,7 +17,8 @@ from pyspark.sql import types as T  # noqa: N812
 from panes.aggregates.catalog import constants_of, is_aggregate
 from panes.axis import parse_duration
 from panes.errors import QueryError
-from panes.spark.batch import answer
+from panes.spark import batch
+from panes.spark.bind import bind
 from panes.spark.columns import Alias, Call, Name, Part, Text, take_apart
 
 _STREAM = "rows"
@@ -76,7 +77,7 @@ class Grouped:
         group = f" GROUP BY {', '.join(keys)}" if keys else ""
         selected = ", ".join([*keys, *asked.calls]) or "count(*)"
         text = f"SELECT {selected} FROM {_STREAM} {self.window.clause()}{group}"
-        answers = answer(text, {_STREAM: asked.projected()})
+        answers = batch.answer(bind(text, {_STREAM: asked.projected()}))
         edges = F.struct(F.col("window_start").alias("start"), F.col("window_end").alias("end"))
         shown = [edges, *(F.col(k) for k in keys), *outputs]
         named = answers.select(*(c.alias(f"c{i}") for i, c in enumerate(shown)))

@@ -27,6 +27,7 @@ DEFAULTS: Mapping[str, str] = {
     "spark.sql.streaming.stateStore.providerClass": STATE_STORE,
     "spark.sql.streaming.stateStore.checkpointFormatVersion": "2",
     "spark.sql.streaming.stateStore.rowChecksum.enabled": "true",
+    "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
     "spark.sql.shuffle.partitions": str(max(2, os.cpu_count() or 2)),
     "spark.ui.showConsoleProgress": "false",
 }

@@ -1,0 +1,77 @@
+"""From what Python hands over, windows' ends, keys and aggregates, to what was selected.
+
+HAVING and the SELECT's expressions are evaluated by Spark.
+"""
+
+from __future__ import annotations
+
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - as everyone writes it
+from pyspark.sql import types as T  # noqa: N812
+from pyspark.sql.pandas.types import from_arrow_type
+
+from panes.language.query import AGGREGATE, KEY, WINDOW_COLUMNS
+from panes.planning.plan import Plan
+from panes.spark.bind import BoundQuery, sql
+from panes.windows.extent import ruler
+from panes.windows.spec import Landmark
+
+END = "__end"
+
+
+def handed_over(lowered: pa.Table) -> pa.Table:
+    """Lowered answers as they leave Python: only where their windows end, in ticks."""
+    ends = lowered.column(WINDOW_COLUMNS[1]).combine_chunks().view(pa.int64())
+    return lowered.drop_columns(list(WINDOW_COLUMNS)).add_column(0, END, ends)
+
+
+def handed_over_schema(plan: Plan) -> T.StructType:
+    """The columns of `handed_over` in Spark's types."""
+    fields = [T.StructField(END, T.LongType())]
+    named = {f"{KEY}{i}": t for i, t in enumerate(plan.key_types)}
+    named |= {f"{AGGREGATE}{i}": a.type for i, a in enumerate(plan.aggregates)}
+    return T.StructType(fields + [T.StructField(n, _spark_type(t)) for n, t in named.items()])
+
+
+def selected(bound: BoundQuery, handed: DataFrame) -> DataFrame:
+    """What was selected, of the answers that HAVING keeps."""
+    query = bound.plan.query
+    edged = with_edges(bound, handed)
+    kept = edged if query.having is None else edged.where(sql(query.having))
+    return kept.select(*answer_columns(bound.plan))
+
+
+def answer_columns(plan: Plan) -> list[Column]:
+    """What was selected, in the order of the contract."""
+    query = plan.query
+    given = [F.col(name) for name in WINDOW_COLUMNS]
+    given += [F.col(f"{KEY}{i}").alias(query.keys[i].name) for i in query.shown_keys]
+    return [*given, *(sql(o.expression).alias(o.name) for o in query.outputs)]
+
+
+def with_edges(bound: BoundQuery, handed: DataFrame) -> DataFrame:
+    """Where windows start and end, in the type of their column."""
+    spec, axis = bound.plan.spec, bound.plan.axis
+
+    def label(ticks: Column) -> Column:
+        if axis.kind != "time":
+            return ticks
+        kind = bound.frames[0].schema[axis.column or ""].dataType
+        if isinstance(kind, T.TimestampNTZType):
+            return F.timestamp_add("MICROSECOND", ticks, F.lit("1970-01-01").cast("timestamp_ntz"))
+        return F.timestamp_micros(ticks)
+
+    end = F.col(END)
+    no_start = F.lit(None).cast("long")
+    start = no_start if isinstance(spec, Landmark) else end - F.lit(ruler(spec).size)
+    edges = [label(t).alias(n) for t, n in zip((start, end), WINDOW_COLUMNS, strict=True)]
+    return handed.select(*edges, *(F.col(c) for c in handed.columns if c != END))
+
+
+def _spark_type(kind: pa.DataType) -> T.DataType:
+    """Spark's type for an answer; lists of answers hold no NULL."""
+    made = from_arrow_type(kind)
+    if isinstance(made, T.ArrayType):
+        return T.ArrayType(made.elementType, containsNull=False)
+    return made

@@ -1,0 +1,87 @@
+"""A query bound to Spark DataFrames: types, positions and expressions are Spark's own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - as everyone writes it
+from pyspark.sql import types as T  # noqa: N812
+from pyspark.sql.pandas.types import to_arrow_schema
+from sqlglot import exp
+
+from panes.aggregates.custom import UserAggregate
+from panes.axis import DAY, LIMIT
+from panes.errors import QueryError
+from panes.frames import require_streams
+from panes.language.parse import parse
+from panes.planning.plan import Plan, plan
+from panes.planning.scalar import Projection
+from panes.windows.spec import Landmark, Sliding
+
+UTC = "UTC"
+
+
+@dataclass(frozen=True, slots=True)
+class BoundQuery:
+    """A plan, and the DataFrames it reads in the order of its streams."""
+
+    plan: Plan
+    frames: tuple[DataFrame, ...]
+
+    @property
+    def is_streaming(self) -> bool:
+        """Whether the DataFrames are streams."""
+        return self.frames[0].isStreaming
+
+
+def bind(
+    text: str, streams: Mapping[str, DataFrame], user: Sequence[UserAggregate] = ()
+) -> BoundQuery:
+    """Read a query and check it against the DataFrames, which are looked at for columns only."""
+    query = parse(text, user)
+    require_streams(query, streams)
+    frames = tuple(streams[name] for name in query.streams)
+    if len({f.isStreaming for f in frames}) > 1:
+        raise QueryError("some of the streams are streaming DataFrames and some are not")
+    schemas = {n: arrow_schema(f) for n, f in zip(query.streams, frames, strict=True)}
+    bound = plan(query, schemas, user, types_of=lambda rows: _types(frames[0], rows))
+    spec = bound.window.spec
+    if bound.axis.kind == "rows" or not isinstance(spec, Sliding | Landmark):
+        raise QueryError(
+            "this window counts rows, which is not available on Spark yet",
+            hint="use a time or integer window, or collect to Arrow: df.toArrow()",
+        )
+    return BoundQuery(bound, frames)
+
+
+def arrow_schema(frame: DataFrame) -> pa.Schema:
+    """The columns of a DataFrame in Arrow's types."""
+    return to_arrow_schema(frame.schema, timezone=UTC)
+
+
+def sql(tree: exp.Expression) -> Column:
+    """A scalar expression as Spark reads it."""
+    return F.expr(tree.sql(dialect="spark"))
+
+
+def ticks(frame: DataFrame, name: str) -> Column:
+    """Where each row lies on the axis, by a column; NULL if it lies nowhere."""
+    column, kind = F.col(f"`{name}`"), frame.schema[name].dataType
+    at = column.cast("long")
+    if isinstance(kind, T.DateType):
+        at = F.unix_date(column) * F.lit(DAY)  # midnight UTC, whatever the session's zone
+    elif isinstance(kind, T.TimestampType):
+        at = F.unix_micros(column)
+    elif isinstance(kind, T.TimestampNTZType):
+        at = F.timestamp_diff("MICROSECOND", F.lit("1970-01-01").cast("timestamp_ntz"), column)
+    return F.when(at.between(-LIMIT, LIMIT), at)
+
+
+def _types(frame: DataFrame, rows: Projection) -> list[pa.DataType]:
+    """What Spark says the expressions are; it refuses here what it does not understand."""
+    selected = frame if rows.where is None else frame.where(sql(rows.where))
+    named = [sql(e).alias(f"c{i}") for i, e in enumerate(rows.expressions)]
+    return list(arrow_schema(selected.select(*named)).types)

@@ -1,0 +1,46 @@
+"""Which shuffle partition a number lands in, so that shards can be spread evenly.
+
+Spark places a row by the Murmur3 hash of its grouping columns, seed 42, modulo the number of
+partitions. Numbers 0, 1, 2, ... collide; these are chosen so that they do not.
+"""
+
+from __future__ import annotations
+
+from itertools import count as count_from
+
+_LOW = 0xFFFFFFFF
+
+
+def one_per_partition(count: int, partitions: int) -> tuple[int, ...]:
+    """`count` numbers that land in the partitions in turn, the same ones every time."""
+    wanted = [i % partitions for i in range(count)]
+    found: dict[int, list[int]] = {p: [] for p in range(partitions)}
+    missing = count
+    for number in count_from():
+        place = partition_of(number, partitions)
+        if len(found[place]) < wanted.count(place):
+            found[place].append(number)
+            missing -= 1
+        if not missing:
+            return tuple(found[p].pop(0) for p in wanted)
+    raise AssertionError("numbers do not run out")
+
+
+def partition_of(number: int, partitions: int) -> int:
+    """The partition of an ``int`` key: ``pmod(hash(number), partitions)``."""
+    hashed = _murmur3(number & _LOW)
+    signed = hashed - (1 << 32) if hashed >> 31 else hashed
+    return signed % partitions
+
+
+def _murmur3(value: int) -> int:
+    k = _rotated(value * 0xCC9E2D51 & _LOW, 15) * 0x1B873593 & _LOW
+    h = (_rotated(42 ^ k, 13) * 5 + 0xE6546B64) & _LOW
+    h ^= 4
+    h = (h ^ h >> 16) * 0x85EBCA6B & _LOW
+    h = (h ^ h >> 13) * 0xC2B2AE35 & _LOW
+    return h ^ h >> 16
+
+
+def _rotated(value: int, bits: int) -> int:
+    return (value << bits | value >> 32 - bits) & _LOW

@@ -1,0 +1,70 @@
+"""A query over Spark DataFrames, bounded or streaming: `panes.sql` ends up here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TypeAlias
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - as everyone writes it
+
+from panes.aggregates.custom import UserAggregate
+from panes.engine.terms import Run, agree
+from panes.errors import OptionError, QueryError
+from panes.spark import batch, stream
+from panes.spark.bind import bind
+from panes.spark.stream import LATE, REJECTED
+
+Sink: TypeAlias = "str | Path | Callable[[DataFrame, int], None]"
+"""A folder, which gets a subfolder per micro-batch, or a function of a DataFrame and its number."""
+
+
+def answer(
+    text: str,
+    streams: Mapping[str, DataFrame],
+    user: Sequence[UserAggregate] = (),
+    run: Run = Run(),  # noqa: B008 - frozen
+) -> DataFrame:
+    """The answers, as a DataFrame of the same kind as the streams."""
+    bound = bind(text, streams, user)
+    terms = agree(bound.plan.query, run)
+    if bound.is_streaming:
+        answered = stream.answer_and_apart if run.with_late else stream.answer
+        return answered(bound, terms, run)
+    if run.with_late:
+        raise QueryError("these DataFrames are bounded, so no row of them is late")
+    return batch.answer(bound)
+
+
+def split(
+    *, answers: Sink, late: Sink | None = None, rejected: Sink | None = None
+) -> Callable[[DataFrame, int], None]:
+    """A function for ``foreachBatch`` that sends answers and rows set apart to their sinks.
+
+    For queries asked with ``with_late=True``. A folder gets Parquet files in a subfolder
+    ``batch=N`` per micro-batch, so that a batch that runs again replaces what it wrote. A
+    function is called with a DataFrame and the batch's number, and should do the same.
+    """
+
+    def write(tagged: DataFrame, batch_id: int) -> None:
+        if "apart" not in tagged.columns:
+            raise OptionError("split needs a query that was asked with with_late=True")
+        kept = tagged.persist()
+        try:
+            _send(kept.where("answer IS NOT NULL").select("answer.*"), answers, batch_id)
+            for kind, sink in ((LATE, late), (REJECTED, rejected)):
+                if sink is not None:
+                    apart = kept.where(F.col("apart.kind") == kind)
+                    _send(apart.select("apart.row.*", "apart.reason"), sink, batch_id)
+        finally:
+            kept.unpersist()
+
+    return write
+
+
+def _send(frame: DataFrame, sink: Sink, batch_id: int) -> None:
+    if callable(sink):
+        sink(frame, batch_id)
+    else:
+        frame.write.mode("overwrite").parquet(f"{sink}/batch={batch_id}")

@@ -1,0 +1,395 @@
+"""A query over streaming DataFrames: combine before the shuffle, one pane store per shard.
+
+    rows --select--> position, keys, arguments --mapInArrow: combine--> a package per shard
+         --shuffle by shard--> transformWithState: pane store --> answers, late rows, status
+         --mapInArrow: unpack--> typed rows --select--> what was asked
+
+Progress travels as rows: every task tells every shard how far its rows reach, in the same
+micro-batch. So a window closes in the batch that proves it complete, one batch before Spark's own
+watermark would. Packages and state are bytes of `panes.stores.codec`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import redirect_stdout
+from dataclasses import dataclass
+from functools import reduce
+from io import StringIO
+
+import pandas as pd
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - as everyone writes it
+from pyspark.sql import types as T  # noqa: N812
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.streaming.stateful_processor import (
+    ExpiredTimerInfo,
+    MapState,
+    StatefulProcessor,
+    StatefulProcessorHandle,
+    TimerValues,
+)
+
+from panes.engine.combine import (
+    AHEAD,
+    AT,
+    EVERY_SOURCE,
+    KEPT,
+    PROMISE,
+    ROW,
+    SOURCE,
+    Combiner,
+    column_name,
+)
+from panes.engine.shard import Outcome, Shard
+from panes.engine.stream import promise_column, require_streamable
+from panes.engine.terms import Run, Terms
+from panes.errors import OptionError, QueryError
+from panes.language.query import WINDOW_COLUMNS
+from panes.planning.plan import Plan
+from panes.spark.answers import (
+    END,
+    answer_columns,
+    handed_over,
+    handed_over_schema,
+    selected,
+    with_edges,
+)
+from panes.spark.bind import UTC, BoundQuery, arrow_schema, sql, ticks
+from panes.spark.partitions import one_per_partition
+from panes.spark.session import STATE_STORE
+from panes.stores import codec
+
+# Spark hands these to the store as named tuples, whose names cannot begin with an underscore.
+SHARD, PACKAGE, WHEN = "shard", "package", "sent_at"
+STATUS, APART = "__status", "__apart"
+ANSWERS = "answers"
+KIND, REASON, WHOLE = "kind", "reason", "row"
+LATE, REJECTED = "late", "rejected"
+
+_STATUS_FIELDS = ("answers", "late", "rejected", "partials", "bytes", "progress")
+Batches = Iterator[pa.RecordBatch]
+
+
+def answer(bound: BoundQuery, terms: Terms, run: Run) -> DataFrame:
+    """The answers, as a streaming DataFrame in append mode."""
+    tagged = _tagged(bound, terms, run, rows=False)
+    return selected(bound, tagged.where(F.col(END).isNotNull()))
+
+
+def answer_and_apart(bound: BoundQuery, terms: Terms, run: Run) -> DataFrame:
+    """Answers and the rows set apart, late or rejected, in one streaming DataFrame.
+
+    Column ``answer`` is a struct of what was selected, NULL in rows that are none. Column
+    ``apart`` is a struct of ``kind``, ``reason`` and ``row``, NULL in answers.
+    """
+    edged = with_edges(bound, _tagged(bound, terms, run, rows=True))
+    is_answer, is_apart = F.col(WINDOW_COLUMNS[1]).isNotNull(), F.col(APART).isNotNull()
+    having = bound.plan.query.having
+    passes = is_answer if having is None else is_answer & sql(having)
+    kept = edged.where(passes | is_apart)
+    answer = F.when(is_answer, F.struct(*answer_columns(bound.plan)))
+    return kept.select(answer.alias("answer"), F.col(APART).alias("apart"))
+
+
+def _tagged(bound: BoundQuery, terms: Terms, run: Run, *, rows: bool) -> DataFrame:
+    """Everything the store emits: answers before the SELECT, rows set apart, and status."""
+    plan = bound.plan
+    _require_progress(terms, run)
+    require_streamable(plan)
+    if plan.window.origin_first:
+        raise QueryError(
+            "ORIGIN FIRST over a stream on Spark: where panes begin would be known only later",
+            hint="give the origin itself: ORIGIN '2026-01-01'",
+        )
+    session = bound.frames[0].sparkSession
+    _require_state_store(session.conf.get("spark.sql.streaming.stateStore.providerClass"))
+    partitions = int(session.conf.get("spark.sql.shuffle.partitions") or "2")
+    shards = _shards(plan, run, partitions)
+    projected = [_project(bound, number, terms, rows=rows) for number in range(len(bound.frames))]
+    if terms.heartbeat is not None:
+        projected.append(_heartbeat(session, terms.heartbeat))
+    if run.bounded:
+        projected.append(_one_row_per_run(session))
+    united = reduce(lambda a, b: a.unionByName(b, allowMissingColumns=True), projected)
+    combine = Combine(
+        plan,
+        shards,
+        keep_rows=terms.drops_late,
+        tell_empty=run.bounded and not any(map(_shuffles, bound.frames)),
+    )
+    sent = united.mapInArrow(combine, f"{SHARD} int, {PACKAGE} binary")
+    if run.bounded:
+        sent = sent.withColumn(WHEN, F.current_timestamp()).withWatermark(WHEN, "0 seconds")
+    stored = sent.groupBy(SHARD).transformWithStateInPandas(
+        statefulProcessor=Store(plan, terms, len(shards), bounded=run.bounded),
+        outputStructType=f"{PACKAGE} binary",
+        outputMode="append",
+        timeMode="eventtime" if run.bounded else "none",
+    )
+    row = projected[0].schema[ROW].dataType if rows else None
+    emitted = _emitted_schema(plan, row)
+    unpacked = stored.mapInArrow(Unpack(to_arrow_schema(emitted, timezone=UTC)), emitted)
+    status = F.col(STATUS)
+    return unpacked.observe(
+        run.name,
+        *(
+            F.coalesce(F.sum(status[name]), F.lit(0)).alias(name)
+            for name in _STATUS_FIELDS
+            if name != "progress"
+        ),
+        F.min(status["progress"]).alias("progress"),
+    )
+
+
+def _require_progress(terms: Terms, run: Run) -> None:
+    closes = (terms.lateness, terms.punctuation, terms.heartbeat)
+    if all(c is None for c in closes) and not run.bounded:
+        raise OptionError(
+            "nothing says how the stream progresses, so no window would ever close",
+            hint='give lateness="10 seconds", punctuation=, heartbeat=, or bounded=True for an '
+            "availableNow run",
+        )
+
+
+def _require_state_store(provider: str | None) -> None:
+    if provider != STATE_STORE:
+        raise OptionError(
+            "streams need Spark's RocksDB state store, and the session has another one",
+            hint=f'spark.conf.set("spark.sql.streaming.stateStore.providerClass", "{STATE_STORE}"),'
+            " or build the session with panes.spark.session()",
+        )
+
+
+def _shards(plan: Plan, run: Run, partitions: int) -> tuple[int, ...]:
+    """The numbers that stand for shards in the shuffle: spread evenly over its partitions."""
+    count = partitions if run.shards is None else run.shards
+    if count < 1:
+        raise OptionError(f"shards must be at least 1, got {count}")
+    if not plan.query.keys:
+        count = 1
+    return one_per_partition(count, partitions)
+
+
+def _project(bound: BoundQuery, number: int, terms: Terms, *, rows: bool) -> DataFrame:
+    """What the combiner needs of a stream: no row is left out, since each one makes progress."""
+    plan, frame = bound.plan, bound.frames[number]
+    at = ticks(frame, plan.axis.column or "")
+    columns = {SOURCE: F.lit(number), AT: at}
+    if plan.axis.kind == "time" and terms.lateness is not None and terms.max_ahead is not None:
+        columns[AHEAD] = at > F.unix_micros(F.current_timestamp()) + F.lit(terms.max_ahead)
+    if terms.punctuation is not None:
+        schema = arrow_schema(frame)
+        stream = plan.query.streams[number]
+        columns[PROMISE] = ticks(frame, promise_column(plan, schema, terms.punctuation, stream))
+    if rows:
+        columns[ROW] = _whole_row(bound.frames, number)
+    expressions = [sql(e) for e in plan.rows.expressions]
+    if plan.rows.where is not None:
+        kept = F.coalesce(sql(plan.rows.where), F.lit(False))
+        columns[KEPT] = kept
+        expressions = [F.when(kept, e) for e in expressions]  # no other row is to be evaluated
+    columns |= {column_name(i): e for i, e in enumerate(expressions)}
+    return frame.select(*(c.alias(name) for name, c in columns.items()))
+
+
+def _whole_row(frames: Sequence[DataFrame], number: int) -> Column:
+    """A row with the columns of all streams; text where their types differ."""
+    kinds: dict[str, T.DataType] = {}
+    for frame in frames:
+        for f in frame.schema.fields:
+            same = kinds.get(f.name, f.dataType) == f.dataType
+            kinds[f.name] = f.dataType if same else T.StringType()
+    own = set(frames[number].columns)
+    return F.struct(
+        *(
+            (F.col(f"`{n}`") if n in own else F.lit(None)).cast(kind).alias(n)
+            for n, kind in kinds.items()
+        )
+    )
+
+
+def _heartbeat(session: SparkSession, slack: int) -> DataFrame:
+    """Rows that promise, by the clock, that nothing older than `slack` is still to come."""
+    rate = session.readStream.format("rate")
+    beats = rate.option("rowsPerSecond", 1).option("numPartitions", 1).load()
+    promised = F.unix_micros("timestamp") - F.lit(slack)
+    return beats.select(*_no_row(), promised.alias(PROMISE))
+
+
+def _one_row_per_run(session: SparkSession) -> DataFrame:
+    """A row in the first batch of every ``availableNow`` run, so that there is one.
+
+    Spark runs the batch without data, which tells the end, only after a batch with data in the
+    same run. A run that starts where the last one was killed may have no other.
+    """
+    rate = session.readStream.format("rate-micro-batch")
+    return rate.option("rowsPerBatch", 1).option("numPartitions", 1).load().select(*_no_row())
+
+
+def _no_row() -> list[Column]:
+    return [F.lit(EVERY_SOURCE).alias(SOURCE), F.lit(None).cast("long").alias(AT)]
+
+
+def _shuffles(frame: DataFrame) -> bool:
+    """Whether a stream is shuffled before it comes here, as by a join with a large table.
+
+    Then tasks run even in the batch without data, and have no rows there either.
+    """
+    with redirect_stdout(StringIO()) as said:
+        frame.explain()
+    return re.search(r"\b(Exchange|Coalesce)\b", said.getvalue()) is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Combine:
+    """What every task does with its rows before the shuffle.
+
+    With `tell_empty`, a task without rows says so, since a batch in which nothing is said is
+    taken for the end of the stream.
+    """
+
+    plan: Plan
+    shards: tuple[int, ...]
+    keep_rows: bool
+    tell_empty: bool
+
+    def __call__(self, batches: Batches) -> Batches:
+        combiner = Combiner(self.plan, len(self.shards), self.keep_rows)
+        for batch in batches:
+            combiner.add(batch)
+        for shard, package in combiner.packages(always=self.tell_empty):
+            yield pa.record_batch(
+                [pa.array([self.shards[shard]], pa.int32()), pa.array([package], pa.binary())],
+                names=[SHARD, PACKAGE],
+            )
+
+
+class Store(StatefulProcessor):
+    """Hosts a `Shard` in Spark's state."""
+
+    def __init__(self, plan: Plan, terms: Terms, shards: int, *, bounded: bool) -> None:
+        self._plan, self._terms, self._shards, self._bounded = plan, terms, shards, bounded
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        """Called once per task and batch."""
+        self._handle = handle
+        self._state = _Blobs(handle.getMapState("panes", "name string", "data binary"))
+        self._fed: set[int] = set()
+
+    # Spark passes these arguments by name.
+
+    def handleInputRows(  # type: ignore[override]  # noqa: N802
+        self,
+        key: tuple[int],
+        rows: Iterator[pd.DataFrame],
+        timerValues: TimerValues,  # noqa: N803
+    ) -> Iterator[pd.DataFrame]:
+        """One batch of one shard."""
+        self._fed.add(key[0])
+        packages = [package for frame in rows for package in frame[PACKAGE]]
+        yield _emit(self._shard().take(packages))
+        if self._bounded:
+            self._handle.registerTimer(timerValues.getCurrentWatermarkInMs() + 1)
+
+    def handleExpiredTimer(  # noqa: N802
+        self,
+        key: tuple[int],
+        timerValues: TimerValues,  # noqa: ARG002, N803
+        expiredTimerInfo: ExpiredTimerInfo,  # noqa: ARG002, N803
+    ) -> Iterator[pd.DataFrame]:
+        """A timer fires in every batch; in one that brings no rows, the stream has ended."""
+        if key[0] not in self._fed:
+            yield _emit(self._shard().finish())
+
+    def _shard(self) -> Shard:
+        return Shard(self._plan, self._terms, self._state, shards=self._shards)
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+class _Blobs:
+    """Spark's map state, as a shard wants it."""
+
+    def __init__(self, state: MapState) -> None:
+        self._map = state
+
+    def get(self, name: str, /) -> bytes | None:
+        found = self._map.getValue((name,))
+        return None if found is None else bytes(found[0])
+
+    def __setitem__(self, name: str, data: bytes, /) -> None:
+        self._map.updateValue((name,), (data,))
+
+    def __delitem__(self, name: str, /) -> None:
+        self._map.removeKey((name,))
+
+
+def _emit(outcome: Outcome) -> pd.DataFrame:
+    """An outcome as the one row that leaves the store."""
+    status = {
+        "answers": len(outcome.answers),
+        LATE: len(outcome.late),
+        REJECTED: len(outcome.rejected),
+        "partials": outcome.partials,
+        "bytes": outcome.nbytes,
+        "progress": outcome.progress,
+    }
+    tables = {
+        STATUS: pa.Table.from_pylist([status]),
+        ANSWERS: handed_over(outcome.answers),
+        LATE: outcome.late,
+        REJECTED: outcome.rejected,
+    }
+    return pd.DataFrame({PACKAGE: [codec.pack(tables)]})
+
+
+@dataclass(frozen=True, slots=True)
+class Unpack:
+    """What the store emitted, as typed rows: each is an answer, a row set apart, or a status."""
+
+    schema: pa.Schema
+
+    def __call__(self, batches: Batches) -> Batches:
+        for batch in batches:
+            for package in batch.column(0):
+                tables = codec.unpack(package.as_py())
+                yield from self._rows(tables[ANSWERS])
+                yield from self._rows(pa.table({STATUS: _struct(tables[STATUS])}))
+                for kind in (LATE, REJECTED):
+                    if APART in self.schema.names and len(tables[kind]):
+                        yield from self._rows(pa.table({APART: _apart(tables[kind], kind)}))
+
+    def _rows(self, table: pa.Table) -> Batches:
+        """The rows of a table, with NULL in the columns that it does not have."""
+        columns = [
+            table.column(f.name).cast(f.type)
+            if f.name in table.column_names
+            else pa.nulls(len(table), f.type)
+            for f in self.schema
+        ]
+        filled = pa.table(columns, schema=self.schema)
+        yield from filled.combine_chunks().to_batches(max_chunksize=1 << 16)
+
+
+def _struct(table: pa.Table) -> pa.Array:
+    columns = [c.combine_chunks() for c in table.columns]
+    return pa.StructArray.from_arrays(columns, names=table.column_names)
+
+
+def _apart(table: pa.Table, kind: str) -> pa.Array:
+    kinds = pa.array([kind] * len(table))
+    columns = [kinds, *(table.column(n).combine_chunks() for n in (REASON, ROW))]
+    return pa.StructArray.from_arrays(columns, names=[KIND, REASON, WHOLE])
+
+
+def _emitted_schema(plan: Plan, row: T.DataType | None) -> T.StructType:
+    status = T.StructType([T.StructField(n, T.LongType()) for n in _STATUS_FIELDS])
+    fields = [*handed_over_schema(plan).fields, T.StructField(STATUS, status)]
+    if row is not None:
+        apart = T.StructType().add(KIND, "string").add(REASON, "string").add(WHOLE, row)
+        fields.append(T.StructField(APART, apart))
+    return T.StructType(fields)
