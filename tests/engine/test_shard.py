@@ -27,7 +27,7 @@ from panes.engine.combine import (
     column_name,
 )
 from panes.engine.pipeline import Pipeline
-from panes.engine.shard import ABOUT, Outcome, Shard
+from panes.engine.shard import ABOUT, RECALL, Outcome, Shard
 from panes.engine.terms import Terms
 from panes.language.parse import parse
 from panes.planning.plan import Plan, plan
@@ -66,6 +66,7 @@ class Host:
             for shard, package in combiner.packages():
                 inboxes[shard].append(package)
         outcomes = []
+        RECALL.clear()
         for state, inbox in zip(self.states, inboxes, strict=True):
             if inbox:
                 outcomes.append(self.shard(state).take(inbox))

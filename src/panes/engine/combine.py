@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from panes.axis import LIMIT
 from panes.engine.apart import no_place, too_far_ahead
 from panes.engine.groups import Groups
 from panes.engine.parcel import to_tables
@@ -24,19 +25,15 @@ from panes.engine.place import places
 from panes.planning.plan import Plan
 from panes.stores import codec
 
-SOURCE, AT, KEPT, AHEAD, PROMISE, ROW = (
-    "__source",
-    "__at",
-    "__kept",
-    "__ahead",
-    "__promise",
-    "__row",
-)
-"""Columns of a task's rows beside the plan's: which stream a row is of (-1: none, it can only
-promise something for all of them), its position, whether it passes WHERE, whether it lies too far
-ahead of the clock, what is promised with it, and the whole row. The last four may be left out."""
+SOURCE, AT, KEPT, PROMISE, ROW = "__source", "__at", "__kept", "__promise", "__row"
+"""Columns of a task's rows beside the plan's: which stream a row is of, its position, whether it
+passes WHERE, what is promised with it, and the whole row. All but the position may be left out."""
 
+TOO_FAR_AHEAD = LIMIT + 1
+"""The position of a row that lies too far ahead of the clock."""
 EVERY_SOURCE = -1
+"""The source of what is no row of any stream, but may promise something for all of them."""
+
 MARKS, ROWS, WATCH, REJECTED = "marks", "rows", "watch", "rejected"
 _FULL = 1 << 18
 
@@ -70,7 +67,7 @@ class Combiner:
     _rows: int = 0
     _had_rows: bool = False
     _marks: dict[int, _Marks] = field(default_factory=dict)
-    _watched: list[pa.Table] = field(default_factory=list)
+    _watched: dict[int, list[pa.Table]] = field(default_factory=dict)
     _rejected: list[pa.Table] = field(default_factory=list)
     _sent: list[pa.Table] = field(default_factory=list)
     _pipeline: Pipeline | None = None
@@ -95,11 +92,9 @@ class Combiner:
         for shard in range(self.shards):
             tables = {MARKS: marks, **parts.get(shard, {})}
             if shard == watcher:
-                tables |= {
-                    name: pa.concat_tables(held)
-                    for name, held in ((WATCH, self._watched), (REJECTED, self._rejected))
-                    if held
-                }
+                watched = {f"{WATCH}{number}": held for number, held in self._watched.items()}
+                apart = {REJECTED: self._rejected} if self._rejected else {}
+                tables |= {n: pa.concat_tables(held) for n, held in (watched | apart).items()}
             yield shard, codec.pack(tables)
 
     def _parts(self) -> dict[int, dict[str, pa.Table]]:
@@ -128,7 +123,7 @@ class Combiner:
             return
         table = pa.concat_tables(self._waiting).combine_chunks()
         self._waiting, self._rows = [], 0
-        source = _column(table, SOURCE).to_numpy().astype(np.int32)
+        source = self._sources(table)
         self._note_promises(table, source)
         table, source = self._placed(table, source)
         at = _column(table, AT).to_numpy()
@@ -141,10 +136,7 @@ class Combiner:
         if not len(at):
             return
         self._note_positions(source, at, "newest")
-        watched = {SOURCE: pa.array(source), AT: pa.array(at)}
-        if ROW in table.column_names:
-            watched[ROW] = table.column(ROW)
-        self._watched.append(pa.table(watched))
+        self._watch(table, source, at)
         columns = [
             _column(table, column_name(i)).cast(t) for i, t in enumerate(self.plan.row_types)
         ]
@@ -155,6 +147,23 @@ class Combiner:
         if self._pipeline is None:
             self._pipeline = Pipeline(self.plan)
         self._pipeline.add(at, columns)
+
+    def _sources(self, table: pa.Table) -> NDArray[np.int32]:
+        if SOURCE not in table.column_names:
+            return np.zeros(len(table), dtype=np.int32)
+        numbers: NDArray[np.int32] = _column(table, SOURCE).to_numpy().astype(np.int32)
+        return numbers
+
+    def _watch(self, table: pa.Table, source: NDArray[np.int32], at: NDArray[np.int64]) -> None:
+        """Note where rows lie, so that the store can tell which are late."""
+        for number in np.unique(source).tolist():
+            which = None if (source == number).all() else np.flatnonzero(source == number)
+            positions = at if which is None else at[which]
+            columns = {AT: pa.array(positions)}
+            if ROW in table.column_names:
+                rows = table.column(ROW)
+                columns[ROW] = rows if which is None else rows.take(pa.array(which))
+            self._watched.setdefault(number, []).append(pa.table(columns))
 
     def _note_promises(self, table: pa.Table, source: NDArray[np.int32]) -> None:
         if PROMISE not in table.column_names:
@@ -183,9 +192,9 @@ class Combiner:
                 is_row &= pc.is_null(_column(table, PROMISE)).to_numpy(zero_copy_only=False)
             self._reject(table, missing & is_row, no_place(self.plan.axis.column))
             kept &= ~missing
-        if AHEAD in table.column_names:
-            ahead = pc.fill_null(_column(table, AHEAD), False).to_numpy(zero_copy_only=False)
-            self._reject(table, ahead & kept, too_far_ahead(self.plan.axis.column))
+        ahead = pc.fill_null(pc.greater(at, LIMIT), False).to_numpy(zero_copy_only=False)
+        if ahead.any():
+            self._reject(table, ahead, too_far_ahead(self.plan.axis.column))
             kept &= ~ahead
         if kept.all():
             return table, source

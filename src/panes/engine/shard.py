@@ -7,8 +7,8 @@ bytes under names: one `about` and a few blocks of panes, each block a parcel.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from typing import Protocol
 
 import numpy as np
@@ -20,6 +20,7 @@ from panes.engine.apart import late_reasons
 from panes.engine.combine import AT, EVERY_SOURCE, MARKS, REJECTED, ROW, ROWS, SOURCE, WATCH
 from panes.engine.parcel import Parcel, from_tables, to_tables
 from panes.engine.pipeline import NOWHERE, Pipeline
+from panes.engine.recall import Recall, digest
 from panes.engine.terms import Terms
 from panes.errors import StateError
 from panes.planning.plan import Plan
@@ -30,6 +31,7 @@ from panes.windows.extent import extent
 from panes.windows.spec import Landmark
 
 ABOUT = "about"
+RECALL = Recall()
 _QUERY, _PROGRESS, _SOURCES, _BLOCKS = "query", "progress", "sources", "blocks"
 
 
@@ -61,7 +63,16 @@ class _About:
     span: int
     first_open: int = NOWHERE
     newest: int = NOWHERE
-    blocks: dict[int, tuple[int, int]] = field(default_factory=dict)
+    blocks: dict[int, _Block] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class _Block:
+    """What is known of a block without fetching it."""
+
+    partials: int
+    nbytes: int
+    digest: bytes
 
 
 class Shard:
@@ -78,7 +89,7 @@ class Shard:
     def take(self, packages: Sequence[bytes]) -> Outcome:
         """Take in one batch; gives the answers that are final from now on."""
         opened = [codec.unpack(data) for data in packages]
-        late = self._late([t[WATCH] for t in opened if WATCH in t])
+        late = [found for tables in opened for found in self._late(tables)]
         rejected = [t[REJECTED] for t in opened if REJECTED in t]
         parcels = [p for t in opened if (p := from_tables(self._plan, t)) is not None]
         self._pipeline.take(parcels)
@@ -118,30 +129,27 @@ class Shard:
             late=pa.concat_tables(late) if late else _NOTHING_APART,
             rejected=pa.concat_tables(rejected) if rejected else _NOTHING_APART,
             progress=meld(self._about.promises),
-            partials=sum(partials for partials, _ in blocks),
-            nbytes=sum(size for _, size in blocks),
+            partials=sum(b.partials for b in blocks),
+            nbytes=sum(b.nbytes for b in blocks),
         )
 
-    def _late(self, watched: Sequence[pa.Table]) -> list[pa.Table]:
+    def _late(self, tables: Mapping[str, pa.Table]) -> Iterator[pa.Table]:
         """Rows that break a promise made before this batch."""
-        found = []
-        for table in watched:
-            source, at = _numbers(table, SOURCE), _numbers(table, AT)
-            for number, promise in enumerate(self._about.promises):
-                which = np.flatnonzero((source == number) & (at < promise.at))
-                if not len(which):
-                    continue
-                reasons = late_reasons(
-                    self._plan.axis,
-                    promise.at,
-                    self._pipeline.has_open_window(at[which]),
-                    dropped=self._terms.drops_late,
-                )
-                columns = {"reason": pa.array(reasons)}
-                if ROW in table.column_names:
-                    columns[ROW] = table.column(ROW).take(pa.array(which))
-                found.append(pa.table(columns))
-        return found
+        for number, promise in enumerate(self._about.promises):
+            watched = tables.get(f"{WATCH}{number}")
+            if watched is None:
+                continue
+            at = _numbers(watched, AT)
+            which = np.flatnonzero(at < promise.at)
+            if not len(which):
+                continue
+            is_open = self._pipeline.has_open_window(at[which])
+            dropped = self._terms.drops_late
+            reasons = late_reasons(self._plan.axis, promise.at, is_open, dropped=dropped)
+            columns = {"reason": pa.array(reasons)}
+            if ROW in watched.column_names:
+                columns[ROW] = watched.column(ROW).take(pa.array(which))
+            yield pa.table(columns)
 
     def _add_rows(self, table: pa.Table) -> None:
         """Rows that were not filled before: those that keep every promise count."""
@@ -186,10 +194,15 @@ class Shard:
             self._pipeline.take(parcels)
 
     def _parcel(self, block: int) -> Parcel:
+        about = self._about.blocks[block]
+        known = RECALL.get(about.digest)
+        if known is not None:
+            return known
         data = self._state.get(_name(block))
         parcel = None if data is None else from_tables(self._plan, codec.unpack(data))
         if parcel is None:
             raise StateError(f"block {block} of the state is missing")
+        RECALL.put(about.digest, parcel, about.nbytes)
         return parcel
 
     def _keep(self, touched: set[int]) -> None:
@@ -213,7 +226,8 @@ class Shard:
         if parcel is not None and len(parcel):
             data = codec.pack(to_tables(self._plan, parcel))
             self._state[_name(block)] = data
-            self._about.blocks[block] = (len(parcel), len(data))
+            self._about.blocks[block] = _Block(len(parcel), len(data), digest(data))
+            RECALL.put(self._about.blocks[block].digest, parcel, len(data))
         elif self._about.blocks.pop(block, None) is not None:
             del self._state[_name(block)]
 
@@ -247,21 +261,19 @@ class Shard:
             span=progress["span"],
             first_open=progress["first_open"],
             newest=progress["newest"],
-            blocks={b["block"]: (b["partials"], b["bytes"]) for b in blocks},
+            blocks={b.pop("block"): _Block(**b) for b in blocks},
         )
 
     def _about_tables(self) -> dict[str, pa.Table]:
         about = self._about
         identity = identify(self._plan, self._shards)
         progress = {"first_open": about.first_open, "newest": about.newest, "span": about.span}
-        blocks = [(b, *sizes) for b, sizes in about.blocks.items()]
-        names = ("block", "partials", "bytes")
-        columns = {n: pa.array([b[i] for b in blocks], pa.int64()) for i, n in enumerate(names)}
+        blocks = [{"block": n, **asdict(block)} for n, block in about.blocks.items()]
         return {
             _QUERY: pa.table({"what": list(identity), "value": list(identity.values())}),
             _PROGRESS: pa.Table.from_pylist([progress]),
             _SOURCES: pa.table({"promise": pa.array([p.at for p in about.promises], pa.int64())}),
-            _BLOCKS: pa.table(columns),
+            _BLOCKS: pa.Table.from_pylist(blocks, schema=_BLOCK_SCHEMA),
         }
 
     def _require_same_query(self, kept: pa.Table) -> None:
@@ -293,6 +305,9 @@ def identify(plan: Plan, shards: int) -> Mapping[str, str]:
     }
 
 
+_BLOCK_SCHEMA = pa.schema(
+    {"block": pa.int64(), "partials": pa.int64(), "nbytes": pa.int64(), "digest": pa.binary()}
+)
 _NOTHING_APART = pa.table({"reason": pa.array([], pa.string())})
 
 

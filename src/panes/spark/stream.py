@@ -11,6 +11,7 @@ watermark would. Packages and state are bytes of `panes.stores.codec`.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import redirect_stdout
@@ -33,13 +34,13 @@ from pyspark.sql.streaming.stateful_processor import (
 )
 
 from panes.engine.combine import (
-    AHEAD,
     AT,
     EVERY_SOURCE,
     KEPT,
     PROMISE,
     ROW,
     SOURCE,
+    TOO_FAR_AHEAD,
     Combiner,
     column_name,
 )
@@ -70,6 +71,7 @@ KIND, REASON, WHOLE = "kind", "reason", "row"
 LATE, REJECTED = "late", "rejected"
 
 _STATUS_FIELDS = ("answers", "late", "rejected", "partials", "bytes", "progress")
+_EMITTED_AT_ONCE = 1 << 16
 Batches = Iterator[pa.RecordBatch]
 
 
@@ -108,7 +110,11 @@ def _tagged(bound: BoundQuery, terms: Terms, run: Run, *, rows: bool) -> DataFra
     _require_state_store(session.conf.get("spark.sql.streaming.stateStore.providerClass"))
     partitions = int(session.conf.get("spark.sql.shuffle.partitions") or "2")
     shards = _shards(plan, run, partitions)
-    projected = [_project(bound, number, terms, rows=rows) for number in range(len(bound.frames))]
+    several = len(bound.frames) > 1 or terms.heartbeat is not None or run.bounded
+    projected = [
+        _project(bound, number, terms, several=several, rows=rows)
+        for number in range(len(bound.frames))
+    ]
     if terms.heartbeat is not None:
         projected.append(_heartbeat(session, terms.heartbeat))
     if run.bounded:
@@ -123,23 +129,22 @@ def _tagged(bound: BoundQuery, terms: Terms, run: Run, *, rows: bool) -> DataFra
     sent = united.mapInArrow(combine, f"{SHARD} int, {PACKAGE} binary")
     if run.bounded:
         sent = sent.withColumn(WHEN, F.current_timestamp()).withWatermark(WHEN, "0 seconds")
+    row = projected[0].schema[ROW].dataType if rows else None
+    emitted = _emitted_schema(plan, row)
+    emit = Emit(to_arrow_schema(emitted, timezone=UTC), packed=not _survives_pandas(emitted))
     stored = sent.groupBy(SHARD).transformWithStateInPandas(
-        statefulProcessor=Store(plan, terms, len(shards), bounded=run.bounded),
-        outputStructType=f"{PACKAGE} binary",
+        statefulProcessor=Store(plan, terms, len(shards), emit, bounded=run.bounded),
+        outputStructType=f"{PACKAGE} binary" if emit.packed else emitted,
         outputMode="append",
         timeMode="eventtime" if run.bounded else "none",
     )
-    row = projected[0].schema[ROW].dataType if rows else None
-    emitted = _emitted_schema(plan, row)
-    unpacked = stored.mapInArrow(Unpack(to_arrow_schema(emitted, timezone=UTC)), emitted)
-    status = F.col(STATUS)
-    return unpacked.observe(
+    typed = stored.mapInArrow(emit.unpack, emitted) if emit.packed else stored
+    kinds = ", ".join(f"{name} long" for name in _STATUS_FIELDS)
+    status = F.from_json(STATUS, kinds)
+    summed = [name for name in _STATUS_FIELDS if name != "progress"]
+    return typed.observe(
         run.name,
-        *(
-            F.coalesce(F.sum(status[name]), F.lit(0)).alias(name)
-            for name in _STATUS_FIELDS
-            if name != "progress"
-        ),
+        *(F.coalesce(F.sum(status[name]), F.lit(0)).alias(name) for name in summed),
         F.min(status["progress"]).alias("progress"),
     )
 
@@ -173,13 +178,18 @@ def _shards(plan: Plan, run: Run, partitions: int) -> tuple[int, ...]:
     return one_per_partition(count, partitions)
 
 
-def _project(bound: BoundQuery, number: int, terms: Terms, *, rows: bool) -> DataFrame:
+def _project(
+    bound: BoundQuery, number: int, terms: Terms, *, several: bool, rows: bool
+) -> DataFrame:
     """What the combiner needs of a stream: no row is left out, since each one makes progress."""
     plan, frame = bound.plan, bound.frames[number]
     at = ticks(frame, plan.axis.column or "")
-    columns = {SOURCE: F.lit(number), AT: at}
     if plan.axis.kind == "time" and terms.lateness is not None and terms.max_ahead is not None:
-        columns[AHEAD] = at > F.unix_micros(F.current_timestamp()) + F.lit(terms.max_ahead)
+        latest = F.unix_micros(F.current_timestamp()) + F.lit(terms.max_ahead)
+        at = F.when(at > latest, F.lit(TOO_FAR_AHEAD)).otherwise(at)
+    columns = {AT: at}
+    if several:
+        columns[SOURCE] = F.lit(number)
     if terms.punctuation is not None:
         schema = arrow_schema(frame)
         stream = plan.query.streams[number]
@@ -270,8 +280,9 @@ class Combine:
 class Store(StatefulProcessor):
     """Hosts a `Shard` in Spark's state."""
 
-    def __init__(self, plan: Plan, terms: Terms, shards: int, *, bounded: bool) -> None:
-        self._plan, self._terms, self._shards, self._bounded = plan, terms, shards, bounded
+    def __init__(self, plan: Plan, terms: Terms, shards: int, emit: Emit, *, bounded: bool) -> None:
+        self._plan, self._terms, self._shards = plan, terms, shards
+        self._emit, self._bounded = emit, bounded
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Called once per task and batch."""
@@ -290,7 +301,7 @@ class Store(StatefulProcessor):
         """One batch of one shard."""
         self._fed.add(key[0])
         packages = [package for frame in rows for package in frame[PACKAGE]]
-        yield _emit(self._shard().take(packages))
+        yield from self._emit(self._shard().take(packages))
         if self._bounded:
             self._handle.registerTimer(timerValues.getCurrentWatermarkInMs() + 1)
 
@@ -302,7 +313,7 @@ class Store(StatefulProcessor):
     ) -> Iterator[pd.DataFrame]:
         """A timer fires in every batch; in one that brings no rows, the stream has ended."""
         if key[0] not in self._fed:
-            yield _emit(self._shard().finish())
+            yield from self._emit(self._shard().finish())
 
     def _shard(self) -> Shard:
         return Shard(self._plan, self._terms, self._state, shards=self._shards)
@@ -328,68 +339,65 @@ class _Blobs:
         self._map.removeKey((name,))
 
 
-def _emit(outcome: Outcome) -> pd.DataFrame:
-    """An outcome as the one row that leaves the store."""
-    status = {
-        "answers": len(outcome.answers),
-        LATE: len(outcome.late),
-        REJECTED: len(outcome.rejected),
-        "partials": outcome.partials,
-        "bytes": outcome.nbytes,
-        "progress": outcome.progress,
-    }
-    tables = {
-        STATUS: pa.Table.from_pylist([status]),
-        ANSWERS: handed_over(outcome.answers),
-        LATE: outcome.late,
-        REJECTED: outcome.rejected,
-    }
-    return pd.DataFrame({PACKAGE: [codec.pack(tables)]})
-
-
 @dataclass(frozen=True, slots=True)
-class Unpack:
-    """What the store emitted, as typed rows: each is an answer, a row set apart, or a status."""
+class Emit:
+    """What leaves the store: rows that are an answer, a status, or were set apart.
+
+    Spark takes pandas frames from a store. Columns backed by Arrow go through them unchanged but
+    for timestamps and nested values; where there are any, the rows leave `packed`, as bytes.
+    """
 
     schema: pa.Schema
+    packed: bool
 
-    def __call__(self, batches: Batches) -> Batches:
+    def __call__(self, outcome: Outcome) -> Iterator[pd.DataFrame]:
+        status = {name: len(getattr(outcome, name)) for name in (ANSWERS, LATE, REJECTED)}
+        status |= {"partials": outcome.partials, "bytes": outcome.nbytes}
+        status |= {"progress": outcome.progress}
+        parts = [handed_over(outcome.answers), pa.table({STATUS: [json.dumps(status)]})]
+        if APART in self.schema.names:
+            parts += [_apart(getattr(outcome, kind), kind) for kind in (LATE, REJECTED)]
+        rows = pa.concat_tables([self._filled(part) for part in parts if len(part)])
+        if self.packed:
+            yield pd.DataFrame({PACKAGE: [codec.pack({ANSWERS: rows})]})
+            return
+        for batch in rows.combine_chunks().to_batches(max_chunksize=_EMITTED_AT_ONCE):
+            yield batch.to_pandas(types_mapper=pd.ArrowDtype)
+
+    def unpack(self, batches: Batches) -> Batches:
+        """Packed rows, as rows again."""
         for batch in batches:
             for package in batch.column(0):
-                tables = codec.unpack(package.as_py())
-                yield from self._rows(tables[ANSWERS])
-                yield from self._rows(pa.table({STATUS: _struct(tables[STATUS])}))
-                for kind in (LATE, REJECTED):
-                    if APART in self.schema.names and len(tables[kind]):
-                        yield from self._rows(pa.table({APART: _apart(tables[kind], kind)}))
+                rows = codec.unpack(package.as_py())[ANSWERS]
+                yield from rows.combine_chunks().to_batches(max_chunksize=_EMITTED_AT_ONCE)
 
-    def _rows(self, table: pa.Table) -> Batches:
-        """The rows of a table, with NULL in the columns that it does not have."""
+    def _filled(self, table: pa.Table) -> pa.Table:
+        """A table's rows, with NULL in the columns that it does not have."""
         columns = [
             table.column(f.name).cast(f.type)
             if f.name in table.column_names
             else pa.nulls(len(table), f.type)
             for f in self.schema
         ]
-        filled = pa.table(columns, schema=self.schema)
-        yield from filled.combine_chunks().to_batches(max_chunksize=1 << 16)
+        return pa.table(columns, schema=self.schema)
 
 
-def _struct(table: pa.Table) -> pa.Array:
-    columns = [c.combine_chunks() for c in table.columns]
-    return pa.StructArray.from_arrays(columns, names=table.column_names)
-
-
-def _apart(table: pa.Table, kind: str) -> pa.Array:
+def _apart(table: pa.Table, kind: str) -> pa.Table:
+    if not len(table):
+        return pa.table({APART: pa.nulls(0)})
     kinds = pa.array([kind] * len(table))
     columns = [kinds, *(table.column(n).combine_chunks() for n in (REASON, ROW))]
-    return pa.StructArray.from_arrays(columns, names=[KIND, REASON, WHOLE])
+    return pa.table({APART: pa.StructArray.from_arrays(columns, names=[KIND, REASON, WHOLE])})
 
 
 def _emitted_schema(plan: Plan, row: T.DataType | None) -> T.StructType:
-    status = T.StructType([T.StructField(n, T.LongType()) for n in _STATUS_FIELDS])
-    fields = [*handed_over_schema(plan).fields, T.StructField(STATUS, status)]
+    schema = handed_over_schema(plan).add(STATUS, "string")
     if row is not None:
         apart = T.StructType().add(KIND, "string").add(REASON, "string").add(WHOLE, row)
-        fields.append(T.StructField(APART, apart))
-    return T.StructType(fields)
+        schema = schema.add(APART, apart)
+    return schema
+
+
+def _survives_pandas(schema: T.StructType) -> bool:
+    plain = (T.NumericType, T.StringType, T.BooleanType, T.BinaryType)
+    return all(isinstance(f.dataType, plain) for f in schema.fields)

@@ -10,7 +10,7 @@ from panes.axis import FOREVER
 from panes.windows.spec import Landmark, PanedSpec
 
 MOST_BLOCKS = 64
-_PER_WINDOW = 16
+_PER_WINDOW = 8
 
 
 def block_span(spec: PanedSpec) -> int:
@@ -18,7 +18,7 @@ def block_span(spec: PanedSpec) -> int:
 
     >>> from panes.windows.spec import Sliding
     >>> block_span(Sliding(size=3600, slide=60))
-    240
+    480
     """
     if isinstance(spec, Landmark):
         return FOREVER
