@@ -157,5 +157,8 @@ def explain(text: str, /, *, aggregates: Sequence[UserAggregate] = (), **streams
     query = parse(text, aggregates)
     if not streams:
         return explain_unbound(query)
+    if any(is_spark(frame) for frame in streams.values()):
+        bound = importlib.import_module("panes.spark.bind").bind(text, streams, aggregates)
+        return explain_plan(bound.plan)
     schemas = {name: to_table(frame, name).schema for name, frame in streams.items()}
     return explain_plan(plan(query, schemas, aggregates))

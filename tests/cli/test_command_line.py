@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.csv as csv
+import pyarrow.dataset as pads
 import pyarrow.parquet as pq
 import pytest
 
@@ -187,3 +190,32 @@ def test_ctrl_c_stops_with_a_word_and_leaves_no_half_written_file(folder: Path) 
     assert "stopped; nothing was written" in done.stderr
     assert "Traceback" not in done.stderr
     assert not list(folder.glob("*stopped*"))
+
+
+def test_run_streams_files_on_spark_and_goes_on_from_a_checkpoint(folder: Path) -> None:
+    """The command line declares the end itself; late rows go to their own file."""
+    batches = folder / "in"
+    batches.mkdir()
+    for number, seconds in enumerate(([5, 70], [200], [15, 130])):
+        at = [dt.datetime(2026, 1, 1, tzinfo=dt.UTC) + dt.timedelta(seconds=s) for s in seconds]
+        path = batches / f"{number}.parquet"
+        pq.write_table(pa.table({"ts": pa.array(at, pa.timestamp("us", "UTC"))}), path)
+        os.utime(path, (1_700_000_000 + number,) * 2)
+    query = folder / "minutes.sql"
+    query.write_text("SELECT count(*) AS n FROM s [TUMBLING 1 minute WATTR ts]")
+    common = ("run", str(query), "--input", f"s={batches}", "--lateness", "1 minute")
+    common += ("--engine", "spark")
+    done = run(*common, "--output", "all.csv", "--late-output", "late.csv", folder=folder)
+    assert done.returncode == 0, done.stderr[-2000:]
+    counts = [line.rsplit(",", 1)[1] for line in (folder / "all.csv").read_text().split()[1:]]
+    assert counts == ["1", "1", "1", "1"]
+    assert "2 rows late" in done.stderr
+    assert "all its windows are closed" in (folder / "late.csv").read_text()
+    done = run(*common, "--output", "kept", "--checkpoint", "state", folder=folder)
+    assert done.returncode == 0, done.stderr[-2000:]
+    answers = pads.dataset(folder / "kept", partitioning="hive").to_table()
+    assert sorted(answers["n"].to_pylist()) == [1, 1, 1, 1]
+    query.write_text("SELECT count(*) AS n FROM s [TUMBLING 2 minutes WATTR ts]")
+    refused = run(*common, "--output", "kept", "--checkpoint", "state", folder=folder)
+    assert refused.returncode == 1
+    assert "the window was tumbling, RANGE 1 minute" in refused.stderr

@@ -29,8 +29,10 @@ from panes.engine.combine import (
 from panes.engine.pipeline import Pipeline
 from panes.engine.shard import ABOUT, RECALL, Outcome, Shard
 from panes.engine.terms import Terms
+from panes.errors import StateError
 from panes.language.parse import parse
 from panes.planning.plan import Plan, plan
+from panes.windows.blocks import MOST_BLOCKS
 from tests.support import AGGREGATES, SCHEMA, WINDOWS, assert_same, select, sorted_answers, streams
 
 HOSTED = tuple(w for w in WINDOWS if "ROWS" not in w and "FIRST" not in w)
@@ -158,3 +160,145 @@ def test_every_aggregate_survives_being_sent_and_kept(
     for batch in in_batches(stream, sizes):
         assert_same(host.answers(host.push(s=batch)), query.push(s=batch))
     assert_same(host.answers(host.finish()), query.finish())
+
+
+@given(
+    batches=st.lists(st.tuples(streams, streams), max_size=4),
+    lateness=st.integers(0, 20),
+)
+@settings(max_examples=30)
+def test_several_sources_progress_at_the_slowest(
+    batches: list[tuple[pa.Table, pa.Table]], lateness: int
+) -> None:
+    text = "SELECT k, count(*) AS n FROM (u UNION ALL v) [RANGE 20 SLIDE 7 WATTR at] GROUP BY k"
+    host, query = Host(text, lateness=lateness), panes.open(text, lateness=lateness)
+    for u, v in batches:
+        got = host.push(u=u, v=v)
+        assert_same(host.answers(got), query.push(u=u, v=v))
+        assert sum(len(o.late) for o in got) == len(query.take_late())
+
+
+_maybe = st.one_of(st.integers(-40, 60), st.none())
+promising = st.lists(
+    st.tuples(
+        st.one_of(st.integers(-40, 60), st.none()), st.one_of(st.integers(-40, 60), st.none())
+    ),
+    max_size=12,
+).map(
+    lambda pairs: pa.table(
+        {
+            "at": pa.array([at for at, _ in pairs], pa.int64()),
+            "promise": pa.array([promise for _, promise in pairs], pa.int64()),
+        }
+    )
+)
+
+
+@given(batches=st.lists(promising, max_size=4), lateness=st.one_of(st.none(), st.integers(0, 30)))
+@settings(max_examples=60)
+def test_promises_in_a_column_close_windows(batches: list[pa.Table], lateness: int | None) -> None:
+    """A row without a position is a promise and nothing else; without one, it is rejected."""
+    text = "SELECT count(*) AS n FROM s [RANGE 10 SLIDE 4 WATTR at]"
+    host = Host(text, promising_schema(), lateness=lateness, punctuation="promise")
+    query = panes.open(text, lateness=lateness, punctuation="Promise")
+    rejected = 0
+    for batch in batches:
+        got = host.push(s=batch)
+        assert_same(host.answers(got), query.push(s=batch))
+        assert sum(len(o.late) for o in got) == len(query.take_late())
+        rejected += sum(len(o.rejected) for o in got)
+        assert rejected == len(query.rejected)
+
+
+def promising_schema() -> pa.Schema:
+    return pa.schema({"at": pa.int64(), "promise": pa.int64()})
+
+
+def test_a_long_wait_does_not_make_many_blocks() -> None:
+    """Without progress every pane stays open; blocks grow longer instead of more."""
+    text = "SELECT count(*) AS n, median(at) AS mid FROM s [TUMBLING 5 WATTR at]"
+    schema = pa.schema({"at": pa.int64()})
+    host, query = Host(text, schema, lateness=10**9), panes.open(text, lateness=10**9)
+    for begin in range(0, 10_000, 1_000):
+        rows = pa.table({"at": pa.array(range(begin, begin + 1_000), pa.int64())})
+        assert_same(host.answers(host.push(s=rows)), query.push(s=rows))
+        assert all(len(state) <= MOST_BLOCKS + 1 for state in host.states)
+    assert_same(host.answers(host.finish()), query.finish())
+
+
+def test_a_batch_far_from_the_others_costs_only_its_own_blocks() -> None:
+    """A year of silence at one-second slides: the state is what the open windows hold."""
+    text = "SELECT count(*) AS n FROM s [RANGE 60 SLIDE 1 WATTR at]"
+    schema = pa.schema({"at": pa.int64()})
+    host, query = Host(text, schema, lateness=5), panes.open(text, lateness=5)
+    for at in (0, 31_536_000, 31_536_010):
+        rows = pa.table({"at": pa.array([at], pa.int64())})
+        assert_same(host.answers(host.push(s=rows)), query.push(s=rows))
+    assert sum(len(s) for s in host.states) <= 2 * len(host.states) + 2
+
+
+def two_batches() -> Host:
+    host = Host(
+        "SELECT k, count(*) AS n FROM s [RANGE 20 SLIDE 10 WATTR at] GROUP BY k", lateness=0
+    )
+    rows = [{"at": at, "k": k} for at in (1, 5, 12) for k in ("a", "b", "c", "d", "e")]
+    host.push(s=pa.Table.from_pylist(rows, schema=SCHEMA))
+    return host
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (
+            "SELECT k, count(*) AS n FROM s [RANGE 30 SLIDE 10 WATTR at] GROUP BY k",
+            "the window was sliding, RANGE 20 SLIDE 10 on `at`, is sliding, RANGE 30",
+        ),
+        (
+            "SELECT count(*) AS n FROM s [RANGE 20 SLIDE 10 WATTR at]",
+            "GROUP BY was k string, is nothing",
+        ),
+        (
+            "SELECT k, sum(i) AS n FROM s [RANGE 20 SLIDE 10 WATTR at] GROUP BY k",
+            "SELECT was count(*) int64, is sum(i) int64",
+        ),
+        (
+            "SELECT k, count(*) AS n FROM s [RANGE 20 SLIDE 10 WATTR at] WHERE i > 3 GROUP BY k",
+            "WHERE was nothing, is i > 3",
+        ),
+    ],
+)
+def test_a_changed_query_is_refused_with_what_changed(text: str, told: str) -> None:
+    changed = Host(text, lateness=0)
+    changed.states = two_batches().states
+    with pytest.raises(StateError, match="the state of another query") as refused:
+        changed.finish()
+    assert told in str(refused.value)
+
+
+def test_another_select_having_or_lateness_goes_on() -> None:
+    host = Host(
+        "SELECT count(*) * 2 AS twice, k FROM s [RANGE 20 SLIDE 10 WATTR at] GROUP BY k "
+        "HAVING twice > 1",
+        lateness=7,
+    )
+    host.states = two_batches().states
+    assert host.answers(host.finish())["twice"].to_pylist()
+
+
+def test_another_number_of_shards_is_refused() -> None:
+    host = two_batches()
+    with pytest.raises(StateError, match="the number of shards was 3, is 4"):
+        Shard(host.plan, host.terms, host.states[0], shards=4)
+
+
+def test_what_was_read_lately_is_not_fetched_again() -> None:
+    """The digest in `about` names the bytes; a state that lost them is noticed without it."""
+    host = two_batches()
+    for state in host.states:
+        for name in [n for n in state if n != ABOUT]:
+            del state[name]
+    with pytest.raises(KeyError):  # recalled, and only removing what is not there fails
+        host.finish()
+    RECALL.clear()
+    with pytest.raises(StateError, match="is missing"):
+        host.finish()

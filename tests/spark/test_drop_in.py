@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -11,6 +12,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 import panes.spark
 from panes.bench.workloads import bids
+from tests.spark.streaming import as_batches, read_stream, run_to_end
 
 AGGREGATES: dict[str, Callable[[], Column]] = {
     "max": lambda: F.max("price"),
@@ -87,3 +89,19 @@ def test_a_tumbling_window_needs_no_slide(frame: DataFrame) -> None:
 def test_sparks_own_window_is_refused_with_the_line_to_type(frame: DataFrame) -> None:
     with pytest.raises(panes.QueryError, match=r"panes\.spark\.window"):
         panes.spark.group_by(frame, F.window("ts", "5 minutes"))  # type: ignore[arg-type]
+
+
+def test_group_by_is_a_drop_in_on_a_stream(spark: SparkSession, tmp_path: Path) -> None:
+    """With the stream's own watermark: the rows that Spark's append mode gives, and earlier."""
+    table = bids(3_000, keys=4, hours=1)
+    folder = as_batches(tmp_path / "in", [table.slice(i, 500) for i in range(0, 3_000, 500)])
+    stream = read_stream(spark, folder).withWatermark("ts", "30 seconds")
+    columns = [F.max("price"), F.avg("price").alias("p"), F.count("*")]
+    want = stream.groupBy(F.window("ts", "10 minutes", "1 minute"), "item").agg(*columns)
+    window = panes.spark.window("ts", "10 minutes", "1 minute")
+    got = panes.spark.group_by(stream, window, "item").agg(*columns)
+    assert [(f.name, f.dataType) for f in got.schema] == [(f.name, f.dataType) for f in want.schema]
+    run_to_end(got, tmp_path / "got")
+    run_to_end(want, tmp_path / "want")
+    mine, theirs = (rows(spark.read.parquet(str(tmp_path / n / "out")), 1) for n in ("got", "want"))
+    assert mine == theirs

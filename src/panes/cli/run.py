@@ -12,7 +12,6 @@ from typing import Annotated, Literal
 import pyarrow as pa
 import typer
 
-from panes.api import sql
 from panes.cli.files import Source, write
 from panes.cli.show import meter, say
 from panes.engine.stream import OpenQuery
@@ -60,20 +59,44 @@ def run(
     late_output: Annotated[
         str | None, typer.Option(help="Where to write late rows, with the reason.")
     ] = None,
+    punctuation: Annotated[
+        str | None, typer.Option(help="A column that promises: nothing before this will come.")
+    ] = None,
+    checkpoint: Annotated[
+        Path | None,
+        typer.Option(help="On Spark: a folder to go on from. Answers go to a folder then, too."),
+    ] = None,
+    files_per_batch: Annotated[
+        int, typer.Option(min=1, help="On Spark: files of a folder in one micro-batch.")
+    ] = 1,
+    keep_open: Annotated[
+        bool, typer.Option("--keep-open", help="On Spark: more files may come in a later run.")
+    ] = False,
 ) -> None:
     """Answer a window query over Parquet, CSV or NDJSON files."""
     text = read_query(query)
     bound = int(lateness) if lateness is not None and lateness.isdigit() else lateness
-    asked = OpenQuery(
-        text, Run(lateness=bound, late=late, max_ahead=None, bounded=lateness is None)
+    streamed = lateness is not None or punctuation is not None or checkpoint is not None
+    options = Run(
+        lateness=bound,
+        late=late,
+        max_ahead=None,
+        punctuation=punctuation,
+        bounded=not keep_open if engine == "spark" else not streamed,
     )
+    asked = OpenQuery(text, options)
     sources = [Source.parse(text) for text in inputs]
     require_streams(asked.query, {s.name: s for s in sources})
     if engine == "spark":
-        answers = _on_spark(text, asked, sources)
-        write(answers, output)
-        say(f"{len(answers):,} answers")
+        on_spark = require_spark("panes.cli.on_spark")
+        if streamed:
+            job = on_spark.Job(text, options, sources, files_per_batch)
+            job.run(output, late_output, checkpoint)
+        else:
+            on_spark.answer(text, asked.query, sources, output)
         return
+    if checkpoint is not None or keep_open:
+        raise OptionError("--checkpoint and --keep-open need --engine spark")
     answers = pa.concat_tables(_answers(asked, sources))
     write(answers, output)
     _report(asked, len(answers), late_output)
@@ -90,17 +113,6 @@ def _answers(asked: OpenQuery, sources: list[Source]) -> list[pa.Table]:
                 bar.advance(len(batch))
     found.append(asked.finish())
     return found
-
-
-def _on_spark(text: str, asked: OpenQuery, sources: list[Source]) -> pa.Table:
-    """The answers of a bounded query, computed by Spark and brought here."""
-    if asked.terms.lateness is not None:
-        raise OptionError("--lateness reads files as streams, which --engine spark does not yet")
-    spark_files = require_spark("panes.spark.files")
-    frames = {s.name: spark_files.read(s.path) for s in sources}
-    answers = sql(text, **frames).toArrow()
-    names = answers.column_names[: 2 + len(asked.query.keys)]
-    return answers.sort_by([(n, "ascending", "at_start") for n in names])
 
 
 def require_spark(module: str) -> ModuleType:

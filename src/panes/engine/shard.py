@@ -23,6 +23,7 @@ from panes.engine.pipeline import NOWHERE, Pipeline
 from panes.engine.recall import Recall, digest
 from panes.engine.terms import Terms
 from panes.errors import StateError
+from panes.planning.explain import describe
 from panes.planning.plan import Plan
 from panes.progress.promise import NOTHING, Promise, meld
 from panes.stores import codec
@@ -214,6 +215,7 @@ class Shard:
             touched = touched | parcels.keys()
         for block in touched:
             self._put(block, parcels.get(block))
+        self._loaded |= touched
         ends = {b: self._plan.spec.origin + (b + 1) * about.span for b in about.blocks}
         for block, end in ends.items():
             if block not in touched and not self._pipeline.has_open_window(np.array([end - 1]))[0]:
@@ -281,7 +283,10 @@ class Shard:
         now = identify(self._plan, self._shards)
         changed = [w for w in {**before, **now} if before.get(w) != now.get(w)]
         if changed:
-            told = "; ".join(f"{w} was {before.get(w)}, is {now.get(w)}" for w in changed)
+            told = "; ".join(
+                f"{w} was {before.get(w) or 'nothing'}, is {now.get(w) or 'nothing'}"
+                for w in changed
+            )
             raise StateError(
                 f"the checkpoint holds the state of another query: {told}",
                 hint="ask as before, or start with a new checkpoint",
@@ -296,11 +301,11 @@ def identify(plan: Plan, shards: int) -> Mapping[str, str]:
     )
     calls = (f"{c.sql} {a.type}" for c, a in zip(query.calls, plan.aggregates, strict=True))
     return {
-        "the window": f"{plan.spec} on {plan.axis.column} {plan.axis.kind}",
+        "the window": describe(plan.window),
         "FROM": ", ".join(query.streams),
         "WHERE": "" if query.where is None else query.where.sql("spark"),
         "GROUP BY": ", ".join(keys),
-        "the aggregates": ", ".join(calls),
+        "SELECT": ", ".join(calls),
         "the number of shards": str(shards),
     }
 

@@ -66,6 +66,13 @@ def _window_lines(window: Window) -> Iterator[str]:
             yield _line("", f"{held}; each {rows} {shared} window{'s' * (shared != 1)}")
 
 
+def describe(window: Window) -> str:
+    """A window in words: all that decides which rows it holds."""
+    origin = window.spec.origin if isinstance(window.spec, Sliding | Landmark) else 0
+    counted = f", ORIGIN {origin}" if origin else ""
+    return f"{_kind(window)}{counted} on {_where(window)}"
+
+
 def _kind(window: Window) -> str:
     spec = window.spec
     if isinstance(spec, Landmark):

@@ -2,7 +2,8 @@
 
 ``group_by(df, window("ts", "1 hour", "1 minute"), "item").agg(F.max("price"))`` takes Spark's own
 aggregate Columns and gives the schema and rows that Spark's ``groupBy(window(...))`` would, at the
-price of a tumbling window.
+price of a tumbling window. A streaming DataFrame says by its ``withWatermark``, as for Spark, how
+late rows may be.
 """
 
 from __future__ import annotations
@@ -17,8 +18,7 @@ from pyspark.sql import types as T  # noqa: N812
 from panes.aggregates.catalog import constants_of, is_aggregate
 from panes.axis import parse_duration
 from panes.errors import QueryError
-from panes.spark import batch
-from panes.spark.bind import bind
+from panes.spark import query
 from panes.spark.columns import Alias, Call, Name, Part, Text, take_apart
 
 _STREAM = "rows"
@@ -77,7 +77,7 @@ class Grouped:
         group = f" GROUP BY {', '.join(keys)}" if keys else ""
         selected = ", ".join([*keys, *asked.calls]) or "count(*)"
         text = f"SELECT {selected} FROM {_STREAM} {self.window.clause()}{group}"
-        answers = batch.answer(bind(text, {_STREAM: asked.projected()}))
+        answers = query.answer(text, {_STREAM: asked.projected()})
         edges = F.struct(F.col("window_start").alias("start"), F.col("window_end").alias("end"))
         shown = [edges, *(F.col(k) for k in keys), *outputs]
         named = answers.select(*(c.alias(f"c{i}") for i, c in enumerate(shown)))

@@ -28,6 +28,8 @@ def answer(
 ) -> DataFrame:
     """The answers, as a DataFrame of the same kind as the streams."""
     bound = bind(text, streams, user)
+    if bound.is_streaming:
+        run = stream.with_watermark(bound, run)
     terms = agree(bound.plan.query, run)
     if bound.is_streaming:
         answered = stream.answer_and_apart if run.with_late else stream.answer

@@ -15,7 +15,7 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import redirect_stdout
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from io import StringIO
 
@@ -69,6 +69,9 @@ STATUS, APART = "__status", "__apart"
 ANSWERS = "answers"
 KIND, REASON, WHOLE = "kind", "reason", "row"
 LATE, REJECTED = "late", "rejected"
+
+WATERMARK = "spark.watermarkDelayMs"
+"""Where Spark notes, in a column's metadata, the milliseconds that a watermark waits."""
 
 _STATUS_FIELDS = ("answers", "late", "rejected", "partials", "bytes", "progress")
 _EMITTED_AT_ONCE = 1 << 16
@@ -149,13 +152,28 @@ def _tagged(bound: BoundQuery, terms: Terms, run: Run, *, rows: bool) -> DataFra
     )
 
 
+def with_watermark(bound: BoundQuery, run: Run) -> Run:
+    """How late rows may be, from the streams' own ``withWatermark`` if nothing else says it."""
+    column = bound.plan.axis.column or ""
+    delays = [f.schema[column].metadata.get(WATERMARK) for f in bound.frames]
+    if run.bounded and any(delay is not None for delay in delays):
+        raise OptionError(
+            f"`{column}` has a watermark, and Spark takes only one: the end would not be noticed",
+            hint='leave out withWatermark and say lateness="10 seconds"',
+        )
+    found = [delay * 1_000 for delay in delays if delay is not None]
+    if run.lateness is not None or run.punctuation is not None or len(found) < len(delays):
+        return run
+    return replace(run, lateness=max(found))
+
+
 def _require_progress(terms: Terms, run: Run) -> None:
     closes = (terms.lateness, terms.punctuation, terms.heartbeat)
     if all(c is None for c in closes) and not run.bounded:
         raise OptionError(
             "nothing says how the stream progresses, so no window would ever close",
             hint='give lateness="10 seconds", punctuation=, heartbeat=, or bounded=True for an '
-            "availableNow run",
+            "availableNow run; a watermark of the stream will do too",
         )
 
 

@@ -1,0 +1,105 @@
+"""What `panes run --engine spark` does: a bounded query, or a stream run to its end."""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from panes.api import sql
+from panes.cli.files import Source, write
+from panes.cli.show import say
+from panes.engine.terms import Run
+from panes.errors import OptionError, PanesError
+from panes.language.parse import parse
+from panes.language.query import Query
+from panes.spark import files, split
+
+_KINDS = ("answers", "late", "rejected")
+
+
+def answer(text: str, query: Query, sources: list[Source], output: str) -> None:
+    """Answer a bounded query on Spark and write it where the command was told to."""
+    frames: dict[str, Any] = {s.name: files.read(s.path) for s in sources}
+    answers = sql(text, **frames).toArrow()
+    write(_in_order(answers, query), output)
+    say(f"{len(answers):,} answers")
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A streaming query over files, run until nothing is left to read."""
+
+    text: str
+    options: Run
+    sources: list[Source]
+    files_per_batch: int
+
+    def run(self, output: str, late_output: str | None, checkpoint: Path | None) -> None:
+        """Answers go to a file at the end; with a checkpoint, to a folder batch by batch."""
+        with tempfile.TemporaryDirectory() as folder:
+            places = {kind: Path(folder) / kind for kind in _KINDS}
+            if checkpoint is not None:
+                places["answers"] = _folder(output, "--output")
+                if late_output is not None:
+                    places["late"] = _folder(late_output, "--late-output")
+            counts = self._stream(places, checkpoint or Path(folder) / "checkpoint")
+            if checkpoint is None:
+                write(_in_order(_collected(places["answers"]), parse(self.text)), output)
+                if late_output is not None:
+                    write(_collected(places["late"]), late_output)
+        say(f"{counts['answers']:,} answers")
+        for what in ("late", "rejected"):
+            if counts[what]:
+                say(f"{counts[what]:,} rows {what}")
+
+    def _stream(self, places: dict[str, Path], checkpoint: Path) -> dict[str, int]:
+        given: dict[str, Any] = {**asdict(self.options), "with_late": True}
+        for source in self.sources:
+            given[source.name] = files.read_stream(source.path, self.files_per_batch)
+        tagged = sql(self.text, **given)
+        writer = tagged.writeStream.foreachBatch(split(**places))
+        writer = writer.option("checkpointLocation", str(checkpoint))
+        counts = dict.fromkeys(_KINDS, 0)
+        files.spark().sparkContext.setLogLevel("OFF")  # what goes wrong is told below
+        query = writer.trigger(availableNow=True).start()
+        try:
+            query.awaitTermination()
+        except Exception as failure:
+            raise PanesError(f"the stream stopped: {_reason(failure)}") from None
+        finally:
+            query.stop()
+        for progress in query.recentProgress:
+            observed = progress["observedMetrics"].get(self.options.name)
+            for kind in _KINDS if observed is not None else ():
+                counts[kind] += observed[kind]
+        return counts
+
+
+def _folder(path: str, option: str) -> Path:
+    if path == "-" or Path(path).suffix or Path(path).is_file():
+        raise OptionError(
+            f"{option} must be a folder where there is a checkpoint, got {path}",
+            hint=f"{option} answers",
+        )
+    return Path(path)
+
+
+def _collected(folder: Path) -> pa.Table:
+    found: pa.Table = files.spark().read.parquet(str(folder)).drop("batch").toArrow()
+    return found
+
+
+def _in_order(answers: pa.Table, query: Query) -> pa.Table:
+    names = answers.column_names[: 2 + len(query.keys)]
+    return answers.sort_by([(n, "ascending", "at_start") for n in names])
+
+
+def _reason(failure: Exception) -> str:
+    """What went wrong, without the stack traces that Spark wraps around it."""
+    lines = [line.strip() for line in str(failure).splitlines()]
+    ours = [line for line in lines if line.startswith("panes.errors.")]
+    return ours[-1].partition(": ")[2] if ours else lines[0]
