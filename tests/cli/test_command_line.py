@@ -203,11 +203,11 @@ def test_run_streams_files_on_spark_and_goes_on_from_a_checkpoint(folder: Path) 
         os.utime(path, (1_700_000_000 + number,) * 2)
     query = folder / "minutes.sql"
     query.write_text("SELECT count(*) AS n FROM s [TUMBLING 1 minute WATTR ts]")
-    common = ("run", str(query), "--input", f"s={batches}", "--lateness", "1 minute")
-    common += ("--engine", "spark")
+    common = ["run", str(query), "--input", f"s={batches}", "--lateness", "1 minute"]
+    common += ["--engine", "spark"]
     done = run(*common, "--output", "all.csv", "--late-output", "late.csv", folder=folder)
     assert done.returncode == 0, done.stderr[-2000:]
-    counts = [line.rsplit(",", 1)[1] for line in (folder / "all.csv").read_text().split()[1:]]
+    counts = [line.rsplit(",", 1)[1] for line in (folder / "all.csv").read_text().splitlines()[1:]]
     assert counts == ["1", "1", "1", "1"]
     assert "2 rows late" in done.stderr
     assert "all its windows are closed" in (folder / "late.csv").read_text()
