@@ -29,12 +29,17 @@ Session = Any
 POINTS = {1: (60, 60), 10: (600, 60), 60: (3_600, 60), 360: (3_600, 10)}
 KEYS = (1, 1_000, 100_000)
 LATENESS = "10 seconds"
+CHANGE_LOG = "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled"
 BATCHES, FILES, WARM = 10, 2, 3  # as many files per batch as there are cores
 
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    """What Spark reported of a run: seconds per batch, and the state after the last one."""
+    """What Spark reported of a run: seconds per batch, and the state after the last one.
+
+    `state_bytes` are those of RocksDB's files, which hold the whole state only if every commit
+    writes them, that is, without a change log.
+    """
 
     seconds: tuple[float, ...]
     state_rows: int
@@ -66,11 +71,15 @@ def run(rows: int, repeat: int, say: Callable[[str], None]) -> Report:
         _check(spark, Path(folder) / "check")
         for keys in KEYS:
             files = _files(Path(folder) / f"bids-{keys}", bids(rows, keys=keys))
-            for overlap, window in POINTS.items():
+            for overlap in POINTS:
                 if keys == 1_000 or overlap in (1, 60):
                     say(f"timing {keys:,} keys, overlap {overlap:,}")
-                    _point(report, spark, files, keys, overlap, window, repeat, rows // BATCHES)
+                    _point(report, spark, files, keys, overlap, repeat, rows // BATCHES)
+            if keys == 1_000:
+                say("weighing the state at overlap 60")
+                _weigh(report, spark, files)
     spark.stop()
+    _bars(report)
     return report
 
 
@@ -120,29 +129,59 @@ def _run(answers: Frame) -> Ran:
     return Ran(
         seconds=tuple(p["durationMs"]["triggerExecution"] / 1_000 for p in batches[WARM:]),
         state_rows=state["numRowsTotal"],
-        state_bytes=state["memoryUsedBytes"],
+        state_bytes=state["customMetrics"]["rocksdbSstFileSize"],
         first_answer=min(answered, default=-1),
     )
 
 
-def _point(
-    report: Report,
-    spark: Session,
-    files: Path,
-    keys: int,
-    overlap: int,
-    window: tuple[int, int],
-    repeat: int,
-    rows: int,
-) -> None:
-    size, slide = window
-    contenders: dict[str, Callable[[], Frame]] = {
+def _contenders(
+    spark: Session, files: Path, overlap: int, keys: int
+) -> dict[str, Callable[[], Frame]]:
+    size, slide = POINTS[overlap]
+    found: dict[str, Callable[[], Frame]] = {
         "tumbling": lambda: by_window_streaming(_stream(spark, files), slide, slide),
         "panes": lambda: by_panes_streaming(_stream(spark, files), size, slide),
     }
     if 1 < overlap <= 60 and keys == 1_000:
-        contenders["window()"] = lambda: by_window_streaming(_stream(spark, files), size, slide)
-    for name, make in contenders.items():
-        ran = [_run(make()) for _ in range(1 if name == "window()" else repeat)]
+        found["window()"] = lambda: by_window_streaming(_stream(spark, files), size, slide)
+    return found
+
+
+def _point(
+    report: Report, spark: Session, files: Path, keys: int, overlap: int, repeat: int, rows: int
+) -> None:
+    for name, make in _contenders(spark, files, overlap, keys).items():
+        times = 1 if name == "window()" or keys == 100_000 else repeat
+        ran = [_run(make()) for _ in range(times)]
         seconds = tuple(s for r in ran for s in r.seconds)
-        report.timings.append(Timing(name, f"{keys}/{overlap}", seconds, f"{rows} rows"))
+        note = f"{rows} rows a batch; first answer in batch {ran[-1].first_answer}"
+        report.timings.append(Timing(name, f"{keys}/{overlap}", seconds, note))
+
+
+def _weigh(report: Report, spark: Session, files: Path) -> None:
+    """Bytes and rows of the whole state: without a change log, all of it is in the files."""
+    spark.conf.set(CHANGE_LOG, "false")
+    weighed = {n: _run(make()) for n, make in _contenders(spark, files, 60, 1_000).items()}
+    spark.conf.set(CHANGE_LOG, "true")
+    ours, theirs = weighed["panes"], weighed["window()"]
+    told = "; ".join(f"{n} {r.state_bytes:,} bytes in {r.state_rows:,}" for n, r in weighed.items())
+    report.bar(
+        "overlap 60: state no larger than window()'s",
+        told,
+        met=ours.state_bytes <= theirs.state_bytes,
+    )
+    report.bar(
+        "answers one micro-batch earlier than window()'s",
+        f"batch {ours.first_answer} and {theirs.first_answer}",
+        met=ours.first_answer < theirs.first_answer,
+    )
+
+
+def _bars(report: Report) -> None:
+    median = {(t.contender, t.point): t.median for t in report.timings}
+    for overlap in POINTS:
+        ratio = median["panes", f"1000/{overlap}"] / median["tumbling", f"1000/{overlap}"]
+        what = f"overlap {overlap}: at most 1.3 x tumbling per batch"
+        report.bar(what, f"{ratio:.2f} x", met=ratio <= 1.3)
+    ratio = median["window()", "1000/60"] / median["panes", "1000/60"]
+    report.bar("overlap 60: at least 6 x faster than window()", f"{ratio:.1f} x", met=ratio >= 6)

@@ -17,6 +17,7 @@ from panes.errors import OptionError, PanesError
 from panes.language.parse import parse
 from panes.language.query import Query
 from panes.spark import files, split
+from panes.spark.session import quiet
 
 _KINDS = ("answers", "late", "rejected")
 
@@ -64,7 +65,7 @@ class Job:
         writer = tagged.writeStream.foreachBatch(split(**places))
         writer = writer.option("checkpointLocation", str(checkpoint))
         counts = dict.fromkeys(_KINDS, 0)
-        files.spark().sparkContext.setLogLevel("OFF")  # what goes wrong is told below
+        quiet(files.spark())  # what goes wrong is told below
         query = writer.trigger(availableNow=True).start()
         try:
             query.awaitTermination()

@@ -48,18 +48,28 @@ def session(*, master: str | None = None, app_name: str = "panes", **settings: s
     active = SparkSession.getActiveSession()
     if active is not None:
         return active
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
-    provide_java()
+    is_remote = master is None and "SPARK_REMOTE" in os.environ
     builder = SparkSession.builder.appName(app_name)
-    if master is not None or "SPARK_REMOTE" not in os.environ:
+    if not is_remote:
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+        os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
+        provide_java()
         builder = builder.master(master or os.environ.get("SPARK_MASTER", "local[*]"))
     chosen = {**DEFAULTS, **{name.replace("__", "."): v for name, v in settings.items()}}
     for name, value in chosen.items():
-        builder = builder.config(name, value)
+        if not is_remote or name.startswith("spark.sql."):  # the rest is the server's own affair
+            builder = builder.config(name, value)
     made = builder.getOrCreate()
-    made.sparkContext.setLogLevel("ERROR")
+    if not is_remote:
+        made.sparkContext.setLogLevel("ERROR")
     return made
+
+
+def quiet(spark: SparkSession) -> None:
+    """Keep Spark's log off the terminal, where the session has a JVM of its own."""
+    context = getattr(spark, "sparkContext", None)
+    if context is not None:
+        context.setLogLevel("OFF")
 
 
 def advice(spark: SparkSession) -> dict[str, tuple[str | None, str]]:

@@ -1,0 +1,55 @@
+"""Spark Connect: a real server in a process of its own, and a client that has no JVM."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+PROGRAM = """
+import pathlib, sys, tempfile
+import pyarrow as pa
+from pyspark.sql import functions as F
+import panes, panes.spark
+from panes.bench.workloads import bids
+from panes.reference.compare import difference
+from tests.spark.streaming import as_batches, read_stream, run_to_end
+
+spark = panes.spark.session()
+print("session:", type(spark).__module__)
+rows = bids(1_000, keys=5, hours=0.3)
+text = (
+    "SELECT item, max(price) AS high, median(price) AS mid, count(*) AS n "
+    "FROM bids [RANGE 5 minutes SLIDE 1 minute WATTR ts] GROUP BY item"
+)
+want = panes.oracle(text, bids=rows)
+
+def told(answers):
+    return difference(answers.sort_by([(n, "ascending") for n in want.column_names[:3]]), want)
+
+folder = pathlib.Path(tempfile.mkdtemp())
+files = as_batches(folder / "in", [rows.slice(i, 400) for i in range(0, 1_000, 400)])
+frame, stream = spark.read.parquet(str(files)), read_stream(spark, files)
+print("batch:", told(panes.sql(text, bids=frame).toArrow()))
+run_to_end(panes.sql(text, lateness="10 seconds", bounded=True, bids=stream), folder)
+print("stream:", told(spark.read.parquet(str(folder / "out")).toArrow()))
+window = ("ts", "5 minutes", "1 minute")
+mine = panes.spark.group_by(frame, panes.spark.window(*window), "item").agg(F.avg("price"))
+theirs = frame.groupBy(F.window(*window), "item").agg(F.avg("price"))
+near = mine.alias("a").join(theirs.alias("b"), ["window", "item"]).where(
+    "abs(a.`avg(price)` - b.`avg(price)`) < 1e-9"
+)
+print("drop-in:", (mine.count(), near.count()) == (theirs.count(), theirs.count()))
+"""
+
+
+def test_batch_stream_and_drop_in_work_through_connect() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM],
+        env={**os.environ, "SPARK_REMOTE": "local[2]", "PYSPARK_PYTHON": sys.executable},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    for line in ("connect.session", "batch: None", "stream: None", "drop-in: True"):
+        assert line in done.stdout, done.stdout[-500:] + done.stderr[-2000:]
