@@ -23,14 +23,15 @@ def test_the_pages_code_runs(
     pq.write_table(bids(300, keys=3, hours=0.1), tmp_path / "bids" / "part.parquet")
     monkeypatch.chdir(tmp_path)
     blocks = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
-    assert len(blocks) == 2
+    assert len(blocks) == 5
     names: dict[str, object] = {}
+    places = ("bids", "highest", "state", "answers", "per minute", "late", "rejected", "second state")
     for block in blocks:
-        exec(
-            block.replace('"bids"', f'"{tmp_path}/bids"').replace('"highest"', f'"{tmp_path}/h"'),
-            names,
-        )
-    assert spark.read.parquet(str(tmp_path / "h")).count() > 0
+        for place in places:
+            block = re.sub(rf'([(=,] ?)"{place}"', rf'\1"{tmp_path}/{place}"', block)
+        exec(block, names)
+    for place in ("highest", "answers", "per minute"):
+        assert spark.read.parquet(str(tmp_path / place)).count() > 0, place
 
 
 def test_the_readmes_line_runs(spark: SparkSession) -> None:
