@@ -6,9 +6,11 @@ import subprocess
 import sys
 
 PROGRAM = """
+import pathlib, tempfile
 import panes, panes.spark
 from panes.bench.workloads import bids
 from panes.reference.compare import difference
+from tests.spark.streaming import as_batches, found, read_stream, run_to_end
 
 spark = panes.spark.session(
     master="local-cluster[2,1,1024]",
@@ -20,9 +22,17 @@ text = (
     "SELECT item, max(price) AS high, median(price) AS mid, count(*) AS n "
     "FROM bids [RANGE 5 minutes SLIDE 1 minute WATTR ts] GROUP BY item"
 )
-answers = panes.sql(text, bids=spark.createDataFrame(rows).repartition(4)).toArrow()
-answers = answers.sort_by([(name, "ascending") for name in answers.column_names[:3]])
-print("difference:", difference(answers, panes.oracle(text, bids=rows)))
+want = panes.oracle(text, bids=rows)
+
+def told(answers):
+    return difference(answers.sort_by([(n, "ascending") for n in want.column_names[:3]]), want)
+
+print("batch:", told(panes.sql(text, bids=spark.createDataFrame(rows).repartition(4)).toArrow()))
+folder = pathlib.Path(tempfile.mkdtemp())
+files = as_batches(folder / "in", [rows.slice(i, 500) for i in range(0, 2_000, 500)])
+stream = read_stream(spark, files).repartition(3)
+run_to_end(panes.sql(text, lateness="10 seconds", bounded=True, bids=stream), folder)
+print("stream:", told(found(spark, folder / "out")))
 spark.stop()
 """
 
@@ -31,4 +41,5 @@ def test_a_query_runs_on_executors_of_their_own() -> None:
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=False
     )
-    assert "difference: None" in done.stdout, done.stderr[-3000:]
+    assert "batch: None" in done.stdout, done.stderr[-3000:]
+    assert "stream: None" in done.stdout, done.stderr[-3000:]

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from panes.axis import LIMIT
 from panes.engine.apart import no_place, too_far_ahead
 from panes.engine.groups import Groups
-from panes.engine.parcel import to_tables
+from panes.engine.parcel import narrowed, to_tables
 from panes.engine.pipeline import Pipeline
 from panes.engine.place import places
 from panes.planning.plan import Plan
@@ -47,6 +47,7 @@ def column_name(index: int) -> str:
 class _Marks:
     """How far the rows of one source reach in a task."""
 
+    low: int | None = None
     high: int | None = None
     newest: int | None = None
     promise: int | None = None
@@ -92,9 +93,9 @@ class Combiner:
         for shard in range(self.shards):
             tables = {MARKS: marks, **parts.get(shard, {})}
             if shard == watcher:
-                watched = {f"{WATCH}{number}": held for number, held in self._watched.items()}
-                apart = {REJECTED: self._rejected} if self._rejected else {}
-                tables |= {n: pa.concat_tables(held) for n, held in (watched | apart).items()}
+                tables |= self._watched_tables()
+                if self._rejected:
+                    tables[REJECTED] = pa.concat_tables(self._rejected)
             yield shard, codec.pack(tables)
 
     def _parts(self) -> dict[int, dict[str, pa.Table]]:
@@ -164,6 +165,17 @@ class Combiner:
                 rows = table.column(ROW)
                 columns[ROW] = rows if which is None else rows.take(pa.array(which))
             self._watched.setdefault(number, []).append(pa.table(columns))
+            marks, lowest = self._marks[number], int(positions.min())
+            marks.low = lowest if marks.low is None else min(marks.low, lowest)
+
+    def _watched_tables(self) -> dict[str, pa.Table]:
+        """Where the rows of each source lie, counted from its low mark."""
+        found = {}
+        for number, held in self._watched.items():
+            table = pa.concat_tables(held)
+            positions = table.column(AT).combine_chunks().to_numpy() - self._marks[number].low
+            found[f"{WATCH}{number}"] = table.set_column(0, AT, narrowed(positions))
+        return found
 
     def _note_promises(self, table: pa.Table, source: NDArray[np.int32]) -> None:
         if PROMISE not in table.column_names:
@@ -215,6 +227,7 @@ class Combiner:
         return pa.table(
             {
                 SOURCE: pa.array(numbers, pa.int32()),
+                "low": pa.array([m.low for m in marks], pa.int64()),
                 "high": pa.array([m.high for m in marks], pa.int64()),
                 "newest": pa.array([m.newest for m in marks], pa.int64()),
                 "promise": pa.array([m.promise for m in marks], pa.int64()),

@@ -1,6 +1,7 @@
 """Partials on the way to another host, or at rest in its state: plain columns.
 
-A parcel numbers its own keys, so whoever opens it needs nothing but the plan.
+A parcel numbers its own keys and panes, so whoever opens it needs nothing but the plan. Whole
+numbers are written in as few bytes as they need.
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ from panes.algebra.monoid import Columns
 from panes.language.query import KEY
 from panes.planning.plan import Plan
 
-_KEYS, _PANES, _VALUES = "keys", "panes", "values"
-_START, _GROUP, _COUNT = "start", "group", "count"
+_KEYS, _STARTS, _PANES, _VALUES = "keys", "starts", "panes", "values"
+_PANE, _GROUP, _COUNT = "pane", "group", "count"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,17 +48,25 @@ class Parcel:
 
 def to_tables(plan: Plan, parcel: Parcel) -> dict[str, pa.Table]:
     """The columns of a parcel."""
-    columns = {_START: pa.array(parcel.starts), _GROUP: pa.array(parcel.groups, pa.int32())}
+    held = [parcel.starts, *(v.starts for v in parcel.values)]
+    starts = np.unique(np.concatenate(held))
+
+    def placed(of: Parcel | Counted) -> dict[str, pa.Array]:
+        return {_PANE: narrowed(np.searchsorted(starts, of.starts)), _GROUP: narrowed(of.groups)}
+
+    columns = placed(parcel)
     for i, (piece, partial) in enumerate(zip(plan.pieces, parcel.partials, strict=True)):
-        columns |= {f"p{i}_{j}": lane for j, lane in enumerate(wire.to_arrow(piece, partial))}
+        lanes = enumerate(wire.to_arrow(piece, partial))
+        columns |= {f"p{i}_{j}": _lane(partial, j, lane) for j, lane in lanes}
     tables = {
         _KEYS: pa.table({f"{KEY}{i}": column for i, column in enumerate(parcel.keys)}),
+        _STARTS: pa.table({_PANE: starts}),
         _PANES: pa.table(columns),
     }
     for i, counted in enumerate(parcel.values):
-        named = {_START: pa.array(counted.starts), _GROUP: pa.array(counted.groups, pa.int32())}
+        named = placed(counted)
         named |= {f"v{j}": column for j, column in enumerate(counted.values)}
-        tables[f"{_VALUES}{i}"] = pa.table(named | {_COUNT: pa.array(counted.counts)})
+        tables[f"{_VALUES}{i}"] = pa.table(named | {_COUNT: narrowed(counted.counts)})
     return tables
 
 
@@ -65,30 +74,53 @@ def from_tables(plan: Plan, tables: Mapping[str, pa.Table]) -> Parcel | None:
     """The parcel among these tables, if there is one."""
     if _PANES not in tables:
         return None
-    panes = tables[_PANES]
+    panes, starts = tables[_PANES], _array(tables[_STARTS], _PANE).to_numpy()
     partials = []
     for i, piece in enumerate(plan.pieces):
         lanes = [_array(panes, n) for n in panes.column_names if n.startswith(f"p{i}_")]
         partials.append(wire.from_arrow(piece, lanes))
     return Parcel(
         keys=[c.combine_chunks() for c in tables[_KEYS].columns],
-        starts=_array(panes, _START).to_numpy(),
-        groups=_groups(panes),
+        starts=starts[_array(panes, _PANE)],
+        groups=widened(_array(panes, _GROUP)),
         partials=tuple(partials),
-        values=tuple(_counted(tables[f"{_VALUES}{i}"]) for i in range(len(plan.value_sets))),
+        values=tuple(
+            _counted(tables[f"{_VALUES}{i}"], starts) for i in range(len(plan.value_sets))
+        ),
     )
 
 
-def _counted(table: pa.Table) -> Counted:
+def narrowed(numbers: NDArray[np.int64]) -> pa.Array:
+    """Whole numbers in the narrowest type that holds them all.
+
+    >>> narrowed(np.array([0, 300])).type
+    DataType(int16)
+    """
+    low, high = (int(numbers.min()), int(numbers.max())) if len(numbers) else (0, 0)
+    for width in (np.int8, np.int16, np.int32):
+        if np.iinfo(width).min <= low and high <= np.iinfo(width).max:
+            return pa.array(numbers.astype(width))
+    return pa.array(numbers)
+
+
+def widened(array: pa.Array) -> NDArray[np.int64]:
+    """What `narrowed` was given."""
+    numbers: NDArray[np.int64] = array.to_numpy().astype(np.int64)
+    return numbers
+
+
+def _lane(partial: Columns, lane: int, written: pa.Array) -> pa.Array:
+    return narrowed(partial[lane]) if partial.dtype == np.int64 else written
+
+
+def _counted(table: pa.Table, starts: NDArray[np.int64]) -> Counted:
     values = [_array(table, n) for n in table.column_names if n.startswith("v")]
     return Counted(
-        _array(table, _START).to_numpy(), _groups(table), values, _array(table, _COUNT).to_numpy()
+        starts[_array(table, _PANE)],
+        widened(_array(table, _GROUP)),
+        values,
+        widened(_array(table, _COUNT)),
     )
-
-
-def _groups(table: pa.Table) -> NDArray[np.int64]:
-    numbers: NDArray[np.int64] = _array(table, _GROUP).to_numpy().astype(np.int64)
-    return numbers
 
 
 def _array(table: pa.Table, name: str) -> pa.Array:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from panes.engine.apart import late_reasons
 from panes.engine.combine import AT, EVERY_SOURCE, MARKS, REJECTED, ROW, ROWS, SOURCE, WATCH
-from panes.engine.parcel import Parcel, from_tables, to_tables
+from panes.engine.parcel import Parcel, from_tables, to_tables, widened
 from panes.engine.pipeline import NOWHERE, Pipeline
 from panes.engine.recall import Recall, digest
 from panes.engine.terms import Terms
@@ -136,11 +136,13 @@ class Shard:
 
     def _late(self, tables: Mapping[str, pa.Table]) -> Iterator[pa.Table]:
         """Rows that break a promise made before this batch."""
-        for number, promise in enumerate(self._about.promises):
+        for mark in tables[MARKS].to_pylist():
+            number = mark[SOURCE]
             watched = tables.get(f"{WATCH}{number}")
             if watched is None:
                 continue
-            at = _numbers(watched, AT)
+            promise = self._about.promises[number]
+            at = mark["low"] + widened(watched.column(AT).combine_chunks())
             which = np.flatnonzero(at < promise.at)
             if not len(which):
                 continue
