@@ -29,7 +29,6 @@ DEFAULTS: Mapping[str, str] = {
     "spark.sql.streaming.stateStore.rowChecksum.enabled": "true",
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
     "spark.sql.shuffle.partitions": str(max(2, os.cpu_count() or 2)),
-    "spark.python.unix.domain.socket.enabled": "true",
     "spark.sql.execution.pandas.udf.buffer.size": str(1 << 20),
     "spark.ui.showConsoleProgress": "false",
 }
