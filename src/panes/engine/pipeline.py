@@ -124,9 +124,9 @@ class Pipeline:
         """Answer every window that holds a row."""
         return self.projected(self.close_all())
 
-    def close(self, progress: int) -> pa.Table:
+    def close(self, progress: int, *, in_order: bool = True) -> pa.Table:
         """As `advance`, before the SELECT's expressions."""
-        return self._close_before(windows_closed(self.spec, progress), in_order=True)
+        return self._close_before(windows_closed(self.spec, progress), in_order=in_order)
 
     def close_all(self, *, in_order: bool = True) -> pa.Table:
         """As `finish`, before the SELECT's expressions."""
@@ -259,7 +259,8 @@ class Pipeline:
 
     def _lowered(self, first_due: int, end_due: int, *, in_order: bool) -> pa.Table:
         """Windows, keys and lowered aggregates of the due windows, under their numbers."""
-        rolled = self._store.answer(first_due, end_due, self._groups.order)
+        order_of = self._groups.order if in_order else _as_they_are
+        rolled = self._store.answer(first_due, end_due, order_of)
         if not len(rolled.cover):
             return self.plan.lowered_schema().empty_table()
         multisets = [v.under(rolled) for v in self._values]
@@ -328,6 +329,10 @@ class Pipeline:
             self._store.rename_groups(renamed)
             for values in self._values:
                 values.rename_groups(renamed)
+
+
+def _as_they_are(groups: NDArray[np.int64]) -> NDArray[np.int64]:
+    return groups
 
 
 def _by_part(parts: NDArray[np.int64]) -> dict[int, NDArray[np.int64]]:

@@ -81,11 +81,11 @@ class Shard:
 
     def __init__(self, plan: Plan, terms: Terms, state: State, *, shards: int) -> None:
         self._plan, self._terms, self._state, self._shards = plan, terms, state, shards
+        self._is_landmark = isinstance(plan.spec, Landmark)
         self._about = self._remembered()
         self._pipeline = Pipeline(plan)
         self._pipeline.resume(self._about.first_open, self._about.newest)
         self._loaded: set[int] = set()
-        self._is_landmark = isinstance(plan.spec, Landmark)
 
     def take(self, packages: Sequence[bytes]) -> Outcome:
         """Take in one batch; gives the answers that are final from now on."""
@@ -105,14 +105,14 @@ class Shard:
         answers = self._plan.lowered_schema().empty_table()
         if progress != NOTHING and self._pipeline.closes_any(progress):
             self._load(b for b in self._about.blocks if b <= self._block(progress))
-            answers = self._pipeline.close(progress)
+            answers = self._pipeline.close(progress, in_order=False)
         self._keep(touched)
         return self._outcome(answers, late, rejected)
 
     def finish(self) -> Outcome:
         """The stream has ended: every window that holds a row is answered and forgotten."""
         self._load(list(self._about.blocks))
-        answers = self._pipeline.close_all()
+        answers = self._pipeline.close_all(in_order=False)
         if self._pipeline.newest != NOWHERE:
             ended = extent(self._plan.spec, self._pipeline.first_open - 1).end
             for promise in self._about.promises:
@@ -185,9 +185,7 @@ class Shard:
         """Blocks that this batch adds to; all of them, where closing windows rewrites panes."""
         starts = self._pipeline.pane_starts()
         touched = set(np.unique(self._blocks(starts)).tolist())
-        return (
-            touched | set(self._about.blocks) if isinstance(self._plan.spec, Landmark) else touched
-        )
+        return touched | self._about.blocks.keys() if self._is_landmark else touched
 
     def _load(self, blocks: Iterable[int]) -> None:
         wanted = (self._about.blocks.keys() & set(blocks)) - self._loaded
