@@ -29,13 +29,15 @@ def console_commands() -> list[list[str]]:
 
 
 def test_the_readmes_commands_run(tmp_path: Path) -> None:
-    pq.write_table(bids(500, keys=3, hours=0.2), tmp_path / "bids.parquet")
+    (tmp_path / "folder").mkdir()
+    for place in (tmp_path, tmp_path / "folder"):
+        pq.write_table(bids(500, keys=3, hours=0.2), place / "bids.parquet")
     (tmp_path / "busy.sql").write_text(
         "SELECT item, count(*) AS n FROM bids [RANGE 5 minutes SLIDE 1 minute WATTR ts] "
         "GROUP BY item"
     )
     commands = console_commands()
-    assert len(commands) == 3
+    assert len(commands) == 4
     for command in commands:
         assert command[0] == "panes"
         quick = ["--no-spark"] if command[1] == "verify" else []
