@@ -6,6 +6,7 @@ Python blocks of README and docs are doctests and run as such.
 from __future__ import annotations
 
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -25,7 +26,8 @@ PAGE = (ROOT / "docs" / "aggregates.md").read_text()
 
 def console_commands() -> list[list[str]]:
     blocks = re.findall(r"```console\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
-    return [line[2:].split() for block in blocks for line in block.splitlines() if line[:2] == "$ "]
+    lines = [line for block in blocks for line in block.splitlines()]
+    return [shlex.split(line[2:]) for line in lines if line.startswith("$ ")]
 
 
 def test_the_readmes_commands_run(tmp_path: Path) -> None:
