@@ -1,24 +1,41 @@
-"""`panes demo`: the main job, start to end, with its answers checked."""
+"""`panes demo`: the main job on Spark Structured Streaming, start to end, every answer checked."""
 
 from __future__ import annotations
 
+import itertools
+import os
+import sys
+import tempfile
 import time
-from typing import Annotated
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Annotated, Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 import typer
 
 import panes
 from panes.bench.workloads import bids, packets
-from panes.cli.show import meter
+from panes.cli.live_view import LiveView, Reading, Report, read_panes, read_spark
+from panes.cli.run import require_spark
+from panes.cli.show import say
 from panes.errors import PanesError
 from panes.reference.compare import difference
 
 EXAMPLE = "Example: panes demo --rows 4000"
 
+Session = Any  # Spark's session, DataFrame and query: only their methods are used here
+Frame = Any
+Query = Any
+
 LATENESS = "30 seconds"
+TURNS = 8
 UNION = "(main1 UNION ALL main2 UNION ALL control)"
 QUERIES = {
     "packets per source, last 10 minutes": "SELECT srcIP, count(*) AS packets, "
@@ -30,65 +47,242 @@ QUERIES = {
     f"FROM {UNION} [RANGE 5 minutes SLIDE 30 seconds WATTR ts] WHERE proto = 'tcp'",
 }
 
+BIDS = 1_000_000
+BIDS_PER_PACKET = 50
+WATERMARK = "10 seconds"
+BIDS_TURNS, FILES_AT_ONCE = 4, 2  # a file for each of two cores, or one of them would be idle
+OVERLAP = (
+    "SELECT item, max(price) AS high, count(*) AS n "
+    "FROM bids [RANGE 1 hour SLIDE 1 minute WATTR ts] GROUP BY item"
+)
+SPARKS_OWN = (
+    "SELECT window.start AS window_start, window.end AS window_end, item, "
+    "max(price) AS high, count(*) AS n "
+    "FROM {bids} GROUP BY window(ts, '1 hour', '1 minute'), item"
+)
+SAME_FOR_BOTH = (
+    f"  Both: one run, from start to the last answer, of a stream of the same files in Spark's\n"
+    f"  Structured Streaming, rows at most {WATERMARK} late, answers in Parquet. The state\n"
+    "  of window() is in memory, Spark's default, where it is quicker than in the RocksDB of panes."
+)
+SECONDS_BETWEEN_LOOKS = 0.25
+STATE = "spark.sql.streaming.stateStore"
+SPARKS_STATE = {  # the defaults of Spark, not those of our sessions: window() is quicker with them
+    f"{STATE}.providerClass": "org.apache.spark.sql.execution.streaming.state"
+    ".HDFSBackedStateStoreProvider",
+    f"{STATE}.checkpointFormatVersion": "1",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """A streaming query that was started, and how to read its progress."""
+
+    title: str
+    query: Query
+    read: Callable[[Sequence[Report]], Reading]
+
+    def reading(self) -> Reading:
+        """How far it has come."""
+        return self.read(self.query.recentProgress)
+
+    def require_health(self) -> None:
+        """Raise if Spark gave the query up."""
+        failure = self.query.exception()
+        if failure is not None:
+            raise PanesError(f"the stream `{self.title}` failed: {_first_line(failure)}")
+
 
 def demo(
-    rows: Annotated[int, typer.Option(help="Packets on the three links together.")] = 6_000,
+    rows: Annotated[int, typer.Option(min=1, help="Packets on the three links together.")] = 20_000,
 ) -> None:
-    """Stream packets of three disordered links through window queries, and check every answer."""
-    links = packets(rows)
+    """Stream packets of three disordered links through Spark, and check every answer."""
+    begin = time.perf_counter()
+    host = require_spark("panes.spark")
+    with (
+        tempfile.TemporaryDirectory(prefix="panes-demo-", ignore_cleanup_errors=True) as name,
+        _session(host, Path(name) / "spark.log") as spark,
+    ):
+        _stream_packets(host, spark, Path(name), packets(rows))
+        _price_overlap(spark, Path(name), bids(min(BIDS, rows * BIDS_PER_PACKET)))
+    print(f"\nevery answer was checked; {time.perf_counter() - begin:.0f} s in all")
+
+
+@contextmanager
+def _session(host: ModuleType, log: Path) -> Iterator[Session]:
+    """A session for as long as the block runs; what its processes say goes to a file."""
+    say("starting Spark")
+    with _errors_in(log):
+        spark = host.session(spark__ui__enabled="false", spark__driver__memory="2g")
+    try:
+        yield spark
+    finally:
+        spark.stop()
+
+
+@contextmanager
+def _errors_in(log: Path) -> Iterator[None]:
+    """Let processes that start in the block, and their own, write errors to a file.
+
+    The JVM and its Python workers talk to whatever is file 2 when the JVM starts, and would talk
+    into the live view. What they said is shown if the block fails.
+    """
+    sys.stderr.flush()
+    kept = os.dup(2)
+    try:
+        with log.open("wb") as file:
+            os.dup2(file.fileno(), 2)
+        yield
+    except Exception:
+        os.dup2(kept, 2)
+        say(log.read_text(errors="replace"))
+        raise
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+
+
+def _stream_packets(
+    host: ModuleType, spark: Session, folder: Path, links: Mapping[str, pa.Table]
+) -> None:
+    """All queries at the same time, over the same three links, one file of each a micro-batch."""
     total = sum(map(len, links.values()))
     print(f"three links, {total:,} packets in 45 minutes, out of order, with a lull.")
     print(f"A packet may be {LATENESS} late; the slowest link decides; later ones are set aside.\n")
-    for title, text in QUERIES.items():
-        _stream(title, text, links)
-    _price()
+    for name, table in links.items():
+        _write(folder / name, table, TURNS)
+    places = {title: folder / f"query-{n}" for n, title in enumerate(QUERIES)}
+    _watch([_ask(host, spark, folder, t, place) for t, place in places.items()], TURNS + 1)
+    for title, place in places.items():
+        _check(spark, title, links, place)
 
 
-def _stream(title: str, text: str, links: dict[str, pa.Table]) -> None:
-    query = panes.open(text, lateness=LATENESS, late="drop")
-    found: list[pa.Table] = []
-    with meter(title, sum(map(len, links.values()))) as bar:
-        for turn in _turns(links):
-            found.append(query.push(**turn))
-            bar.advance(sum(map(len, turn.values())))
-    early = sum(map(len, found))
-    found.append(query.finish())
-    answers, late = pa.concat_tables(found), query.late
-    print(f"{title}: {len(answers):,} answers, {early:,} before the end; {len(late):,} late rows")
-    print(_shown(answers.slice(len(answers) // 2, 3)))
+def _ask(host: ModuleType, spark: Session, folder: Path, title: str, place: Path) -> Running:
+    """Start a query of the links; answers and rows set apart go to folders of their own."""
+    links = {name: _stream(spark, folder / name, 1) for name in ("main1", "main2", "control")}
+    tagged = panes.sql(
+        QUERIES[title],
+        lateness=LATENESS,
+        late="drop",
+        bounded=True,
+        with_late=True,
+        name=title,
+        **links,
+    )
+    split = host.split(**{kind: place / kind for kind in ("answers", "late", "rejected")})
+    query = _start(tagged.writeStream.foreachBatch(split), place)
+    return Running(title, query, lambda reports: read_panes(reports, title))
+
+
+def _check(spark: Session, title: str, links: Mapping[str, pa.Table], place: Path) -> None:
+    """Show a few answers of a query, and hold all of them to the oracle's."""
+    answers, late = (_written(spark, place / kind) for kind in ("answers", "late"))
+    early = pc.sum(pc.less(answers["batch"], TURNS)).as_py() or 0
     on_time = {
-        n: t.filter(pc.invert(pc.is_in(t["seq"], value_set=late["seq"].combine_chunks())))
-        for n, t in links.items()
+        name: table.filter(pc.invert(pc.is_in(table["seq"], value_set=late["seq"])))
+        for name, table in links.items()
     }
-    wrong = difference(answers, panes.oracle(text, **on_time))
-    if wrong is not None:
-        raise PanesError(f"the demo's answers differ from the oracle's: {wrong}")
+    want = panes.oracle(QUERIES[title], **on_time)
+    got = _ordered(answers.select(want.column_names)).cast(want.schema)
+    print(f"{title}: {len(got):,} answers, {early:,} before the end; {len(late):,} late rows")
+    print(_shown(got.slice(len(got) // 2, 2)))
+    _require_same(title, got, want)
     print("  checked: every answer is the oracle's over the rows that were on time\n")
 
 
-def _turns(links: dict[str, pa.Table], turns: int = 60) -> list[dict[str, pa.Table]]:
-    """The links side by side, in the order of arrival."""
-    cuts = {name: np.linspace(0, len(t), turns + 1).astype(int) for name, t in links.items()}
-    return [
-        {n: t.slice(cuts[n][i], cuts[n][i + 1] - cuts[n][i]) for n, t in links.items()}
-        for i in range(turns)
-    ]
-
-
-def _price() -> None:
-    """What overlap costs: the same rows, tumbling and sliding."""
-    table = bids(1_000_000)
-    text = (
-        "SELECT item, max(price) AS high, count(*) AS n "
-        "FROM bids [RANGE {} SLIDE 1 minute WATTR ts] GROUP BY item"
+def _price_overlap(spark: Session, folder: Path, table: pa.Table) -> None:
+    """What overlap costs: the same windows over the same files, ours and Spark's own."""
+    files = _write(folder / "bids", table, BIDS_TURNS * FILES_AT_ONCE)
+    own = spark.newSession()
+    for setting, value in SPARKS_STATE.items():
+        own.conf.set(setting, value)
+    ours = panes.sql(
+        OVERLAP, lateness=WATERMARK, name="panes", bids=_stream(spark, files, FILES_AT_ONCE)
     )
-    print("the price of overlap, 1,000,000 bids, 1,000 items, max and count:")
-    for size, windows in (("1 minute", 1), ("10 minutes", 10), ("1 hour", 60)):
-        panes.sql(text.format(size), bids=table)
-        begin = time.perf_counter()
-        answers = panes.sql(text.format(size), bids=table)
-        seconds = time.perf_counter() - begin
-        print(f"  each row in {windows:>2} windows: {len(answers):>7,} answers in {seconds:.3f} s")
+    theirs = own.sql(
+        SPARKS_OWN, bids=_stream(own, files, FILES_AT_ONCE).withWatermark("ts", WATERMARK)
+    )
+    print(f"the price of overlap: {len(table):,} bids, each in 60 windows (1 hour every minute):")
+    got, seconds = _race(spark, "panes", ours, folder, lambda r: read_panes(r, "panes"))
+    print(f"  {'panes':<10}{seconds:6.1f} s  {len(got):,} answers")
+    want, longer = _race(own, "window()", theirs, folder, read_spark)
+    _require_same("panes and window()", got, want)
+    print(f"  {'window()':<10}{longer:6.1f} s  {len(want):,} answers, the same row for row")
+    print(f"  Spark's own window() took {longer / seconds:.1f} times as long as panes.")
+    print(SAME_FOR_BOTH)
+
+
+def _race(
+    spark: Session,
+    title: str,
+    answers: Frame,
+    folder: Path,
+    read: Callable[[Sequence[Report]], Reading],
+) -> tuple[pa.Table, float]:
+    """The answers that a stream wrote, and the seconds from its start to its end."""
+    place = folder / f"race-{title}"
+    writer = answers.writeStream.format("parquet").option("path", str(place / "answers"))
+    begin = time.perf_counter()
+    _watch([Running(title, _start(writer, place), read)], None)
+    seconds = time.perf_counter() - begin
+    return _ordered(_written(spark, place / "answers")), seconds
+
+
+def _write(folder: Path, table: pa.Table, files: int) -> Path:
+    """A stream as files in the order of arrival, each a second newer than the one before."""
+    folder.mkdir()
+    cuts = np.linspace(0, len(table), files + 1).astype(int)
+    for number, (begin, end) in enumerate(itertools.pairwise(cuts)):
+        path = folder / f"{number:03}.parquet"
+        pq.write_table(table.slice(begin, end - begin), path)
+        os.utime(path, (1_700_000_000 + number,) * 2)
+    return folder
+
+
+def _stream(spark: Session, folder: Path, files: int) -> Frame:
+    """The files of a folder as a streaming DataFrame, so many of them a micro-batch."""
+    schema = spark.read.parquet(str(folder)).schema
+    reader = spark.readStream.schema(schema).option("maxFilesPerTrigger", files)
+    return reader.parquet(str(folder))
+
+
+def _start(writer: Any, place: Path) -> Query:
+    kept = writer.option("checkpointLocation", str(place / "checkpoint"))
+    return kept.trigger(availableNow=True).start()
+
+
+def _watch(running: Sequence[Running], batches: int | None) -> None:
+    """Show how the queries proceed until all have ended; stop them if we are stopped."""
+    try:
+        with LiveView(batches) as view:
+            active = True
+            while active:
+                active = any(r.query.isActive for r in running)
+                view.show({r.title: r.reading() for r in running})
+                for r in running:
+                    r.require_health()
+                time.sleep(SECONDS_BETWEEN_LOOKS if active else 0)
+    finally:
+        for r in running:
+            r.query.stop()
+
+
+def _written(spark: Session, folder: Path) -> pa.Table:
+    return spark.read.parquet(str(folder)).toArrow().combine_chunks()
+
+
+def _ordered(answers: pa.Table) -> pa.Table:
+    """Answers in the order of the oracle: by window, then by key, which is a number or text."""
+    names = ["window_end", *({"srcIP", "item"} & set(answers.column_names))]
+    return answers.sort_by([(name, "ascending") for name in names])
+
+
+def _require_same(title: str, got: pa.Table, want: pa.Table) -> None:
+    if got.equals(want):
+        return
+    wrong = difference(got, want)
+    if wrong is not None:
+        raise PanesError(f"the demo's answers are wrong, {title}: {wrong}")
 
 
 def _shown(answers: pa.Table) -> str:
@@ -97,3 +291,7 @@ def _shown(answers: pa.Table) -> str:
         shown = {k: v.strftime("%H:%M:%S") if hasattr(v, "strftime") else v for k, v in row.items()}
         lines.append("  " + ", ".join(f"{k} {v}" for k, v in shown.items()))
     return "\n".join(lines)
+
+
+def _first_line(failure: BaseException) -> str:
+    return str(failure).strip().splitlines()[0]

@@ -289,7 +289,7 @@ class Shard:
             )
             raise StateError(
                 f"the checkpoint holds the state of another query: {told}",
-                hint="ask as before, or start with a new checkpoint",
+                hint="ask as before (shards= says how many), or start with a new checkpoint",
             )
 
 

@@ -11,19 +11,18 @@ from itertools import count as count_from
 _LOW = 0xFFFFFFFF
 
 
-def one_per_partition(count: int, partitions: int) -> tuple[int, ...]:
-    """`count` numbers that land in the partitions in turn, the same ones every time."""
-    wanted = [i % partitions for i in range(count)]
-    found: dict[int, list[int]] = {p: [] for p in range(partitions)}
-    missing = count
+def one_per_partition(count: int) -> tuple[int, ...]:
+    """`count` numbers that land in `count` partitions, one each. The first is 0, always.
+
+    They depend on nothing else, since state is kept under them; and as 0 is always among them,
+    state that was kept for another count is noticed.
+    """
+    found: dict[int, int] = {}
     for number in count_from():
-        place = partition_of(number, partitions)
-        if len(found[place]) < wanted.count(place):
-            found[place].append(number)
-            missing -= 1
-        if not missing:
-            return tuple(found[p].pop(0) for p in wanted)
-    raise AssertionError("numbers do not run out")
+        found.setdefault(partition_of(number, count), number)
+        if len(found) == count:
+            break
+    return tuple(sorted(found.values()))
 
 
 def partition_of(number: int, partitions: int) -> int:

@@ -21,6 +21,7 @@ from io import StringIO
 
 import pandas as pd
 import pyarrow as pa
+from pyspark import TaskContext
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everyone writes it
 from pyspark.sql import types as T  # noqa: N812
@@ -129,9 +130,9 @@ def _tagged(bound: BoundQuery, terms: Terms, run: Run, *, rows: bool) -> DataFra
         keep_rows=terms.drops_late,
         tell_empty=run.bounded and not any(map(_shuffles, bound.frames)),
     )
-    sent = united.mapInArrow(combine, f"{SHARD} int, {PACKAGE} binary")
+    sent = united.mapInArrow(combine, f"{SHARD} int, {PACKAGE} binary, {WHEN} timestamp")
     if run.bounded:
-        sent = sent.withColumn(WHEN, F.current_timestamp()).withWatermark(WHEN, "0 seconds")
+        sent = sent.withWatermark(WHEN, "0 seconds")
     row = projected[0].schema[ROW].dataType if rows else None
     emitted = _emitted_schema(plan, row)
     emit = Emit(to_arrow_schema(emitted, timezone=UTC), packed=not _survives_pandas(emitted))
@@ -187,13 +188,11 @@ def _require_state_store(provider: str | None) -> None:
 
 
 def _shards(plan: Plan, run: Run, partitions: int) -> tuple[int, ...]:
-    """The numbers that stand for shards in the shuffle: spread evenly over its partitions."""
+    """The numbers that stand for shards in the shuffle."""
     count = partitions if run.shards is None else run.shards
     if count < 1:
         raise OptionError(f"shards must be at least 1, got {count}")
-    if not plan.query.keys:
-        count = 1
-    return one_per_partition(count, partitions)
+    return one_per_partition(count if plan.query.keys else 1)
 
 
 def _project(
@@ -288,11 +287,22 @@ class Combine:
         combiner = Combiner(self.plan, len(self.shards), self.keep_rows)
         for batch in batches:
             combiner.add(batch)
+        when = pa.array([_batch_number() * _TICK], pa.timestamp("us", UTC))
         for shard, package in combiner.packages(always=self.tell_empty):
-            yield pa.record_batch(
-                [pa.array([self.shards[shard]], pa.int32()), pa.array([package], pa.binary())],
-                names=[SHARD, PACKAGE],
-            )
+            number, data = pa.array([self.shards[shard]], pa.int32()), pa.array([package])
+            yield pa.record_batch([number, data, when], names=[SHARD, PACKAGE, WHEN])
+
+
+_TICK = 1_000_000
+
+
+def _batch_number() -> int:
+    """The micro-batch of this task, from 1: a clock that no machine's clock can turn back."""
+    context = TaskContext.get()
+    number = None if context is None else context.getLocalProperty("streaming.sql.batchId")
+    if number is None:
+        raise QueryError("the query runs outside of a micro-batch")
+    return int(number) + 1
 
 
 class Store(StatefulProcessor):
