@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import itertools
+import logging
 import os
+import signal
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from types import ModuleType
+from types import FrameType, ModuleType
 from typing import Annotated, Any
 
 import numpy as np
@@ -36,7 +39,8 @@ Query = Any
 
 LATENESS = "30 seconds"
 TURNS = 8
-UNION = "(main1 UNION ALL main2 UNION ALL control)"
+LINKS = ("main1", "main2", "control")
+UNION = f"({' UNION ALL '.join(LINKS)})"
 QUERIES = {
     "packets per source, last 10 minutes": "SELECT srcIP, count(*) AS packets, "
     f"max(len) AS largest FROM {UNION} [RANGE 10 minutes SLIDE 1 minute WATTR ts] "
@@ -75,6 +79,16 @@ SPARKS_STATE = {  # the defaults of Spark, not those of our sessions: window() i
 
 
 @dataclass(frozen=True, slots=True)
+class Stage:
+    """What every part of the demo works with."""
+
+    host: ModuleType
+    spark: Session
+    folder: Path
+    interrupted: threading.Event
+
+
+@dataclass(frozen=True, slots=True)
 class Running:
     """A streaming query that was started, and how to read its progress."""
 
@@ -90,7 +104,8 @@ class Running:
         """Raise if Spark gave the query up."""
         failure = self.query.exception()
         if failure is not None:
-            raise PanesError(f"the stream `{self.title}` failed: {_first_line(failure)}")
+            first = str(failure).strip().splitlines()[0]
+            raise PanesError(f"the stream `{self.title}` failed: {first}")
 
 
 def demo(
@@ -99,25 +114,28 @@ def demo(
     """Stream packets of three disordered links through Spark, and check every answer."""
     begin = time.perf_counter()
     host = require_spark("panes.spark")
-    with (
-        tempfile.TemporaryDirectory(prefix="panes-demo-", ignore_cleanup_errors=True) as name,
-        _session(host, Path(name) / "spark.log") as spark,
-    ):
-        _stream_packets(host, spark, Path(name), packets(rows))
-        _price_overlap(spark, Path(name), bids(min(BIDS, rows * BIDS_PER_PACKET)))
-    print(f"\nevery answer was checked; {time.perf_counter() - begin:.0f} s in all")
+    with _stage(host) as stage:
+        _stream_packets(stage, packets(rows))
+        _price_overlap(stage, bids(min(BIDS, rows * BIDS_PER_PACKET)))
+    _tell(f"\nevery answer was checked; {time.perf_counter() - begin:.0f} s in all")
 
 
 @contextmanager
-def _session(host: ModuleType, log: Path) -> Iterator[Session]:
-    """A session for as long as the block runs; what its processes say goes to a file."""
+def _stage(host: ModuleType) -> Iterator[Stage]:
+    """A session and a folder for as long as the block runs.
+
+    py4j's log is left out: all it has is the traceback of a sink that failed, or was stopped, and
+    the query tells that too.
+    """
+    logging.getLogger("py4j").propagate = False
     say("starting Spark")
-    with _errors_in(log):
-        spark = host.session(spark__ui__enabled="false", spark__driver__memory="2g")
-    try:
-        yield spark
-    finally:
-        spark.stop()
+    with tempfile.TemporaryDirectory(prefix="panes-demo-", ignore_cleanup_errors=True) as name:
+        with _errors_in(Path(name) / "spark.log"):
+            spark = host.session(spark__ui__enabled="false", spark__driver__memory="2g")
+        try:
+            yield Stage(host, spark, Path(name), _interrupts())
+        finally:
+            spark.stop()
 
 
 @contextmanager
@@ -128,38 +146,52 @@ def _errors_in(log: Path) -> Iterator[None]:
     into the live view. What they said is shown if the block fails.
     """
     sys.stderr.flush()
-    kept = os.dup(2)
+    terminal = os.dup(2)
     try:
         with log.open("wb") as file:
             os.dup2(file.fileno(), 2)
         yield
     except Exception:
-        os.dup2(kept, 2)
+        os.dup2(terminal, 2)
         say(log.read_text(errors="replace"))
         raise
     finally:
-        os.dup2(kept, 2)
-        os.close(kept)
+        os.dup2(terminal, 2)
+        os.close(terminal)
 
 
-def _stream_packets(
-    host: ModuleType, spark: Session, folder: Path, links: Mapping[str, pa.Table]
-) -> None:
-    """All queries at the same time, over the same three links, one file of each a micro-batch."""
+def _interrupts() -> threading.Event:
+    """Whether Ctrl-C was pressed; a second one stops at once.
+
+    An interrupt in the middle of a call to the JVM would leave the connection unusable, and the
+    queries could not be stopped. So it waits for the next look at them.
+    """
+    interrupted = threading.Event()
+
+    def note(number: int, frame: FrameType | None) -> None:
+        if interrupted.is_set():
+            signal.default_int_handler(number, frame)
+        interrupted.set()
+
+    signal.signal(signal.SIGINT, note)
+    return interrupted
+
+
+def _stream_packets(stage: Stage, links: Mapping[str, pa.Table]) -> None:
+    """All queries at the same time, over the same three links, a file of each per micro-batch."""
     total = sum(map(len, links.values()))
-    print(f"three links, {total:,} packets in 45 minutes, out of order, with a lull.")
-    print(f"A packet may be {LATENESS} late; the slowest link decides; later ones are set aside.\n")
+    _tell(f"three links, {total:,} packets in 45 minutes, out of order, with a lull.")
+    _tell(f"A packet may be {LATENESS} late; the slowest link decides; later ones are set aside.\n")
     for name, table in links.items():
-        _write(folder / name, table, TURNS)
-    places = {title: folder / f"query-{n}" for n, title in enumerate(QUERIES)}
-    _watch([_ask(host, spark, folder, t, place) for t, place in places.items()], TURNS + 1)
+        _write(stage.folder / name, table, TURNS)
+    places = {title: stage.folder / f"query-{n}" for n, title in enumerate(QUERIES)}
+    _watch(stage, [_ask(stage, title, place) for title, place in places.items()], TURNS + 1)
     for title, place in places.items():
-        _check(spark, title, links, place)
+        _check(stage, title, links, place)
 
 
-def _ask(host: ModuleType, spark: Session, folder: Path, title: str, place: Path) -> Running:
+def _ask(stage: Stage, title: str, place: Path) -> Running:
     """Start a query of the links; answers and rows set apart go to folders of their own."""
-    links = {name: _stream(spark, folder / name, 1) for name in ("main1", "main2", "control")}
     tagged = panes.sql(
         QUERIES[title],
         lateness=LATENESS,
@@ -167,16 +199,16 @@ def _ask(host: ModuleType, spark: Session, folder: Path, title: str, place: Path
         bounded=True,
         with_late=True,
         name=title,
-        **links,
+        **{name: _stream(stage.spark, stage.folder / name, 1) for name in LINKS},
     )
-    split = host.split(**{kind: place / kind for kind in ("answers", "late", "rejected")})
+    split = stage.host.split(**{kind: place / kind for kind in ("answers", "late", "rejected")})
     query = _start(tagged.writeStream.foreachBatch(split), place)
     return Running(title, query, lambda reports: read_panes(reports, title))
 
 
-def _check(spark: Session, title: str, links: Mapping[str, pa.Table], place: Path) -> None:
+def _check(stage: Stage, title: str, links: Mapping[str, pa.Table], place: Path) -> None:
     """Show a few answers of a query, and hold all of them to the oracle's."""
-    answers, late = (_written(spark, place / kind) for kind in ("answers", "late"))
+    answers, late = (_written(stage.spark, place / kind) for kind in ("answers", "late"))
     early = pc.sum(pc.less(answers["batch"], TURNS)).as_py() or 0
     on_time = {
         name: table.filter(pc.invert(pc.is_in(table["seq"], value_set=late["seq"])))
@@ -184,48 +216,43 @@ def _check(spark: Session, title: str, links: Mapping[str, pa.Table], place: Pat
     }
     want = panes.oracle(QUERIES[title], **on_time)
     got = _ordered(answers.select(want.column_names)).cast(want.schema)
-    print(f"{title}: {len(got):,} answers, {early:,} before the end; {len(late):,} late rows")
-    print(_shown(got.slice(len(got) // 2, 2)))
+    _tell(f"{title}: {len(got):,} answers, {early:,} before the end; {len(late):,} late rows")
+    _tell(_shown(got.slice(len(got) // 2, 2)))
     _require_same(title, got, want)
-    print("  checked: every answer is the oracle's over the rows that were on time\n")
+    _tell("  checked: every answer is the oracle's over the rows that were on time\n")
 
 
-def _price_overlap(spark: Session, folder: Path, table: pa.Table) -> None:
+def _price_overlap(stage: Stage, table: pa.Table) -> None:
     """What overlap costs: the same windows over the same files, ours and Spark's own."""
-    files = _write(folder / "bids", table, BIDS_TURNS * FILES_AT_ONCE)
-    own = spark.newSession()
+    files = _write(stage.folder / "bids", table, BIDS_TURNS * FILES_AT_ONCE)
+    ours = panes.sql(
+        OVERLAP, lateness=WATERMARK, name="panes", bids=_stream(stage.spark, files, FILES_AT_ONCE)
+    )
+    own = stage.spark.newSession()
     for setting, value in SPARKS_STATE.items():
         own.conf.set(setting, value)
-    ours = panes.sql(
-        OVERLAP, lateness=WATERMARK, name="panes", bids=_stream(spark, files, FILES_AT_ONCE)
-    )
-    theirs = own.sql(
-        SPARKS_OWN, bids=_stream(own, files, FILES_AT_ONCE).withWatermark("ts", WATERMARK)
-    )
-    print(f"the price of overlap: {len(table):,} bids, each in 60 windows (1 hour every minute):")
-    got, seconds = _race(spark, "panes", ours, folder, lambda r: read_panes(r, "panes"))
-    print(f"  {'panes':<10}{seconds:6.1f} s  {len(got):,} answers")
-    want, longer = _race(own, "window()", theirs, folder, read_spark)
+    stream = _stream(own, files, FILES_AT_ONCE).withWatermark("ts", WATERMARK)
+    theirs = own.sql(SPARKS_OWN, bids=stream)
+    _tell(f"the price of overlap: {len(table):,} bids, each in 60 windows (1 hour, every minute)")
+    got, seconds = _race(stage, "panes", ours, lambda reports: read_panes(reports, "panes"))
+    want, longer = _race(stage, "window()", theirs, read_spark)
     _require_same("panes and window()", got, want)
-    print(f"  {'window()':<10}{longer:6.1f} s  {len(want):,} answers, the same row for row")
-    print(f"  Spark's own window() took {longer / seconds:.1f} times as long as panes.")
-    print(SAME_FOR_BOTH)
+    _tell(f"  panes     {seconds:6.1f} s  {len(got):,} answers")
+    _tell(f"  window()  {longer:6.1f} s  {len(want):,} answers, the same row for row")
+    _tell(f"  Spark's own window() took {longer / seconds:.1f} times as long as panes.")
+    _tell(SAME_FOR_BOTH)
 
 
 def _race(
-    spark: Session,
-    title: str,
-    answers: Frame,
-    folder: Path,
-    read: Callable[[Sequence[Report]], Reading],
+    stage: Stage, title: str, answers: Frame, read: Callable[[Sequence[Report]], Reading]
 ) -> tuple[pa.Table, float]:
     """The answers that a stream wrote, and the seconds from its start to its end."""
-    place = folder / f"race-{title}"
+    place = stage.folder / f"race-{title}"
     writer = answers.writeStream.format("parquet").option("path", str(place / "answers"))
     begin = time.perf_counter()
-    _watch([Running(title, _start(writer, place), read)], None)
+    _watch(stage, [Running(title, _start(writer, place), read)])
     seconds = time.perf_counter() - begin
-    return _ordered(_written(spark, place / "answers")), seconds
+    return _ordered(_written(stage.spark, place / "answers")), seconds
 
 
 def _write(folder: Path, table: pa.Table, files: int) -> Path:
@@ -251,7 +278,7 @@ def _start(writer: Any, place: Path) -> Query:
     return kept.trigger(availableNow=True).start()
 
 
-def _watch(running: Sequence[Running], batches: int | None) -> None:
+def _watch(stage: Stage, running: Sequence[Running], batches: int | None = None) -> None:
     """Show how the queries proceed until all have ended; stop them if we are stopped."""
     try:
         with LiveView(batches) as view:
@@ -259,9 +286,10 @@ def _watch(running: Sequence[Running], batches: int | None) -> None:
             while active:
                 active = any(r.query.isActive for r in running)
                 view.show({r.title: r.reading() for r in running})
+                if stage.interrupted.wait(SECONDS_BETWEEN_LOOKS if active else 0):
+                    raise KeyboardInterrupt
                 for r in running:
                     r.require_health()
-                time.sleep(SECONDS_BETWEEN_LOOKS if active else 0)
     finally:
         for r in running:
             r.query.stop()
@@ -293,5 +321,6 @@ def _shown(answers: pa.Table) -> str:
     return "\n".join(lines)
 
 
-def _first_line(failure: BaseException) -> str:
-    return str(failure).strip().splitlines()[0]
+def _tell(text: str) -> None:
+    """A line of the result, in its place among the lines of the live view."""
+    print(text, flush=True)
