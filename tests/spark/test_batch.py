@@ -166,12 +166,6 @@ def test_what_spark_cannot_answer_is_refused_when_it_is_asked(
         panes.sql(text, s=frame)
 
 
-def test_a_streaming_frame_is_refused(spark: SparkSession) -> None:
-    ticks = spark.readStream.format("rate").load()
-    with pytest.raises(panes.QueryError, match="streaming DataFrame, which is not available"):
-        panes.sql("SELECT count(*) FROM s [TUMBLING 1 minute WATTR timestamp]", s=ticks)
-
-
 def test_a_million_keys_and_one_key(spark: SparkSession) -> None:
     frame = spark.range(1_000_000).selectExpr("id % 100 AS at", "id AS k", "id AS x")
     many = panes.sql(

@@ -32,8 +32,17 @@ DEFAULTS: Mapping[str, str] = {
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
     "spark.sql.shuffle.partitions": str(max(2, os.cpu_count() or 2)),
     "spark.sql.execution.pandas.udf.buffer.size": str(1 << 20),
+    # With any other number, Spark weighs the batch anew for every row that it sends to Python.
+    "spark.sql.execution.arrow.maxBytesPerBatch": str((1 << 31) - 1),
     "spark.ui.showConsoleProgress": "false",
 }
+
+DEFAULTS_WHERE_LOCAL: Mapping[str, str] = {
+    # The other one starts a process, readlink, for each file that it makes in a local folder.
+    "spark.sql.streaming.checkpointFileManagerClass": "org.apache.spark.sql.execution.streaming"
+    ".checkpointing.FileSystemBasedCheckpointFileManager",
+}
+"""For a master in this process; on a cluster's file system the other one is safer."""
 
 
 def session(*, master: str | None = None, app_name: str = "panes", **settings: str) -> SparkSession:
@@ -51,12 +60,16 @@ def session(*, master: str | None = None, app_name: str = "panes", **settings: s
         return active
     is_remote = master is None and "SPARK_REMOTE" in os.environ
     builder = SparkSession.builder.appName(app_name)
+    chosen = dict(DEFAULTS)
     if not is_remote:
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
         os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
         provide_java()
-        builder = builder.master(master or os.environ.get("SPARK_MASTER", "local[*]"))
-    chosen = {**DEFAULTS, **{name.replace("__", "."): v for name, v in settings.items()}}
+        master = master or os.environ.get("SPARK_MASTER", "local[*]")
+        builder = builder.master(master)
+        if master == "local" or master.startswith("local["):
+            chosen |= DEFAULTS_WHERE_LOCAL
+    chosen |= {name.replace("__", "."): v for name, v in settings.items()}
     for name, value in chosen.items():
         if not is_remote or name.startswith("spark.sql."):  # the rest is the server's own affair
             builder = builder.config(name, value)

@@ -74,6 +74,8 @@ LATE, REJECTED = "late", "rejected"
 WATERMARK = "spark.watermarkDelayMs"
 """Where Spark notes, in a column's metadata, the milliseconds that a watermark waits."""
 
+# Given as types: Spark would ask its JVM to parse them as text, once per task and batch.
+_NAME, _DATA = T.StructType().add("name", "string"), T.StructType().add("data", "binary")
 _STATUS_FIELDS = ("answers", "late", "rejected", "partials", "bytes", "progress")
 _EMITTED_AT_ONCE = 1 << 16
 Batches = Iterator[pa.RecordBatch]
@@ -315,7 +317,7 @@ class Store(StatefulProcessor):
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Called once per task and batch."""
         self._handle = handle
-        self._state = _Blobs(handle.getMapState("panes", "name string", "data binary"))
+        self._state = _Blobs(handle.getMapState("panes", _NAME, _DATA))
         self._fed: set[int] = set()
 
     # Spark passes these arguments by name.
