@@ -23,7 +23,7 @@ def test_the_demo_checks_every_answer_and_races_sparks_window(tmp_path: Path) ->
     assert len(late) == 3
     assert int(late[0]) > 0
     assert re.search(r"window\(\) took \d+\.\d times as long", done.stdout)
-    assert re.search(r"packets per source.*: micro-batch \d+, 4000 rows", done.stderr)
+    assert re.search(r"packets per source.*: micro-batch \d+, 4,000 rows", done.stderr)
     assert "TransformWithState" not in done.stderr, "Spark's workers do not talk into the view"
     assert not list(tmp_path.iterdir())
 

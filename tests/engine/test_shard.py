@@ -26,7 +26,7 @@ from panes.engine.combine import (
     Combiner,
     column_name,
 )
-from panes.engine.pipeline import Pipeline
+from panes.engine.pipeline import projected
 from panes.engine.shard import ABOUT, RECALL, Outcome, Shard
 from panes.engine.terms import Terms
 from panes.errors import StateError
@@ -82,9 +82,8 @@ class Host:
         return [self.shard(state).finish() for state in self.states]
 
     def answers(self, outcomes: Sequence[Outcome]) -> pa.Table:
-        pipeline = Pipeline(self.plan)
-        tables = [pipeline.projected(o.answers) for o in outcomes]
-        found = pa.concat_tables([pipeline.empty(), *tables])
+        tables = [projected(self.plan, o.answers) for o in outcomes]
+        found = pa.concat_tables([self.plan.schema().empty_table(), *tables])
         return sorted_answers(found, len(self.plan.query.shown_keys))
 
     def _rows(self, source: int, table: pa.Table) -> pa.Table:

@@ -15,7 +15,7 @@ import pytest
 import panes
 from panes.aggregates.aggregate import Selection
 from panes.algebra.monoid import Lanes
-from panes.engine import pipeline
+from panes.engine import partials, pipeline
 from panes.reference.compare import difference
 from panes.stores import panes as store
 from panes.windows.cover import Cover
@@ -91,7 +91,7 @@ BUGS: dict[str, tuple[object, str, Callable[[Any], Any]]] = {
     "a pane is evicted one tick early": (store, "extent", lambda e: Extent(e.start + 1, e.end)),
     "a window closes one slide early": (pipeline, "windows_closed", lambda w: w + 1),
     "the last window is never answered": (pipeline, "windows_reached", lambda w: w - 1),
-    "answers come in the wrong order": (pipeline, "_by_window", lambda order: order[::-1].copy()),
+    "answers come in the wrong order": (partials, "_by_window", lambda order: order[::-1].copy()),
     "partials of one pane are not merged": (
         store, "compact_slots", lambda r: (np.zeros_like(r[0]), r[1]),
     ),

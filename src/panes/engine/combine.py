@@ -20,7 +20,7 @@ from panes.axis import LIMIT
 from panes.engine.apart import no_place, too_far_ahead
 from panes.engine.groups import Groups
 from panes.engine.parcel import narrowed, to_tables
-from panes.engine.pipeline import Pipeline
+from panes.engine.partials import Partials
 from panes.engine.place import places
 from panes.planning.plan import Plan
 from panes.stores import codec
@@ -71,7 +71,7 @@ class Combiner:
     _watched: dict[int, list[pa.Table]] = field(default_factory=dict)
     _rejected: list[pa.Table] = field(default_factory=list)
     _sent: list[pa.Table] = field(default_factory=list)
-    _pipeline: Pipeline | None = None
+    _held: Partials | None = None
 
     def add(self, batch: pa.RecordBatch) -> None:
         """Take in some of the task's rows."""
@@ -102,10 +102,10 @@ class Combiner:
         """The tables of each shard that has any."""
         if self.keep_rows:
             return self._split_rows()
-        if self._pipeline is None:
+        if self._held is None:
             return {}
-        place = places(self._pipeline.key_columns, self.shards)
-        parcels = self._pipeline.split(lambda _, groups: place[groups])
+        place = places(self._held.key_columns, self.shards)
+        parcels = self._held.split(lambda _, groups: place[groups])
         return {shard: to_tables(self.plan, parcel) for shard, parcel in parcels.items()}
 
     def _split_rows(self) -> dict[int, dict[str, pa.Table]]:
@@ -145,9 +145,11 @@ class Combiner:
             named = {column_name(i): c for i, c in enumerate(columns)}
             self._sent.append(pa.table({SOURCE: pa.array(source), AT: pa.array(at), **named}))
             return
-        if self._pipeline is None:
-            self._pipeline = Pipeline(self.plan)
-        self._pipeline.add(at, columns)
+        if self._held is None:
+            self._held = Partials(self.plan, self.plan.spec)
+        at, inside = self._held.inside(at, columns)
+        if len(at):
+            self._held.add(at, inside)
 
     def _sources(self, table: pa.Table) -> NDArray[np.int32]:
         if SOURCE not in table.column_names:

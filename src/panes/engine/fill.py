@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 
 from panes.aggregates.aggregate import Piece, Rows, Selection
 from panes.aggregates.arithmetic import Count
-from panes.algebra.monoid import Slots
+from panes.algebra.monoid import Columns, Slots
 from panes.stores.panes import Fragment
-from panes.stores.slots import compact_slots, is_dense
+from panes.stores.radix import number_pairs, stable_order
+from panes.stores.slots import Ragged, is_dense
 from panes.windows.cut import Cut
 
 ALL_ROWS = Count(Selection())
@@ -36,37 +37,50 @@ def fill(
         nothing = np.empty(0, dtype=np.int64)
         return Fragment(nothing, nothing, tuple(p.monoid.empty(0) for p in pieces))
     base = int(cut.pane_start(rows.at.min(keepdims=True))[0])
-    domain = (int((rows.at.max() - base) // cut.grid) + 1) * group_count
-    if is_dense(len(rows), domain):
+    panes = int((rows.at.max() - base) // cut.grid) + 1
+    if is_dense(len(rows), panes * group_count):
         slots = cut.pane_slots(rows.at, base, groups, group_count)
-        return _fill_table(rows, slots, domain, base, group_count, cut.grid, pieces, executor)
-    starts = cut.pane_start(rows.at)
-    panes, pane = np.unique(starts, return_inverse=True)
-    slots, pairs = compact_slots(pane * group_count + groups, len(panes) * group_count)
-    slots = slots.astype(np.int32)
-    partials = executor.map(lambda p: p.lift(rows, slots, len(pairs)), pieces)
-    return Fragment(panes[pairs // group_count], pairs % group_count, tuple(partials))
+        pairs, partials = _fill_table(rows, slots, panes * group_count, pieces, executor)
+        starts = base + pairs // group_count * cut.grid
+        return Fragment(starts, pairs % group_count, partials)
+    if panes < 1 << 31:
+        pane = cut.pane_slots(rows.at, base, np.zeros_like(groups), 1)
+        ragged = Ragged.over(pane, groups, group_count)
+        if is_dense(len(rows), ragged.size):
+            slots = ragged.slots(pane, groups)
+            pairs, partials = _fill_table(rows, slots, ragged.size, pieces, executor)
+            return _by_pane(ragged, pairs, partials, base, cut.grid)
+    slots, starts, numbers = number_pairs(cut.pane_start(rows.at), groups)
+    lifted = executor.map(lambda p: p.lift(rows, slots, len(starts)), pieces)
+    return Fragment(starts, numbers, tuple(lifted))
 
 
 def _fill_table(
-    rows: Rows,
-    slots: Slots,
-    domain: int,
-    base: int,
-    group_count: int,
-    grid: int,
-    pieces: Sequence[Piece],
-    executor: Executor,
-) -> Fragment:
-    """Lift into every slot of a dense table, then keep the slots that got a row."""
+    rows: Rows, slots: Slots, size: int, pieces: Sequence[Piece], executor: Executor
+) -> tuple[NDArray[np.int64], tuple[Columns, ...]]:
+    """Lift into every slot of a table; the slots that got a row, and their partials."""
     meant = [_plainest(p, rows) for p in pieces]
     wanted = list(dict.fromkeys([ALL_ROWS, *meant]))
-    lifted = list(executor.map(lambda p: p.lift(rows, slots, domain), wanted))
-    pairs = np.flatnonzero(lifted[0][0])
-    kept = executor.map(lambda partials: np.take(partials, pairs, axis=1), lifted)
+    lifted = list(executor.map(lambda p: p.lift(rows, slots, size), wanted))
+    filled = np.flatnonzero(lifted[0][0])
+    kept = executor.map(lambda partials: np.take(partials, filled, axis=1), lifted)
     of = dict(zip(wanted, kept, strict=True))
-    starts, groups = base + pairs // group_count * grid, pairs % group_count
-    return Fragment(starts, groups, tuple(of[p] for p in meant))
+    return filled, tuple(of[p] for p in meant)
+
+
+def _by_pane(
+    ragged: Ragged,
+    slots: NDArray[np.int64],
+    partials: Sequence[Columns],
+    base: int,
+    grid: int,
+) -> Fragment:
+    """Partials that stand group by group, as a fragment."""
+    panes, groups = ragged.pairs(slots)
+    order = stable_order(panes)
+    of = {id(p): np.take(p, order, axis=1) for p in partials}
+    starts = base + panes[order] * grid
+    return Fragment(starts, groups[order], tuple(of[id(p)] for p in partials))
 
 
 def _plainest(piece: Piece, rows: Rows) -> Piece:

@@ -20,7 +20,10 @@ from numpy.typing import NDArray
 from panes.aggregates.custom import UserAggregate
 from panes.axis import axis_over, parse_instant
 from panes.engine.apart import late_reasons, no_place, set_apart, too_far_ahead, with_reason
+from panes.engine.arrival import Arrival
+from panes.engine.per_row import PerRowPipeline
 from panes.engine.pipeline import Pipeline
+from panes.engine.ranked import RankedPipeline
 from panes.engine.terms import Run, agree
 from panes.errors import ColumnTypeError, InputError, OptionError, QueryError, UnknownStreamError
 from panes.frames import to_table
@@ -28,9 +31,10 @@ from panes.language.parse import parse
 from panes.planning.plan import Plan, plan
 from panes.planning.scalar import find_column
 from panes.progress.promise import EVERYTHING, NOTHING, Promise, meld
-from panes.windows.spec import Landmark, Sliding
+from panes.windows.spec import Landmark, PartitionedRows, PerRow
 
 Instant: TypeAlias = "str | int | dt.datetime"
+AnyPipeline: TypeAlias = "Pipeline | RankedPipeline | PerRowPipeline"
 
 
 class OpenQuery:
@@ -56,7 +60,7 @@ class OpenQuery:
         self._bounded = run.bounded
         self._schemas: dict[str, pa.Schema] = {}
         self._plan: Plan | None = None
-        self._pipeline: Pipeline | None = None
+        self._pipeline: AnyPipeline | None = None
         self._waiting: list[tuple[NDArray[np.int64], list[pa.Array]]] = []
         self._arrived = 0
         self._finished = False
@@ -80,7 +84,7 @@ class OpenQuery:
             arrived += len(table)
         pipeline = self._pipeline
         if self._plan is None and not bound.window.origin_first:
-            pipeline = Pipeline(bound)
+            pipeline = pipeline_of(bound)
         self._add(prepared, pipeline)
         self._plan, self._pipeline = bound, pipeline
         self._schemas, self._arrived = schemas, arrived
@@ -149,13 +153,17 @@ class OpenQuery:
 
     @property
     def state(self) -> Mapping[str, int]:
-        """How much is held: keys, partials, their bytes, and rows waiting for ``ORIGIN FIRST``."""
+        """How much is held: keys, partials, their bytes, and rows that wait.
+
+        Rows wait for ``ORIGIN FIRST`` to be known, or for their own per-row window to end.
+        """
         pipeline = self._pipeline
         return {
-            "keys": 0 if pipeline is None else pipeline.keys,
-            "partials": 0 if pipeline is None else pipeline.partials,
-            "bytes": 0 if pipeline is None else pipeline.nbytes,
-            "waiting_rows": sum(len(at) for at, _ in self._waiting),
+            "keys": 0 if pipeline is None else pipeline.held.keys,
+            "partials": 0 if pipeline is None else len(pipeline.held),
+            "bytes": 0 if pipeline is None else pipeline.held.nbytes,
+            "waiting_rows": sum(len(at) for at, _ in self._waiting)
+            + (pipeline.waiting if isinstance(pipeline, PerRowPipeline) else 0),
         }
 
     @property
@@ -186,7 +194,6 @@ class OpenQuery:
         first = schemas.get(self.query.streams[0], next(iter(schemas.values())))
         every = {name: schemas.get(name, first) for name in self._promises}
         bound = plan(self.query, every, self._aggregates)
-        require_paned(bound)
         if not self._bounded:
             require_streamable(bound)
         return self._plan or bound, schemas
@@ -198,6 +205,9 @@ class OpenQuery:
         result.newest = int(at.max()) if len(at) else None
         promised = self._promises[name].at
         kept, columns = bound.rows(table)
+        if bound.counts_rows:
+            result.everything, result.partition = at, bound.partition(table)
+        result.kept = np.arange(len(at)) if kept is None else kept
         at = at if kept is None else at[kept]
         is_timed = bound.axis.kind != "rows" and promised != NOTHING
         if is_timed and (is_late := at < promised).any():
@@ -207,6 +217,7 @@ class OpenQuery:
             if self.terms.drops_late:
                 on_time = np.flatnonzero(~is_late)
                 at, columns = at[on_time], [c.take(pa.array(on_time)) for c in columns]
+                result.kept = result.kept[on_time]
         result.at, result.columns = at, columns
         return result
 
@@ -256,10 +267,13 @@ class OpenQuery:
             is_open = self._pipeline.has_open_window(at)
         return late_reasons(bound.axis, promised, is_open, dropped=self.terms.drops_late)
 
-    def _add(self, prepared: Sequence[_Prepared], pipeline: Pipeline | None) -> None:
+    def _add(self, prepared: Sequence[_Prepared], pipeline: AnyPipeline | None) -> None:
         """Let prepared rows in, all streams of a push together."""
         held = [(p.at, p.columns) for p in prepared if len(p.at)]
-        if pipeline is None:
+        if isinstance(pipeline, RankedPipeline | PerRowPipeline):
+            for batch in prepared:
+                pipeline.add(batch.arrival())
+        elif pipeline is None:
             self._waiting += held
         elif held:
             at = held[0][0] if len(held) == 1 else np.concatenate([a for a, _ in held])
@@ -294,22 +308,22 @@ class OpenQuery:
         oldest = min((int(at.min()) for at, _ in rows if len(at)), default=None)
         if oldest is None:
             return
-        self._pipeline = Pipeline(self._plan, origin=oldest)
+        self._pipeline = pipeline = Pipeline(self._plan, origin=oldest)
         for at, columns in rows:
-            self._pipeline.add(at, columns)
+            pipeline.add(at, columns)
 
     @staticmethod
     def _names(names: Mapping[str, object]) -> str:
         return ", ".join(f"`{n}`" for n in names)
 
 
-def require_paned(bound: Plan) -> None:
-    """Refuse window kinds that have no panes, naming what can answer them."""
-    window = bound.window
-    if not isinstance(window.spec, Sliding | Landmark):
-        raise QueryError(
-            f"{type(window.spec).__name__} windows are answered by panes.oracle only, as yet"
-        )
+def pipeline_of(bound: Plan) -> AnyPipeline:
+    """The pipeline for a plan's kind of window."""
+    if isinstance(bound.window.spec, PartitionedRows):
+        return RankedPipeline(bound)
+    if isinstance(bound.window.spec, PerRow):
+        return PerRowPipeline(bound)
+    return Pipeline(bound)
 
 
 def promise_column(bound: Plan, schema: pa.Schema, name: str | None, stream: str) -> str:
@@ -332,7 +346,7 @@ def require_streamable(bound: Plan) -> None:
             f"`{bound.axis.column}`",
             hint="leave out WATTR to count rows as they arrive",
         )
-    if isinstance(bound.spec, Landmark):
+    if isinstance(bound.window.spec, Landmark):
         for call, aggregate in zip(bound.query.calls, bound.aggregates, strict=True):
             if aggregate.kind == "holistic":
                 raise QueryError(
@@ -352,6 +366,13 @@ class _Prepared:
     promise: int | None = None
     late: list[pa.Table] = field(default_factory=list)
     rejected: list[pa.Table] = field(default_factory=list)
+    everything: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    partition: Sequence[pa.Array] = ()
+    kept: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+
+    def arrival(self) -> Arrival:
+        """For windows that count rows: all of them, and which count as more than a number."""
+        return Arrival(self.everything, self.kept, self.columns, self.partition)
 
 
 def _without(

@@ -21,7 +21,7 @@ from panes.engine.parcel import Counted
 from panes.kernels.sliding_multiset import SlidingMultiset
 from panes.planning.plan import Plan, ValueSet
 from panes.stores.panes import Fragment, PaneStore, Rolled, by_group, merged
-from panes.windows.cover import runs_under
+from panes.windows.cover import Wids, runs_under
 from panes.windows.cut import Cut
 from panes.windows.spec import PanedSpec
 
@@ -87,6 +87,13 @@ class ValueStore:
             first=first,
             last=last,
         )
+
+    def evict(self, first_open: Wids) -> None:
+        """Drop values that no open window holds; bounds for each group are by its number."""
+        if not isinstance(first_open, int):
+            owner = self._pairs.columns(np.arange(len(self._pairs)))[0].to_numpy()
+            first_open = first_open[owner]
+        self.store.evict(first_open)
 
     def forget_keys(self) -> None:
         """Drop pairs that no pane holds."""

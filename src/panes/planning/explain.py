@@ -12,7 +12,7 @@ from panes.kernels.choose import choose
 from panes.language.query import Query, Window
 from panes.planning.plan import Plan
 from panes.windows.cut import Cut, cut, panes_per_window
-from panes.windows.spec import Landmark, PartitionedRows, PerRow, Sliding
+from panes.windows.spec import Landmark, PartitionedRows, PerRow, Sliding, paned
 
 _LABEL = 11
 
@@ -34,12 +34,9 @@ def explain_unbound(query: Query) -> str:
 def _lines(plan: Plan) -> Iterator[str]:
     yield from _question(plan.query)
     yield from _window_lines(plan.window)
-    if isinstance(plan.window.spec, Sliding | Landmark):
-        yield from _fill_lines(plan)
-        yield from _store_lines(plan)
-        yield from _roll_lines(plan)
-    else:
-        yield _line("answered", "by panes.oracle only, as yet")
+    yield from _fill_lines(plan)
+    yield from _store_lines(plan)
+    yield from _roll_lines(plan)
     yield from _aggregate_lines(plan)
     yield _line("answers", ", ".join(f"{f.name} {f.type}" for f in plan.schema()))
 
@@ -54,13 +51,16 @@ def _window_lines(window: Window) -> Iterator[str]:
     yield _line("window", f"{_kind(window)} on {_where(window)}; {spec.category.value}")
     if window.partition:
         yield _line("partition", ", ".join(window.partition))
-    if isinstance(spec, Sliding | Landmark):
-        yield _line("cut", _cut(cut(spec), window))
-        panes = panes_per_window(spec)
+    if isinstance(spec, PerRow):
+        yield _line("cut", "a bin at every position that has a row")
+        yield _line("", "a row waits, with what is selected of it, until progress has passed it")
+    else:
+        yield _line("cut", _cut(cut(paned(spec)), window))
+        panes = panes_per_window(paned(spec))
         if panes is None:
             yield _line("", "closed panes are folded into one per key: a landmark only grows")
         else:
-            shared = spec.overlap if isinstance(spec, Sliding) else 1
+            shared = -(-spec.size // spec.slide) if not isinstance(spec, Landmark) else 1
             rows = "row is" if shared == 1 else "row counts in up to"
             held = f"{panes} pane{'s' * (panes != 1)} per window"
             yield _line("", f"{held}; each {rows} {shared} window{'s' * (shared != 1)}")
@@ -107,31 +107,39 @@ def _cut(panes: Cut, window: Window) -> str:
 
 
 def _fill_lines(plan: Plan) -> Iterator[str]:
-    keys = ", ".join(k.name for k in plan.query.keys) or "no key"
+    per_row = isinstance(plan.window.spec, PerRow)
+    names = plan.window.partition if per_row else [k.name for k in plan.query.keys]
+    keys = ", ".join(names) or "no key"
     plain = plan.rows.where is None and all(
         isinstance(e, exp.Column) for e in plan.rows.expressions
     )
     through = "Arrow columns as they are" if plain else "expressions and filters by DuckDB"
-    yield _line("fill", f"one partial per pane and key ({keys}); {through}")
+    unit = "bin" if per_row else "pane"
+    yield _line("fill", f"one partial per {unit} and key ({keys}); {through}")
 
 
 def _store_lines(plan: Plan) -> Iterator[str]:
-    yield _line("store", "panes; partial columns, each shared by the aggregates behind it:")
-    yield _line("", "pane int64, key int64")
+    name = "bin" if isinstance(plan.window.spec, PerRow) else "pane"
+    yield _line("store", f"{name}s; partial columns, each shared by the aggregates behind it:")
+    yield _line("", f"{name} int64, key int64")
     for i, piece in enumerate(plan.pieces):
         asked = zip(plan.query.calls, plan.aggregates, plan.piece_of, strict=True)
         users = [c.sql for c, a, needed in asked if a.kind == "bounded" and i in needed]
         names = ", ".join(piece.monoid.names)
         yield _line("", f"{names} {piece.monoid.dtype}: {', '.join(users)}")
-    width = 16 + sum(8 * len(p.monoid.names) for p in plan.pieces)
-    panes = panes_per_window(plan.spec) or 1
-    more = " and what the sketches hold" if _has_objects(plan) else ""
-    yield _line(
-        "", f"about {(panes + 1) * width:,} bytes per key: {panes + 1} panes x {width} bytes{more}"
-    )
+    yield _line("", _weight(plan))
     for values in plan.value_sets:
         columns = ", ".join(plan.rows.expressions[c].sql(dialect="spark") for c in values.columns)
         yield _line("", f"and a multiset of {columns}: 24 bytes per pane, key and different value")
+
+
+def _weight(plan: Plan) -> str:
+    width = 16 + sum(8 * len(p.monoid.names) for p in plan.pieces)
+    more = " and what the sketches hold" if _has_objects(plan) else ""
+    if isinstance(plan.window.spec, PerRow):
+        return f"{width} bytes per bin{more}; a row is not kept once it is in its bin"
+    panes = (panes_per_window(plan.spec) or 1) + 1
+    return f"about {panes * width:,} bytes per key: {panes} panes x {width} bytes{more}"
 
 
 def _has_objects(plan: Plan) -> bool:

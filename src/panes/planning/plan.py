@@ -29,7 +29,7 @@ from panes.language.query import (
     Window,
 )
 from panes.planning.scalar import Projection, find_column, resolve
-from panes.windows.spec import Landmark, PerRow, Sliding
+from panes.windows.spec import PanedSpec, PartitionedRows, PerRow, paned
 
 TypesOf: TypeAlias = Callable[[Projection], Sequence[pa.DataType]]
 
@@ -83,10 +83,19 @@ class Plan:
         return self.row_types[: len(self.query.keys)]
 
     @property
-    def spec(self) -> Sliding | Landmark:
-        """The window, which the engine has checked to be a paned one."""
-        assert isinstance(self.window.spec, Sliding | Landmark)
-        return self.window.spec
+    def spec(self) -> PanedSpec:
+        """The windows over positions, whatever gives rows theirs."""
+        return paned(self.window.spec)
+
+    @property
+    def counts_rows(self) -> bool:
+        """Whether rows are counted inside partitions, before WHERE."""
+        return isinstance(self.window.spec, PartitionedRows | PerRow)
+
+    def partition(self, table: pa.Table) -> list[pa.Array]:
+        """The partitioning columns of all rows, those that WHERE leaves out too."""
+        expressions = tuple(self.rows.expressions[c] for c in self.partition_columns)
+        return Projection(expressions, None)(table)[1] if expressions else []
 
     def schema(self) -> pa.Schema:
         """The columns of the answers."""

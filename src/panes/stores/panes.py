@@ -19,8 +19,8 @@ from panes.algebra.monoid import Columns, Monoid, merge_slots
 from panes.compiled import compiled
 from panes.kernels.choose import roll
 from panes.stores.slots import compact_slots
-from panes.windows.cover import Cover, cover
-from panes.windows.extent import extent, windows_closed
+from panes.windows.cover import Cover, Wids, cover, runs_under
+from panes.windows.extent import edges_of, extent, windows_closed
 from panes.windows.spec import Landmark, PanedSpec
 
 _MOST_FRAGMENTS = 16
@@ -110,20 +110,51 @@ class PaneStore:
     def under(self, first_due: int, end_due: int) -> Fragment:
         """The panes under the windows ``[first_due, end_due)``."""
         merged = self._merge()
+        if end_due <= first_due:
+            return merged.between(0, 0)
         oldest = windows_closed(self.spec, int(merged.starts[0])) if len(merged) else first_due
         low = extent(self.spec, max(first_due, oldest)).start
         high = extent(self.spec, end_due - 1).end
         return merged.between(low, high)
 
-    def answer(self, first_due: int, end_due: int, order: GroupOrder) -> Rolled:
-        """Roll the windows ``[first_due, end_due)`` that hold a pane."""
-        due = self.under(first_due, end_due)
+    def answer(self, first_due: Wids, end_due: Wids, order: GroupOrder) -> Rolled:
+        """Roll the windows ``[first_due, end_due)`` that hold a pane.
+
+        Both bounds are one window for all groups, or one for each group, by its number.
+        """
+        due = self.under(int(np.min(first_due)), int(np.max(end_due)))
         groups = order(np.flatnonzero(np.bincount(due.groups)))
         position, offsets = by_group(due.groups, groups)
         starts = due.starts[position]
-        answers = cover(
-            self.spec, starts=starts, groups=offsets, first_due=first_due, end_due=end_due
+        bounds = [d if isinstance(d, int) else d[groups] for d in (first_due, end_due)]
+        first, end = bounds
+        answers = cover(self.spec, starts=starts, groups=offsets, first_due=first, end_due=end)
+        return self._rolled(due, position, offsets, groups, answers)
+
+    def answer_at(
+        self, groups: NDArray[np.int64], offsets: NDArray[np.int64], wid: NDArray[np.int64]
+    ) -> Rolled:
+        """Roll windows named one by one, ascending within each of the groups.
+
+        Each of them holds a pane. `offsets` tells where each group's windows begin.
+        """
+        due = self.under(int(wid.min()), int(wid.max()) + 1)
+        position, begins = by_group(due.groups, groups)
+        first, last = runs_under(
+            self.spec, wid, offsets, starts=due.starts[position], groups=begins
         )
+        return self._rolled(due, position, begins, groups, Cover(offsets, wid, first, last))
+
+    def _rolled(
+        self,
+        due: Fragment,
+        position: NDArray[np.int64],
+        offsets: NDArray[np.int64],
+        groups: NDArray[np.int64],
+        answers: Cover,
+    ) -> Rolled:
+        """Answers from the panes at `position`, which stand group by group."""
+        starts = due.starts[position]
 
         def roll_one(monoid: Monoid, partial: Columns) -> Columns:
             panes = np.take(partial, position, axis=1)
@@ -134,13 +165,19 @@ class PaneStore:
         of = dict(zip(distinct, rolled, strict=True))
         return Rolled(groups, answers, tuple(of[id(p)] for p in due.partials))
 
-    def evict(self, first_open: int) -> bool:
+    def evict(self, first_open: Wids) -> bool:
         """Forget panes that no window from `first_open` on holds; says whether there were any.
 
-        A landmark window holds every pane for ever; there, closed panes become one per group.
+        `first_open` is one window for all groups, or one for each group, by its number. A
+        landmark window holds every pane for ever; there, closed panes become one per group.
         """
-        low, high = extent(self.spec, first_open)
         before = len(self)
+        if not isinstance(first_open, int):
+            lows = edges_of(self.spec, first_open)[0]
+            assert lows is not None
+            self._fragments = [_from(f, lows) for f in self._fragments]
+            return len(self) < before
+        low, high = extent(self.spec, first_open)
         if isinstance(self.spec, Landmark):
             self._fold_before(high - self.spec.slide)
             return len(self) < before
@@ -167,28 +204,34 @@ class PaneStore:
 
 
 def by_group(
-    groups: NDArray[np.int64], order: NDArray[np.int64]
+    groups: NDArray[np.signedinteger], order: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Rows rearranged group by group, keeping their order inside; and where each group begins."""
-    place = np.full(int(order.max(initial=-1)) + 1, -1, dtype=np.int64)
+    """Rows rearranged group by group, keeping their order inside; and where each group begins.
+
+    Rows of groups that are not in `order` are left out.
+    """
+    size = max(int(order.max(initial=-1)), int(groups.max(initial=-1))) + 1
+    place = np.full(size, -1, dtype=np.int64)
     place[order] = np.arange(len(order))
     offsets = np.zeros(len(order) + 1, dtype=np.int64)
     position = np.empty(len(groups), dtype=np.int64)
     _counting_sort(groups, place, offsets, position)
-    return position, offsets
+    return position[: offsets[-1]], offsets
 
 
 @compiled
 def _counting_sort(groups, place, offsets, position):  # type: ignore[no-untyped-def]
     for i in range(groups.shape[0]):
-        offsets[place[groups[i]] + 1] += 1
+        if place[groups[i]] >= 0:
+            offsets[place[groups[i]] + 1] += 1
     for g in range(offsets.shape[0] - 1):
         offsets[g + 1] += offsets[g]
     next_free = offsets[:-1].copy()
     for i in range(groups.shape[0]):
         g = place[groups[i]]
-        position[next_free[g]] = i
-        next_free[g] += 1
+        if g >= 0:
+            position[next_free[g]] = i
+            next_free[g] += 1
 
 
 def merged(fragments: Sequence[Fragment], monoids: Sequence[Monoid]) -> Fragment:
@@ -212,6 +255,15 @@ def merged(fragments: Sequence[Fragment], monoids: Sequence[Monoid]) -> Fragment
         for i, m in enumerate(monoids)
     )
     return Fragment(panes[pairs // width], pairs % width, partials)
+
+
+def _from(fragment: Fragment, lows: NDArray[np.int64]) -> Fragment:
+    """The panes that begin at or after what their group's `low` says."""
+    kept = np.flatnonzero(fragment.starts >= lows[fragment.groups])
+    if len(kept) == len(fragment):
+        return fragment
+    partials = tuple(np.take(p, kept, axis=1) for p in fragment.partials)
+    return Fragment(fragment.starts[kept], fragment.groups[kept], partials)
 
 
 def _shrunk(kept: Fragment, before: int) -> Fragment:

@@ -6,8 +6,12 @@ codes. A table is used where the codes are dense enough to afford one, sorting o
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
+
+from panes.compiled import compiled
 
 _AFFORDABLE = 8
 _MOST = (1 << 31) - 1
@@ -34,3 +38,49 @@ def compact_slots(
     distinct = np.flatnonzero(present)
     slot_of = np.cumsum(present, dtype=np.int64) - 1
     return slot_of[codes], distinct
+
+
+@dataclass(frozen=True, slots=True)
+class Ragged:
+    """A table with a row of slots per group, as long as the panes that the group spans."""
+
+    low: NDArray[np.int64]
+    begin: NDArray[np.int64]
+
+    @classmethod
+    def over(cls, pane: NDArray[np.int32], groups: NDArray[np.int32], group_count: int) -> Ragged:
+        """The table for these pairs of a pane and a group."""
+        low = np.full(group_count, 1 << 31, dtype=np.int64)
+        high = np.full(group_count, -1, dtype=np.int64)
+        _span(pane, groups, low, high)
+        length = np.maximum(high - low + 1, 0)
+        return cls(low, np.r_[0, np.cumsum(length)])
+
+    @property
+    def size(self) -> int:
+        """How many slots there are."""
+        return int(self.begin[-1])
+
+    def slots(self, pane: NDArray[np.int32], groups: NDArray[np.int32]) -> NDArray[np.int32]:
+        """The slot of each pair."""
+        slots = np.empty(len(pane), dtype=np.int32)
+        _ragged_slots(pane, groups, self.begin[:-1] - self.low, slots)
+        return slots
+
+    def pairs(self, slots: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The pane and the group of each slot, which ascend."""
+        groups = np.searchsorted(self.begin, slots, side="right") - 1
+        return slots - self.begin[groups] + self.low[groups], groups
+
+
+@compiled
+def _span(pane, groups, low, high):  # type: ignore[no-untyped-def]
+    for i in range(pane.shape[0]):
+        low[groups[i]] = min(low[groups[i]], pane[i])
+        high[groups[i]] = max(high[groups[i]], pane[i])
+
+
+@compiled
+def _ragged_slots(pane, groups, shift, slots):  # type: ignore[no-untyped-def]
+    for i in range(pane.shape[0]):
+        slots[i] = pane[i] + shift[groups[i]]

@@ -8,12 +8,17 @@ the cost follows what exists and not the length of a silence.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from panes.compiled import compiled
 from panes.windows.extent import first_wid, last_wid, ruler, window_end
 from panes.windows.spec import PanedSpec
+
+Wids: TypeAlias = "int | NDArray[np.int64]"
+"""A window of all groups, or of each its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,9 +39,11 @@ class Cover:
 
 
 def cover(
-    spec: PanedSpec, *, starts: np.ndarray, groups: np.ndarray, first_due: int, end_due: int
+    spec: PanedSpec, *, starts: np.ndarray, groups: np.ndarray, first_due: Wids, end_due: Wids
 ) -> Cover:
     """The windows with ids in ``[first_due, end_due)`` that hold a pane.
+
+    Both bounds are one id, or one for each group.
 
     Parameters
     ----------
@@ -45,7 +52,9 @@ def cover(
     groups
         Where each group's panes begin in `starts`, with one more entry than groups.
     """
-    bounds = (*ruler(spec), first_due, end_due)
+    count = len(groups) - 1
+    due = [np.ascontiguousarray(np.broadcast_to(np.int64(d), count)) for d in (first_due, end_due)]
+    bounds = (*ruler(spec), *due)
     offsets = np.zeros(len(groups), dtype=np.int64)
     room = int(_at_most(starts, groups, *bounds))
     wid, first, last = (np.empty(room, dtype=np.int64) for _ in range(3))
@@ -61,8 +70,8 @@ def _at_most(starts, groups, size, slide, origin, first_due, end_due):  # type: 
     for g in range(groups.shape[0] - 1):
         panes = groups[g + 1] - groups[g]
         if panes > 0:
-            oldest = max(first_due, first_wid(starts[groups[g]], slide, origin))
-            newest = min(end_due, last_wid(starts[groups[g + 1] - 1], size, slide, origin) + 1)
+            oldest = max(first_due[g], first_wid(starts[groups[g]], slide, origin))
+            newest = min(end_due[g], last_wid(starts[groups[g + 1] - 1], size, slide, origin) + 1)
             span, per_pane = max(newest - oldest, 0), size // slide + 2
             total += span if span // panes < per_pane else panes * per_pane
     return total
@@ -74,10 +83,10 @@ def _list(starts, groups, size, slide, origin, first_due, end_due, offsets, wid,
     for g in range(groups.shape[0] - 1):
         first, stop = groups[g], groups[g + 1]
         last = first
-        w = end_due
+        w = end_due[g]
         if first < stop:
-            w = max(first_due, first_wid(starts[first], slide, origin))
-        while w < end_due:
+            w = max(first_due[g], first_wid(starts[first], slide, origin))
+        while w < end_due[g]:
             end = window_end(w, slide, origin)
             while last < stop and starts[last] < end:
                 last += 1

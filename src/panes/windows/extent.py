@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from panes.axis import FOREVER
 from panes.compiled import compiled
-from panes.windows.spec import Landmark, PanedSpec, PartitionedRows, PerRow, Sliding, Spec
+from panes.windows.spec import Landmark, PanedSpec, PartitionedRows, PerRow, Sliding, Spec, paned
 
 
 class Extent(NamedTuple):
@@ -70,11 +70,7 @@ def extent(spec: Spec, wid: int) -> Extent:
     >>> extent(PerRow(size=5), 100)
     Extent(start=96, end=101)
     """
-    if isinstance(spec, PerRow):
-        return Extent(wid - spec.size + 1, wid + 1)
-    if isinstance(spec, PartitionedRows):
-        spec = Sliding(size=spec.size, slide=spec.slide)
-    size, slide, origin = ruler(spec)
+    size, slide, origin = ruler(paned(spec))
     end = window_end(wid, slide, origin)
     return Extent(end - size, end)
 

@@ -105,6 +105,20 @@ Spec: TypeAlias = Sliding | Landmark | PartitionedRows | PerRow
 PanedSpec: TypeAlias = Sliding | Landmark
 
 
+def paned(spec: Spec) -> PanedSpec:
+    """The windows over positions that a spec's own are among, whatever gives rows a position.
+
+    Partitioned rows slide over ranks. A per-row window is the one that ends with its row, of
+    windows that end everywhere.
+
+    >>> paned(PerRow(size=300))
+    Sliding(size=300, slide=1, origin=0)
+    """
+    if isinstance(spec, PartitionedRows):
+        return Sliding(size=spec.size, slide=spec.slide)
+    return Sliding(size=spec.size, slide=1) if isinstance(spec, PerRow) else spec
+
+
 def _require_positive(word: str, ticks: int, what: str) -> None:
     if ticks <= 0:
         raise QueryError(f"{what} needs a positive {word}, got {ticks}")
