@@ -17,6 +17,7 @@ from panes.cli.run import read_query
 from panes.cli.show import meter, say
 from panes.errors import OptionError, QueryError
 from panes.reference.compare import difference
+from panes.windows.spec import PerRow
 
 EXAMPLE = "Example: panes verify busy.sql --input packets=packets.parquet --rows 1000"
 
@@ -35,6 +36,10 @@ QUERIES = (
     "SELECT srcIP, sum(len) AS bytes, count(*) FILTER (WHERE proto = 'tcp') AS tcp "
     "FROM (main1 UNION ALL main2 UNION ALL control) [RANGE 2 minutes SLIDE 10 seconds WATTR ts] "
     "GROUP BY srcIP",
+    "SELECT item, sum(price) AS total, median(price) AS mid "
+    "FROM bids [RANGE 20 ROWS SLIDE 5 ROWS PA item]",
+    "SELECT ts, item, price, max(price) AS high, count(*) AS n "
+    "FROM bids [RANGE 1 minute RATTR ts SLIDE 1 ROW PA item] WHERE price > 20",
     "SELECT proto, max(len) AS largest, max_by(srcIP, len) AS sender "
     "FROM main1 [RANGE 20 seconds SLIDE 1 minute WATTR ts] GROUP BY proto",
 )
@@ -60,7 +65,7 @@ def verify(
     verdicts = {"equal": 0, "refused": 0, "differs": 0}
     with meter("verifying", len(work) * len(engines)) as bar:
         for text, streams in work:
-            want = panes.oracle(text, **streams)
+            want = _in_order(text, panes.oracle(text, **streams))
             print(f"{len(want):>8,} answers  {_short(text)}")
             for name, engine in engines.items():
                 verdict, said = _judge(engine, text, streams, want)
@@ -91,14 +96,20 @@ def _on_spark(text: str, streams: Streams) -> pa.Table:
     """Streams as DataFrames; answers in the order and types of the other engines."""
     session = importlib.import_module("panes.spark").session(spark__ui__enabled="false")
     frames = {name: session.createDataFrame(table) for name, table in streams.items()}
-    keys = len(panes.open(text).query.keys)
     answers = panes.sql(text, **frames).toArrow()
-    by = [(name, "ascending", "at_start") for name in answers.column_names[: 2 + keys]]
-    return answers.sort_by(by).cast(panes.sql(text, **streams).schema)
+    return _in_order(text, answers).cast(panes.sql(text, **streams).schema)
+
+
+def _in_order(text: str, answers: pa.Table) -> pa.Table:
+    """Answers by window and key; those of per-row windows, which have neither, by all columns."""
+    query = panes.open(text).query
+    per_row = query.window is not None and isinstance(query.window.spec, PerRow)
+    names = answers.column_names if per_row else answers.column_names[: 2 + len(query.keys)]
+    return answers.sort_by([(name, "ascending", "at_start") for name in names])
 
 
 def _at_once(text: str, streams: Streams) -> pa.Table:
-    return panes.sql(text, **streams)
+    return _in_order(text, panes.sql(text, **streams))
 
 
 def _in_batches(text: str, streams: Streams) -> pa.Table:
@@ -113,12 +124,7 @@ def _in_batches(text: str, streams: Streams) -> pa.Table:
         cuts = np.unique(np.r_[0, rng.integers(0, len(table) + 1, 7), len(table)])
         found += [query.push(**{name: shuffled.slice(a, b - a)}) for a, b in _pairs(cuts)]
     found.append(query.finish())
-    answers = pa.concat_tables(found)
-    by = [
-        (name, "ascending", "at_start")
-        for name in answers.column_names[: 2 + len(query.query.keys)]
-    ]
-    return answers.sort_by(by)
+    return _in_order(text, pa.concat_tables(found))
 
 
 LOCAL: dict[str, Engine] = {"local": _at_once, "local, streamed": _in_batches}

@@ -22,7 +22,6 @@ from panes.engine.arrival import Arrival, Ranks
 from panes.engine.partials import Partials
 from panes.engine.pipeline import NOWHERE
 from panes.engine.workers import workers
-from panes.language.query import AGGREGATE, DEFINING, WINDOW_COLUMNS
 from panes.planning.plan import Plan
 from panes.stores.panes import by_group
 from panes.stores.radix import is_sorted, stable_order
@@ -108,9 +107,21 @@ class PerRowPipeline:
 
     def advance(self, progress: int) -> pa.Table:
         """Answer the rows before `progress`, oldest first, and forget what they alone needed."""
+        return self._projected(self.close(progress))
+
+    def finish(self) -> pa.Table:
+        """Answer the rest."""
+        return self._projected(self.close_all())
+
+    def close_all(self) -> pa.Table:
+        """As `finish`, before the SELECT's expressions."""
+        return self.close(_FOREVER)
+
+    def close(self, progress: int) -> pa.Table:
+        """As `advance`, before the SELECT's expressions: what these are made of, by number."""
         due = self._due(progress)
         self._progress = max(self._progress, progress)
-        answers = self._answers(due)
+        answers = self._lowered(due)
         if progress != _FOREVER and self.held.evict(progress) and self._window.every == 1:
             self._rename(self.held.forget_keys())
         return answers
@@ -119,10 +130,6 @@ class PerRowPipeline:
         """Groups have new numbers; a row that waits has a bin, so its group has one too."""
         if new_name is not None:
             self._waiting = [replace(w, group=new_name[w.group]) for w in self._waiting]
-
-    def finish(self) -> pa.Table:
-        """Answer the rest."""
-        return self.advance(_FOREVER)
 
     def _due(self, progress: int) -> Waiting:
         """The waiting rows before `progress`, in the order of their positions, then of arrival."""
@@ -138,9 +145,10 @@ class PerRowPipeline:
         nth = (self._ranks.take(due.group) + 1) % self._window.every == 0
         return _taken(due, nth & (due.row >= 0))
 
-    def _answers(self, due: Waiting) -> pa.Table:
+    def _lowered(self, due: Waiting) -> pa.Table:
+        """Aggregates of the due rows' windows, and what is selected of the rows."""
         if not len(due):
-            return self.plan.schema().empty_table()
+            return self.plan.defining_schema().empty_table()
         groups = np.flatnonzero(np.bincount(due.group))
         position, begins = by_group(due.group, groups)
         ends = due.at[position]
@@ -149,13 +157,14 @@ class PerRowPipeline:
         of_row = np.empty(len(due), dtype=np.int64)
         of_row[position] = answer
         taken = pa.array(of_row)
-        label = self.plan.axis.label
-        columns = [label(due.at - self._window.size + 1), label(due.at + 1)]
-        columns += workers().map(lambda c: c.take(taken), lowered)
+        columns: list[pa.Array] = [*workers().map(lambda c: c.take(taken), lowered)]
         columns += due.columns
-        names = [*WINDOW_COLUMNS, *(f"{AGGREGATE}{i}" for i in range(len(lowered)))]
-        names += [f"{DEFINING}{i}" for i in range(len(due.columns))]
-        _, outputs = self.plan.answers(pa.table(columns, names=names))
+        return pa.table(columns, schema=self.plan.defining_schema())
+
+    def _projected(self, lowered: pa.Table) -> pa.Table:
+        if not len(lowered):
+            return self.plan.schema().empty_table()
+        _, outputs = self.plan.answers(lowered)
         return pa.table(outputs, names=[o.name for o in self.plan.query.outputs])
 
 

@@ -99,10 +99,11 @@ class Plan:
 
     def schema(self) -> pa.Schema:
         """The columns of the answers."""
-        empty = self._defining_schema().empty_table()
-        _, outputs = self.answers(empty)
+        per_row = isinstance(self.window.spec, PerRow)
+        schema = self.defining_schema() if per_row else self.lowered_schema()
+        _, outputs = self.answers(schema.empty_table())
         fields = []
-        if not isinstance(self.window.spec, PerRow):
+        if not per_row:
             fields += [(name, self.axis.type) for name in WINDOW_COLUMNS]
         fields += [(self.query.keys[i].name, self.key_types[i]) for i in self.query.shown_keys]
         fields += [(o.name, c.type) for o, c in zip(self.query.outputs, outputs, strict=True)]
@@ -115,12 +116,11 @@ class Plan:
         fields += [(f"{AGGREGATE}{i}", a.type) for i, a in enumerate(self.aggregates)]
         return pa.schema(fields)
 
-    def _defining_schema(self) -> pa.Schema:
-        """`lowered_schema` and the columns of the row that defines a per-row window."""
-        schema = self.lowered_schema()
-        for i, column in enumerate(self.defining_columns):
-            schema = schema.append(pa.field(f"{DEFINING}{i}", self.row_types[column]))
-        return schema
+    def defining_schema(self) -> pa.Schema:
+        """What `answers` reads for a per-row window: aggregates, and columns of its row."""
+        fields = [(f"{AGGREGATE}{i}", a.type) for i, a in enumerate(self.aggregates)]
+        columns = enumerate(self.defining_columns)
+        return pa.schema(fields + [(f"{DEFINING}{i}", self.row_types[c]) for i, c in columns])
 
 
 def plan(

@@ -17,9 +17,10 @@ from panes.axis import DAY, LIMIT
 from panes.errors import QueryError
 from panes.frames import require_streams
 from panes.language.parse import parse
+from panes.language.query import Query
 from panes.planning.plan import Plan, plan
 from panes.planning.scalar import Projection
-from panes.windows.spec import Landmark, Sliding
+from panes.windows.spec import PerRow
 
 UTC = "UTC"
 
@@ -30,6 +31,7 @@ class BoundQuery:
 
     plan: Plan
     frames: tuple[DataFrame, ...]
+    user: tuple[UserAggregate, ...] = ()
 
     @property
     def is_streaming(self) -> bool:
@@ -46,15 +48,37 @@ def bind(
     frames = tuple(streams[name] for name in query.streams)
     if len({f.isStreaming for f in frames}) > 1:
         raise QueryError("some of the streams are streaming DataFrames and some are not")
+    bound = bind_query(query, frames, tuple(user))
+    _require_order(bound.plan)
+    return bound
+
+
+def bind_query(
+    query: Query, frames: tuple[DataFrame, ...], user: tuple[UserAggregate, ...]
+) -> BoundQuery:
+    """A query that has been read, bound to DataFrames in the order of its streams."""
     schemas = {n: arrow_schema(f) for n, f in zip(query.streams, frames, strict=True)}
     bound = plan(query, schemas, user, types_of=lambda rows: _types(frames[0], rows))
-    spec = bound.window.spec
-    if bound.axis.kind == "rows" or not isinstance(spec, Sliding | Landmark):
+    return BoundQuery(bound, frames, user)
+
+
+def _require_order(bound: Plan) -> None:
+    """Rows of a DataFrame come in no order, so a window that counts them says which is meant."""
+    window = bound.window
+    if bound.axis.kind == "rows":
+        if window.column is None:
+            raise QueryError(
+                "rows of a DataFrame have no order of their own",
+                hint="name the column that orders them: [RANGE 1000 ROWS SLIDE 10 ROWS WATTR seq]",
+            )
+        if len(bound.query.streams) > 1:
+            raise QueryError("a ROWS window over a union cannot be ordered by a column")
+    spec = window.spec
+    if isinstance(spec, PerRow) and spec.every > 1 and spec.counted_by == "arrival":
         raise QueryError(
-            "this window counts rows, which is not available on Spark yet",
-            hint="use a time or integer window, or collect to Arrow: df.toArrow()",
+            f"rows of a DataFrame do not arrive in an order, so there is no {spec.every}th",
+            hint=f"count them by rank: SATTR rank({window.column})",
         )
-    return BoundQuery(bound, frames)
 
 
 def arrow_schema(frame: DataFrame) -> pa.Schema:

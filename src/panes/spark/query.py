@@ -12,9 +12,11 @@ from pyspark.sql import functions as F  # noqa: N812 - as everyone writes it
 from panes.aggregates.custom import UserAggregate
 from panes.engine.terms import Run, agree
 from panes.errors import OptionError, QueryError
-from panes.spark import batch, stream
+from panes.planning.plan import Plan
+from panes.spark import batch, per_row, rows, stream
 from panes.spark.bind import bind
 from panes.spark.stream import LATE, REJECTED
+from panes.windows.spec import PerRow
 
 Sink: TypeAlias = "str | Path | Callable[[DataFrame, int], None]"
 """A folder, which gets a subfolder per micro-batch, or a function of a DataFrame and its number."""
@@ -29,6 +31,7 @@ def answer(
     """The answers, as a DataFrame of the same kind as the streams."""
     bound = bind(text, streams, user)
     if bound.is_streaming:
+        _require_paned(bound.plan)
         run = stream.with_watermark(bound, run)
     terms = agree(bound.plan.query, run)
     if bound.is_streaming:
@@ -36,7 +39,17 @@ def answer(
         return answered(bound, terms, run)
     if run.with_late:
         raise QueryError("these DataFrames are bounded, so no row of them is late")
-    return batch.answer(bound)
+    if isinstance(bound.plan.window.spec, PerRow):
+        return per_row.answer(bound)
+    return rows.answer(bound) if bound.plan.axis.kind == "rows" else batch.answer(bound)
+
+
+def _require_paned(plan: Plan) -> None:
+    if plan.counts_rows or plan.axis.kind == "rows":
+        raise QueryError(
+            "this window counts rows, which is not available for streams on Spark yet",
+            hint="use a time or integer window, or read the stream as a bounded DataFrame",
+        )
 
 
 def split(

@@ -1,0 +1,121 @@
+"""Per-row windows over bounded DataFrames: one pass over the rows of each partition.
+
+    rows --select--> position, columns --repartition by PA, sort by position-->
+         mapInArrow: bins --> lowered aggregates --select--> what was asked
+
+Spark sorts, so that a task holds no more than the bins and rows of one window length.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import reduce
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - as everyone writes it
+from pyspark.sql import types as T  # noqa: N812
+from pyspark.sql.pandas.types import from_arrow_type
+
+from panes.engine.arrival import Arrival
+from panes.engine.per_row import PerRowPipeline
+from panes.language.query import AGGREGATE, DEFINING
+from panes.planning.plan import Plan
+from panes.spark.bind import BoundQuery, sql, ticks
+
+AT, KEPT, PARTITION, COLUMN = "__at", "__kept", "__p", "__c"
+ROWS_AT_ONCE = 1 << 17
+Batches = Iterator[pa.RecordBatch]
+
+
+def answer(bound: BoundQuery) -> DataFrame:
+    """The answers, as a DataFrame that computes them when it is used."""
+    plan = bound.plan
+    projected = reduce(DataFrame.union, [_project(plan, f) for f in bound.frames])
+    partition = [F.col(f"{PARTITION}{i}") for i in range(len(plan.partition_columns))]
+    placed = projected.coalesce(1)
+    if partition:
+        tasks = projected.sparkSession.conf.get("spark.sql.shuffle.partitions") or "2"
+        placed = projected.repartition(int(tasks), *partition)
+    rolled = placed.sortWithinPartitions(AT).mapInArrow(Bins(plan), handed_over_schema(plan))
+    return selected(plan, rolled)
+
+
+def selected(plan: Plan, rolled: DataFrame) -> DataFrame:
+    """What was selected, of the answers that HAVING keeps."""
+    query = plan.query
+    kept = rolled if query.having is None else rolled.where(sql(query.having))
+    return kept.select(*(sql(o.expression).alias(o.name) for o in query.outputs))
+
+
+def handed_over_schema(plan: Plan) -> T.StructType:
+    """What leaves Python: aggregates, and what is selected of the row, under their numbers."""
+    named = {f"{AGGREGATE}{i}": a.type for i, a in enumerate(plan.aggregates)}
+    named |= {f"{DEFINING}{i}": plan.row_types[c] for i, c in enumerate(plan.defining_columns)}
+    return T.StructType([T.StructField(n, from_arrow_type(t)) for n, t in named.items()])
+
+
+def _project(plan: Plan, frame: DataFrame) -> DataFrame:
+    """Position, partition and columns of every row that has a place: all of them count."""
+    where = plan.rows.where
+    kept = F.lit(True) if where is None else F.coalesce(sql(where), F.lit(False))
+    at = ticks(frame, plan.axis.column or "")
+    partition = [
+        sql(plan.rows.expressions[c]).alias(f"{PARTITION}{i}")
+        for i, c in enumerate(plan.partition_columns)
+    ]
+    columns = [
+        F.when(kept, sql(e)).alias(f"{COLUMN}{i}") for i, e in enumerate(plan.rows.expressions)
+    ]
+    placed = frame.select(at.alias(AT), kept.alias(KEPT), *partition, *columns)
+    return placed.where(F.col(AT).isNotNull())
+
+
+@dataclass(frozen=True, slots=True)
+class Bins:
+    """What each task does with rows that come in the order of their positions."""
+
+    plan: Plan
+
+    def __call__(self, batches: Batches) -> Batches:
+        pipeline = PerRowPipeline(self.plan)
+        for table in _in_portions(batches):
+            pipeline.add(self._arrival(table))
+            yield from _sent(pipeline.close(table.column(AT)[-1].as_py()))
+        yield from _sent(pipeline.close_all())
+
+    def _arrival(self, table: pa.Table) -> Arrival:
+        kept = np.flatnonzero(table.column(KEPT).to_numpy())
+        kinds = self.plan.row_types
+        names = [f"{COLUMN}{i}" for i in range(len(kinds))]
+        columns = [_array(table, n).cast(t) for n, t in zip(names, kinds, strict=True)]
+        partition = [
+            _array(table, f"{PARTITION}{i}").cast(kinds[c])
+            for i, c in enumerate(self.plan.partition_columns)
+        ]
+        if len(kept) < len(table):
+            columns = [c.take(pa.array(kept)) for c in columns]
+        return Arrival(_array(table, AT).to_numpy(), kept, columns, partition)
+
+
+def _in_portions(batches: Batches) -> Iterator[pa.Table]:
+    """Batches put together until they are worth a pass over the bins."""
+    held: list[pa.RecordBatch] = []
+    for batch in batches:
+        if batch.num_rows:
+            held.append(batch)
+        if sum(b.num_rows for b in held) >= ROWS_AT_ONCE:
+            yield pa.Table.from_batches(held)
+            held = []
+    if held:
+        yield pa.Table.from_batches(held)
+
+
+def _sent(lowered: pa.Table) -> Batches:
+    yield from lowered.combine_chunks().to_batches(max_chunksize=1 << 16)
+
+
+def _array(table: pa.Table, name: str) -> pa.Array:
+    return table.column(name).combine_chunks()
