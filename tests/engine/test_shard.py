@@ -33,6 +33,8 @@ from panes.errors import StateError
 from panes.language.parse import parse
 from panes.planning.plan import Plan, plan
 from panes.windows.blocks import MOST_BLOCKS
+from panes.windows.spec import PerRow
+from tests.oracle.test_counted_windows import PER_ROW
 from tests.support import AGGREGATES, SCHEMA, WINDOWS, assert_same, select, sorted_answers, streams
 
 HOSTED = tuple(w for w in WINDOWS if "ROWS" not in w and "FIRST" not in w)
@@ -84,6 +86,8 @@ class Host:
     def answers(self, outcomes: Sequence[Outcome]) -> pa.Table:
         tables = [projected(self.plan, o.answers) for o in outcomes]
         found = pa.concat_tables([self.plan.schema().empty_table(), *tables])
+        if isinstance(self.plan.window.spec, PerRow):
+            return found.sort_by("at")
         return sorted_answers(found, len(self.plan.query.shown_keys))
 
     def _rows(self, source: int, table: pa.Table) -> pa.Table:
@@ -146,6 +150,43 @@ def test_every_batch_gives_what_one_process_gives(
         assert sorted(r["at"] for r in rows) == sorted(want.column("at").to_pylist())
     assert_same(host.answers(host.finish()), query.finish())
     if "ALL" not in window:
+        assert all(set(state) <= {ABOUT} for state in host.states), "state returns to nothing"
+
+
+@pytest.mark.parametrize("window", [w for w in PER_ROW if "1 ROW" in w or "rank" in w])
+@pytest.mark.parametrize("late", ["open", "drop"])
+@given(
+    stream=streams,
+    sizes=st.lists(st.integers(0, 20), max_size=5),
+    lateness=st.one_of(st.integers(0, 30), st.none()),
+    tasks=st.integers(1, 3),
+)
+@settings(max_examples=25)
+def test_every_batch_of_per_row_windows_gives_what_one_process_gives(
+    window: str,
+    late: panes.Late,
+    stream: pa.Table,
+    sizes: list[int],
+    lateness: int | None,
+    tasks: int,
+) -> None:
+    """Positions are made different, so that ranks are the same whatever task a row comes from."""
+    at = pa.array([a * 64 + n for n, a in enumerate(stream["at"].to_pylist())], pa.int64())
+    stream = stream.set_column(0, "at", at)
+    aggregates = ("count(*)", "sum(i)", "max(x)", "median(i)", "min_by(s, i)")
+    text = f"SELECT at, i + 1 AS j, {select(aggregates)} FROM s [{window}] WHERE b OR i > 0"
+    text = text.replace("RANGE ", "RANGE 9")
+    wait = None if lateness is None else lateness * 64
+    host = Host(text, lateness=wait, late=late, tasks=tasks)
+    query = panes.open(text, lateness=wait, late=late)
+    for batch in in_batches(stream, sizes):
+        got = host.push(s=batch)
+        assert_same(host.answers(got), query.push(s=batch))
+        want = query.take_late()
+        reasons = [r for o in got for r in o.late.column("reason").to_pylist()]
+        assert sorted(reasons) == sorted(want.column("reason").to_pylist())
+    assert_same(host.answers(host.finish()), query.finish())
+    if "rank" not in window:
         assert all(set(state) <= {ABOUT} for state in host.states), "state returns to nothing"
 
 

@@ -42,6 +42,11 @@ class Ranks:
         _rank(partition, self.count, ranks)
         return ranks
 
+    def restore(self, partition: NDArray[np.signedinteger], count: NDArray[np.int64]) -> None:
+        """Go on from counts that are known."""
+        self.count = np.zeros(int(partition.max(initial=-1)) + 1, dtype=np.int64)
+        self.count[partition] = count
+
 
 @compiled
 def _rank(partition, count, ranks):  # type: ignore[no-untyped-def]

@@ -100,7 +100,7 @@ class Combiner:
 
     def _parts(self) -> dict[int, dict[str, pa.Table]]:
         """The tables of each shard that has any."""
-        if self.keep_rows:
+        if self._sends_rows:
             return self._split_rows()
         if self._held is None:
             return {}
@@ -108,13 +108,17 @@ class Combiner:
         parcels = self._held.split(lambda _, groups: place[groups])
         return {shard: to_tables(self.plan, parcel) for shard, parcel in parcels.items()}
 
+    @property
+    def _sends_rows(self) -> bool:
+        return self.keep_rows or self.plan.counts_rows
+
     def _split_rows(self) -> dict[int, dict[str, pa.Table]]:
         if not self._sent:
             return {}
         rows = pa.concat_tables(self._sent).combine_chunks()
-        keys = [rows.column(2 + i).combine_chunks() for i in range(len(self.plan.key_types))]
-        groups = Groups(self.plan.key_types)
-        numbers = groups.encode(keys, len(rows))
+        keys = self.plan.group_columns
+        groups = Groups([self.plan.row_types[c] for c in keys])
+        numbers = groups.encode([_column(rows, column_name(c)) for c in keys], len(rows))
         place = places(groups.columns(np.arange(len(groups))), self.shards)[numbers]
         return {int(s): {ROWS: rows.filter(pa.array(place == s))} for s in np.unique(place)}
 
@@ -129,6 +133,8 @@ class Combiner:
         table, source = self._placed(table, source)
         at = _column(table, AT).to_numpy()
         self._note_positions(source, at, "high")
+        if self.plan.counts_rows:
+            self._send(table, source, at)  # a row counts before WHERE
         if KEPT in table.column_names:
             kept = pc.fill_null(_column(table, KEPT), False)
             table = table.filter(kept)
@@ -138,18 +144,29 @@ class Combiner:
             return
         self._note_positions(source, at, "newest")
         self._watch(table, source, at)
-        columns = [
-            _column(table, column_name(i)).cast(t) for i, t in enumerate(self.plan.row_types)
-        ]
-        if self.keep_rows:
-            named = {column_name(i): c for i, c in enumerate(columns)}
-            self._sent.append(pa.table({SOURCE: pa.array(source), AT: pa.array(at), **named}))
+        if self.plan.counts_rows:
             return
+        if self.keep_rows:
+            self._send(table, source, at)
+            return
+        columns = self._columns(table)
         if self._held is None:
             self._held = Partials(self.plan, self.plan.spec)
         at, inside = self._held.inside(at, columns)
         if len(at):
             self._held.add(at, inside)
+
+    def _columns(self, table: pa.Table) -> list[pa.Array]:
+        kinds = enumerate(self.plan.row_types)
+        return [_column(table, column_name(i)).cast(t) for i, t in kinds]
+
+    def _send(self, table: pa.Table, source: NDArray[np.int32], at: NDArray[np.int64]) -> None:
+        """Rows go to their shards as they are."""
+        named = {SOURCE: pa.array(source), AT: pa.array(at)}
+        if self.plan.counts_rows and KEPT in table.column_names:
+            named[KEPT] = pc.fill_null(_column(table, KEPT), False)
+        named |= {column_name(i): c for i, c in enumerate(self._columns(table))}
+        self._sent.append(pa.table(named))
 
     def _sources(self, table: pa.Table) -> NDArray[np.int32]:
         if SOURCE not in table.column_names:

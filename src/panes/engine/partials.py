@@ -36,18 +36,10 @@ PartOf: TypeAlias = Callable[[NDArray[np.int64], NDArray[np.int64]], NDArray[np.
 
 
 class Partials:
-    """The partials of one query, for the windows of one spec.
+    """The partials of one query, for the windows of one spec."""
 
-    `grouped_by` are the projected columns whose values make a group: the query's keys, unless
-    said otherwise.
-    """
-
-    def __init__(
-        self, plan: Plan, spec: PanedSpec, grouped_by: tuple[int, ...] | None = None
-    ) -> None:
+    def __init__(self, plan: Plan, spec: PanedSpec) -> None:
         self.plan, self.spec = plan, spec
-        keys = range(len(plan.key_types))
-        self._grouped_by = tuple(keys) if grouped_by is None else grouped_by
         self._cut = cut(spec)
         self._executor = workers()
         self._groups = self._no_groups()
@@ -89,7 +81,7 @@ class Partials:
         """Take in rows: positions, the plan's projected columns, and groups if they are known."""
         rows = Rows(at, tuple(columns))
         if groups is None:
-            groups = self.number([columns[c] for c in self._grouped_by], len(at))
+            groups = self.number([columns[c] for c in self.plan.group_columns], len(at))
         filled = fill(
             rows,
             groups,
@@ -278,7 +270,7 @@ class Partials:
         return renamed
 
     def _no_groups(self) -> Groups:
-        return Groups([self.plan.row_types[c] for c in self._grouped_by])
+        return Groups([self.plan.row_types[c] for c in self.plan.group_columns])
 
 
 _NOTHING = np.empty(0, dtype=np.int64)

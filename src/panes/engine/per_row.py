@@ -11,6 +11,7 @@ constant number of times however many windows hold it.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -19,15 +20,14 @@ from numpy.typing import NDArray
 
 from panes.compiled import compiled
 from panes.engine.arrival import Arrival, Ranks
-from panes.engine.partials import Partials
-from panes.engine.pipeline import NOWHERE
+from panes.engine.parcel import Parcel
+from panes.engine.partials import Partials, PartOf
+from panes.engine.pipeline import NOWHERE, projected
 from panes.engine.workers import workers
 from panes.planning.plan import Plan
 from panes.stores.panes import by_group
 from panes.stores.radix import is_sorted, stable_order
 from panes.windows.spec import PerRow
-
-_FOREVER = 1 << 62
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,10 +54,11 @@ class PerRowPipeline:
         spec = plan.window.spec
         assert isinstance(spec, PerRow)
         self.plan, self._window = plan, spec
-        self.held = Partials(plan, plan.spec, plan.partition_columns)
+        self.held = Partials(plan, plan.spec)
         self._ranks = Ranks()
         self._waiting: list[Waiting] = []
-        self._progress = NOWHERE
+        self.first_open = NOWHERE
+        self.newest = NOWHERE
 
     @property
     def _by_rank(self) -> bool:
@@ -73,7 +74,9 @@ class PerRowPipeline:
         group = self.held.number(arrival.partition, len(arrival.at))
         kept = np.zeros(len(arrival.at), dtype=np.bool_)
         kept[arrival.kept] = True
-        wanted = arrival.at >= self._progress
+        if len(arrival.at):
+            self.reach(int(arrival.at.max()))
+        wanted = arrival.at >= self.first_open
         if not self._by_rank:
             wanted &= kept
             if self._window.every > 1:
@@ -103,28 +106,75 @@ class PerRowPipeline:
 
     def has_open_window(self, at: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Which positions a row at or after progress may still reach."""
-        return at > self._progress - self._window.size
+        return at > self.first_open - self._window.size
 
     def advance(self, progress: int) -> pa.Table:
         """Answer the rows before `progress`, oldest first, and forget what they alone needed."""
-        return self._projected(self.close(progress))
+        return projected(self.plan, self.close(progress))
 
     def finish(self) -> pa.Table:
         """Answer the rest."""
-        return self._projected(self.close_all())
+        return projected(self.plan, self.close_all())
 
-    def close_all(self) -> pa.Table:
-        """As `finish`, before the SELECT's expressions."""
-        return self.close(_FOREVER)
+    def close_all(self, *, in_order: bool = True) -> pa.Table:
+        """As `finish`, before the SELECT's expressions: nothing that comes later reaches back."""
+        return self.close(self.newest + self._window.size, in_order=in_order)
 
-    def close(self, progress: int) -> pa.Table:
+    def close(self, progress: int, *, in_order: bool = True) -> pa.Table:  # noqa: ARG002
         """As `advance`, before the SELECT's expressions: what these are made of, by number."""
         due = self._due(progress)
-        self._progress = max(self._progress, progress)
+        self.first_open = max(self.first_open, progress)
         answers = self._lowered(due)
-        if progress != _FOREVER and self.held.evict(progress) and self._window.every == 1:
+        if self.held.evict(self.first_open) and self._window.every == 1:
             self._rename(self.held.forget_keys())
         return answers
+
+    def closes_any(self, progress: int) -> bool:
+        """Whether `progress` may close a window that was open."""
+        return progress > self.first_open
+
+    def resume(self, first_open: int, newest: int) -> None:
+        """Go on where another pipeline of this plan stopped; its parcels are to be taken in."""
+        self.first_open, self.newest = first_open, newest
+
+    def reach(self, newest: int) -> None:
+        """A row at `newest` has come somewhere in the stream, here or at another host."""
+        self.newest = max(self.newest, newest)
+
+    def take(self, parcels: Sequence[Parcel]) -> None:
+        """Take in what other pipelines of this plan handed over, as far as it is still needed."""
+        self.held.take(parcels, self.has_open_window)
+
+    def split(self, part_of: PartOf) -> dict[int, Parcel]:
+        """All bins, part by part."""
+        return self.held.split(part_of)
+
+    def tables(self) -> dict[str, pa.Table]:
+        """What is held beside bins: rows that wait, and how many rows each partition has had."""
+        held = _joined(self._waiting)
+        if not len(held) and not len(self._ranks.count):
+            return {}
+        named = {"at": pa.array(held.at), "row": pa.array(held.row)}
+        named |= _numbered(self.held.key_values(held.group.astype(np.int64)))
+        tables = {"waiting": pa.table(named)}
+        if held.columns:
+            tables["columns"] = pa.table(_numbered(held.columns))
+        if self._by_rank:
+            counted = np.arange(len(self._ranks.count))
+            keys = _numbered(self.held.key_values(counted))
+            tables["counts"] = pa.table({"count": pa.array(self._ranks.count), **keys})
+        return tables
+
+    def put_back(self, tables: Mapping[str, pa.Table]) -> None:
+        """What `tables` gave, in a pipeline that has taken in nothing yet."""
+        if "counts" in tables:
+            count, *keys = _arrays(tables["counts"])
+            numbers = self.held.number(keys, len(count))
+            self._ranks.restore(numbers, count.to_numpy())
+        at, row, *keys = _arrays(tables["waiting"])
+        columns = tuple(_arrays(tables["columns"])) if "columns" in tables else ()
+        group = self.held.number(keys, len(at))
+        self._waiting = [Waiting(at.to_numpy(), group, row.to_numpy(), columns)]
 
     def _rename(self, new_name: NDArray[np.int64] | None) -> None:
         """Groups have new numbers; a row that waits has a bin, so its group has one too."""
@@ -148,7 +198,7 @@ class PerRowPipeline:
     def _lowered(self, due: Waiting) -> pa.Table:
         """Aggregates of the due rows' windows, and what is selected of the rows."""
         if not len(due):
-            return self.plan.defining_schema().empty_table()
+            return self.plan.lowered_schema().empty_table()
         groups = np.flatnonzero(np.bincount(due.group))
         position, begins = by_group(due.group, groups)
         ends = due.at[position]
@@ -159,13 +209,15 @@ class PerRowPipeline:
         taken = pa.array(of_row)
         columns: list[pa.Array] = [*workers().map(lambda c: c.take(taken), lowered)]
         columns += due.columns
-        return pa.table(columns, schema=self.plan.defining_schema())
+        return pa.table(columns, schema=self.plan.lowered_schema())
 
-    def _projected(self, lowered: pa.Table) -> pa.Table:
-        if not len(lowered):
-            return self.plan.schema().empty_table()
-        _, outputs = self.plan.answers(lowered)
-        return pa.table(outputs, names=[o.name for o in self.plan.query.outputs])
+
+def _numbered(columns: Sequence[pa.Array]) -> dict[str, pa.Array]:
+    return {f"c{i}": column for i, column in enumerate(columns)}
+
+
+def _arrays(table: pa.Table) -> list[pa.Array]:
+    return [column.combine_chunks() for column in table.columns]
 
 
 def _joined(waiting: list[Waiting]) -> Waiting:

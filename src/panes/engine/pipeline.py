@@ -19,7 +19,7 @@ from panes.engine.partials import Partials, PartOf
 from panes.language.query import WINDOW_COLUMNS
 from panes.planning.plan import Plan
 from panes.windows.extent import last_wid, ruler, windows_closed, windows_reached
-from panes.windows.spec import Landmark, PanedSpec
+from panes.windows.spec import Landmark, PanedSpec, PerRow
 
 NOWHERE = -(1 << 62)
 """The newest position while there is no row."""
@@ -122,6 +122,8 @@ def projected(plan: Plan, table: pa.Table) -> pa.Table:
     kept, outputs = plan.answers(table)
     if kept is not None:
         table = table.take(pa.array(kept))
+    if isinstance(plan.window.spec, PerRow):
+        return pa.table(outputs, names=[o.name for o in query.outputs])
     given = [table.column(i) for i in range(2)]
     given += [table.column(2 + i) for i in query.shown_keys]
     titles = [*WINDOW_COLUMNS, *(query.keys[i].name for i in query.shown_keys)]

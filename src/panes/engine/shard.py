@@ -17,8 +17,21 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from panes.engine.apart import late_reasons
-from panes.engine.combine import AT, EVERY_SOURCE, MARKS, REJECTED, ROW, ROWS, SOURCE, WATCH
+from panes.engine.arrival import Arrival
+from panes.engine.combine import (
+    AT,
+    EVERY_SOURCE,
+    KEPT,
+    MARKS,
+    REJECTED,
+    ROW,
+    ROWS,
+    SOURCE,
+    WATCH,
+    column_name,
+)
 from panes.engine.parcel import Parcel, from_tables, to_tables, widened
+from panes.engine.per_row import PerRowPipeline
 from panes.engine.pipeline import NOWHERE, Pipeline
 from panes.engine.recall import Recall, digest
 from panes.engine.terms import Terms
@@ -29,11 +42,12 @@ from panes.progress.promise import NOTHING, Promise, meld
 from panes.stores import codec
 from panes.windows.blocks import MOST_BLOCKS, block_span
 from panes.windows.extent import extent
-from panes.windows.spec import Landmark
+from panes.windows.spec import Landmark, PerRow
 
 ABOUT = "about"
 RECALL = Recall()
 _QUERY, _PROGRESS, _SOURCES, _BLOCKS = "query", "progress", "sources", "blocks"
+_ROWS = "rows"
 
 
 class State(Protocol):
@@ -83,8 +97,9 @@ class Shard:
         self._plan, self._terms, self._state, self._shards = plan, terms, state, shards
         self._is_landmark = isinstance(plan.spec, Landmark)
         self._about = self._remembered()
-        self._pipeline = Pipeline(plan)
+        self._pipeline = _pipeline_of(plan)
         self._pipeline.resume(self._about.first_open, self._about.newest)
+        self._put_back_rows()
         self._loaded: set[int] = set()
 
     def take(self, packages: Sequence[bytes]) -> Outcome:
@@ -157,10 +172,20 @@ class Shard:
     def _add_rows(self, table: pa.Table) -> None:
         """Rows that were not filled before: those that keep every promise count."""
         source, at = _numbers(table, SOURCE), _numbers(table, AT)
-        promised = np.array([p.at for p in self._about.promises])[source]
-        kept = pa.array(np.flatnonzero(at >= promised))
-        columns = [c.combine_chunks().take(kept) for c in table.columns[2:]]
-        self._pipeline.add(at[kept.to_numpy()], columns)
+        kept = np.ones(len(table), dtype=np.bool_)
+        if self._terms.drops_late:
+            kept = at >= np.array([p.at for p in self._about.promises])[source]
+        if KEPT in table.column_names:
+            kept &= table.column(KEPT).to_numpy()
+        which = np.flatnonzero(kept)
+        names = [column_name(i) for i in range(len(self._plan.row_types))]
+        columns = [table.column(n).combine_chunks() for n in names]
+        taken = [c.take(pa.array(which)) for c in columns]
+        if isinstance(self._pipeline, PerRowPipeline):
+            partition = [columns[c] for c in self._plan.partition_columns]
+            self._pipeline.add(Arrival(at, which, taken, partition))
+        else:
+            self._pipeline.add(at[which], taken)
 
     def _note(self, marks: pa.Table) -> None:
         """What a task says of how far its rows reach."""
@@ -222,7 +247,22 @@ class Shard:
                 self._put(block, None)
         if len(about.blocks) > MOST_BLOCKS:
             self._widen()
+        self._keep_rows()
         self._state[ABOUT] = codec.pack(self._about_tables())
+
+    def _put_back_rows(self) -> None:
+        """Rows that wait for their own window, where windows are those of rows."""
+        data = self._state.get(_ROWS) if isinstance(self._pipeline, PerRowPipeline) else None
+        self._had_rows = data is not None
+        if data is not None and isinstance(self._pipeline, PerRowPipeline):
+            self._pipeline.put_back(codec.unpack(data))
+
+    def _keep_rows(self) -> None:
+        tables = self._pipeline.tables() if isinstance(self._pipeline, PerRowPipeline) else {}
+        if tables:
+            self._state[_ROWS] = codec.pack(tables)
+        elif self._had_rows:
+            del self._state[_ROWS]
 
     def _put(self, block: int, parcel: Parcel | None) -> None:
         if parcel is not None and len(parcel):
@@ -281,7 +321,7 @@ class Shard:
     def _require_same_query(self, kept: pa.Table) -> None:
         before = {row["what"]: row["value"] for row in kept.to_pylist()}
         now = identify(self._plan, self._shards)
-        changed = [w for w in {**before, **now} if before.get(w) != now.get(w)]
+        changed = [w for w in {**before, **now} if before.get(w, "") != now.get(w, "")]
         if changed:
             told = "; ".join(
                 f"{w} was {before.get(w) or 'nothing'}, is {now.get(w) or 'nothing'}"
@@ -305,9 +345,14 @@ def identify(plan: Plan, shards: int) -> Mapping[str, str]:
         "FROM": ", ".join(query.streams),
         "WHERE": "" if query.where is None else query.where.sql("spark"),
         "GROUP BY": ", ".join(keys),
+        "PA": ", ".join(plan.window.partition),
         "SELECT": ", ".join(calls),
         "the number of shards": str(shards),
     }
+
+
+def _pipeline_of(plan: Plan) -> Pipeline | PerRowPipeline:
+    return PerRowPipeline(plan) if isinstance(plan.window.spec, PerRow) else Pipeline(plan)
 
 
 _BLOCK_SCHEMA = pa.schema(

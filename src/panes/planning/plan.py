@@ -92,6 +92,13 @@ class Plan:
         """Whether rows are counted inside partitions, before WHERE."""
         return isinstance(self.window.spec, PartitionedRows | PerRow)
 
+    @property
+    def group_columns(self) -> tuple[int, ...]:
+        """Which of the rows' columns make a group: the keys, or what partitions per-row windows."""
+        if isinstance(self.window.spec, PerRow):
+            return self.partition_columns
+        return tuple(range(len(self.query.keys)))
+
     def partition(self, table: pa.Table) -> list[pa.Array]:
         """The partitioning columns of all rows, those that WHERE leaves out too."""
         expressions = tuple(self.rows.expressions[c] for c in self.partition_columns)
@@ -99,28 +106,27 @@ class Plan:
 
     def schema(self) -> pa.Schema:
         """The columns of the answers."""
-        per_row = isinstance(self.window.spec, PerRow)
-        schema = self.defining_schema() if per_row else self.lowered_schema()
-        _, outputs = self.answers(schema.empty_table())
+        _, outputs = self.answers(self.lowered_schema().empty_table())
         fields = []
-        if not per_row:
+        if not isinstance(self.window.spec, PerRow):
             fields += [(name, self.axis.type) for name in WINDOW_COLUMNS]
         fields += [(self.query.keys[i].name, self.key_types[i]) for i in self.query.shown_keys]
         fields += [(o.name, c.type) for o, c in zip(self.query.outputs, outputs, strict=True)]
         return pa.schema(fields)
 
     def lowered_schema(self) -> pa.Schema:
-        """The columns `answers` reads: windows, keys and aggregates under their numbers."""
-        fields = [(name, self.axis.type) for name in WINDOW_COLUMNS]
-        fields += [(f"{KEY}{i}", t) for i, t in enumerate(self.key_types)]
-        fields += [(f"{AGGREGATE}{i}", a.type) for i, a in enumerate(self.aggregates)]
-        return pa.schema(fields)
+        """The columns `answers` reads: windows, keys and aggregates under their numbers.
 
-    def defining_schema(self) -> pa.Schema:
-        """What `answers` reads for a per-row window: aggregates, and columns of its row."""
-        fields = [(f"{AGGREGATE}{i}", a.type) for i, a in enumerate(self.aggregates)]
-        columns = enumerate(self.defining_columns)
-        return pa.schema(fields + [(f"{DEFINING}{i}", self.row_types[c]) for i, c in columns])
+        For a per-row window, aggregates and the columns of the row that defines it.
+        """
+        aggregates = [(f"{AGGREGATE}{i}", a.type) for i, a in enumerate(self.aggregates)]
+        if isinstance(self.window.spec, PerRow):
+            columns = enumerate(self.defining_columns)
+            defining = [(f"{DEFINING}{i}", self.row_types[c]) for i, c in columns]
+            return pa.schema(aggregates + defining)
+        windows = [(name, self.axis.type) for name in WINDOW_COLUMNS]
+        keys = [(f"{KEY}{i}", t) for i, t in enumerate(self.key_types)]
+        return pa.schema(windows + keys + aggregates)
 
 
 def plan(

@@ -17,7 +17,7 @@ from panes.aggregates.custom import CustomAggregate, UserAggregate
 from panes.errors import ArithmeticOverflowError
 from panes.frames import in_row_order, require_streams, to_table
 from panes.language.parse import parse
-from panes.language.query import DEFINING, KEY, WINDOW_COLUMNS, AggregateCall
+from panes.language.query import KEY, WINDOW_COLUMNS, AggregateCall
 from panes.planning.plan import Plan, plan
 from panes.reference.folds import FOLDS, Row, distinct, order
 from panes.windows.extent import extent, windows
@@ -154,15 +154,11 @@ def _per_row(bound: Plan, rows: list[Tuple], user: Mapping[str, UserAggregate]) 
                 defined.append((row, [t for t in kept if start <= t.at < end]))
     arrival = {id(t): i for i, t in enumerate(rows)}
     defined.sort(key=lambda d: (d[0].at, arrival[id(d[0])]))
-    starts = [extent(spec, row.at).start for row, _ in defined]
-    ends = [extent(spec, row.at).end for row, _ in defined]
-    columns = [pa.array(side, pa.int64()).cast(bound.axis.type) for side in (starts, ends)]
-    columns += _folded(bound, [held for _, held in defined], user)
-    table = pa.table(columns, schema=bound.lowered_schema())
-    for i, place in enumerate(bound.defining_columns):
-        values = pa.array([row.columns[place] for row, _ in defined], bound.row_types[place])
-        table = table.append_column(f"{DEFINING}{i}", values)
-    _, outputs = bound.answers(table)
+    columns = _folded(bound, [held for _, held in defined], user)
+    for place in bound.defining_columns:
+        values = [row.columns[place] for row, _ in defined]
+        columns.append(pa.array(values, bound.row_types[place]))
+    _, outputs = bound.answers(pa.table(columns, schema=bound.lowered_schema()))
     return pa.table(outputs, names=[o.name for o in query.outputs])
 
 

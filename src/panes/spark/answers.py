@@ -5,23 +5,29 @@ HAVING and the SELECT's expressions are evaluated by Spark.
 
 from __future__ import annotations
 
+import numpy as np
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everyone writes it
 from pyspark.sql import types as T  # noqa: N812
 from pyspark.sql.pandas.types import from_arrow_type
 
-from panes.language.query import AGGREGATE, KEY, WINDOW_COLUMNS
+from panes.language.query import KEY, WINDOW_COLUMNS
 from panes.planning.plan import Plan
 from panes.spark.bind import BoundQuery, sql
 from panes.windows.extent import ruler
-from panes.windows.spec import Landmark
+from panes.windows.spec import Landmark, PerRow
 
 END = "__end"
 
 
 def handed_over(lowered: pa.Table) -> pa.Table:
-    """Lowered answers as they leave Python: only where their windows end, in ticks."""
+    """Lowered answers as they leave Python: only where their windows end, in ticks.
+
+    Per-row windows give no edges; there the end is 0, which only says that this is an answer.
+    """
+    if WINDOW_COLUMNS[1] not in lowered.column_names:
+        return lowered.add_column(0, END, pa.array(np.zeros(len(lowered), dtype=np.int64)))
     ends = lowered.column(WINDOW_COLUMNS[1]).combine_chunks().view(pa.int64())
     return lowered.drop_columns(list(WINDOW_COLUMNS)).add_column(0, END, ends)
 
@@ -29,9 +35,8 @@ def handed_over(lowered: pa.Table) -> pa.Table:
 def handed_over_schema(plan: Plan) -> T.StructType:
     """The columns of `handed_over` in Spark's types."""
     fields = [T.StructField(END, T.LongType())]
-    named = {f"{KEY}{i}": t for i, t in enumerate(plan.key_types)}
-    named |= {f"{AGGREGATE}{i}": a.type for i, a in enumerate(plan.aggregates)}
-    return T.StructType(fields + [T.StructField(n, _spark_type(t)) for n, t in named.items()])
+    others = [f for f in plan.lowered_schema() if f.name not in WINDOW_COLUMNS]
+    return T.StructType(fields + [T.StructField(f.name, _spark_type(f.type)) for f in others])
 
 
 def selected(bound: BoundQuery, handed: DataFrame) -> DataFrame:
@@ -45,13 +50,18 @@ def selected(bound: BoundQuery, handed: DataFrame) -> DataFrame:
 def answer_columns(plan: Plan) -> list[Column]:
     """What was selected, in the order of the contract."""
     query = plan.query
+    outputs = [sql(o.expression).alias(o.name) for o in query.outputs]
+    if isinstance(plan.window.spec, PerRow):
+        return outputs
     given = [F.col(name) for name in WINDOW_COLUMNS]
     given += [F.col(f"{KEY}{i}").alias(query.keys[i].name) for i in query.shown_keys]
-    return [*given, *(sql(o.expression).alias(o.name) for o in query.outputs)]
+    return [*given, *outputs]
 
 
 def with_edges(bound: BoundQuery, handed: DataFrame) -> DataFrame:
-    """Where windows start and end, in the type of their column."""
+    """Where windows start and end, in the type of their column; per-row windows do not say."""
+    if isinstance(bound.plan.window.spec, PerRow):
+        return handed
     spec, axis = bound.plan.spec, bound.plan.axis
 
     def label(ticks: Column) -> Column:
@@ -66,7 +76,7 @@ def with_edges(bound: BoundQuery, handed: DataFrame) -> DataFrame:
     no_start = F.lit(None).cast("long")
     start = no_start if isinstance(spec, Landmark) else end - F.lit(ruler(spec).size)
     edges = [label(t).alias(n) for t, n in zip((start, end), WINDOW_COLUMNS, strict=True)]
-    return handed.select(*edges, *(F.col(c) for c in handed.columns if c != END))
+    return handed.select("*", *edges)
 
 
 def _spark_type(kind: pa.DataType) -> T.DataType:

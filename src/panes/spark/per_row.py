@@ -16,13 +16,11 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everyone writes it
-from pyspark.sql import types as T  # noqa: N812
-from pyspark.sql.pandas.types import from_arrow_type
 
 from panes.engine.arrival import Arrival
 from panes.engine.per_row import PerRowPipeline
-from panes.language.query import AGGREGATE, DEFINING
 from panes.planning.plan import Plan
+from panes.spark.answers import handed_over, handed_over_schema, selected
 from panes.spark.bind import BoundQuery, sql, ticks
 
 AT, KEPT, PARTITION, COLUMN = "__at", "__kept", "__p", "__c"
@@ -40,21 +38,7 @@ def answer(bound: BoundQuery) -> DataFrame:
         tasks = projected.sparkSession.conf.get("spark.sql.shuffle.partitions") or "2"
         placed = projected.repartition(int(tasks), *partition)
     rolled = placed.sortWithinPartitions(AT).mapInArrow(Bins(plan), handed_over_schema(plan))
-    return selected(plan, rolled)
-
-
-def selected(plan: Plan, rolled: DataFrame) -> DataFrame:
-    """What was selected, of the answers that HAVING keeps."""
-    query = plan.query
-    kept = rolled if query.having is None else rolled.where(sql(query.having))
-    return kept.select(*(sql(o.expression).alias(o.name) for o in query.outputs))
-
-
-def handed_over_schema(plan: Plan) -> T.StructType:
-    """What leaves Python: aggregates, and what is selected of the row, under their numbers."""
-    named = {f"{AGGREGATE}{i}": a.type for i, a in enumerate(plan.aggregates)}
-    named |= {f"{DEFINING}{i}": plan.row_types[c] for i, c in enumerate(plan.defining_columns)}
-    return T.StructType([T.StructField(n, from_arrow_type(t)) for n, t in named.items()])
+    return selected(bound, rolled)
 
 
 def _project(plan: Plan, frame: DataFrame) -> DataFrame:
@@ -114,7 +98,7 @@ def _in_portions(batches: Batches) -> Iterator[pa.Table]:
 
 
 def _sent(lowered: pa.Table) -> Batches:
-    yield from lowered.combine_chunks().to_batches(max_chunksize=1 << 16)
+    yield from handed_over(lowered).combine_chunks().to_batches(max_chunksize=1 << 16)
 
 
 def _array(table: pa.Table, name: str) -> pa.Array:

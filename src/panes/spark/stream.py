@@ -49,7 +49,6 @@ from panes.engine.shard import Outcome, Shard
 from panes.engine.stream import promise_column, require_streamable
 from panes.engine.terms import Run, Terms
 from panes.errors import OptionError, QueryError
-from panes.language.query import WINDOW_COLUMNS
 from panes.planning.plan import Plan
 from panes.spark.answers import (
     END,
@@ -94,7 +93,7 @@ def answer_and_apart(bound: BoundQuery, terms: Terms, run: Run) -> DataFrame:
     ``apart`` is a struct of ``kind``, ``reason`` and ``row``, NULL in answers.
     """
     edged = with_edges(bound, _tagged(bound, terms, run, rows=True))
-    is_answer, is_apart = F.col(WINDOW_COLUMNS[1]).isNotNull(), F.col(APART).isNotNull()
+    is_answer, is_apart = F.col(END).isNotNull(), F.col(APART).isNotNull()
     having = bound.plan.query.having
     passes = is_answer if having is None else is_answer & sql(having)
     kept = edged.where(passes | is_apart)
@@ -194,7 +193,7 @@ def _shards(plan: Plan, run: Run, partitions: int) -> tuple[int, ...]:
     count = partitions if run.shards is None else run.shards
     if count < 1:
         raise OptionError(f"shards must be at least 1, got {count}")
-    return one_per_partition(count if plan.query.keys else 1)
+    return one_per_partition(count if plan.group_columns else 1)
 
 
 def _project(
@@ -219,7 +218,11 @@ def _project(
     if plan.rows.where is not None:
         kept = F.coalesce(sql(plan.rows.where), F.lit(False))
         columns[KEPT] = kept
-        expressions = [F.when(kept, e) for e in expressions]  # no other row is to be evaluated
+        counted = plan.partition_columns if plan.counts_rows else ()
+        expressions = [
+            e if i in counted else F.when(kept, e)  # no other row is to be evaluated
+            for i, e in enumerate(expressions)
+        ]
     columns |= {column_name(i): e for i, e in enumerate(expressions)}
     return frame.select(*(c.alias(name) for name, c in columns.items()))
 
