@@ -13,7 +13,7 @@ from panes.aggregates.custom import UserAggregate
 from panes.engine.stream import OpenQuery
 from panes.engine.terms import Duration, Late, Run
 from panes.errors import OptionError, RejectedRowsWarning
-from panes.frames import in_row_order, is_spark, require_streams, to_table
+from panes.frames import is_spark, require_streams, to_table
 from panes.language.parse import parse
 from panes.planning.explain import explain as explain_plan
 from panes.planning.explain import explain_unbound
@@ -89,7 +89,7 @@ def sql(
         raise OptionError("no row of a table is late", hint="panes.open(...).late, for a stream")
     query = OpenQuery(text, replace(run, bounded=True, max_ahead=None), aggregates=aggregates)
     require_streams(query.query, streams)
-    before = query.push(**in_row_order(query.query, streams))
+    before = query.push(**streams)
     answers = pa.concat_tables([before, query.finish()])
     rejected = query.rejected
     if len(rejected):

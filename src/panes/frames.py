@@ -5,7 +5,6 @@ A frame is known by the interface it offers and not by its library, so none of t
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 
 import pyarrow as pa
@@ -14,12 +13,9 @@ import pyarrow.compute as pc
 from panes.errors import (
     InputError,
     MissingStreamError,
-    QueryError,
-    RejectedRowsWarning,
     UnknownStreamError,
 )
 from panes.language.query import Query
-from panes.planning.scalar import find_column
 
 
 def to_table(frame: object, stream: str) -> pa.Table:
@@ -46,31 +42,6 @@ def require_streams(query: Query, streams: Mapping[str, object]) -> None:
     for name in streams:
         if name not in query.streams:
             raise UnknownStreamError(name, streams=query.streams)
-
-
-def in_row_order(query: Query, streams: Mapping[str, object]) -> Mapping[str, object]:
-    """Bounded streams, sorted where a ROWS window names the column that orders them.
-
-    Rows whose place is NULL have none and are left out.
-    """
-    window = query.window
-    if window is None or window.measure != "rows" or window.column is None:
-        return streams
-    if len(query.streams) > 1:
-        raise QueryError("a ROWS window over a union cannot be ordered by a column")
-    return {
-        name: sorted_rows(to_table(f, name), window.column, name) for name, f in streams.items()
-    }
-
-
-def sorted_rows(table: pa.Table, column: str, stream: str) -> pa.Table:
-    """The rows that have a place in a column, in its order."""
-    exact = find_column(column, table.schema, stream=stream)
-    placed = table.filter(pc.is_valid(table.column(exact)))
-    if len(placed) < len(table):
-        told = f"left out {len(table) - len(placed)} rows: `{exact}` is NULL"
-        warnings.warn(told, RejectedRowsWarning, stacklevel=4)
-    return placed.sort_by([(exact, "ascending")])
 
 
 def _arrow(frame: object, stream: str) -> pa.Table:

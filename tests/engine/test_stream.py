@@ -261,8 +261,3 @@ class TestRefusals:
         query = panes.open("SELECT median(at) FROM s [RANGE ALL SLIDE 10 WATTR at]")
         with pytest.raises(panes.QueryError, match="would keep every value for ever"):
             query.push(s=at(1))
-
-    def test_a_row_window_that_waits_for_an_order(self) -> None:
-        query = panes.open("SELECT count(*) FROM s [ROWS 5 WATTR at]")
-        with pytest.raises(panes.QueryError, match="leave out WATTR"):
-            query.push(s=at(1))

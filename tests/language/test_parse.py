@@ -203,3 +203,8 @@ def test_a_query_nested_too_deeply_is_refused() -> None:
     text = f"SELECT max({'(' * 3000}x{')' * 3000}) FROM s [RANGE 5 SLIDE 1 WATTR a]"
     with pytest.raises(panes.QueryError, match="nested too deeply"):
         parse(text)
+
+
+def test_a_key_that_is_named_twice_is_one_key() -> None:
+    query = parse("SELECT k, count(*) AS n FROM s [ROWS 5 PA k] GROUP BY k, K")
+    assert [key.name for key in query.keys] == ["k"]

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import panes
+from panes.errors import OptionError
 from tests.support import AGGREGATES, assert_same, select, sorted_answers, streams
 
 PARTITIONED = (
@@ -65,6 +66,50 @@ def test_a_partition_closes_its_own_windows_as_soon_as_they_are_full(
         want = sorted_answers(panes.oracle(text, t=table.slice(0, end)), keys)
         assert_same(so_far, want)
     assert not len(query.finish())
+
+
+ORDERED = (
+    "RANGE 5 ROWS SLIDE 3 ROWS WATTR at",
+    "RANGE 2 ROWS SLIDE 4 ROWS WATTR at PA k",
+    "RANGE 4 ROWS SLIDE 1 ROW WATTR at PA b",
+    "RANGE ALL SLIDE 4 ROWS WATTR at",
+)
+
+
+@pytest.mark.parametrize("window", ORDERED)
+@settings(max_examples=20)
+@given(table=streams, where=WHERE, data=st.data())
+def test_rows_that_a_column_orders_may_come_in_any_order(
+    window: str, table: pa.Table, where: str, data: st.DataObject
+) -> None:
+    """They wait for honest promises, and are numbered as the oracle numbers all of them."""
+    text = f"SELECT k, count(*) AS n, sum(i) AS s, max(x) AS m FROM t [{window}] {where} GROUP BY k"
+    query = panes.open(text)
+    keys = len(query.query.keys)
+    found = []
+    for begin, end in cuts_of(data, table):
+        found.append(query.push(t=table.slice(begin, end - begin)))
+        rest = table["at"].slice(end).to_pylist()
+        found.append(query.punctuate(t=min(rest, default=1_000)))
+        assert query.state["waiting_rows"] <= end
+    found.append(query.finish())
+    assert not len(query.late)
+    answers = sorted_answers(pa.concat_tables(found), keys)
+    assert_same(answers, sorted_answers(panes.oracle(text, t=table), keys))
+
+
+def test_a_row_that_comes_after_its_place_was_taken_is_late() -> None:
+    query = panes.open("SELECT count(*) AS n FROM t [ROWS 2 WATTR at]", lateness=0)
+    assert query.push(t=at(1, 5))["window_end"].to_pylist() == [1]
+    query.push(t=at(3))
+    assert query.late["reason"].to_pylist() == ["behind progress 5; all its windows are closed"]
+    assert query.finish()["window_end"].to_pylist() == [2]
+
+
+def test_lateness_is_measured_as_the_column_that_orders() -> None:
+    query = panes.open("SELECT count(*) AS n FROM t [ROWS 2 WATTR at]", lateness="1 second")
+    with pytest.raises(OptionError, match="so lateness is a whole number"):
+        query.push(t=at(1))
 
 
 @pytest.mark.parametrize("window", PER_ROW)

@@ -80,6 +80,26 @@ def test_rows_without_a_place_are_left_out(spark: SparkSession) -> None:
     assert sorted(r.s for r in answers.collect()) == [5, 12]
 
 
+@pytest.mark.parametrize("window", ROWS)
+def test_a_stream_of_rows_that_a_column_orders(
+    spark: SparkSession, tmp_path: Path, window: str
+) -> None:
+    """Two runs on one checkpoint: counts, waiting rows and panes are where they were."""
+    rows = nearly_ordered(numbered_rows(), "seq", within=30)
+    text = f"SELECT count(*) AS n, sum(i) AS s, max(x) AS m FROM s [{window}] WHERE i > -7"
+    first, second, third = in_thirds(rows)
+    folder = as_batches(tmp_path / "in", [first, second])
+    run_to_end(panes.sql(text, lateness=30, s=read_stream(spark, folder)), tmp_path)
+    as_batches(folder, [third], first=2)
+    asked = panes.sql(text, lateness=30, bounded=True, s=read_stream(spark, folder))
+    run_to_end(asked, tmp_path / "whole")
+    run_to_end(panes.sql(text, lateness=30, s=read_stream(spark, folder)), tmp_path)
+    here = panes.open(text, lateness=30)
+    want = pa.concat_tables([here.push(s=b) for b in (first, second, third)])
+    assert_rows(found(spark, tmp_path / "out"), want)
+    assert_rows(found(spark, tmp_path / "whole" / "out"), panes.oracle(text, s=rows))
+
+
 @pytest.mark.parametrize("window", PER_ROW)
 def test_a_stream_answers_every_row_once(spark: SparkSession, tmp_path: Path, window: str) -> None:
     """Three files, rows at most 30 out of order: answers before the end, and all of them after."""

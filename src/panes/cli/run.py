@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import sys
-from collections.abc import Iterable
 from pathlib import Path
 from types import ModuleType
 from typing import Annotated, Literal
@@ -17,7 +16,7 @@ from panes.cli.show import meter, say
 from panes.engine.stream import OpenQuery
 from panes.engine.terms import Run
 from panes.errors import OptionError, PanesError
-from panes.frames import require_streams, sorted_rows
+from panes.frames import require_streams
 
 EXAMPLE = "Example: panes run busy.sql --input bids=bids.parquet --output busy.csv"
 
@@ -108,7 +107,7 @@ def _answers(asked: OpenQuery, sources: list[Source]) -> list[pa.Table]:
     found = []
     with meter("rows", total) as bar:
         for source in sources:
-            for batch in _batches(asked, source):
+            for batch in source.batches():
                 found.append(asked.push(**{source.name: batch}))
                 bar.advance(len(batch))
     found.append(asked.finish())
@@ -124,14 +123,6 @@ def require_spark(module: str) -> ModuleType:
             f"the Spark engine needs {missing.name}, which is not installed",
             hint="pip install 'panes[spark]'",
         ) from None
-
-
-def _batches(asked: OpenQuery, source: Source) -> Iterable[pa.Table]:
-    """A source's batches; the whole of it where rows must be sorted to be counted."""
-    window = asked.query.window
-    if window is None or window.measure != "rows" or window.column is None:
-        return source.batches()
-    return [sorted_rows(pa.concat_tables(source.batches()), window.column, source.name)]
 
 
 def _report(asked: OpenQuery, answers: int, late_output: str | None) -> None:

@@ -35,12 +35,15 @@ class Ranks:
 
     def take(self, partition: NDArray[np.signedinteger]) -> NDArray[np.int64]:
         """The rank of each row in its partition, from 0 on, in the order given."""
-        new = int(partition.max(initial=-1)) + 1 - len(self.count)
-        if new > 0:
-            self.count = np.r_[self.count, np.zeros(new, dtype=np.int64)]
+        self.meet(int(partition.max(initial=-1)) + 1)
         ranks = np.empty(len(partition), dtype=np.int64)
         _rank(partition, self.count, ranks)
         return ranks
+
+    def meet(self, partitions: int) -> None:
+        """There are so many partitions by now; new ones have had no row."""
+        new = max(partitions - len(self.count), 0)
+        self.count = np.r_[self.count, np.zeros(new, dtype=np.int64)] if new else self.count
 
     def restore(self, partition: NDArray[np.signedinteger], count: NDArray[np.int64]) -> None:
         """Go on from counts that are known."""

@@ -116,7 +116,7 @@ class Combiner:
         if not self._sent:
             return {}
         rows = pa.concat_tables(self._sent).combine_chunks()
-        keys = self.plan.group_columns
+        keys = self.plan.shard_columns
         groups = Groups([self.plan.row_types[c] for c in keys])
         numbers = groups.encode([_column(rows, column_name(c)) for c in keys], len(rows))
         place = places(groups.columns(np.arange(len(groups))), self.shards)[numbers]

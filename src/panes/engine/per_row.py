@@ -12,7 +12,6 @@ constant number of times however many windows hold it.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -23,28 +22,12 @@ from panes.engine.arrival import Arrival, Ranks
 from panes.engine.parcel import Parcel
 from panes.engine.partials import Partials, PartOf
 from panes.engine.pipeline import NOWHERE, projected
+from panes.engine.waiting import Waiting, WaitingRows, arrays, numbered
 from panes.engine.workers import workers
 from panes.planning.plan import Plan
 from panes.stores.panes import by_group
-from panes.stores.radix import is_sorted, stable_order
+from panes.stores.radix import stable_order
 from panes.windows.spec import PerRow
-
-
-@dataclass(frozen=True, slots=True)
-class Waiting:
-    """Rows whose window is not complete.
-
-    `row` is where a row's columns stand in `columns`, which ascends; -1 for a row that is only
-    counted.
-    """
-
-    at: NDArray[np.int64]
-    group: NDArray[np.signedinteger]
-    row: NDArray[np.int64]
-    columns: tuple[pa.Array, ...]
-
-    def __len__(self) -> int:
-        return len(self.at)
 
 
 class PerRowPipeline:
@@ -56,7 +39,7 @@ class PerRowPipeline:
         self.plan, self._window = plan, spec
         self.held = Partials(plan, plan.spec)
         self._ranks = Ranks()
-        self._waiting: list[Waiting] = []
+        self._waiting = WaitingRows()
         self.first_open = NOWHERE
         self.newest = NOWHERE
 
@@ -67,7 +50,7 @@ class PerRowPipeline:
     @property
     def waiting(self) -> int:
         """How many rows wait for their window to be complete."""
-        return sum(map(len, self._waiting))
+        return len(self._waiting)
 
     def add(self, arrival: Arrival) -> None:
         """Take in rows; those behind progress count in open windows but have none of their own."""
@@ -100,9 +83,7 @@ class PerRowPipeline:
         else:
             rows = np.full(len(at), -1)
         everything = Waiting(at, group, rows, tuple(columns[c] for c in self.plan.defining_columns))
-        if not wanted.all():
-            everything = _taken(everything, wanted[order])
-        self._waiting.append(everything)
+        self._waiting.add(everything if wanted.all() else everything.taken(wanted[order]))
 
     def has_open_window(self, at: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Which positions a row at or after progress may still reach."""
@@ -120,13 +101,20 @@ class PerRowPipeline:
         """As `finish`, before the SELECT's expressions: nothing that comes later reaches back."""
         return self.close(self.newest + self._window.size, in_order=in_order)
 
+    @property
+    def ended(self) -> int:
+        """The progress that has passed everything that was answered."""
+        return self.first_open
+
     def close(self, progress: int, *, in_order: bool = True) -> pa.Table:  # noqa: ARG002
         """As `advance`, before the SELECT's expressions: what these are made of, by number."""
         due = self._due(progress)
         self.first_open = max(self.first_open, progress)
         answers = self._lowered(due)
         if self.held.evict(self.first_open) and self._window.every == 1:
-            self._rename(self.held.forget_keys())
+            new_name = self.held.forget_keys()
+            if new_name is not None:  # a row that waits has a bin, so its group has a new name
+                self._waiting.rename(new_name)
         return answers
 
     def closes_any(self, progress: int) -> bool:
@@ -151,49 +139,28 @@ class PerRowPipeline:
 
     def tables(self) -> dict[str, pa.Table]:
         """What is held beside bins: rows that wait, and how many rows each partition has had."""
-        held = _joined(self._waiting)
-        if not len(held) and not len(self._ranks.count):
+        if not len(self._waiting) and not len(self._ranks.count):
             return {}
-        named = {"at": pa.array(held.at), "row": pa.array(held.row)}
-        named |= _numbered(self.held.key_values(held.group.astype(np.int64)))
-        tables = {"waiting": pa.table(named)}
-        if held.columns:
-            tables["columns"] = pa.table(_numbered(held.columns))
+        tables = self._waiting.tables(self.held.key_values)
         if self._by_rank:
-            counted = np.arange(len(self._ranks.count))
-            keys = _numbered(self.held.key_values(counted))
-            tables["counts"] = pa.table({"count": pa.array(self._ranks.count), **keys})
+            keys = self.held.key_values(np.arange(len(self._ranks.count)))
+            tables["counts"] = pa.table({"count": pa.array(self._ranks.count), **numbered(keys)})
         return tables
 
     def put_back(self, tables: Mapping[str, pa.Table]) -> None:
         """What `tables` gave, in a pipeline that has taken in nothing yet."""
         if "counts" in tables:
-            count, *keys = _arrays(tables["counts"])
-            numbers = self.held.number(keys, len(count))
-            self._ranks.restore(numbers, count.to_numpy())
-        at, row, *keys = _arrays(tables["waiting"])
-        columns = tuple(_arrays(tables["columns"])) if "columns" in tables else ()
-        group = self.held.number(keys, len(at))
-        self._waiting = [Waiting(at.to_numpy(), group, row.to_numpy(), columns)]
-
-    def _rename(self, new_name: NDArray[np.int64] | None) -> None:
-        """Groups have new numbers; a row that waits has a bin, so its group has one too."""
-        if new_name is not None:
-            self._waiting = [replace(w, group=new_name[w.group]) for w in self._waiting]
+            count, *keys = arrays(tables["counts"])
+            self._ranks.restore(self.held.number(keys, len(count)), count.to_numpy())
+        self._waiting.put_back(tables, self.held.number)
 
     def _due(self, progress: int) -> Waiting:
-        """The waiting rows before `progress`, in the order of their positions, then of arrival."""
-        everything = _joined(self._waiting)
-        if not is_sorted(everything.at):
-            everything = _taken(everything, stable_order(everything.at))
-        is_due = everything.at < progress
-        due, self._waiting = everything, []
-        if not is_due.all():
-            due, self._waiting = _taken(everything, is_due), [_taken(everything, ~is_due)]
+        """The rows before `progress` that have a window, by position and then by arrival."""
+        due = self._waiting.due(progress)
         if not self._by_rank:
             return due
         nth = (self._ranks.take(due.group) + 1) % self._window.every == 0
-        return _taken(due, nth & (due.row >= 0))
+        return due.taken(nth & (due.row >= 0))
 
     def _lowered(self, due: Waiting) -> pa.Table:
         """Aggregates of the due rows' windows, and what is selected of the rows."""
@@ -210,40 +177,6 @@ class PerRowPipeline:
         columns: list[pa.Array] = [*workers().map(lambda c: c.take(taken), lowered)]
         columns += due.columns
         return pa.table(columns, schema=self.plan.lowered_schema())
-
-
-def _numbered(columns: Sequence[pa.Array]) -> dict[str, pa.Array]:
-    return {f"c{i}": column for i, column in enumerate(columns)}
-
-
-def _arrays(table: pa.Table) -> list[pa.Array]:
-    return [column.combine_chunks() for column in table.columns]
-
-
-def _joined(waiting: list[Waiting]) -> Waiting:
-    if len(waiting) == 1:
-        return waiting[0]
-    if not waiting:
-        nothing = np.empty(0, dtype=np.int64)
-        return Waiting(nothing, nothing, nothing, ())
-    begins = np.cumsum([0, *(len(w.columns[0]) if w.columns else 0 for w in waiting[:-1])])
-    rows = [np.where(w.row < 0, -1, w.row + b) for w, b in zip(waiting, begins, strict=True)]
-    return Waiting(
-        np.concatenate([w.at for w in waiting]),
-        np.concatenate([w.group for w in waiting]),
-        np.concatenate(rows),
-        tuple(pa.concat_arrays(c) for c in zip(*(w.columns for w in waiting), strict=True)),
-    )
-
-
-def _taken(waiting: Waiting, which: NDArray[np.generic]) -> Waiting:
-    """Some of the rows, with the columns of no others, in the order of the rows."""
-    row = waiting.row[which]
-    kept = np.flatnonzero(row >= 0)
-    renamed = np.full(len(row), -1, dtype=np.int64)
-    renamed[kept] = np.arange(len(kept))
-    columns = tuple(c.take(pa.array(row[kept])) for c in waiting.columns)
-    return Waiting(waiting.at[which], waiting.group[which], renamed, columns)
 
 
 def _distinct(

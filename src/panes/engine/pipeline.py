@@ -18,7 +18,7 @@ from panes.engine.parcel import Parcel
 from panes.engine.partials import Partials, PartOf
 from panes.language.query import WINDOW_COLUMNS
 from panes.planning.plan import Plan
-from panes.windows.extent import last_wid, ruler, windows_closed, windows_reached
+from panes.windows.extent import extent, last_wid, ruler, windows_closed, windows_reached
 from panes.windows.spec import Landmark, PanedSpec, PerRow
 
 NOWHERE = -(1 << 62)
@@ -68,6 +68,11 @@ class Pipeline:
         if self.newest == NOWHERE:
             return self.plan.lowered_schema().empty_table()
         return self._close_before(windows_reached(self.spec, self.newest), in_order=in_order)
+
+    @property
+    def ended(self) -> int:
+        """Where the last window that was closed ends."""
+        return extent(self.spec, self.first_open - 1).end
 
     def closes_any(self, progress: int) -> bool:
         """Whether `progress` closes a window that was open."""

@@ -1,11 +1,14 @@
-"""Partitioned row windows: each partition counts its own rows, and closes its own windows.
+"""Row windows whose rows are numbered here: those of a partition, and those a column orders.
 
 A row's position is its rank inside its partition, so the windows are sliding windows over ranks
 and share the panes of all others. Only progress is different: it is the number of rows that a
-partition has had (thesis 5.1.3).
+partition has had (thesis 5.1.3). Where a column orders the rows, they wait until progress on that
+column has passed them, and are numbered then.
 """
 
 from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -13,57 +16,131 @@ from numpy.typing import NDArray
 
 from panes.engine.arrival import Arrival, Ranks
 from panes.engine.groups import Groups
-from panes.engine.partials import Partials
-from panes.engine.pipeline import projected
+from panes.engine.parcel import Parcel
+from panes.engine.partials import Partials, PartOf
+from panes.engine.pipeline import NOWHERE, projected
+from panes.engine.waiting import Waiting, WaitingRows, arrays, numbered
 from panes.planning.plan import Plan
 from panes.windows.extent import first_wid
 
 
 class RankedPipeline:
-    """The state of one query over partitioned rows."""
+    """The state of one query over rows that it numbers itself."""
 
     def __init__(self, plan: Plan) -> None:
         self.plan, self.spec = plan, plan.spec
         self.held = Partials(plan, self.spec)
+        self.first_open = NOWHERE
+        self.newest = NOWHERE
+        self._waiting = WaitingRows()
         self._partitions = Groups([plan.row_types[c] for c in plan.partition_columns])
         self._ranks = Ranks()
         self._partition_of = np.zeros(0, dtype=np.int64)
-        self._first_open = np.zeros(0, dtype=np.int64)
+        self._answered = np.zeros(0, dtype=np.int64)
+
+    @property
+    def waiting(self) -> int:
+        """How many rows wait to be numbered."""
+        return len(self._waiting)
 
     def add(self, arrival: Arrival) -> None:
-        """Take in rows, each at its rank."""
+        """Take in rows; behind progress there is no place for them among the others."""
         partition = self._partitions.encode(arrival.partition, len(arrival.at))
-        ranks = self._ranks.take(partition)[arrival.kept]
-        at, columns = self.held.inside(ranks, arrival.columns)
+        row = np.full(len(arrival.at), -1, dtype=np.int64)
+        row[arrival.kept] = np.arange(len(arrival.kept))
+        rows = Waiting(arrival.at, partition, row, tuple(arrival.columns))
+        if self.plan.order is None:
+            self._number(rows)
+            return
+        if len(rows):
+            self.reach(int(arrival.at.max()))
+        in_time = arrival.at >= self.first_open
+        self._waiting.add(rows if in_time.all() else rows.taken(in_time))
+
+    def _number(self, rows: Waiting) -> None:
+        """Give rows their ranks, in the order they are in."""
+        ranks = self._ranks.take(rows.group)[rows.row >= 0]
+        at, columns = self.held.inside(ranks, rows.columns)
         if len(at):
             self.held.add(at, columns)
             self._meet()
 
     def _meet(self) -> None:
         """Note which partition the new groups belong to: the first keys are its columns."""
-        known = len(self._partition_of)
-        new = np.arange(known, self.held.keys)
+        new = np.arange(len(self._partition_of), self.held.keys)
         if len(new):
             keys = self.held.key_values(new)[: len(self.plan.partition_columns)]
-            self._partition_of = np.r_[self._partition_of, self._partitions.encode(keys, len(new))]
-            self._first_open = np.r_[self._first_open, np.zeros(len(new), dtype=np.int64)]
+            partition = self._partitions.encode(keys, len(new))
+            self._partition_of = np.r_[self._partition_of, partition]
+            self._ranks.meet(len(self._partitions))
+            self._answered = np.r_[self._answered, np.zeros(len(new), dtype=np.int64)]
 
     def has_open_window(self, at: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Every row is the newest of its partition."""
-        return np.ones(len(at), dtype=np.bool_)
+        """No row that comes late has one: its place is taken."""
+        return np.zeros(len(at), dtype=np.bool_)
 
-    def advance(self, _progress: int = 0) -> pa.Table:
-        """Answer the windows whose last row has come."""
-        if not len(self._partition_of):
-            return self.plan.schema().empty_table()
-        counted = self._ranks.count[self._partition_of]
-        end_due = first_wid(counted, self.spec.slide, self.spec.origin)
-        answers = self.held.answer(self._first_open, end_due)
-        if len(answers):
-            self.held.evict(end_due)
-        self._first_open = end_due
-        return projected(self.plan, answers)
+    def advance(self, progress: int) -> pa.Table:
+        """Number the rows before `progress`, and answer the windows whose last row has come."""
+        return projected(self.plan, self.close(progress))
 
     def finish(self) -> pa.Table:
-        """A window that is not full when the stream ends has no answer."""
-        return self.advance()
+        """The same for all rows. A window that is not full when the stream ends has no answer."""
+        return projected(self.plan, self.close_all())
+
+    def close_all(self, *, in_order: bool = True) -> pa.Table:
+        """As `finish`, before the SELECT's expressions."""
+        return self.close(self.ended, in_order=in_order)
+
+    def close(self, progress: int, *, in_order: bool = True) -> pa.Table:
+        """As `advance`, before the SELECT's expressions."""
+        self.first_open = max(self.first_open, progress)
+        self._number(self._waiting.due(progress))
+        if not len(self._partition_of):
+            return self.plan.lowered_schema().empty_table()
+        counted = self._ranks.count[self._partition_of]
+        end_due: NDArray[np.int64] = first_wid(counted, self.spec.slide, self.spec.origin)
+        answers = self.held.answer(self._answered, end_due, in_order=in_order)
+        if len(answers):
+            self.held.evict(end_due if self.plan.partition_columns else int(end_due[0]))
+        self._answered = end_due
+        return answers
+
+    @property
+    def ended(self) -> int:
+        """The progress that has passed every row."""
+        return self.newest + 1
+
+    def closes_any(self, progress: int) -> bool:
+        """Whether `progress` may number a row that waits."""
+        return progress > self.first_open
+
+    def resume(self, first_open: int, newest: int) -> None:
+        """Go on where another pipeline of this plan stopped; its parcels are to be taken in."""
+        self.first_open, self.newest = first_open, newest
+
+    def reach(self, newest: int) -> None:
+        """A row at `newest` has come somewhere in the stream, here or at another host."""
+        self.newest = max(self.newest, newest)
+
+    def take(self, parcels: Sequence[Parcel]) -> None:
+        """Take in what another pipeline of this plan handed over."""
+        self.held.take(parcels, lambda starts: np.ones(len(starts), dtype=np.bool_))
+        self._meet()
+        counted = self._ranks.count[self._partition_of]
+        self._answered = first_wid(counted, self.spec.slide, self.spec.origin)
+
+    def split(self, part_of: PartOf) -> dict[int, Parcel]:
+        """All panes, part by part."""
+        return self.held.split(part_of)
+
+    def tables(self) -> dict[str, pa.Table]:
+        """What is held beside panes: rows that wait, and how many each partition has had."""
+        keys = self._partitions.columns(np.arange(len(self._ranks.count)))
+        count = pa.table({"count": pa.array(self._ranks.count), **numbered(keys)})
+        return {"counts": count, **self._waiting.tables(self._partitions.columns)}
+
+    def put_back(self, tables: Mapping[str, pa.Table]) -> None:
+        """What `tables` gave, in a pipeline that has taken in nothing yet."""
+        count, *keys = arrays(tables["counts"])
+        self._ranks.restore(self._partitions.encode(keys, len(count)), count.to_numpy())
+        self._waiting.put_back(tables, self._partitions.encode)

@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from panes.axis import FOREVER
 from panes.engine.apart import late_reasons
 from panes.engine.arrival import Arrival
 from panes.engine.combine import (
@@ -33,6 +34,7 @@ from panes.engine.combine import (
 from panes.engine.parcel import Parcel, from_tables, to_tables, widened
 from panes.engine.per_row import PerRowPipeline
 from panes.engine.pipeline import NOWHERE, Pipeline
+from panes.engine.ranked import RankedPipeline
 from panes.engine.recall import Recall, digest
 from panes.engine.terms import Terms
 from panes.errors import StateError
@@ -41,7 +43,6 @@ from panes.planning.plan import Plan
 from panes.progress.promise import NOTHING, Promise, meld
 from panes.stores import codec
 from panes.windows.blocks import MOST_BLOCKS, block_span
-from panes.windows.extent import extent
 from panes.windows.spec import Landmark, PerRow
 
 ABOUT = "about"
@@ -95,7 +96,8 @@ class Shard:
 
     def __init__(self, plan: Plan, terms: Terms, state: State, *, shards: int) -> None:
         self._plan, self._terms, self._state, self._shards = plan, terms, state, shards
-        self._is_landmark = isinstance(plan.spec, Landmark)
+        ranked = _is_ranked(plan)
+        self._rewrites_all = isinstance(plan.spec, Landmark) or ranked
         self._about = self._remembered()
         self._pipeline = _pipeline_of(plan)
         self._pipeline.resume(self._about.first_open, self._about.newest)
@@ -119,7 +121,8 @@ class Shard:
         progress = meld(self._about.promises)
         answers = self._plan.lowered_schema().empty_table()
         if progress != NOTHING and self._pipeline.closes_any(progress):
-            self._load(b for b in self._about.blocks if b <= self._block(progress))
+            last = None if self._rewrites_all else self._block(progress)
+            self._load(b for b in self._about.blocks if last is None or b <= last)
             answers = self._pipeline.close(progress, in_order=False)
         self._keep(touched)
         return self._outcome(answers, late, rejected)
@@ -129,9 +132,8 @@ class Shard:
         self._load(list(self._about.blocks))
         answers = self._pipeline.close_all(in_order=False)
         if self._pipeline.newest != NOWHERE:
-            ended = extent(self._plan.spec, self._pipeline.first_open - 1).end
             for promise in self._about.promises:
-                promise.punctuate(ended)
+                promise.punctuate(self._pipeline.ended)
         # A landmark window never lets go of its rows: if the stream goes on after all, they count.
         self._keep(set(self._about.blocks))
         return self._outcome(answers, [], [])
@@ -163,7 +165,7 @@ class Shard:
                 continue
             is_open = self._pipeline.has_open_window(at[which])
             dropped = self._terms.drops_late
-            reasons = late_reasons(self._plan.axis, promise.at, is_open, dropped=dropped)
+            reasons = late_reasons(self._plan.placing, promise.at, is_open, dropped=dropped)
             columns = {"reason": pa.array(reasons)}
             if ROW in watched.column_names:
                 columns[ROW] = watched.column(ROW).take(pa.array(which))
@@ -181,7 +183,7 @@ class Shard:
         names = [column_name(i) for i in range(len(self._plan.row_types))]
         columns = [table.column(n).combine_chunks() for n in names]
         taken = [c.take(pa.array(which)) for c in columns]
-        if isinstance(self._pipeline, PerRowPipeline):
+        if not isinstance(self._pipeline, Pipeline):
             partition = [columns[c] for c in self._plan.partition_columns]
             self._pipeline.add(Arrival(at, which, taken, partition))
         else:
@@ -210,7 +212,7 @@ class Shard:
         """Blocks that this batch adds to; all of them, where closing windows rewrites panes."""
         starts = self._pipeline.held.pane_starts()
         touched = set(np.unique(self._blocks(starts)).tolist())
-        return touched | self._about.blocks.keys() if self._is_landmark else touched
+        return touched | self._about.blocks.keys() if self._rewrites_all else touched
 
     def _load(self, blocks: Iterable[int]) -> None:
         wanted = (self._about.blocks.keys() & set(blocks)) - self._loaded
@@ -235,8 +237,10 @@ class Shard:
         """Put back the blocks that changed, drop those without an open window, and remember."""
         about = self._about
         about.first_open, about.newest = self._pipeline.first_open, self._pipeline.newest
-        parcels = self._pipeline.split(lambda starts, _: self._blocks(starts)) if touched else {}
-        if self._is_landmark:
+        parcels = {}
+        if touched or self._rewrites_all:
+            parcels = self._pipeline.split(lambda starts, _: self._blocks(starts))
+        if self._rewrites_all:
             touched = touched | parcels.keys()
         for block in touched:
             self._put(block, parcels.get(block))
@@ -252,13 +256,15 @@ class Shard:
 
     def _put_back_rows(self) -> None:
         """Rows that wait for their own window, where windows are those of rows."""
-        data = self._state.get(_ROWS) if isinstance(self._pipeline, PerRowPipeline) else None
-        self._had_rows = data is not None
-        if data is not None and isinstance(self._pipeline, PerRowPipeline):
-            self._pipeline.put_back(codec.unpack(data))
+        self._had_rows = False
+        if not isinstance(self._pipeline, Pipeline):
+            data = self._state.get(_ROWS)
+            self._had_rows = data is not None
+            if data is not None:
+                self._pipeline.put_back(codec.unpack(data))
 
     def _keep_rows(self) -> None:
-        tables = self._pipeline.tables() if isinstance(self._pipeline, PerRowPipeline) else {}
+        tables = {} if isinstance(self._pipeline, Pipeline) else self._pipeline.tables()
         if tables:
             self._state[_ROWS] = codec.pack(tables)
         elif self._had_rows:
@@ -292,7 +298,8 @@ class Shard:
         if data is None:
             count = len(self._plan.query.streams)
             promises = [Promise(self._terms.lateness) for _ in range(count)]
-            return _About(promises, block_span(self._plan.spec))
+            ranked = _is_ranked(self._plan)
+            return _About(promises, FOREVER if ranked else block_span(self._plan.spec))
         tables = codec.unpack(data)
         self._require_same_query(tables[_QUERY])
         progress = tables[_PROGRESS].to_pylist()[0]
@@ -351,7 +358,14 @@ def identify(plan: Plan, shards: int) -> Mapping[str, str]:
     }
 
 
-def _pipeline_of(plan: Plan) -> Pipeline | PerRowPipeline:
+def _is_ranked(plan: Plan) -> bool:
+    """Whether rows are at their ranks: no two partitions agree on where a block ends."""
+    return plan.order is not None
+
+
+def _pipeline_of(plan: Plan) -> Pipeline | PerRowPipeline | RankedPipeline:
+    if _is_ranked(plan):
+        return RankedPipeline(plan)
     return PerRowPipeline(plan) if isinstance(plan.window.spec, PerRow) else Pipeline(plan)
 
 

@@ -24,7 +24,7 @@ from panes.engine.arrival import Arrival
 from panes.engine.per_row import PerRowPipeline
 from panes.engine.pipeline import Pipeline
 from panes.engine.ranked import RankedPipeline
-from panes.engine.terms import Run, agree
+from panes.engine.terms import Run, agree, require_lateness
 from panes.errors import ColumnTypeError, InputError, OptionError, QueryError, UnknownStreamError
 from panes.frames import to_table
 from panes.language.parse import parse
@@ -58,6 +58,7 @@ class OpenQuery:
         self._promises = {name: Promise(self.terms.lateness) for name in self.query.streams}
         self._now = now
         self._bounded = run.bounded
+        self._lateness = run.lateness
         self._schemas: dict[str, pa.Schema] = {}
         self._plan: Plan | None = None
         self._pipeline: AnyPipeline | None = None
@@ -104,6 +105,8 @@ class OpenQuery:
         if name not in self._promises:
             raise UnknownStreamError(name, streams=self._promises)
         measure = None if self.query.window is None else self.query.window.measure
+        if self._plan is not None:
+            measure = self._plan.placing.kind
         if measure != "time" and not isinstance(instant, Integral):
             raise OptionError(f"`{name}` has no time axis: a promise is a whole number there")
         return parse_instant(instant)
@@ -121,7 +124,7 @@ class OpenQuery:
         pipeline = self._pipeline
         if pipeline is None:
             answers = self._plan.schema().empty_table()
-        elif self._plan.axis.kind == "rows":
+        elif self._counts_arrivals:
             answers = pipeline.advance(self._arrived)
         else:
             answers = pipeline.finish()
@@ -155,7 +158,8 @@ class OpenQuery:
     def state(self) -> Mapping[str, int]:
         """How much is held: keys, partials, their bytes, and rows that wait.
 
-        Rows wait for ``ORIGIN FIRST`` to be known, or for their own per-row window to end.
+        Rows wait for ``ORIGIN FIRST`` to be known, for their own per-row window to end, or for
+        the rows before them where a column orders them.
         """
         pipeline = self._pipeline
         return {
@@ -163,7 +167,7 @@ class OpenQuery:
             "partials": 0 if pipeline is None else len(pipeline.held),
             "bytes": 0 if pipeline is None else pipeline.held.nbytes,
             "waiting_rows": sum(len(at) for at, _ in self._waiting)
-            + (pipeline.waiting if isinstance(pipeline, PerRowPipeline) else 0),
+            + (0 if pipeline is None or isinstance(pipeline, Pipeline) else pipeline.waiting),
         }
 
     @property
@@ -194,6 +198,7 @@ class OpenQuery:
         first = schemas.get(self.query.streams[0], next(iter(schemas.values())))
         every = {name: schemas.get(name, first) for name in self._promises}
         bound = plan(self.query, every, self._aggregates)
+        require_lateness(self._lateness, bound.placing.kind)
         if not self._bounded:
             require_streamable(bound)
         return self._plan or bound, schemas
@@ -209,12 +214,12 @@ class OpenQuery:
             result.everything, result.partition = at, bound.partition(table)
         result.kept = np.arange(len(at)) if kept is None else kept
         at = at if kept is None else at[kept]
-        is_timed = bound.axis.kind != "rows" and promised != NOTHING
+        is_timed = bound.placing.kind != "rows" and promised != NOTHING
         if is_timed and (is_late := at < promised).any():
             which = np.flatnonzero(is_late)
             rows = table.take(pa.array(which if kept is None else kept[which]))
             result.late.append(with_reason(rows, self._reasons(bound, at[which], promised)))
-            if self.terms.drops_late:
+            if self.terms.drops_late or bound.order is not None:
                 on_time = np.flatnonzero(~is_late)
                 at, columns = at[on_time], [c.take(pa.array(on_time)) for c in columns]
                 result.kept = result.kept[on_time]
@@ -225,7 +230,7 @@ class OpenQuery:
         self, bound: Plan, table: pa.Table, arrived: int, result: _Prepared
     ) -> tuple[NDArray[np.int64], pa.Table]:
         """Where the rows lie; rows without a place are set apart."""
-        axis = bound.axis
+        axis = bound.placing
         if axis.kind == "rows":
             return arrived + np.arange(len(table)), table
         ticks, missing = axis.ticks(table.column(axis.column).combine_chunks())
@@ -252,7 +257,7 @@ class OpenQuery:
     ) -> tuple[pa.Table, NDArray[np.int64], NDArray[np.bool_] | None]:
         """Note what a batch promises; rows that are nothing but a promise are left out."""
         column = promise_column(bound, table.schema, self.terms.punctuation, result.stream)
-        promised, without = bound.axis.ticks(table.column(column).combine_chunks())
+        promised, without = bound.placing.ticks(table.column(column).combine_chunks())
         given = np.ones(len(table), dtype=np.bool_) if without is None else ~without
         if given.any():
             result.promise = int(promised[given].max())
@@ -265,7 +270,7 @@ class OpenQuery:
         is_open = np.ones(len(at), dtype=np.bool_)
         if self._pipeline is not None:
             is_open = self._pipeline.has_open_window(at)
-        return late_reasons(bound.axis, promised, is_open, dropped=self.terms.drops_late)
+        return late_reasons(bound.placing, promised, is_open, dropped=self.terms.drops_late)
 
     def _add(self, prepared: Sequence[_Prepared], pipeline: AnyPipeline | None) -> None:
         """Let prepared rows in, all streams of a push together."""
@@ -292,13 +297,17 @@ class OpenQuery:
     def _advance(self) -> pa.Table:
         if self._plan is None:
             return pa.table({})
-        progress = self._arrived if self._plan.axis.kind == "rows" else self.progress
+        progress = self._arrived if self._counts_arrivals else self.progress
         oldest = min((int(at.min()) for at, _ in self._waiting if len(at)), default=EVERYTHING)
         if self._pipeline is None and oldest < progress:
             self._start_waiting()
         if self._pipeline is None or progress == NOTHING:
             return self._plan.schema().empty_table()
         return self._pipeline.advance(progress)
+
+    @property
+    def _counts_arrivals(self) -> bool:
+        return self._plan is not None and self._plan.placing.kind == "rows"
 
     def _start_waiting(self) -> None:
         """``ORIGIN FIRST``: nothing older can come, so the origin is known. Let the rows in."""
@@ -319,7 +328,7 @@ class OpenQuery:
 
 def pipeline_of(bound: Plan) -> AnyPipeline:
     """The pipeline for a plan's kind of window."""
-    if isinstance(bound.window.spec, PartitionedRows):
+    if isinstance(bound.window.spec, PartitionedRows) or bound.order is not None:
         return RankedPipeline(bound)
     if isinstance(bound.window.spec, PerRow):
         return PerRowPipeline(bound)
@@ -330,22 +339,16 @@ def promise_column(bound: Plan, schema: pa.Schema, name: str | None, stream: str
     """The column in which a stream makes promises, whatever the case it is written in."""
     column = find_column(name or "", schema, stream=stream)
     kind = axis_over(column, schema.field(column).type, stream=stream).kind
-    if kind != bound.axis.kind:
+    if kind != bound.placing.kind:
         raise ColumnTypeError(
             f"`{column}` cannot promise anything of `{bound.axis.column}`: one is of {kind}, "
-            f"the other of {bound.axis.kind}"
+            f"the other of {bound.placing.kind}"
         )
     return column
 
 
 def require_streamable(bound: Plan) -> None:
     """Refuse what only makes sense once all rows are there."""
-    if bound.axis.kind == "rows" and bound.axis.column is not None:
-        raise QueryError(
-            f"a stream arrives row by row, so its ROWS window cannot be ordered by "
-            f"`{bound.axis.column}`",
-            hint="leave out WATTR to count rows as they arrive",
-        )
     if isinstance(bound.window.spec, Landmark):
         for call, aggregate in zip(bound.query.calls, bound.aggregates, strict=True):
             if aggregate.kind == "holistic":

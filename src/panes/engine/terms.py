@@ -54,14 +54,13 @@ def agree(query: Query, run: Run) -> Terms:
             hint="'open': a late row still counts in windows that are open; 'drop': in none",
         )
     measure = "time" if query.window is None else query.window.measure
+    is_ordered = measure == "rows" and query.window is not None and query.window.column is not None
     lateness = run.lateness
-    if lateness is not None and measure != "time" and not isinstance(lateness, Integral):
-        raise OptionError(
-            f"the window has no time axis, so lateness is a whole number, got {lateness!r}"
-        )
-    if run.punctuation is not None and measure == "rows":
+    if not is_ordered:  # there, the column that orders the rows has yet to be seen
+        require_lateness(lateness, measure)
+    if run.punctuation is not None and measure == "rows" and not is_ordered:
         raise OptionError("rows are counted as they arrive, so there is nothing to promise of them")
-    if run.heartbeat is not None and measure != "time":
+    if run.heartbeat is not None and measure != "time" and not is_ordered:
         raise OptionError("a heartbeat follows the clock, and the window has no time axis")
     return Terms(
         lateness=_ticks(lateness, "lateness"),
@@ -70,6 +69,14 @@ def agree(query: Query, run: Run) -> Terms:
         punctuation=run.punctuation,
         heartbeat=_ticks(run.heartbeat, "heartbeat"),
     )
+
+
+def require_lateness(lateness: Duration | None, measure: str) -> None:
+    """Lateness is measured as positions are."""
+    if lateness is not None and measure != "time" and not isinstance(lateness, Integral):
+        raise OptionError(
+            f"the window has no time axis, so lateness is a whole number, got {lateness!r}"
+        )
 
 
 def _ticks(given: Duration | None, option: str) -> int | None:

@@ -80,7 +80,7 @@ def read_select(
 
 @dataclass(slots=True)
 class _Keys:
-    """The grouping expressions, in order: PA columns, then GROUP BY."""
+    """The grouping expressions, in order: PA columns, then GROUP BY; each once."""
 
     expressions: list[exp.Expression]
 
@@ -95,7 +95,7 @@ class _Keys:
                 if group.args.get(part):
                     raise _error(group, "GROUP BY takes plain expressions here")
             found += [_resolve_key(e, select, names) for e in group.expressions]
-        return cls(found)
+        return cls([e for i, e in enumerate(found) if not any(_same(e, f) for f in found[:i])])
 
     def index(self, node: exp.Expression) -> int | None:
         for i, key in enumerate(self.expressions):

@@ -50,7 +50,7 @@ class Plan:
     needs of its defining row; `answers` projects lowered aggregates to what was selected.
     `call_columns[i]` says where the arguments and the FILTER of call i stand among the rows'.
     `piece_of[i]` are the indexes, into `pieces`, of aggregate i's; for a holistic aggregate it is
-    the index of its multiset.
+    the index of its multiset. `order` is the column that orders the rows of a ROWS window.
     """
 
     query: Query
@@ -66,6 +66,12 @@ class Plan:
     defining_columns: tuple[int, ...]
     partition_columns: tuple[int, ...]
     answers: Projection
+    order: Axis | None = None
+
+    @property
+    def placing(self) -> Axis:
+        """What rows are placed by: the axis, or the column that orders the rows it counts."""
+        return self.axis if self.order is None else self.order
 
     @property
     def column_names(self) -> frozenset[str]:
@@ -89,8 +95,8 @@ class Plan:
 
     @property
     def counts_rows(self) -> bool:
-        """Whether rows are counted inside partitions, before WHERE."""
-        return isinstance(self.window.spec, PartitionedRows | PerRow)
+        """Whether rows are counted by a pipeline, before WHERE."""
+        return isinstance(self.window.spec, PartitionedRows | PerRow) or self.order is not None
 
     @property
     def group_columns(self) -> tuple[int, ...]:
@@ -98,6 +104,11 @@ class Plan:
         if isinstance(self.window.spec, PerRow):
             return self.partition_columns
         return tuple(range(len(self.query.keys)))
+
+    @property
+    def shard_columns(self) -> tuple[int, ...]:
+        """Rows that agree in these columns belong together, wherever they are worked on."""
+        return self.partition_columns if self.counts_rows else self.group_columns
 
     def partition(self, table: pa.Table) -> list[pa.Array]:
         """The partitioning columns of all rows, those that WHERE leaves out too."""
@@ -173,6 +184,9 @@ def plan(
         call_columns=calls,
         defining_columns=defining,
         partition_columns=partition,
+        order=axis_over(axis.column, schema.field(axis.column).type, stream=stream)
+        if axis.kind == "rows" and axis.column is not None
+        else None,
         answers=Projection(
             tuple(o.expression for o in query.outputs),
             query.having,

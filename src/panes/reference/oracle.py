@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from panes.aggregates.custom import CustomAggregate, UserAggregate
 from panes.errors import ArithmeticOverflowError
-from panes.frames import in_row_order, require_streams, to_table
+from panes.frames import require_streams, to_table
 from panes.language.parse import parse
 from panes.language.query import KEY, WINDOW_COLUMNS, AggregateCall
 from panes.planning.plan import Plan, plan
@@ -44,7 +44,7 @@ def oracle(
     """
     query = parse(text, aggregates)
     require_streams(query, streams)
-    tables = {n: to_table(t, n) for n, t in in_row_order(query, streams).items()}
+    tables = {n: to_table(t, n) for n, t in streams.items()}
     bound = plan(query, {n: t.schema for n, t in tables.items()}, aggregates)
     rows = _read(bound, tables)
     user = {u.name.lower(): u for u in aggregates}
@@ -54,7 +54,10 @@ def oracle(
 
 
 def _read(bound: Plan, tables: Mapping[str, pa.Table]) -> list[Tuple]:
-    """All rows in arrival order, with their place on the axis; rows without one are left out."""
+    """All rows with their place on the axis; rows without one are left out.
+
+    They are in arrival order, or in that of the column which orders a ROWS window.
+    """
     result: list[Tuple] = []
     for name in bound.query.streams:
         table = tables[name]
@@ -70,13 +73,17 @@ def _read(bound: Plan, tables: Mapping[str, pa.Table]) -> list[Tuple]:
                 row = tuple(c[i] for c in columns)
                 apart = tuple(row[p] for p in partition)
                 result.append(Tuple(at, apart, row[:keys], row, i in kept))
-    return result
+    if bound.order is None:
+        return result
+    ordered = sorted(result, key=lambda t: t.at)
+    return [replace(t, at=number) for number, t in enumerate(ordered)]
 
 
 def _positions(bound: Plan, table: pa.Table, arrived: int) -> list[int | None]:
-    if bound.axis.kind == "rows":
+    axis = bound.placing
+    if axis.kind == "rows":
         return list(range(arrived, arrived + len(table)))
-    ticks, missing = bound.axis.ticks(table.column(bound.axis.column).combine_chunks())
+    ticks, missing = axis.ticks(table.column(axis.column).combine_chunks())
     return [None if missing is not None and missing[i] else int(t) for i, t in enumerate(ticks)]
 
 

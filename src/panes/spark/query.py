@@ -10,9 +10,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everyone writes it
 
 from panes.aggregates.custom import UserAggregate
-from panes.engine.terms import Run, agree
+from panes.engine.terms import Run, agree, require_lateness
 from panes.errors import OptionError, QueryError
-from panes.planning.plan import Plan
 from panes.spark import batch, per_row, rows, stream
 from panes.spark.bind import bind
 from panes.spark.stream import LATE, REJECTED
@@ -31,7 +30,7 @@ def answer(
     """The answers, as a DataFrame of the same kind as the streams."""
     bound = bind(text, streams, user)
     if bound.is_streaming:
-        _require_paned(bound.plan)
+        require_lateness(run.lateness, bound.plan.placing.kind)
         run = stream.with_watermark(bound, run)
     terms = agree(bound.plan.query, run)
     if bound.is_streaming:
@@ -42,14 +41,6 @@ def answer(
     if isinstance(bound.plan.window.spec, PerRow):
         return per_row.answer(bound)
     return rows.answer(bound) if bound.plan.axis.kind == "rows" else batch.answer(bound)
-
-
-def _require_paned(plan: Plan) -> None:
-    if plan.axis.kind == "rows":
-        raise QueryError(
-            "this window counts rows, which is not available for streams on Spark yet",
-            hint="use a time or integer window, or read the stream as a bounded DataFrame",
-        )
 
 
 def split(

@@ -193,7 +193,7 @@ def _shards(plan: Plan, run: Run, partitions: int) -> tuple[int, ...]:
     count = partitions if run.shards is None else run.shards
     if count < 1:
         raise OptionError(f"shards must be at least 1, got {count}")
-    return one_per_partition(count if plan.group_columns else 1)
+    return one_per_partition(count if plan.shard_columns else 1)
 
 
 def _project(
@@ -202,7 +202,7 @@ def _project(
     """What the combiner needs of a stream: no row is left out, since each one makes progress."""
     plan, frame = bound.plan, bound.frames[number]
     at = ticks(frame, plan.axis.column or "")
-    if plan.axis.kind == "time" and terms.lateness is not None and terms.max_ahead is not None:
+    if plan.placing.kind == "time" and terms.lateness is not None and terms.max_ahead is not None:
         latest = F.unix_micros(F.current_timestamp()) + F.lit(terms.max_ahead)
         at = F.when(at > latest, F.lit(TOO_FAR_AHEAD)).otherwise(at)
     columns = {AT: at}
