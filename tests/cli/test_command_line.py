@@ -96,7 +96,7 @@ def test_explain_says_why(folder: Path) -> None:
 def test_verify_compares_every_engine_with_the_oracle(folder: Path) -> None:
     done = run("verify", "--rows", "150", "--no-spark", folder=folder)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "6 queries x 2 engines: all equal" in done.stderr
+    assert "8 queries x 2 engines: all equal" in done.stderr
     given = run("verify", "busy.sql", "-i", "bids=bids.csv", "--rows", "200", folder=folder)
     assert given.returncode == 0
     assert [line.split()[-1] for line in given.stdout.splitlines()[1:]] == ["equal"] * 3

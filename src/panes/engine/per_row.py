@@ -26,7 +26,7 @@ from panes.engine.waiting import Waiting, WaitingRows, arrays, numbered
 from panes.engine.workers import workers
 from panes.planning.plan import Plan
 from panes.stores.panes import by_group
-from panes.stores.radix import stable_order
+from panes.stores.radix import sort
 from panes.windows.spec import PerRow
 
 
@@ -65,24 +65,14 @@ class PerRowPipeline:
             if self._window.every > 1:
                 wanted &= (self._ranks.take(group) + 1) % self._window.every == 0
         # From here on in the order of positions: bins fill faster so, and answers need it.
-        order = stable_order(arrival.at)
-        at, group = arrival.at[order], group[order]
-        columns, row = arrival.columns, order
-        if not kept.all():
-            number = np.cumsum(kept) - 1
-            kept, row = kept[order], number[order]
-            row = row[kept]
-        taken = pa.array(row)
-        columns = list(workers().map(lambda c: c.take(taken), columns))
-        if kept.all():
-            self.held.add(at, columns, group)
-            rows = np.arange(len(at))
-        elif len(row):
-            self.held.add(at[kept], columns, group[kept])
-            rows = np.where(kept, np.cumsum(kept) - 1, -1)
-        else:
-            rows = np.full(len(at), -1)
-        everything = Waiting(at, group, rows, tuple(columns[c] for c in self.plan.defining_columns))
+        order, at = sort(arrival.at)
+        moved = workers().submit(np.take, group, order)
+        places, row, which = _places(kept, order)
+        columns = list(workers().map(lambda c: c.take(places), arrival.columns))
+        group = moved.result()
+        if len(places):
+            self.held.add(at[which], columns, group[which])
+        everything = Waiting(at, group, row, tuple(columns[c] for c in self.plan.defining_columns))
         self._waiting.add(everything if wanted.all() else everything.taken(wanted[order]))
 
     def has_open_window(self, at: NDArray[np.int64]) -> NDArray[np.bool_]:
@@ -168,7 +158,7 @@ class PerRowPipeline:
             return self.plan.lowered_schema().empty_table()
         groups = np.flatnonzero(np.bincount(due.group))
         position, begins = by_group(due.group, groups)
-        ends = due.at[position]
+        ends = np.take(due.at, position)
         answer, wid, offsets = _distinct(ends, begins)
         lowered = self.held.answer_at(groups, offsets, wid)
         of_row = np.empty(len(due), dtype=np.int64)
@@ -177,6 +167,19 @@ class PerRowPipeline:
         columns: list[pa.Array] = [*workers().map(lambda c: c.take(taken), lowered)]
         columns += due.columns
         return pa.table(columns, schema=self.plan.lowered_schema())
+
+
+def _places(
+    kept: NDArray[np.bool_], order: NDArray[np.int64]
+) -> tuple[pa.Array, NDArray[np.int64], NDArray[np.int64] | slice]:
+    """Rows brought into order: where the columns of the kept ones are now, which of them each row
+    will have, and which rows are kept. Mostly that is all of them.
+    """
+    if kept.all():
+        return pa.array(order), np.arange(len(order)), slice(None)
+    place, moved = np.cumsum(kept) - 1, kept[order]
+    row = np.where(moved, np.cumsum(moved) - 1, -1)
+    return pa.array(place[order][moved]), row, np.flatnonzero(moved)
 
 
 def _distinct(

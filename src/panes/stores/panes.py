@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from panes.algebra.monoid import Columns, Monoid, merge_slots
 from panes.compiled import compiled
 from panes.kernels.choose import roll
-from panes.stores.slots import compact_slots
+from panes.stores.slots import compact_slots, taken
 from panes.windows.cover import Cover, Wids, cover, runs_under
 from panes.windows.extent import edges_of, extent, windows_closed
 from panes.windows.spec import Landmark, PanedSpec
@@ -125,11 +125,10 @@ class PaneStore:
         due = self.under(int(np.min(first_due)), int(np.max(end_due)))
         groups = order(np.flatnonzero(np.bincount(due.groups)))
         position, offsets = by_group(due.groups, groups)
-        starts = due.starts[position]
-        bounds = [d if isinstance(d, int) else d[groups] for d in (first_due, end_due)]
-        first, end = bounds
+        starts = np.take(due.starts, position)
+        first, end = (d if isinstance(d, int) else d[groups] for d in (first_due, end_due))
         answers = cover(self.spec, starts=starts, groups=offsets, first_due=first, end_due=end)
-        return self._rolled(due, position, offsets, groups, answers)
+        return self._rolled(due, position, starts, offsets, groups, answers)
 
     def answer_at(
         self, groups: NDArray[np.int64], offsets: NDArray[np.int64], wid: NDArray[np.int64]
@@ -140,24 +139,24 @@ class PaneStore:
         """
         due = self.under(int(wid.min()), int(wid.max()) + 1)
         position, begins = by_group(due.groups, groups)
-        first, last = runs_under(
-            self.spec, wid, offsets, starts=due.starts[position], groups=begins
-        )
-        return self._rolled(due, position, begins, groups, Cover(offsets, wid, first, last))
+        starts = np.take(due.starts, position)
+        first, last = runs_under(self.spec, wid, offsets, starts=starts, groups=begins)
+        answers = Cover(offsets, wid, first, last)
+        return self._rolled(due, position, starts, begins, groups, answers)
 
     def _rolled(
         self,
         due: Fragment,
         position: NDArray[np.int64],
+        starts: NDArray[np.int64],
         offsets: NDArray[np.int64],
         groups: NDArray[np.int64],
         answers: Cover,
     ) -> Rolled:
-        """Answers from the panes at `position`, which stand group by group."""
-        starts = due.starts[position]
+        """Answers from the panes at `position`, which stand group by group, each at its start."""
 
         def roll_one(monoid: Monoid, partial: Columns) -> Columns:
-            panes = np.take(partial, position, axis=1)
+            panes = taken(partial, position)
             return roll(monoid, self.spec, panes, answers, starts=starts, groups=offsets)
 
         distinct = {id(p): (m, p) for m, p in zip(self.monoids, due.partials, strict=True)}

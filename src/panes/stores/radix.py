@@ -26,22 +26,29 @@ def stable_order(
     >>> stable_order(np.array([30, 10, 30, 20]))
     array([1, 3, 0, 2])
     """
-    if before is not None:
-        keys = keys[before]
-    if len(keys) < _FEW:
-        order = np.argsort(keys, kind="stable")
-        return order if before is None else before[order]
-    start = np.arange(len(keys)) if before is None else before.copy()
+    return sort(keys, before)[0]
+
+
+def sort(
+    keys: NDArray[np.int64], before: NDArray[np.int64] | None = None
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The order as `stable_order` gives it, and the keys in that order."""
+    order = np.arange(len(keys)) if before is None else before.copy()
+    keys = keys if before is None else keys[before]
     if is_sorted(keys):
-        return start
+        return order, keys
+    if len(keys) < _FEW:
+        ranked = np.argsort(keys, kind="stable")
+        return order[ranked], keys[ranked]
     low, high = int(keys.min()), int(keys.max())
     digits = -(-(high - low).bit_length() // _BITS)
-    order, other = start, np.empty(len(keys), dtype=np.int64)
-    left, right = (keys - low).astype(np.uint64), np.empty(len(keys), dtype=np.uint64)
+    other = np.empty(len(keys), dtype=np.int64)
+    left, right = keys - low, np.empty(len(keys), dtype=np.int64)
     for digit in range(digits):
-        _pass(left, order, right, other, np.uint64(_BITS * digit))
+        _pass(left, order, right, other, _BITS * digit)
         left, right, order, other = right, left, other, order
-    return order
+    left += low
+    return order, left
 
 
 def number_pairs(
@@ -57,8 +64,8 @@ def number_pairs(
         major, minor = majors.copy(), minors.astype(np.int64)
         seen = _number_runs(major, minor, numbers)
     else:
-        order = stable_order(majors, stable_order(minors.astype(np.int64)))
-        major, minor = majors[order], minors[order].astype(np.int64)
+        order, major = sort(majors, stable_order(minors.astype(np.int64)))
+        minor = minors[order].astype(np.int64)
         seen = _number(major, minor, order, numbers)
     return numbers, major[:seen], minor[:seen]
 
@@ -120,10 +127,10 @@ def _number_runs(major, minor, numbers):  # type: ignore[no-untyped-def]
 @compiled
 def _pass(keys, order, to_keys, to_order, shift):  # type: ignore[no-untyped-def]
     """Sort by one digit, keeping the order of equal digits."""
-    mask = np.uint64((1 << _BITS) - 1)
+    mask = (1 << _BITS) - 1
     begins = np.zeros((1 << _BITS) + 1, dtype=np.int64)
     for i in range(keys.shape[0]):
-        begins[((keys[i] >> shift) & mask) + np.uint64(1)] += 1
+        begins[((keys[i] >> shift) & mask) + 1] += 1
     for d in range(1 << _BITS):
         begins[d + 1] += begins[d]
     for i in range(keys.shape[0]):

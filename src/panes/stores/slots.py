@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from panes.algebra.monoid import Columns
 from panes.compiled import compiled
 
 _AFFORDABLE = 8
@@ -38,6 +39,22 @@ def compact_slots(
     distinct = np.flatnonzero(present)
     slot_of = np.cumsum(present, dtype=np.int64) - 1
     return slot_of[codes], distinct
+
+
+def taken(partials: Columns, places: NDArray[np.int64]) -> Columns:
+    """The partials at some places."""
+    if partials.dtype == object:
+        return np.take(partials, places, axis=1)
+    found = np.empty((len(partials), len(places)), dtype=partials.dtype)
+    _take(partials, places, found)
+    return found
+
+
+@compiled
+def _take(partials, places, found):  # type: ignore[no-untyped-def]
+    for lane in range(partials.shape[0]):
+        for i in range(places.shape[0]):
+            found[lane, i] = partials[lane, places[i]]
 
 
 @dataclass(frozen=True, slots=True)
