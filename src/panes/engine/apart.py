@@ -34,14 +34,19 @@ def with_reason(rows: pa.Table, reasons: Sequence[str]) -> pa.Table:
 
 
 def late_reasons(
-    axis: Axis, promised: int, is_open: NDArray[np.bool_], *, dropped: bool
+    axis: Axis, promised: int | NDArray[np.int64], is_open: NDArray[np.bool_], *, dropped: bool
 ) -> list[str]:
-    """Why rows are late, and what became of them; `is_open` says which still have open windows."""
-    behind = f"behind progress {axis.format(promised)}"
+    """Why rows are late, and what became of them; `is_open` says which still have open windows.
+
+    `promised` is what was promised of all these rows, or of each.
+    """
+    each = np.broadcast_to(promised, len(is_open)).tolist()
+    behind = {p: f"behind progress {axis.format(p)}" for p in set(each)}
     if dropped:
-        return [f"{behind}; dropped"] * len(is_open)
+        return [f"{behind[p]}; dropped" for p in each]
     counted, closed = "counted in its open windows", "all its windows are closed"
-    return [f"{behind}; {counted if still else closed}" for still in is_open]
+    pairs = zip(each, is_open, strict=True)
+    return [f"{behind[p]}; {counted if still else closed}" for p, still in pairs]
 
 
 def no_place(column: str | None) -> str:

@@ -18,7 +18,7 @@ from panes.engine.parcel import Parcel
 from panes.engine.partials import Partials, PartOf
 from panes.language.query import WINDOW_COLUMNS
 from panes.planning.plan import Plan
-from panes.windows.extent import extent, last_wid, ruler, windows_closed, windows_reached
+from panes.windows.extent import extent, first_wid, last_wid, ruler, windows_closed, windows_reached
 from panes.windows.spec import Landmark, PanedSpec, PerRow
 
 NOWHERE = -(1 << 62)
@@ -73,6 +73,25 @@ class Pipeline:
     def ended(self) -> int:
         """Where the last window that was closed ends."""
         return extent(self.spec, self.first_open - 1).end
+
+    def close_each(
+        self, before: NDArray[np.int64], now: NDArray[np.int64], general: int
+    ) -> pa.Table:
+        """As `close`, where each group has its own progress: what it was, and what it is now.
+
+        `general` is what is promised of every group, those yet to come too.
+        """
+        _, slide, origin = ruler(self.spec)
+        closed, closes = first_wid(before, slide, origin), first_wid(now, slide, origin)
+        first = np.maximum(closed, self.first_open)
+        end = np.maximum(closes, first)
+        self.first_open = max(self.first_open, windows_closed(self.spec, general))
+        if self.newest == NOWHERE:
+            return self.plan.lowered_schema().empty_table()
+        reached = windows_reached(self.spec, self.newest)
+        answers = self.held.answer(first, np.maximum(np.minimum(end, reached), first))
+        self.held.evict(end)
+        return answers
 
     def closes_any(self, progress: int) -> bool:
         """Whether `progress` closes a window that was open."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import datetime as dt
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from numbers import Integral
 from typing import TypeAlias
 
@@ -21,8 +21,9 @@ from panes.aggregates.custom import UserAggregate
 from panes.axis import axis_over, parse_instant
 from panes.engine.apart import late_reasons, no_place, set_apart, too_far_ahead, with_reason
 from panes.engine.arrival import Arrival
+from panes.engine.key_promises import KeyPromises, read_key
 from panes.engine.per_row import PerRowPipeline
-from panes.engine.pipeline import Pipeline
+from panes.engine.pipeline import Pipeline, projected
 from panes.engine.ranked import RankedPipeline
 from panes.engine.terms import Run, agree, require_lateness
 from panes.errors import ColumnTypeError, InputError, OptionError, QueryError, UnknownStreamError
@@ -31,7 +32,8 @@ from panes.language.parse import parse
 from panes.planning.plan import Plan, plan
 from panes.planning.scalar import find_column
 from panes.progress.promise import EVERYTHING, NOTHING, Promise, meld
-from panes.windows.spec import Landmark, PartitionedRows, PerRow
+from panes.windows.extent import first_wid, last_wid, ruler
+from panes.windows.spec import Landmark, PartitionedRows, PerRow, Sliding
 
 Instant: TypeAlias = "str | int | dt.datetime"
 AnyPipeline: TypeAlias = "Pipeline | RankedPipeline | PerRowPipeline"
@@ -56,6 +58,8 @@ class OpenQuery:
         self._aggregates = tuple(aggregates)
         self.terms = agree(self.query, run)
         self._promises = {name: Promise(self.terms.lateness) for name in self.query.streams}
+        self._kept = {name: replace(p) for name, p in self._promises.items()}
+        self._key_promises, self._kept_promises = KeyPromises(), KeyPromises()
         self._now = now
         self._bounded = run.bounded
         self._lateness = run.lateness
@@ -91,17 +95,36 @@ class OpenQuery:
         self._schemas, self._arrived = schemas, arrived
         return self._advance()
 
-    def punctuate(self, **promised: Instant) -> pa.Table:
-        """Promise that no later row of a stream lies before an instant; gives what that closes."""
+    def punctuate(
+        self, *, key: Mapping[str, object] | None = None, **promised: Instant
+    ) -> pa.Table:
+        """Promise that no later row of a stream lies before an instant; gives what that closes.
+
+        With a `key`, ``key={"item": 7}``, the promise is for rows of that key only: its windows
+        close, and the others wait for their own.
+        """
         self._require_running()
         at = {name: self._position(name, instant) for name, instant in promised.items()}
+        if key is None:
+            for name, position in at.items():
+                self._promises[name].punctuate(position)
+            return self._advance()
+        values = read_key(self._require_keyed(), key)
         for name, position in at.items():
-            self._promises[name].punctuate(position)
+            self._key_promises.punctuate(name, values, position)
         return self._advance()
 
+    def _require_keyed(self) -> Plan:
+        """Promises for one key need windows that can close for one key."""
+        if self._plan is None:
+            raise InputError("a promise for one key needs a batch first, which tells its type")
+        if not isinstance(self._plan.window.spec, Sliding) or self._plan.order is not None:
+            raise QueryError("promises for one key are for sliding and tumbling windows")
+        if self._plan.window.origin_first or self._counts_arrivals:
+            raise QueryError("promises for one key need a time or integer axis with a fixed origin")
+        return self._plan
+
     def _position(self, name: str, instant: Instant) -> int:
-        if name == "key" and isinstance(instant, dict):
-            raise QueryError("punctuation for one key is not available yet")
         if name not in self._promises:
             raise UnknownStreamError(name, streams=self._promises)
         measure = None if self.query.window is None else self.query.window.measure
@@ -126,6 +149,8 @@ class OpenQuery:
             answers = self._plan.schema().empty_table()
         elif self._counts_arrivals:
             answers = pipeline.advance(self._arrived)
+        elif self._key_promises and isinstance(pipeline, Pipeline):
+            answers = self._advance_each(self._plan, pipeline, ends=True)
         else:
             answers = pipeline.finish()
         for promise in self._promises.values():
@@ -214,11 +239,15 @@ class OpenQuery:
             result.everything, result.partition = at, bound.partition(table)
         result.kept = np.arange(len(at)) if kept is None else kept
         at = at if kept is None else at[kept]
-        is_timed = bound.placing.kind != "rows" and promised != NOTHING
-        if is_timed and (is_late := at < promised).any():
+        keys = columns[: len(bound.key_types)]
+        is_timed = bound.placing.kind != "rows" and (promised != NOTHING or self._key_promises)
+        promises = self._key_promises.of(name, promised, keys, len(at)) if is_timed else at
+        if (is_late := at < promises).any():
             which = np.flatnonzero(is_late)
             rows = table.take(pa.array(which if kept is None else kept[which]))
-            result.late.append(with_reason(rows, self._reasons(bound, at[which], promised)))
+            late_keys = [c.take(pa.array(which)) for c in keys]
+            reasons = self._reasons(bound, at[which], promises[which], late_keys)
+            result.late.append(with_reason(rows, reasons))
             if self.terms.drops_late or bound.order is not None:
                 on_time = np.flatnonzero(~is_late)
                 at, columns = at[on_time], [c.take(pa.array(on_time)) for c in columns]
@@ -266,10 +295,20 @@ class OpenQuery:
         rows = ~(missing & given)
         return table.filter(pa.array(rows)), ticks[rows], missing[rows]
 
-    def _reasons(self, bound: Plan, at: NDArray[np.int64], promised: int) -> list[str]:
+    def _reasons(
+        self,
+        bound: Plan,
+        at: NDArray[np.int64],
+        promised: NDArray[np.int64],
+        keys: Sequence[pa.Array],
+    ) -> list[str]:
         is_open = np.ones(len(at), dtype=np.bool_)
         if self._pipeline is not None:
             is_open = self._pipeline.has_open_window(at)
+        if self._key_promises:
+            size, slide, origin = ruler(bound.spec)
+            progress = self._key_promises.melded(self._promises, keys, len(at))
+            is_open &= last_wid(at, size, slide, origin) >= first_wid(progress, slide, origin)
         return late_reasons(bound.placing, promised, is_open, dropped=self.terms.drops_late)
 
     def _add(self, prepared: Sequence[_Prepared], pipeline: AnyPipeline | None) -> None:
@@ -301,9 +340,24 @@ class OpenQuery:
         oldest = min((int(at.min()) for at, _ in self._waiting if len(at)), default=EVERYTHING)
         if self._pipeline is None and oldest < progress:
             self._start_waiting()
+        if self._key_promises and isinstance(self._pipeline, Pipeline):
+            return self._advance_each(self._plan, self._pipeline)
         if self._pipeline is None or progress == NOTHING:
             return self._plan.schema().empty_table()
         return self._pipeline.advance(progress)
+
+    def _advance_each(self, bound: Plan, pipeline: Pipeline, *, ends: bool = False) -> pa.Table:
+        """Every group has its own progress, as long as there are promises for some keys."""
+        keys, count = pipeline.held.key_columns, pipeline.held.keys
+        before = self._kept_promises.melded(self._kept, keys, count)
+        now = self._key_promises.melded(self._promises, keys, count)
+        if ends:
+            now = np.full(count, EVERYTHING, dtype=np.int64)
+        answers = pipeline.close_each(before, now, self.progress)
+        self._kept = {name: replace(p) for name, p in self._promises.items()}
+        self._key_promises.forget(self.progress)
+        self._kept_promises = self._key_promises.copy()
+        return projected(bound, answers)
 
     @property
     def _counts_arrivals(self) -> bool:

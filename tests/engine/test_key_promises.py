@@ -1,0 +1,134 @@
+"""Promises for one key: its windows close, the others wait, nothing is lost or said twice."""
+
+from __future__ import annotations
+
+import math
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import panes
+from panes.errors import InputError, OptionError
+from tests.support import assert_same, sorted_answers, streams
+
+TEXT = "SELECT k, count(*) AS n, sum(i) AS s, median(i) AS m FROM t [{window}] GROUP BY k"
+
+
+def rows(*pairs: tuple[int, str]) -> pa.Table:
+    columns = {"at": [at for at, _ in pairs], "k": [k for _, k in pairs]}
+    return pa.table(columns, schema=pa.schema({"at": pa.int64(), "k": pa.string()}))
+
+
+def opened(**options: object) -> panes.OpenQuery:
+    text = "SELECT k, count(*) AS n FROM t [TUMBLING 10 WATTR at] GROUP BY k"
+    return panes.open(text, **options)  # type: ignore[arg-type]
+
+
+def test_a_slow_key_does_not_block_the_others() -> None:
+    query = opened()
+    query.push(t=rows((3, "a"), (4, "b"), (12, "a")))
+    closed = query.punctuate(t=10, key={"k": "a"}).to_pylist()
+    assert closed == [{"window_start": 0, "window_end": 10, "k": "a", "n": 1}]
+    assert not len(query.push(t=rows((5, "b")))), "b may still come"
+    assert not len(query.late)
+    assert query.punctuate(t=10).to_pylist() == [
+        {"window_start": 0, "window_end": 10, "k": "b", "n": 2}
+    ]
+    assert query.finish()["n"].to_pylist() == [1]
+
+
+def test_a_row_that_breaks_its_keys_promise_is_late_and_answers_nothing_twice() -> None:
+    query = opened()
+    query.push(t=rows((3, "a"), (12, "a"), (4, "b")))
+    query.punctuate(t=15, key={"K": "a"})
+    assert not len(query.push(t=rows((5, "a"), (13, "a"), (6, "b"))))
+    assert query.late["reason"].to_pylist() == [
+        "behind progress 15; all its windows are closed",
+        "behind progress 15; counted in its open windows",
+    ]
+    assert [(r["k"], r["window_end"], r["n"]) for r in query.finish().to_pylist()] == [
+        ("b", 10, 2),
+        ("a", 20, 2),
+    ]
+
+
+def test_a_promise_for_a_key_that_has_no_rows_yet_holds_for_those_to_come() -> None:
+    query = opened()
+    query.push(t=rows((3, "b")))
+    query.punctuate(t=20, key={"k": "a"})
+    query.push(t=rows((12, "a"), (25, "a")))
+    assert len(query.late) == 1
+    assert [(r["k"], r["n"]) for r in query.finish().to_pylist()] == [("b", 1), ("a", 1)]
+
+
+def test_keys_are_forgotten_and_the_promise_is_not() -> None:
+    """Five thousand keys come and go; a late row of one of them opens no window again."""
+    query = opened()
+    many = [(1, str(n)) for n in range(5_000)]
+    query.push(t=rows(*many, (1, "slow")))
+    for name in ("7", "8"):
+        query.punctuate(t=10, key={"k": name})
+    query.punctuate(t=10)
+    query.push(t=rows((2, "7"), (30, "slow")))
+    assert query.finish()["k"].to_pylist() == ["slow"]
+
+
+def test_every_source_has_to_promise() -> None:
+    text = "SELECT k, count(*) AS n FROM (u UNION ALL v) [TUMBLING 10 WATTR at] GROUP BY k"
+    query = panes.open(text)
+    query.push(u=rows((3, "a")), v=rows((4, "a"), (5, "b")))
+    assert not len(query.punctuate(u=10, key={"k": "a"}))
+    assert query.punctuate(v=10)["k"].to_pylist() == ["a"]
+    assert query.finish()["k"].to_pylist() == ["b"]
+
+
+@pytest.mark.parametrize(
+    "window",
+    ["RANGE 20 SLIDE 10 WATTR at", "RANGE 7 SLIDE 4 WATTR at", "RANGE 3 SLIDE 10 WATTR at"],
+)
+@settings(max_examples=40)
+@given(table=streams, data=st.data())
+def test_honest_promises_for_keys_change_no_answer(
+    window: str, table: pa.Table, data: st.DataObject
+) -> None:
+    text = TEXT.format(window=f"{window} WATTR at")
+    query = panes.open(text)
+    found = [query.push(t=table.slice(0, 0))]
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(table)), max_size=5)))
+    for begin, end in zip([0, *cuts], [*cuts, len(table)], strict=True):
+        found.append(query.push(t=table.slice(begin, end - begin)))
+        rest = table.slice(end).select(["at", "k"]).to_pylist()
+        for key in data.draw(st.lists(st.sampled_from(["a", "b", None, "none"]), max_size=3)):
+            least = min((r["at"] for r in rest if r["k"] == key), default=100)
+            found.append(query.punctuate(t=least, key={"k": key}))
+        if data.draw(st.booleans()):
+            found.append(query.punctuate(t=min((r["at"] for r in rest), default=100)))
+    found.append(query.finish())
+    assert not len(query.late)
+    assert_same(sorted_answers(pa.concat_tables(found), 1), panes.oracle(text, t=table))
+
+
+def test_some_of_the_grouping_columns_stand_for_all_groups_that_agree() -> None:
+    query = panes.open("SELECT count(*) AS n FROM t [TUMBLING 10 WATTR at] GROUP BY k, x")
+    query.push(t=pa.table({"at": [1, 2, 3], "k": ["a", "a", "b"], "x": [1.0, math.nan, math.nan]}))
+    assert query.punctuate(t=10, key={"x": math.nan})["k"].to_pylist() == ["a", "b"]
+    assert query.finish()["x"].to_pylist() == [1.0]
+
+
+def test_what_is_no_key_is_refused() -> None:
+    query = opened()
+    with pytest.raises(InputError, match="needs a batch first"):
+        query.punctuate(t=1, key={"k": "a"})
+    query.push(t=rows((1, "a")))
+    with pytest.raises(OptionError, match="`at` is no grouping column"):
+        query.punctuate(t=1, key={"at": 1})
+    with pytest.raises(InputError, match="`k` is string, and 7 is none"):
+        query.punctuate(t=1, key={"k": 7})
+    with pytest.raises(OptionError, match="at least one grouping column"):
+        query.punctuate(t=1, key={})
+    landmark = panes.open("SELECT k, count(*) AS n FROM t [RANGE ALL SLIDE 9 WATTR at] GROUP BY k")
+    landmark.push(t=rows((1, "a")))
+    with pytest.raises(panes.QueryError, match="sliding and tumbling"):
+        landmark.punctuate(t=1, key={"k": "a"})
