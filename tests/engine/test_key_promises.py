@@ -93,7 +93,7 @@ def test_every_source_has_to_promise() -> None:
 def test_honest_promises_for_keys_change_no_answer(
     window: str, table: pa.Table, data: st.DataObject
 ) -> None:
-    text = TEXT.format(window=f"{window} WATTR at")
+    text = TEXT.format(window=window)
     query = panes.open(text)
     found = [query.push(t=table.slice(0, 0))]
     cuts = sorted(data.draw(st.lists(st.integers(0, len(table)), max_size=5)))
