@@ -6,7 +6,6 @@ import itertools
 import logging
 import os
 import signal
-import sys
 import tempfile
 import threading
 import time
@@ -27,7 +26,7 @@ import panes
 from panes.bench.workloads import bids, packets
 from panes.cli.live_view import LiveView, Reading, Report, read_panes, read_spark
 from panes.cli.run import require_spark
-from panes.cli.show import say
+from panes.cli.show import errors_in, say
 from panes.errors import PanesError
 from panes.reference.compare import difference
 
@@ -130,34 +129,12 @@ def _stage(host: ModuleType) -> Iterator[Stage]:
     logging.getLogger("py4j").propagate = False
     say("starting Spark")
     with tempfile.TemporaryDirectory(prefix="panes-demo-", ignore_cleanup_errors=True) as name:
-        with _errors_in(Path(name) / "spark.log"):
+        with errors_in(Path(name) / "spark.log"):
             spark = host.session(spark__ui__enabled="false", spark__driver__memory="2g")
         try:
             yield Stage(host, spark, Path(name), _interrupts())
         finally:
             spark.stop()
-
-
-@contextmanager
-def _errors_in(log: Path) -> Iterator[None]:
-    """Let processes that start in the block, and their own, write errors to a file.
-
-    The JVM and its Python workers talk to whatever is file 2 when the JVM starts, and would talk
-    into the live view. What they said is shown if the block fails.
-    """
-    sys.stderr.flush()
-    terminal = os.dup(2)
-    try:
-        with log.open("wb") as file:
-            os.dup2(file.fileno(), 2)
-        yield
-    except Exception:
-        os.dup2(terminal, 2)
-        say(log.read_text(errors="replace"))
-        raise
-    finally:
-        os.dup2(terminal, 2)
-        os.close(terminal)
 
 
 def _interrupts() -> threading.Event:

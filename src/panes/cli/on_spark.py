@@ -11,21 +11,24 @@ import pyarrow as pa
 
 from panes.api import sql
 from panes.cli.files import Source, write
-from panes.cli.show import say
+from panes.cli.show import errors_in, say
 from panes.engine.terms import Run
 from panes.errors import OptionError, PanesError
 from panes.language.parse import parse
 from panes.language.query import Query
 from panes.spark import files, split
 from panes.spark.session import quiet
+from panes.windows.spec import PerRow
 
 _KINDS = ("answers", "late", "rejected")
 
 
 def answer(text: str, query: Query, sources: list[Source], output: str) -> None:
     """Answer a bounded query on Spark and write it where the command was told to."""
-    frames: dict[str, Any] = {s.name: files.read(s.path) for s in sources}
-    answers = sql(text, **frames).toArrow()
+    with tempfile.TemporaryDirectory() as folder:
+        _start(Path(folder))
+        frames: dict[str, Any] = {s.name: files.read(s.path) for s in sources}
+        answers = sql(text, **frames).toArrow()
     write(_in_order(answers, query), output)
     say(f"{len(answers):,} answers")
 
@@ -42,6 +45,7 @@ class Job:
     def run(self, output: str, late_output: str | None, checkpoint: Path | None) -> None:
         """Answers go to a file at the end; with a checkpoint, to a folder batch by batch."""
         with tempfile.TemporaryDirectory() as folder:
+            _start(Path(folder))
             places = {kind: Path(folder) / kind for kind in _KINDS}
             if checkpoint is not None:
                 places["answers"] = _folder(output, "--output")
@@ -80,6 +84,12 @@ class Job:
         return counts
 
 
+def _start(folder: Path) -> None:
+    """Start Spark without what it says of itself while it does; shown if it fails."""
+    with errors_in(folder / "spark.log"):
+        files.spark()
+
+
 def _folder(path: str, option: str) -> Path:
     if path == "-" or Path(path).suffix or Path(path).is_file():
         raise OptionError(
@@ -95,6 +105,8 @@ def _collected(folder: Path) -> pa.Table:
 
 
 def _in_order(answers: pa.Table, query: Query) -> pa.Table:
+    if query.window is not None and isinstance(query.window.spec, PerRow):
+        return answers
     names = answers.column_names[: 2 + len(query.keys)]
     return answers.sort_by([(n, "ascending", "at_start") for n in names])
 
