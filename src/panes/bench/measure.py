@@ -8,7 +8,7 @@ import os
 import platform
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -57,11 +57,20 @@ class Report:
 
 def timed(run: Callable[[], object], *, repeat: int = 5) -> tuple[float, ...]:
     """Seconds of `repeat` runs after one that warms everything up."""
-    run()
-    seconds = []
-    for _ in range(repeat):
-        gc.collect()
-        begin = time.perf_counter()
+    return timed_in_turns({"": run}, repeat=repeat)[""]
+
+
+def timed_in_turns(
+    runs: Mapping[str, Callable[[], object]], *, repeat: int = 5
+) -> dict[str, tuple[float, ...]]:
+    """The same for several, one after the other, so that a busy moment falls on all of them."""
+    for run in runs.values():
         run()
-        seconds.append(time.perf_counter() - begin)
-    return tuple(seconds)
+    seconds: dict[str, list[float]] = {name: [] for name in runs}
+    for _ in range(repeat):
+        for name, run in runs.items():
+            gc.collect()
+            begin = time.perf_counter()
+            run()
+            seconds[name].append(time.perf_counter() - begin)
+    return {name: tuple(s) for name, s in seconds.items()}
