@@ -5,8 +5,14 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from io import StringIO
 from pathlib import Path
 from typing import Any
+
+from rich.console import Console
+
+from panes.cli.live_view import LiveView, Reading, read_panes
+from panes.progress.promise import NOTHING
 
 DEMO = [sys.executable, "-c", "from panes.cli.main import main; main()", "demo"]
 NOON = 1_767_268_800_000_000  # 2026-01-01T12:00:00Z, in microseconds
@@ -25,6 +31,7 @@ def test_the_demo_checks_every_answer_and_races_sparks_window(tmp_path: Path) ->
     assert re.search(r"window\(\) took \d+\.\d times as long", done.stdout)
     assert re.search(r"packets per source.*: micro-batch \d+, 4,000 rows", done.stderr)
     assert "TransformWithState" not in done.stderr, "Spark's workers do not talk into the view"
+    assert "leaked" not in done.stderr, "nor do libraries at the end"
     assert not list(tmp_path.iterdir())
 
 
@@ -36,3 +43,30 @@ def report(batch: int, **metrics: int) -> dict[str, Any]:
         {"description": "RatePerMicroBatchStream[...]", "numInputRows": 1},
     ]
     return {"batchId": batch, "sources": sources, "observedMetrics": {"q": metrics}}
+
+
+def test_a_reading_sums_batches_and_takes_the_state_of_the_last_one() -> None:
+    first = report(0, answers=3, late=1, partials=40, bytes=2_048, progress=NOTHING)
+    second = report(1, answers=4, late=0, partials=30, bytes=1_024, progress=NOON)
+    reading = read_panes([first, second], "q")
+    assert reading.cells() == ("2", "4,000", "30", "1.0 KiB", "12:00:00", "7", "1")
+    assert read_panes([first], "another") == Reading()
+    assert read_panes([first], "q").cells()[4] == "-", "nothing is promised yet"
+
+
+def test_where_nothing_can_be_redrawn_only_what_changed_is_said() -> None:
+    said = StringIO()
+    with LiveView(2, Console(file=said, width=200)) as view:
+        for _ in range(2):
+            view.show({"q": Reading(batches=1, rows=2_000), "r": Reading()})
+    assert said.getvalue().splitlines() == [
+        "q: micro-batch 1, 2,000 rows, 0 held in 0.0 KiB, at -, 0 answers, 0 late"
+    ]
+
+
+def test_on_a_terminal_it_is_a_table() -> None:
+    said = StringIO()
+    with LiveView(9, Console(file=said, width=160, force_terminal=True)) as view:
+        view.show({"packets per source": Reading(batches=3, rows=2_000, answers=7)})
+    assert "packets per source" in said.getvalue()
+    assert "3 of 9" in said.getvalue()

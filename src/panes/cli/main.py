@@ -5,6 +5,8 @@ Data goes to stdout, everything else to stderr. Exit code 0: done; 1: failed; 2:
 
 from __future__ import annotations
 
+import atexit
+import os
 import sys
 from importlib import metadata
 from typing import Annotated
@@ -71,8 +73,16 @@ def options(
     del version
 
 
+def _fall_silent() -> None:
+    """After the last word: libraries that count what they did not free tell it at the very end."""
+    sys.stderr.flush()
+    with open(os.devnull, "wb") as nowhere:
+        os.dup2(nowhere.fileno(), 2)
+
+
 def main() -> None:
     """Run the command line; one clear message instead of a traceback."""
+    atexit.register(_fall_silent)
     try:
         app()
     except PanesError as failure:
