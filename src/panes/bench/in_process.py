@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 import panes
-from panes.bench.measure import Report, Timing, timed
+from panes.bench.measure import Report
 from panes.bench.workloads import bids
 from panes.reference.compare import difference
 
@@ -107,17 +107,16 @@ def run(rows: int, repeat: int, say: Callable[[str], None]) -> Report:
     _check(small)
     say("timing the main point: 1 h / 10 s")
     main = {"size": 3_600, "slide": 10}
-    ours = _time(report, "panes", "3600/10", lambda: by_panes(table, **main), repeat, rows)
-    polars = _time(
-        report, "polars", "3600/10", lambda: by_polars(table, **main), max(repeat // 2, 1), rows
+    ours = report.time("panes", "3600/10", lambda: by_panes(table, **main), repeat, rows)
+    polars = report.time(
+        "polars", "3600/10", lambda: by_polars(table, **main), max(repeat // 2, 1), rows
     )
     small_rows = len(small)
-    _time(report, "duckdb", "3600/10", lambda: by_duckdb(small, **main), 1, small_rows)
-    _time(report, "recompute", "3600/10", lambda: by_recompute(small, **main), 1, small_rows)
+    report.time("duckdb", "3600/10", lambda: by_duckdb(small, **main), 1, small_rows)
+    report.time("recompute", "3600/10", lambda: by_recompute(small, **main), 1, small_rows)
     say("timing the overlap from 10 to 360")
     flat = [
-        _time(
-            report,
+        report.time(
             "panes",
             f"{10 * k}/10",
             partial(by_panes, table, size=10 * k, slide=10),
@@ -164,14 +163,6 @@ def _require_same(rival: str, theirs: pa.Table, ours: pa.Table) -> None:
     found = difference(normal(theirs), normal(ours))
     if found is not None:
         raise AssertionError(f"{rival} disagrees with panes: {found}")
-
-
-def _time(
-    report: Report, contender: str, point: str, work: Callable[[], object], repeat: int, rows: int
-) -> float:
-    timing = Timing(contender, point, timed(work, repeat=repeat), f"{rows} rows")
-    report.timings.append(timing)
-    return timing.median
 
 
 def _memory(report: Report) -> None:

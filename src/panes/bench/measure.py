@@ -41,6 +41,14 @@ class Report:
     timings: list[Timing] = field(default_factory=list)
     bars: list[tuple[str, str, bool]] = field(default_factory=list)
 
+    def time(
+        self, contender: str, point: str, work: Callable[[], object], repeat: int, rows: int
+    ) -> float:
+        """Time a contender's work on so many rows; gives the median."""
+        timing = Timing(contender, point, timed(work, repeat=repeat), f"{rows} rows")
+        self.timings.append(timing)
+        return timing.median
+
     def bar(self, what: str, measured: str, *, met: bool) -> None:
         """Record a bar, what was measured, and whether it was met."""
         self.bars.append((what, measured, met))

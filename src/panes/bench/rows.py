@@ -14,7 +14,7 @@ import polars as pl
 import pyarrow as pa
 
 import panes
-from panes.bench.measure import Report, Timing, timed, timed_in_turns
+from panes.bench.measure import Report, Timing, timed_in_turns
 from panes.bench.workloads import bids
 from panes.reference.compare import difference
 
@@ -92,11 +92,11 @@ def run(rows: int, repeat: int, say: Callable[[str], None]) -> Report:
     taken = {name: Timing(name, one, s, f"{rows} rows") for name, s in seconds.items()}
     report.timings += taken.values()
     ours, polars = taken["panes"].median, taken["polars"].median
-    _time(report, "duckdb", one, lambda: per_row_by_duckdb(small), 1, len(small))
+    report.time("duckdb", one, lambda: per_row_by_duckdb(small), 1, len(small))
     say("timing partitioned rows, 1000/10")
     many = "1000/10 rows, by item"
-    ranked = _time(report, "panes", many, lambda: panes.sql(PARTITIONED, bids=table), repeat, rows)
-    _time(report, "duckdb", many, lambda: partitioned_by_duckdb(small), 1, len(small))
+    ranked = report.time("panes", many, lambda: panes.sql(PARTITIONED, bids=table), repeat, rows)
+    report.time("duckdb", many, lambda: partitioned_by_duckdb(small), 1, len(small))
     rate, ratio = rows / ours / 1e6, polars / ours
     report.bar("per row: at least as fast as Polars", f"{ratio:.2f} x", met=ratio >= 1)
     report.bar("per row: at least 5 M rows/s", f"{rate:.1f} M rows/s", met=rate >= 5)
@@ -119,11 +119,3 @@ def _require_same(theirs: pa.Table, ours: pa.Table) -> None:
     found = difference(pa.table(columns, names=names).sort_by(by), ours.sort_by(by))
     if found is not None:
         raise AssertionError(f"a rival disagrees with panes: {found}")
-
-
-def _time(
-    report: Report, contender: str, point: str, work: Callable[[], object], repeat: int, rows: int
-) -> float:
-    timing = Timing(contender, point, timed(work, repeat=repeat), f"{rows} rows")
-    report.timings.append(timing)
-    return timing.median

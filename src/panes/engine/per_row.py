@@ -20,8 +20,7 @@ from numpy.typing import NDArray
 from panes.compiled import compiled
 from panes.engine.arrival import Arrival, Ranks
 from panes.engine.parcel import Parcel
-from panes.engine.partials import Partials, PartOf
-from panes.engine.pipeline import NOWHERE, projected
+from panes.engine.pipeline import Progressing, projected
 from panes.engine.waiting import Waiting, WaitingRows, arrays, numbered
 from panes.engine.workers import workers
 from panes.planning.plan import Plan
@@ -30,18 +29,16 @@ from panes.stores.radix import sort
 from panes.windows.spec import PerRow
 
 
-class PerRowPipeline:
+class PerRowPipeline(Progressing):
     """The state of one query over per-row windows."""
 
     def __init__(self, plan: Plan) -> None:
         spec = plan.window.spec
         assert isinstance(spec, PerRow)
-        self.plan, self._window = plan, spec
-        self.held = Partials(plan, plan.spec)
+        super().__init__(plan, plan.spec)
+        self._window = spec
         self._ranks = Ranks()
         self._waiting = WaitingRows()
-        self.first_open = NOWHERE
-        self.newest = NOWHERE
 
     @property
     def _by_rank(self) -> bool:
@@ -111,21 +108,9 @@ class PerRowPipeline:
         """Whether `progress` may close a window that was open."""
         return progress > self.first_open
 
-    def resume(self, first_open: int, newest: int) -> None:
-        """Go on where another pipeline of this plan stopped; its parcels are to be taken in."""
-        self.first_open, self.newest = first_open, newest
-
-    def reach(self, newest: int) -> None:
-        """A row at `newest` has come somewhere in the stream, here or at another host."""
-        self.newest = max(self.newest, newest)
-
     def take(self, parcels: Sequence[Parcel]) -> None:
         """Take in what other pipelines of this plan handed over, as far as it is still needed."""
         self.held.take(parcels, self.has_open_window)
-
-    def split(self, part_of: PartOf) -> dict[int, Parcel]:
-        """All bins, part by part."""
-        return self.held.split(part_of)
 
     def tables(self) -> dict[str, pa.Table]:
         """What is held beside bins: rows that wait, and how many rows each partition has had."""

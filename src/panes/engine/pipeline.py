@@ -25,17 +25,40 @@ NOWHERE = -(1 << 62)
 """The newest position while there is no row."""
 
 
-class Pipeline:
+class Progressing:
+    """What pipelines of all kinds share: their partials, and how far the stream is.
+
+    `first_open` is where open windows begin, as each kind counts them; `newest` is the greatest
+    position of any row.
+    """
+
+    def __init__(self, plan: Plan, spec: PanedSpec) -> None:
+        self.plan, self.spec = plan, spec
+        self.held = Partials(plan, spec)
+        self.first_open = NOWHERE
+        self.newest = NOWHERE
+
+    def resume(self, first_open: int, newest: int) -> None:
+        """Go on where another pipeline of this plan stopped; its parcels are to be taken in."""
+        self.first_open, self.newest = first_open, newest
+
+    def reach(self, newest: int) -> None:
+        """A row at `newest` has come somewhere in the stream, here or at another host."""
+        self.newest = max(self.newest, newest)
+
+    def split(self, part_of: PartOf) -> dict[int, Parcel]:
+        """Everything held, part by part: `part_of` tells the part of each pane and group."""
+        return self.held.split(part_of)
+
+
+class Pipeline(Progressing):
     """The state of one query over one (united) stream."""
 
     def __init__(self, plan: Plan, *, origin: int | None = None) -> None:
-        self.plan = plan
-        self.spec: PanedSpec = plan.spec
-        if origin is not None:
-            self.spec = replace(plan.spec, origin=plan.spec.origin + origin)
-        self.held = Partials(plan, self.spec)
-        self.first_open = NOWHERE
-        self.newest = NOWHERE
+        spec = plan.spec
+        super().__init__(
+            plan, spec if origin is None else replace(spec, origin=spec.origin + origin)
+        )
 
     def add(self, at: NDArray[np.int64], columns: Sequence[pa.Array]) -> None:
         """Take in rows: positions, and the plan's projected columns."""
@@ -97,14 +120,6 @@ class Pipeline:
         """Whether `progress` closes a window that was open."""
         return windows_closed(self.spec, progress) > self.first_open
 
-    def resume(self, first_open: int, newest: int) -> None:
-        """Go on where another pipeline of this plan stopped; its parcels are to be taken in."""
-        self.first_open, self.newest = first_open, newest
-
-    def reach(self, newest: int) -> None:
-        """A row at `newest` has come somewhere in the stream, here or at another host."""
-        self.newest = max(self.newest, newest)
-
     def add_partials(
         self, starts: NDArray[np.int64], keys: Sequence[pa.Array], partials: Sequence[Columns]
     ) -> None:
@@ -116,10 +131,6 @@ class Pipeline:
         """Take in what other pipelines of this plan handed over, as far as it is still needed."""
         starts = self.held.take(parcels, self.has_open_window)
         self.reach(int(starts.max(initial=NOWHERE)))
-
-    def split(self, part_of: PartOf) -> dict[int, Parcel]:
-        """Everything held, part by part: `part_of` tells the part of each pane and group."""
-        return self.held.split(part_of)
 
     def _close_before(self, end: int, *, in_order: bool) -> pa.Table:
         answers = self.plan.lowered_schema().empty_table()

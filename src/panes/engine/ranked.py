@@ -17,21 +17,17 @@ from numpy.typing import NDArray
 from panes.engine.arrival import Arrival, Ranks
 from panes.engine.groups import Groups
 from panes.engine.parcel import Parcel
-from panes.engine.partials import Partials, PartOf
-from panes.engine.pipeline import NOWHERE, projected
+from panes.engine.pipeline import Progressing, projected
 from panes.engine.waiting import Waiting, WaitingRows, arrays, numbered
 from panes.planning.plan import Plan
 from panes.windows.extent import first_wid
 
 
-class RankedPipeline:
+class RankedPipeline(Progressing):
     """The state of one query over rows that it numbers itself."""
 
     def __init__(self, plan: Plan) -> None:
-        self.plan, self.spec = plan, plan.spec
-        self.held = Partials(plan, self.spec)
-        self.first_open = NOWHERE
-        self.newest = NOWHERE
+        super().__init__(plan, plan.spec)
         self._waiting = WaitingRows()
         self._partitions = Groups([plan.row_types[c] for c in plan.partition_columns])
         self._ranks = Ranks()
@@ -114,24 +110,12 @@ class RankedPipeline:
         """Whether `progress` may number a row that waits."""
         return progress > self.first_open
 
-    def resume(self, first_open: int, newest: int) -> None:
-        """Go on where another pipeline of this plan stopped; its parcels are to be taken in."""
-        self.first_open, self.newest = first_open, newest
-
-    def reach(self, newest: int) -> None:
-        """A row at `newest` has come somewhere in the stream, here or at another host."""
-        self.newest = max(self.newest, newest)
-
     def take(self, parcels: Sequence[Parcel]) -> None:
         """Take in what another pipeline of this plan handed over."""
         self.held.take(parcels, lambda starts: np.ones(len(starts), dtype=np.bool_))
         self._meet()
         counted = self._ranks.count[self._partition_of]
         self._answered = first_wid(counted, self.spec.slide, self.spec.origin)
-
-    def split(self, part_of: PartOf) -> dict[int, Parcel]:
-        """All panes, part by part."""
-        return self.held.split(part_of)
 
     def tables(self) -> dict[str, pa.Table]:
         """What is held beside panes: rows that wait, and how many each partition has had."""
