@@ -38,8 +38,8 @@ def test_the_demo_checks_every_answer_and_races_sparks_window(tmp_path: Path) ->
 def report(batch: int, **metrics: int) -> dict[str, Any]:
     """A progress report as Spark gives it, of a query named `q` that reads two streams."""
     sources = [
-        {"description": "FileStreamSource[file:/tmp/main1]", "numInputRows": 1_500},
-        {"description": "FileStreamSource[file:/tmp/main2]", "numInputRows": 500},
+        {"description": "FileStreamSource[file:/links/main1]", "numInputRows": 1_500},
+        {"description": "FileStreamSource[file:/links/main2]", "numInputRows": 500},
         {"description": "RatePerMicroBatchStream[...]", "numInputRows": 1},
     ]
     return {"batchId": batch, "sources": sources, "observedMetrics": {"q": metrics}}

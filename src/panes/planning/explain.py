@@ -34,6 +34,7 @@ def explain_unbound(query: Query) -> str:
 def _lines(plan: Plan) -> Iterator[str]:
     yield from _question(plan.query)
     yield from _window_lines(plan.window)
+    yield from _counting_lines(plan)
     yield from _fill_lines(plan)
     yield from _store_lines(plan)
     yield from _roll_lines(plan)
@@ -104,6 +105,16 @@ def _cut(panes: Cut, window: Window) -> str:
     if len(families) == 1:
         return f"a pane begins {families[0]}"
     return f"panes begin {' and '.join(families)}, where windows start and where they end"
+
+
+def _counting_lines(plan: Plan) -> Iterator[str]:
+    """What is different where rows are counted."""
+    if plan.order is not None:
+        yield _line("order", f"rows wait until progress on `{plan.axis.column}` has passed them")
+    if plan.counts_rows:
+        together = ", ".join(plan.window.partition)
+        placed = f"rows of one {together} go to one" if together else "one counts all rows"
+        yield _line("shards", f"on Spark, {placed}")
 
 
 def _fill_lines(plan: Plan) -> Iterator[str]:
