@@ -11,7 +11,9 @@ from pyspark.sql import SparkSession
 
 import panes
 import panes.spark
-from panes.spark.session import provide_java
+from panes.spark.session import DEFAULTS_WHERE_LOCAL, provide_java
+
+MANAGER = "spark.sql.streaming.checkpointFileManagerClass"
 
 
 def test_a_session_has_our_defaults(spark: SparkSession) -> None:
@@ -25,8 +27,12 @@ def test_a_session_that_is_there_is_left_alone(spark: SparkSession) -> None:
         assert panes.spark.session(spark__sql__shuffle__partitions="9") is spark
         assert spark.conf.get("spark.sql.shuffle.partitions") == "7"
         assert panes.spark.advice(spark)["spark.sql.shuffle.partitions"][0] == "7"
+        assert MANAGER not in panes.spark.advice(spark), "it has what we would set"
+        spark.conf.set(MANAGER, "another")
+        assert panes.spark.advice(spark)[MANAGER] == ("another", DEFAULTS_WHERE_LOCAL[MANAGER])
     finally:
         spark.conf.set("spark.sql.shuffle.partitions", "2")
+        spark.conf.set(MANAGER, DEFAULTS_WHERE_LOCAL[MANAGER])
 
 
 def fake_java(folder: Path, version: str) -> Path:

@@ -67,8 +67,7 @@ def session(*, master: str | None = None, app_name: str = "panes", **settings: s
         provide_java()
         master = master or os.environ.get("SPARK_MASTER", "local[*]")
         builder = builder.master(master)
-        if master == "local" or master.startswith("local["):
-            chosen |= DEFAULTS_WHERE_LOCAL
+        chosen |= _defaults_for(master)
     chosen |= {name.replace("__", "."): v for name, v in settings.items()}
     for name, value in chosen.items():
         if not is_remote or name.startswith("spark.sql."):  # the rest is the server's own affair
@@ -88,8 +87,14 @@ def quiet(spark: SparkSession) -> None:
 
 def advice(spark: SparkSession) -> dict[str, tuple[str | None, str]]:
     """Settings of a session that differ from our defaults: what it has, what we would set."""
-    found = {name: spark.conf.get(name, None) for name in DEFAULTS}
-    return {n: (found[n], v) for n, v in DEFAULTS.items() if found[n] != v}
+    wanted = {**DEFAULTS, **_defaults_for(spark.conf.get("spark.master", None) or "")}
+    found = {name: spark.conf.get(name, None) for name in wanted}
+    return {n: (found[n], v) for n, v in wanted.items() if found[n] != v}
+
+
+def _defaults_for(master: str) -> Mapping[str, str]:
+    is_local = master == "local" or master.startswith("local[")
+    return DEFAULTS_WHERE_LOCAL if is_local else {}
 
 
 def provide_java() -> None:
