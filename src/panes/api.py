@@ -34,6 +34,7 @@ def sql(
     shards: int | None = None,
     with_late: bool = False,
     name: str = "panes",
+    store: str | None = None,
     **streams: object,
 ) -> pa.Table:
     """Answer a window query over tables, or over Spark DataFrames, bounded or streaming.
@@ -63,6 +64,8 @@ def sql(
         `panes.spark.split` sends each to a sink of its own.
     name
         The name of the query's metrics in Spark's progress.
+    store
+        As for `open`; on Spark, state is held in panes.
 
     Examples
     --------
@@ -82,6 +85,7 @@ def sql(
         shards=shards,
         with_late=with_late,
         name=name,
+        store=store,
     )
     if any(is_spark(frame) for frame in streams.values()):
         return importlib.import_module("panes.spark.query").answer(text, streams, aggregates, run)
@@ -108,6 +112,7 @@ def open(
     max_ahead: Duration | None = "1 day",
     punctuation: str | None = None,
     aggregates: Sequence[UserAggregate] = (),
+    store: str | None = None,
 ) -> OpenQuery:
     """Open a window query on a stream; push batches, take final answers.
 
@@ -125,6 +130,9 @@ def open(
     punctuation
         A column in which rows promise that nothing before its value is still to come. A row that
         has no position of its own is a promise and nothing else.
+    store
+        What is kept until windows close: ``"panes"``, which is what the planner takes, ``"eager"``,
+        ``"buffered"``, ``"adaptive"``, ``"adaptive-panes"`` or ``"bins"``. Answers are the same.
 
     Examples
     --------
@@ -134,7 +142,9 @@ def open(
     >>> query.finish().to_pylist()
     [{'window_start': 10, 'window_end': 20, 'n': 1}]
     """
-    run = Run(lateness=lateness, late=late, max_ahead=max_ahead, punctuation=punctuation)
+    run = Run(
+        lateness=lateness, late=late, max_ahead=max_ahead, punctuation=punctuation, store=store
+    )
     return OpenQuery(text, run, aggregates=aggregates)
 
 

@@ -155,7 +155,7 @@ def test_the_state_follows_panes_and_keys_and_returns_to_zero() -> None:
         query.push(s=at(*range(100 * batch, 100 * batch + 100)))
         assert query.state["partials"] <= 3
     query.finish()
-    assert query.state == {"keys": 0, "partials": 0, "bytes": 0, "waiting_rows": 0}
+    assert query.state == {"keys": 0, "partials": 0, "bytes": 0, "rows": 0, "waiting_rows": 0}
 
 
 def test_keys_that_are_gone_are_forgotten() -> None:

@@ -20,7 +20,7 @@ from panes.axis import LIMIT
 from panes.engine.apart import no_place, too_far_ahead
 from panes.engine.groups import Groups
 from panes.engine.parcel import narrowed, to_tables
-from panes.engine.partials import Partials
+from panes.engine.partials import Partials, inside
 from panes.engine.place import places
 from panes.planning.plan import Plan
 from panes.stores import codec
@@ -152,9 +152,9 @@ class Combiner:
         columns = self._columns(table)
         if self._held is None:
             self._held = Partials(self.plan, self.plan.spec)
-        at, inside = self._held.inside(at, columns)
+        at, held = inside(self.plan.spec, at, columns)
         if len(at):
-            self._held.add(at, inside)
+            self._held.add(at, held)
 
     def _columns(self, table: pa.Table) -> list[pa.Array]:
         kinds = enumerate(self.plan.row_types)

@@ -31,26 +31,28 @@ def fill(
     cut: Cut,
     pieces: Sequence[Piece],
     executor: Executor,
+    places: NDArray[np.int64] | None = None,
 ) -> Fragment:
-    """One fragment of partials from a batch of rows."""
+    """One fragment of partials from a batch of rows, cut at their positions or at `places`."""
+    at = rows.at if places is None else places
     if not len(rows):
         nothing = np.empty(0, dtype=np.int64)
         return Fragment(nothing, nothing, tuple(p.monoid.empty(0) for p in pieces))
-    base = int(cut.pane_start(rows.at.min(keepdims=True))[0])
-    panes = int((rows.at.max() - base) // cut.grid) + 1
+    base = int(cut.pane_start(at.min(keepdims=True))[0])
+    panes = int((at.max() - base) // cut.grid) + 1
     if is_dense(len(rows), panes * group_count):
-        slots = cut.pane_slots(rows.at, base, groups, group_count)
+        slots = cut.pane_slots(at, base, groups, group_count)
         pairs, partials = _fill_table(rows, slots, panes * group_count, pieces, executor)
         starts = base + pairs // group_count * cut.grid
         return Fragment(starts, pairs % group_count, partials)
     if panes < 1 << 31:
-        pane = cut.pane_slots(rows.at, base, np.zeros_like(groups), 1)
+        pane = cut.pane_slots(at, base, np.zeros_like(groups), 1)
         ragged = Ragged.over(pane, groups, group_count)
         if is_dense(len(rows), ragged.size):
             slots = ragged.slots(pane, groups)
             pairs, partials = _fill_table(rows, slots, ragged.size, pieces, executor)
             return _by_pane(ragged, pairs, partials, base, cut.grid)
-    slots, starts, numbers = number_pairs(cut.pane_start(rows.at), groups)
+    slots, starts, numbers = number_pairs(cut.pane_start(at), groups)
     lifted = executor.map(lambda p: p.lift(rows, slots, len(starts)), pieces)
     return Fragment(starts, numbers, tuple(lifted))
 

@@ -6,7 +6,8 @@ known here: whoever drives it says so.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TypeAlias
 
 import numpy as np
@@ -36,10 +37,14 @@ PartOf: TypeAlias = Callable[[NDArray[np.int64], NDArray[np.int64]], NDArray[np.
 
 
 class Partials:
-    """The partials of one query, for the windows of one spec."""
+    """The partials of one query, for the windows of one spec.
 
-    def __init__(self, plan: Plan, spec: PanedSpec) -> None:
+    `named` are the windows that answers are labelled with, where `spec` only numbers them.
+    """
+
+    def __init__(self, plan: Plan, spec: PanedSpec, named: PanedSpec | None = None) -> None:
         self.plan, self.spec = plan, spec
+        self._named_by = spec if named is None else named
         self._cut = cut(spec)
         self._executor = workers()
         self._groups = self._no_groups()
@@ -53,6 +58,11 @@ class Partials:
     def keys(self) -> int:
         """How many combinations of key values have a number."""
         return len(self._groups)
+
+    @property
+    def rows(self) -> int:
+        """How many rows are kept: none, ever."""
+        return 0
 
     @property
     def nbytes(self) -> int:
@@ -77,8 +87,13 @@ class Partials:
         at: NDArray[np.int64],
         columns: Sequence[pa.Array],
         groups: NDArray[np.int32] | None = None,
+        places: NDArray[np.int64] | None = None,
     ) -> None:
-        """Take in rows: positions, the plan's projected columns, and groups if they are known."""
+        """Take in rows: positions, the plan's projected columns, and groups if they are known.
+
+        Rows go into the panes at `places`, if these are not their positions.
+        """
+        places = at if places is None else places
         rows = Rows(at, tuple(columns))
         if groups is None:
             groups = self.number([columns[c] for c in self.plan.group_columns], len(at))
@@ -89,21 +104,12 @@ class Partials:
             cut=self._cut,
             pieces=self.plan.pieces,
             executor=self._executor,
+            places=places,
         )
-        counted = [v.fill(rows, groups, self._cut, self._executor) for v in self._values]
+        counted = [v.fill(rows, groups, places, self._cut, self._executor) for v in self._values]
         self._store.add(filled)
         for values, fragment in zip(self._values, counted, strict=True):
             values.store.add(fragment)
-
-    def inside(
-        self, at: NDArray[np.int64], columns: Sequence[pa.Array]
-    ) -> tuple[NDArray[np.int64], Sequence[pa.Array]]:
-        """Without rows that no window holds, as between sampling windows."""
-        held = in_some_window(self.spec, at)
-        if held is None or held.all():
-            return at, columns
-        kept = pa.array(np.flatnonzero(held))
-        return at[held], [c.take(kept) for c in columns]
 
     def add_partials(
         self, starts: NDArray[np.int64], keys: Sequence[pa.Array], partials: Sequence[Columns]
@@ -211,6 +217,13 @@ class Partials:
         """
         return self._lowered(self._store.answer_at(groups, offsets, wid), None)
 
+    def answer_named(
+        self, groups: NDArray[np.int64], offsets: NDArray[np.int64], wid: NDArray[np.int64]
+    ) -> pa.Table:
+        """As `answer`, for windows that `answer_at` would take."""
+        rolled = self._store.answer_at(groups, offsets, wid)
+        return self._named(rolled, None, self._lowered(rolled, None))
+
     def _lowered(self, rolled: Rolled, order: NDArray[np.int64] | None) -> list[pa.Array]:
         multisets = [v.under(rolled) for v in self._values]
         calls = range(len(self.plan.aggregates))
@@ -238,7 +251,7 @@ class Partials:
         wid = rolled.cover.wid
         if order is not None:
             group, wid = group[order], wid[order]
-        start, end = edges_of(self.spec, wid)
+        start, end = edges_of(self._named_by, wid)
         starts = pa.nulls(len(end), axis.type) if start is None else axis.label(start)
         taken = pa.array(group)
         keys = [c.take(taken) for c in self._groups.columns(rolled.groups)]
@@ -253,11 +266,35 @@ class Partials:
             values.evict(first_open)
         return dropped
 
-    def forget_keys(self) -> NDArray[np.int64] | None:
-        """Drop keys that no pane holds, if they are many; gives the new number of each group."""
+    @contextmanager
+    def lent(self) -> Iterator[None]:
+        """What is added in here is forgotten afterwards."""
+        stores = [self._store, *(v.store for v in self._values)]
+        before = [store.fragments for store in stores]
+        try:
+            yield
+        finally:
+            for store, fragments in zip(stores, before, strict=True):
+                store.fragments = fragments
+
+    def holds(self, starts: NDArray[np.int64], groups: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Which pairs of a pane and a group there are."""
+        return self._store.holds(starts, groups)
+
+    def live_groups(self) -> NDArray[np.int64]:
+        """The groups that hold anything, ascending."""
+        return self._store.live_groups()
+
+    def forget_keys(self, kept: NDArray[np.int64] | None = None) -> NDArray[np.int64] | None:
+        """Drop keys that no pane holds, if they are many; gives the new number of each group.
+
+        The keys of the groups in `kept` stay.
+        """
         for values in self._values:
             values.forget_keys()
         live = self._store.live_groups()
+        if kept is not None:
+            live = np.union1d(live, kept)
         if not self._groups.mostly_dead(len(live)):
             return None
         keys = self._groups.columns(live)
@@ -271,6 +308,17 @@ class Partials:
 
     def _no_groups(self) -> Groups:
         return Groups([self.plan.row_types[c] for c in self.plan.group_columns])
+
+
+def inside(
+    spec: PanedSpec, at: NDArray[np.int64], columns: Sequence[pa.Array]
+) -> tuple[NDArray[np.int64], Sequence[pa.Array]]:
+    """Without rows that no window holds, as between sampling windows."""
+    held = in_some_window(spec, at)
+    if held is None or held.all():
+        return at, columns
+    kept = pa.array(np.flatnonzero(held))
+    return at[held], [c.take(kept) for c in columns]
 
 
 _NOTHING = np.empty(0, dtype=np.int64)

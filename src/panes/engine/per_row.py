@@ -11,7 +11,7 @@ constant number of times however many windows hold it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -19,23 +19,27 @@ from numpy.typing import NDArray
 
 from panes.compiled import compiled
 from panes.engine.arrival import Arrival, Ranks
+from panes.engine.held import HeldPositions
 from panes.engine.parcel import Parcel
+from panes.engine.partials import Partials
 from panes.engine.pipeline import Progressing, projected
 from panes.engine.waiting import Waiting, WaitingRows, arrays, numbered
 from panes.engine.workers import workers
 from panes.planning.plan import Plan
 from panes.stores.panes import by_group
 from panes.stores.radix import sort
-from panes.windows.spec import PerRow
+from panes.windows.spec import PanedSpec, PerRow
 
 
-class PerRowPipeline(Progressing):
+class PerRowPipeline(Progressing[HeldPositions]):
     """The state of one query over per-row windows."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(
+        self, plan: Plan, *, hold: Callable[[Plan, PanedSpec], HeldPositions] = Partials
+    ) -> None:
         spec = plan.window.spec
         assert isinstance(spec, PerRow)
-        super().__init__(plan, plan.spec)
+        super().__init__(plan, plan.spec, hold(plan, plan.spec))
         self._window = spec
         self._ranks = Ranks()
         self._waiting = WaitingRows()
@@ -110,7 +114,7 @@ class PerRowPipeline(Progressing):
 
     def take(self, parcels: Sequence[Parcel]) -> None:
         """Take in what other pipelines of this plan handed over, as far as it is still needed."""
-        self.held.take(parcels, self.has_open_window)
+        self.panes.take(parcels, self.has_open_window)
 
     def tables(self) -> dict[str, pa.Table]:
         """What is held beside bins: rows that wait, and how many rows each partition has had."""

@@ -8,33 +8,36 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Generic, TypeVar
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from panes.algebra.monoid import Columns
+from panes.engine.held import Held, HeldWindows, Hold
 from panes.engine.parcel import Parcel
-from panes.engine.partials import Partials, PartOf
+from panes.engine.partials import Partials, PartOf, inside
 from panes.language.query import WINDOW_COLUMNS
 from panes.planning.plan import Plan
 from panes.windows.extent import extent, first_wid, last_wid, ruler, windows_closed, windows_reached
 from panes.windows.spec import Landmark, PanedSpec, PerRow
 
+Store = TypeVar("Store", bound=Held)
 NOWHERE = -(1 << 62)
 """The newest position while there is no row."""
 
 
-class Progressing:
-    """What pipelines of all kinds share: their partials, and how far the stream is.
+class Progressing(Generic[Store]):
+    """What pipelines of all kinds share: their store, and how far the stream is.
 
     `first_open` is where open windows begin, as each kind counts them; `newest` is the greatest
     position of any row.
     """
 
-    def __init__(self, plan: Plan, spec: PanedSpec) -> None:
+    def __init__(self, plan: Plan, spec: PanedSpec, held: Store) -> None:
         self.plan, self.spec = plan, spec
-        self.held = Partials(plan, spec)
+        self.held = held
         self.first_open = NOWHERE
         self.newest = NOWHERE
 
@@ -46,23 +49,29 @@ class Progressing:
         """A row at `newest` has come somewhere in the stream, here or at another host."""
         self.newest = max(self.newest, newest)
 
+    @property
+    def panes(self) -> Partials:
+        """The pane store: the only one that is handed from host to host."""
+        assert isinstance(self.held, Partials)
+        return self.held
+
     def split(self, part_of: PartOf) -> dict[int, Parcel]:
         """Everything held, part by part: `part_of` tells the part of each pane and group."""
-        return self.held.split(part_of)
+        return self.panes.split(part_of)
 
 
-class Pipeline(Progressing):
+class Pipeline(Progressing[HeldWindows]):
     """The state of one query over one (united) stream."""
 
-    def __init__(self, plan: Plan, *, origin: int | None = None) -> None:
+    def __init__(self, plan: Plan, *, origin: int | None = None, hold: Hold = Partials) -> None:
         spec = plan.spec
-        super().__init__(
-            plan, spec if origin is None else replace(spec, origin=spec.origin + origin)
-        )
+        if origin is not None:
+            spec = replace(spec, origin=spec.origin + origin)
+        super().__init__(plan, spec, hold(plan, spec))
 
     def add(self, at: NDArray[np.int64], columns: Sequence[pa.Array]) -> None:
         """Take in rows: positions, and the plan's projected columns."""
-        at, columns = self.held.inside(at, columns)
+        at, columns = inside(self.spec, at, columns)
         if len(at):
             self.held.add(at, columns)
             self.reach(int(at.max()))
@@ -124,12 +133,12 @@ class Pipeline(Progressing):
         self, starts: NDArray[np.int64], keys: Sequence[pa.Array], partials: Sequence[Columns]
     ) -> None:
         """Take in partials that another host filled, one per pane and key or several."""
-        self.held.add_partials(starts, keys, partials)
+        self.panes.add_partials(starts, keys, partials)
         self.reach(int(starts.max(initial=NOWHERE)))
 
     def take(self, parcels: Sequence[Parcel]) -> None:
         """Take in what other pipelines of this plan handed over, as far as it is still needed."""
-        starts = self.held.take(parcels, self.has_open_window)
+        starts = self.panes.take(parcels, self.has_open_window)
         self.reach(int(starts.max(initial=NOWHERE)))
 
     def _close_before(self, end: int, *, in_order: bool) -> pa.Table:

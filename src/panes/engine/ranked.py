@@ -16,18 +16,20 @@ from numpy.typing import NDArray
 
 from panes.engine.arrival import Arrival, Ranks
 from panes.engine.groups import Groups
+from panes.engine.held import HeldWindows, Hold
 from panes.engine.parcel import Parcel
+from panes.engine.partials import Partials, inside
 from panes.engine.pipeline import Progressing, projected
 from panes.engine.waiting import Waiting, WaitingRows, arrays, numbered
 from panes.planning.plan import Plan
 from panes.windows.extent import first_wid
 
 
-class RankedPipeline(Progressing):
+class RankedPipeline(Progressing[HeldWindows]):
     """The state of one query over rows that it numbers itself."""
 
-    def __init__(self, plan: Plan) -> None:
-        super().__init__(plan, plan.spec)
+    def __init__(self, plan: Plan, *, hold: Hold = Partials) -> None:
+        super().__init__(plan, plan.spec, hold(plan, plan.spec))
         self._waiting = WaitingRows()
         self._partitions = Groups([plan.row_types[c] for c in plan.partition_columns])
         self._ranks = Ranks()
@@ -56,7 +58,7 @@ class RankedPipeline(Progressing):
     def _number(self, rows: Waiting) -> None:
         """Give rows their ranks, in the order they are in."""
         ranks = self._ranks.take(rows.group)[rows.row >= 0]
-        at, columns = self.held.inside(ranks, rows.columns)
+        at, columns = inside(self.spec, ranks, rows.columns)
         if len(at):
             self.held.add(at, columns)
             self._meet()
@@ -112,7 +114,7 @@ class RankedPipeline(Progressing):
 
     def take(self, parcels: Sequence[Parcel]) -> None:
         """Take in what another pipeline of this plan handed over."""
-        self.held.take(parcels, lambda starts: np.ones(len(starts), dtype=np.bool_))
+        self.panes.take(parcels, lambda starts: np.ones(len(starts), dtype=np.bool_))
         self._meet()
         counted = self._ranks.count[self._partition_of]
         self._answered = first_wid(counted, self.spec.slide, self.spec.origin)

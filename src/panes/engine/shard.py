@@ -210,7 +210,7 @@ class Shard:
 
     def _touched(self) -> set[int]:
         """Blocks that this batch adds to; all of them, where closing windows rewrites panes."""
-        starts = self._pipeline.held.pane_starts()
+        starts = self._pipeline.panes.pane_starts()
         touched = set(np.unique(self._blocks(starts)).tolist())
         return touched | self._about.blocks.keys() if self._rewrites_all else touched
 

@@ -19,8 +19,10 @@ from numpy.typing import NDArray
 
 from panes.aggregates.custom import UserAggregate
 from panes.axis import axis_over, parse_instant
+from panes.engine.adaptive import Sources
 from panes.engine.apart import late_reasons, no_place, set_apart, too_far_ahead, with_reason
 from panes.engine.arrival import Arrival
+from panes.engine.held import positions_held_in, windows_held_in
 from panes.engine.key_promises import KeyPromises, read_key
 from panes.engine.per_row import PerRowPipeline
 from panes.engine.pipeline import Pipeline, projected
@@ -31,6 +33,7 @@ from panes.frames import to_table
 from panes.language.parse import parse
 from panes.planning.plan import Plan, plan
 from panes.planning.scalar import find_column
+from panes.planning.stores import StoreName, choose_store
 from panes.progress.promise import EVERYTHING, NOTHING, Promise, meld
 from panes.windows.extent import first_wid, last_wid, ruler
 from panes.windows.spec import Landmark, PartitionedRows, PerRow, Sliding
@@ -63,6 +66,7 @@ class OpenQuery:
         self._now = now
         self._bounded = run.bounded
         self._lateness = run.lateness
+        self._store, self._sources = run.store, Sources()
         self._schemas: dict[str, pa.Schema] = {}
         self._plan: Plan | None = None
         self._pipeline: AnyPipeline | None = None
@@ -89,7 +93,7 @@ class OpenQuery:
             arrived += len(table)
         pipeline = self._pipeline
         if self._plan is None and not bound.window.origin_first:
-            pipeline = pipeline_of(bound)
+            pipeline = self._new_pipeline(bound)
         self._add(prepared, pipeline)
         self._plan, self._pipeline = bound, pipeline
         self._schemas, self._arrived = schemas, arrived
@@ -181,16 +185,17 @@ class OpenQuery:
 
     @property
     def state(self) -> Mapping[str, int]:
-        """How much is held: keys, partials, their bytes, and rows that wait.
+        """How much is held: keys, partials, rows that the store keeps, bytes of both.
 
-        Rows wait for ``ORIGIN FIRST`` to be known, for their own per-row window to end, or for
-        the rows before them where a column orders them.
+        Rows wait beside the store for ``ORIGIN FIRST`` to be known, for their own per-row window
+        to end, or for the rows before them where a column orders them.
         """
         pipeline = self._pipeline
         return {
             "keys": 0 if pipeline is None else pipeline.held.keys,
             "partials": 0 if pipeline is None else len(pipeline.held),
             "bytes": 0 if pipeline is None else pipeline.held.nbytes,
+            "rows": 0 if pipeline is None else pipeline.held.rows,
             "waiting_rows": sum(len(at) for at, _ in self._waiting)
             + (0 if pipeline is None or isinstance(pipeline, Pipeline) else pipeline.waiting),
         }
@@ -330,6 +335,7 @@ class OpenQuery:
             self._rejected += batch.rejected
             if batch.newest is not None:
                 self._promises[batch.stream].observe(batch.newest)
+                self._sources.hear(batch.stream, batch.newest, len(batch.at))
             if batch.promise is not None:
                 self._promises[batch.stream].punctuate(batch.promise)
 
@@ -363,6 +369,10 @@ class OpenQuery:
     def _counts_arrivals(self) -> bool:
         return self._plan is not None and self._plan.placing.kind == "rows"
 
+    def _new_pipeline(self, bound: Plan, origin: int | None = None) -> AnyPipeline:
+        store = choose_store(bound, self._store).name
+        return pipeline_of(bound, store, self._sources, origin=origin)
+
     def _start_waiting(self) -> None:
         """``ORIGIN FIRST``: nothing older can come, so the origin is known. Let the rows in."""
         if self._pipeline is not None or self._plan is None or not self._waiting:
@@ -371,22 +381,31 @@ class OpenQuery:
         oldest = min((int(at.min()) for at, _ in rows if len(at)), default=None)
         if oldest is None:
             return
-        self._pipeline = pipeline = Pipeline(self._plan, origin=oldest)
+        pipeline = self._new_pipeline(self._plan, origin=oldest)
+        assert isinstance(pipeline, Pipeline)
         for at, columns in rows:
             pipeline.add(at, columns)
+        self._pipeline = pipeline
 
     @staticmethod
     def _names(names: Mapping[str, object]) -> str:
         return ", ".join(f"`{n}`" for n in names)
 
 
-def pipeline_of(bound: Plan) -> AnyPipeline:
-    """The pipeline for a plan's kind of window."""
-    if isinstance(bound.window.spec, PartitionedRows) or bound.order is not None:
-        return RankedPipeline(bound)
+def pipeline_of(
+    bound: Plan,
+    store: StoreName = "panes",
+    sources: Sources | None = None,
+    *,
+    origin: int | None = None,
+) -> AnyPipeline:
+    """The pipeline for a plan's kind of window, on the named store."""
     if isinstance(bound.window.spec, PerRow):
-        return PerRowPipeline(bound)
-    return Pipeline(bound)
+        return PerRowPipeline(bound, hold=positions_held_in(store))
+    hold = windows_held_in(store, sources or Sources())
+    if isinstance(bound.window.spec, PartitionedRows) or bound.order is not None:
+        return RankedPipeline(bound, hold=hold)
+    return Pipeline(bound, origin=origin, hold=hold)
 
 
 def promise_column(bound: Plan, schema: pa.Schema, name: str | None, stream: str) -> str:

@@ -28,6 +28,7 @@ class Run:
     shards: int | None = None
     with_late: bool = False
     name: str = "panes"
+    store: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,14 +36,21 @@ class ValueStore:
         self._spec = spec
         self.store = PaneStore(spec, [COUNT], executor)
 
-    def fill(self, rows: Rows, groups: NDArray[np.int32], cut: Cut, executor: Executor) -> Fragment:
+    def fill(
+        self,
+        rows: Rows,
+        groups: NDArray[np.int32],
+        places: NDArray[np.int64],
+        cut: Cut,
+        executor: Executor,
+    ) -> Fragment:
         """The values of a batch, counted per pane; nothing is kept yet."""
         kept = np.flatnonzero(self._set.selection.slots(rows, groups) >= 0)
         indexes = pa.array(kept)
         columns = [rows.columns[c].take(indexes) for c in self._set.columns]
         owners = pa.array(groups[kept], pa.int64())
         pairs = self._pairs.encode([owners, *columns], len(kept))
-        counted = Rows(rows.at[kept], ())
+        counted = Rows(places[kept], ())
         return fill(counted, pairs, len(self._pairs), cut=cut, pieces=[ALL_ROWS], executor=executor)
 
     def add_counts(

@@ -194,7 +194,7 @@ class Roll:
         names = [n for n in table.column_names if n.startswith(f"v{tag}_")]
         values = [_array(table, n) for n in names]
         counts = _array(table, COUNT).to_numpy()
-        pipeline.held.add_values(
+        pipeline.panes.add_values(
             tag, _array(table, PANE).to_numpy(), self._keys(table), values, counts
         )
 

@@ -77,6 +77,15 @@ class PaneStore:
         self._executor = executor
         self._fragments: list[Fragment] = []
 
+    @property
+    def fragments(self) -> tuple[Fragment, ...]:
+        """What is held, to be put back later: fragments never change."""
+        return tuple(self._fragments)
+
+    @fragments.setter
+    def fragments(self, fragments: Sequence[Fragment]) -> None:
+        self._fragments = list(fragments)
+
     def __len__(self) -> int:
         return sum(len(f) for f in self._fragments)
 
@@ -89,8 +98,20 @@ class PaneStore:
         """Take in partials; pairs already known are combined when they are next needed."""
         if len(fragment):
             self._fragments.append(fragment)
-        if len(self._fragments) > _MOST_FRAGMENTS:
+        if len(self._fragments) > 1 and (
+            len(self._fragments) > _MOST_FRAGMENTS or len(self) > 1.5 * len(self._fragments[0])
+        ):
             self._merge()
+
+    def holds(self, starts: NDArray[np.int64], groups: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Which pairs of a pane and a group there are."""
+        held = self._merge()
+        panes = np.unique(held.starts)
+        width = int(max(held.groups.max(initial=0), groups.max(initial=0))) + 1
+        known = np.searchsorted(panes, held.starts) * width + held.groups
+        place = np.searchsorted(panes, starts)
+        is_pane = np.isin(starts, panes, assume_unique=False)
+        return is_pane & np.isin(place * width + groups, known)
 
     def live_groups(self) -> NDArray[np.int64]:
         """The groups that hold anything, ascending."""

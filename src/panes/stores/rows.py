@@ -1,0 +1,80 @@
+"""Rows kept as they came, until no open window holds them (lazy aggregation, thesis 6.3)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, slots=True)
+class KeptRows:
+    """Rows at their positions, each of a group, with the columns that aggregates read."""
+
+    at: NDArray[np.int64]
+    groups: NDArray[np.int32]
+    columns: tuple[pa.Array, ...]
+
+    def __len__(self) -> int:
+        return len(self.at)
+
+    @property
+    def nbytes(self) -> int:
+        return self.at.nbytes + self.groups.nbytes + sum(c.nbytes for c in self.columns)
+
+    def taken(self, which: NDArray[np.int64]) -> KeptRows:
+        """Some of the rows."""
+        places = pa.array(which)
+        columns = tuple(c.take(places) for c in self.columns)
+        return KeptRows(self.at[which], self.groups[which], columns)
+
+
+class RowBuffer:
+    """The rows of one query that are kept, in the order they came."""
+
+    def __init__(self) -> None:
+        self._kept: list[KeptRows] = []
+
+    def __len__(self) -> int:
+        return sum(map(len, self._kept))
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the rows."""
+        return sum(rows.nbytes for rows in self._kept)
+
+    def add(self, rows: KeptRows) -> None:
+        """Keep rows."""
+        if len(rows):
+            self._kept.append(rows)
+
+    def everything(self) -> KeptRows | None:
+        """All rows, in one piece; None if there are none."""
+        if len(self._kept) > 1:
+            columns = zip(*(rows.columns for rows in self._kept), strict=True)
+            everything = KeptRows(
+                np.concatenate([rows.at for rows in self._kept]),
+                np.concatenate([rows.groups for rows in self._kept]),
+                tuple(pa.concat_arrays(column) for column in columns),
+            )
+            self._kept = [everything]
+        return self._kept[0] if self._kept else None
+
+    def keep(self, is_kept: NDArray[np.bool_]) -> None:
+        """Keep some of `everything`, and forget the others."""
+        if not is_kept.all():
+            self._kept = [self._kept[0].taken(np.flatnonzero(is_kept))] if is_kept.any() else []
+
+    def live_groups(self) -> NDArray[np.int64]:
+        """The groups that have rows, ascending."""
+        held = [np.flatnonzero(np.bincount(rows.groups)) for rows in self._kept]
+        return np.unique(np.concatenate(held)) if held else np.empty(0, dtype=np.int64)
+
+    def rename_groups(self, new_name: NDArray[np.int64]) -> None:
+        """Give groups new numbers."""
+        self._kept = [
+            KeptRows(rows.at, new_name[rows.groups].astype(np.int32), rows.columns)
+            for rows in self._kept
+        ]
