@@ -18,6 +18,7 @@ from panes.algebra.monoid import Columns, Slots
 from panes.stores.panes import Fragment
 from panes.stores.radix import number_pairs, stable_order
 from panes.stores.slots import Ragged, is_dense
+from panes.stores.spread import spread
 from panes.windows.cut import Cut
 
 ALL_ROWS = Count(Selection())
@@ -53,7 +54,7 @@ def fill(
             pairs, partials = _fill_table(rows, slots, ragged.size, pieces, executor)
             return _by_pane(ragged, pairs, partials, base, cut.grid)
     slots, starts, numbers = number_pairs(cut.pane_start(at), groups)
-    lifted = executor.map(lambda p: p.lift(rows, slots, len(starts)), pieces)
+    lifted = spread(executor, lambda p: p.lift(rows, slots, len(starts)), pieces, rows=len(rows))
     return Fragment(starts, numbers, tuple(lifted))
 
 
@@ -63,9 +64,9 @@ def _fill_table(
     """Lift into every slot of a table; the slots that got a row, and their partials."""
     meant = [_plainest(p, rows) for p in pieces]
     wanted = list(dict.fromkeys([ALL_ROWS, *meant]))
-    lifted = list(executor.map(lambda p: p.lift(rows, slots, size), wanted))
+    lifted = spread(executor, lambda p: p.lift(rows, slots, size), wanted, rows=len(rows))
     filled = np.flatnonzero(lifted[0][0])
-    kept = executor.map(lambda partials: np.take(partials, filled, axis=1), lifted)
+    kept = spread(executor, lambda p: np.take(p, filled, axis=1), lifted, rows=len(filled))
     of = dict(zip(wanted, kept, strict=True))
     return filled, tuple(of[p] for p in meant)
 

@@ -27,6 +27,7 @@ from panes.language.query import AGGREGATE, KEY, WINDOW_COLUMNS
 from panes.planning.plan import Plan
 from panes.stores.panes import Fragment, PaneStore, Rolled, merged
 from panes.stores.slots import is_dense
+from panes.stores.spread import spread
 from panes.windows.cover import Wids
 from panes.windows.cut import cut, in_some_window
 from panes.windows.extent import edges_of
@@ -227,7 +228,12 @@ class Partials:
     def _lowered(self, rolled: Rolled, order: NDArray[np.int64] | None) -> list[pa.Array]:
         multisets = [v.under(rolled) for v in self._values]
         calls = range(len(self.plan.aggregates))
-        return list(self._executor.map(lambda i: self._lower(i, rolled, multisets, order), calls))
+        return spread(
+            self._executor,
+            lambda i: self._lower(i, rolled, multisets, order),
+            calls,
+            rows=len(rolled.cover),
+        )
 
     def _lower(
         self,

@@ -19,6 +19,7 @@ from panes.algebra.monoid import Columns, Monoid, merge_slots
 from panes.compiled import compiled
 from panes.kernels.choose import roll
 from panes.stores.slots import compact_slots, taken
+from panes.stores.spread import spread
 from panes.windows.cover import Cover, Wids, cover, runs_under
 from panes.windows.extent import edges_of, extent, windows_closed
 from panes.windows.spec import Landmark, PanedSpec
@@ -181,7 +182,9 @@ class PaneStore:
             return roll(monoid, self.spec, panes, answers, starts=starts, groups=offsets)
 
         distinct = {id(p): (m, p) for m, p in zip(self.monoids, due.partials, strict=True)}
-        rolled = self._executor.map(lambda pair: roll_one(*pair), distinct.values())
+        rolled = spread(
+            self._executor, lambda pair: roll_one(*pair), distinct.values(), rows=len(answers)
+        )
         of = dict(zip(distinct, rolled, strict=True))
         return Rolled(groups, answers, tuple(of[id(p)] for p in due.partials))
 
