@@ -2,6 +2,7 @@
 
 from panes.aggregates.custom import CustomAggregate, WindowFunction
 from panes.api import explain, open, sql
+from panes.engine.release import LazyFlush, SlowFlush
 from panes.engine.stream import OpenQuery
 from panes.engine.terms import Late
 from panes.errors import PanesError, QueryError, RejectedRowsWarning
@@ -10,10 +11,12 @@ from panes.reference.oracle import oracle
 __all__ = [
     "CustomAggregate",
     "Late",
+    "LazyFlush",
     "OpenQuery",
     "PanesError",
     "QueryError",
     "RejectedRowsWarning",
+    "SlowFlush",
     "WindowFunction",
     "explain",
     "open",

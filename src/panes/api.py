@@ -10,11 +10,14 @@ from dataclasses import replace
 import pyarrow as pa
 
 from panes.aggregates.custom import UserAggregate
+from panes.axis import Duration
+from panes.engine.release import Flush
 from panes.engine.stream import OpenQuery
-from panes.engine.terms import Duration, Late, Run
+from panes.engine.terms import Late, Run
 from panes.errors import OptionError, RejectedRowsWarning
 from panes.frames import is_spark, require_streams, to_table
 from panes.language.parse import parse
+from panes.operators.inner import derived_schemas
 from panes.planning.explain import explain as explain_plan
 from panes.planning.explain import explain_unbound
 from panes.planning.plan import plan
@@ -111,28 +114,47 @@ def open(
     late: Late = "open",
     max_ahead: Duration | None = "1 day",
     punctuation: str | None = None,
+    heartbeat: Duration | None = None,
+    rows_late: int | None = None,
+    revise_within: Duration | None = None,
     aggregates: Sequence[UserAggregate] = (),
     store: str | None = None,
+    flush: Flush | None = None,
+    why: bool = False,
 ) -> OpenQuery:
     """Open a window query on a stream; push batches, take final answers.
 
     Parameters
     ----------
     lateness
-        How far a row may lie behind the newest one seen. Without it, only punctuation and the
-        end of the stream close windows.
+        How far a row may lie behind the newest one seen; 0 for a stream in order. Without it,
+        only punctuation and the end of the stream close windows.
     late
         ``"open"``: a row that comes later than promised still counts in its open windows;
-        ``"drop"``: in none. Either way it is kept in `OpenQuery.late`.
+        ``"drop"``: in none; ``"revise"``: closed windows that hold it are answered again. In any
+        case it is kept in `OpenQuery.late`.
     max_ahead
         With a `lateness`, rows further ahead of the clock than this are rejected, so that one
         absurd timestamp closes nothing. None believes everything.
     punctuation
         A column in which rows promise that nothing before its value is still to come. A row that
         has no position of its own is a promise and nothing else.
+    heartbeat
+        During lulls, progress follows the clock less this duration: with every push, and with
+        `OpenQuery.beat`.
+    rows_late
+        Instead of a lateness: how many rows later than in order a row may come.
+    revise_within
+        With ``late="revise"``, how far behind progress windows can be revised. Without it they
+        always can, and nothing is ever forgotten.
     store
         What is kept until windows close: ``"panes"``, which is what the planner takes, ``"eager"``,
         ``"buffered"``, ``"adaptive"``, ``"adaptive-panes"`` or ``"bins"``. Answers are the same.
+    flush
+        `SlowFlush` or `LazyFlush`: answers of a window with very many keys are released over
+        several pushes.
+    why
+        Answers get a last column, ``closed_by``: what closed their window.
 
     Examples
     --------
@@ -143,7 +165,16 @@ def open(
     [{'window_start': 10, 'window_end': 20, 'n': 1}]
     """
     run = Run(
-        lateness=lateness, late=late, max_ahead=max_ahead, punctuation=punctuation, store=store
+        lateness=lateness,
+        late=late,
+        max_ahead=max_ahead,
+        punctuation=punctuation,
+        heartbeat=heartbeat,
+        rows_late=rows_late,
+        revise_within=revise_within,
+        store=store,
+        flush=flush,
+        why=why,
     )
     return OpenQuery(text, run, aggregates=aggregates)
 
@@ -171,4 +202,4 @@ def explain(text: str, /, *, aggregates: Sequence[UserAggregate] = (), **streams
         bound = importlib.import_module("panes.spark.bind").bind(text, streams, aggregates)
         return explain_plan(bound.plan)
     schemas = {name: to_table(frame, name).schema for name, frame in streams.items()}
-    return explain_plan(plan(query, schemas, aggregates))
+    return explain_plan(plan(query, derived_schemas(query, schemas), aggregates))

@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass
 from fractions import Fraction
 from numbers import Integral
-from typing import Literal
+from typing import Literal, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -47,6 +47,10 @@ _FIRST_INSTANT = -62_135_596_800 * SECOND
 _LAST_INSTANT = 253_402_300_800 * SECOND
 
 
+Duration: TypeAlias = "str | int | dt.timedelta"
+"""A length of time as people give it: text, a timedelta, or ticks."""
+
+
 def unit_ticks(word: str) -> int | None:
     """Ticks in one of a unit of time, by any of its spellings; None if it is not one.
 
@@ -57,7 +61,7 @@ def unit_ticks(word: str) -> int | None:
     return UNITS.get(lowered) or UNITS.get(lowered.removesuffix("s"))
 
 
-def parse_duration(text: str | int | dt.timedelta, *, option: str) -> int:
+def parse_duration(text: Duration, *, option: str) -> int:
     """Ticks in a duration: ``"10 seconds"``, ``"1 hour 30 minutes"``, a timedelta, or ticks.
 
     >>> parse_duration("1 minute 500 ms", option="lateness")

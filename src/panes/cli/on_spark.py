@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from panes.errors import OptionError, PanesError
 from panes.language.parse import parse
 from panes.language.query import Query
 from panes.spark import files, split
+from panes.spark.query import answer as answer_frames
 from panes.spark.session import quiet
 from panes.windows.spec import PerRow
 
@@ -62,10 +63,8 @@ class Job:
                 say(f"{counts[what]:,} rows {what}")
 
     def _stream(self, places: dict[str, Path], checkpoint: Path) -> dict[str, int]:
-        given: dict[str, Any] = {**asdict(self.options), "with_late": True}
-        for source in self.sources:
-            given[source.name] = files.read_stream(source.path, self.files_per_batch)
-        tagged = sql(self.text, **given)
+        frames = {s.name: files.read_stream(s.path, self.files_per_batch) for s in self.sources}
+        tagged = answer_frames(self.text, frames, run=replace(self.options, with_late=True))
         writer = tagged.writeStream.foreachBatch(split(**places))
         writer = writer.option("checkpointLocation", str(checkpoint))
         counts = dict.fromkeys(_KINDS, 0)

@@ -34,17 +34,21 @@ def with_reason(rows: pa.Table, reasons: Sequence[str]) -> pa.Table:
 
 
 def late_reasons(
-    axis: Axis, promised: int | NDArray[np.int64], is_open: NDArray[np.bool_], *, dropped: bool
+    axis: Axis, promised: int | NDArray[np.int64], is_open: NDArray[np.bool_], *, late: str
 ) -> list[str]:
     """Why rows are late, and what became of them; `is_open` says which still have open windows.
+
+    Where late rows revise windows, these are open as long as they can be revised.
 
     `promised` is what was promised of all these rows, or of each.
     """
     each = np.broadcast_to(promised, len(is_open)).tolist()
     behind = {p: f"behind progress {axis.format(p)}" for p in set(each)}
-    if dropped:
+    if late == "drop":
         return [f"{behind[p]}; dropped" for p in each]
     counted, closed = "counted in its open windows", "all its windows are closed"
+    if late == "revise":
+        counted, closed = "its windows are revised", "too late to revise its windows"
     pairs = zip(each, is_open, strict=True)
     return [f"{behind[p]}; {counted if still else closed}" for p, still in pairs]
 

@@ -25,10 +25,10 @@ from numpy.typing import NDArray
 from panes.aggregates.aggregate import Bounded, Rows
 from panes.algebra.monoid import Columns, Monoid
 from panes.engine.fill import fill
-from panes.engine.groups import Groups
 from panes.engine.workers import workers
 from panes.kernels.choose import roll
 from panes.planning.plan import Plan
+from panes.stores.groups import Groups
 from panes.stores.panes import Fragment, by_group
 from panes.stores.radix import number_pairs
 from panes.windows.cover import Cover, Wids, runs_under

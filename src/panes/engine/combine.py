@@ -18,12 +18,12 @@ from numpy.typing import NDArray
 
 from panes.axis import LIMIT
 from panes.engine.apart import no_place, too_far_ahead
-from panes.engine.groups import Groups
 from panes.engine.parcel import narrowed, to_tables
 from panes.engine.partials import Partials, inside
 from panes.engine.place import places
 from panes.planning.plan import Plan
 from panes.stores import codec
+from panes.stores.groups import Groups
 
 SOURCE, AT, KEPT, PROMISE, ROW = "__source", "__at", "__kept", "__promise", "__row"
 """Columns of a task's rows beside the plan's: which stream a row is of, its position, whether it

@@ -13,9 +13,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from panes.engine.groups import Groups
 from panes.engine.partials import Partials
 from panes.planning.plan import Plan
+from panes.stores.groups import Groups
 from panes.stores.rows import KeptRows, RowBuffer
 from panes.windows.cover import Wids
 from panes.windows.extent import last_wid

@@ -18,13 +18,13 @@ from panes.aggregates.aggregate import Bounded, Rows
 from panes.algebra.monoid import Columns
 from panes.compiled import compiled
 from panes.engine.fill import fill
-from panes.engine.groups import Groups
 from panes.engine.parcel import Counted, Parcel
 from panes.engine.values import ValueStore
 from panes.engine.workers import workers
 from panes.kernels.sliding_multiset import SlidingMultiset
 from panes.language.query import AGGREGATE, KEY, WINDOW_COLUMNS
 from panes.planning.plan import Plan
+from panes.stores.groups import Groups
 from panes.stores.panes import Fragment, PaneStore, Rolled, merged
 from panes.stores.slots import is_dense
 from panes.stores.spread import spread

@@ -22,7 +22,7 @@ from panes.engine.arrival import Arrival, Ranks
 from panes.engine.held import HeldPositions
 from panes.engine.parcel import Parcel
 from panes.engine.partials import Partials
-from panes.engine.pipeline import Progressing, projected
+from panes.engine.pipeline import Progressing
 from panes.engine.waiting import Waiting, WaitingRows, arrays, numbered
 from panes.engine.workers import workers
 from panes.planning.plan import Plan
@@ -80,16 +80,8 @@ class PerRowPipeline(Progressing[HeldPositions]):
         """Which positions a row at or after progress may still reach."""
         return at > self.first_open - self._window.size
 
-    def advance(self, progress: int) -> pa.Table:
-        """Answer the rows before `progress`, oldest first, and forget what they alone needed."""
-        return projected(self.plan, self.close(progress))
-
-    def finish(self) -> pa.Table:
-        """Answer the rest."""
-        return projected(self.plan, self.close_all())
-
     def close_all(self, *, in_order: bool = True) -> pa.Table:
-        """As `finish`, before the SELECT's expressions: nothing that comes later reaches back."""
+        """The same for all rows: nothing that comes later reaches back to them."""
         return self.close(self.newest + self._window.size, in_order=in_order)
 
     @property
@@ -98,7 +90,10 @@ class PerRowPipeline(Progressing[HeldPositions]):
         return self.first_open
 
     def close(self, progress: int, *, in_order: bool = True) -> pa.Table:  # noqa: ARG002
-        """As `advance`, before the SELECT's expressions: what these are made of, by number."""
+        """Answer the rows before `progress`, oldest first, and forget what they alone needed.
+
+        What the SELECT's expressions are made of, by number.
+        """
         due = self._due(progress)
         self.first_open = max(self.first_open, progress)
         answers = self._lowered(due)

@@ -20,8 +20,10 @@ from panes.engine.parcel import Parcel
 from panes.engine.partials import Partials, PartOf, inside
 from panes.language.query import WINDOW_COLUMNS
 from panes.planning.plan import Plan
+from panes.stores.radix import number_pairs
 from panes.windows.extent import extent, first_wid, last_wid, ruler, windows_closed, windows_reached
 from panes.windows.spec import Landmark, PanedSpec, PerRow
+from panes.windows.tag import tagged
 
 Store = TypeVar("Store", bound=Held)
 NOWHERE = -(1 << 62)
@@ -63,11 +65,21 @@ class Progressing(Generic[Store]):
 class Pipeline(Progressing[HeldWindows]):
     """The state of one query over one (united) stream."""
 
-    def __init__(self, plan: Plan, *, origin: int | None = None, hold: Hold = Partials) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        *,
+        origin: int | None = None,
+        hold: Hold = Partials,
+        keep: int | None = 0,
+    ) -> None:
+        """`keep` is how far behind progress closed windows can still be revised; None: always."""
         spec = plan.spec
         if origin is not None:
             spec = replace(spec, origin=spec.origin + origin)
         super().__init__(plan, spec, hold(plan, spec))
+        self._keep = keep
+        self._first_kept = NOWHERE
 
     def add(self, at: NDArray[np.int64], columns: Sequence[pa.Array]) -> None:
         """Take in rows: positions, and the plan's projected columns."""
@@ -81,25 +93,45 @@ class Pipeline(Progressing[HeldWindows]):
         if isinstance(self.spec, Landmark):
             return np.ones(len(at), dtype=np.bool_)
         newest: NDArray[np.int64] = last_wid(at, *ruler(self.spec))
-        return newest >= self.first_open
-
-    def advance(self, progress: int) -> pa.Table:
-        """Answer the windows that end at or before `progress`, and forget what they alone held."""
-        return projected(self.plan, self.close(progress))
-
-    def finish(self) -> pa.Table:
-        """Answer every window that holds a row."""
-        return projected(self.plan, self.close_all())
+        return newest >= (self.first_open if self._keep == 0 else self._first_kept)
 
     def close(self, progress: int, *, in_order: bool = True) -> pa.Table:
-        """As `advance`, before the SELECT's expressions."""
+        """Answer the windows that end at or before `progress`, and forget what they alone held.
+
+        Answers are given before the SELECT's expressions: windows, keys, lowered aggregates.
+        """
+        kept = NOWHERE if self._keep is None else windows_closed(self.spec, progress - self._keep)
+        self._first_kept = max(self._first_kept, kept)
         return self._close_before(windows_closed(self.spec, progress), in_order=in_order)
 
     def close_all(self, *, in_order: bool = True) -> pa.Table:
-        """As `finish`, before the SELECT's expressions."""
+        """The same for every window that holds a row."""
         if self.newest == NOWHERE:
             return self.plan.lowered_schema().empty_table()
-        return self._close_before(windows_reached(self.spec, self.newest), in_order=in_order)
+        reached = windows_reached(self.spec, self.newest)
+        self._first_kept = reached
+        return self._close_before(reached, in_order=in_order)
+
+    def open_windows(self) -> pa.Table:
+        """The windows that are still open, as they are now, before the SELECT's expressions."""
+        if self.newest == NOWHERE:
+            return self.plan.lowered_schema().empty_table()
+        reached = windows_reached(self.spec, self.newest)
+        return self.held.answer(self.first_open, max(reached, self.first_open))
+
+    def revised(self, at: NDArray[np.int64], keys: Sequence[pa.Array]) -> pa.Table:
+        """The closed windows that hold rows at these positions, as they are now.
+
+        The rows have been taken in; `keys` are their grouping columns.
+        """
+        pairs = list(tagged(self.spec, at, self._first_kept, self.first_open))
+        if not pairs:
+            return self.plan.lowered_schema().empty_table()
+        row, wid = (np.concatenate(side) for side in zip(*pairs, strict=True))
+        group = self.held.number(keys, len(at))[row]
+        _, groups, wids = number_pairs(group.astype(np.int64), wid)
+        named, begins = np.unique(groups, return_index=True)
+        return self.held.answer_named(named, np.append(begins, len(groups)), wids)
 
     @property
     def ended(self) -> int:
@@ -153,7 +185,8 @@ class Pipeline(Progressing[HeldWindows]):
         reached = end_due if isinstance(self.spec, Landmark) else end
         if reached > self.first_open:
             self.first_open = reached
-            if self.held.evict(reached):
+            needed = reached if self._keep == 0 else self._first_kept
+            if needed != NOWHERE and self.held.evict(needed):
                 self.held.forget_keys()
         return answers
 

@@ -15,13 +15,13 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from panes.engine.arrival import Arrival, Ranks
-from panes.engine.groups import Groups
 from panes.engine.held import HeldWindows, Hold
 from panes.engine.parcel import Parcel
 from panes.engine.partials import Partials, inside
-from panes.engine.pipeline import Progressing, projected
+from panes.engine.pipeline import Progressing
 from panes.engine.waiting import Waiting, WaitingRows, arrays, numbered
 from panes.planning.plan import Plan
+from panes.stores.groups import Groups
 from panes.windows.extent import first_wid
 
 
@@ -77,20 +77,12 @@ class RankedPipeline(Progressing[HeldWindows]):
         """No row that comes late has one: its place is taken."""
         return np.zeros(len(at), dtype=np.bool_)
 
-    def advance(self, progress: int) -> pa.Table:
-        """Number the rows before `progress`, and answer the windows whose last row has come."""
-        return projected(self.plan, self.close(progress))
-
-    def finish(self) -> pa.Table:
-        """The same for all rows. A window that is not full when the stream ends has no answer."""
-        return projected(self.plan, self.close_all())
-
     def close_all(self, *, in_order: bool = True) -> pa.Table:
-        """As `finish`, before the SELECT's expressions."""
+        """The same for all rows. A window that is not full when the stream ends has no answer."""
         return self.close(self.ended, in_order=in_order)
 
     def close(self, progress: int, *, in_order: bool = True) -> pa.Table:
-        """As `advance`, before the SELECT's expressions."""
+        """Number the rows before `progress`, and answer the windows whose last row has come."""
         self.first_open = max(self.first_open, progress)
         self._number(self._waiting.due(progress))
         if not len(self._partition_of):

@@ -118,7 +118,7 @@ class Shard:
         for tables in opened:
             self._note(tables[MARKS])
         self._load(touched)
-        progress = meld(self._about.promises)
+        progress = self._progress
         answers = self._plan.lowered_schema().empty_table()
         if progress != NOTHING and self._pipeline.closes_any(progress):
             last = None if self._rewrites_all else self._block(progress)
@@ -146,10 +146,15 @@ class Shard:
             answers=answers,
             late=pa.concat_tables(late) if late else _NOTHING_APART,
             rejected=pa.concat_tables(rejected) if rejected else _NOTHING_APART,
-            progress=meld(self._about.promises),
+            progress=self._progress,
             partials=sum(b.partials for b in blocks),
             nbytes=sum(b.nbytes for b in blocks),
         )
+
+    @property
+    def _progress(self) -> int:
+        streams = self._plan.query.streams
+        return meld(dict(zip(streams, self._about.promises, strict=True)))[0]
 
     def _late(self, tables: Mapping[str, pa.Table]) -> Iterator[pa.Table]:
         """Rows that break a promise made before this batch."""
@@ -164,8 +169,8 @@ class Shard:
             if not len(which):
                 continue
             is_open = self._pipeline.has_open_window(at[which])
-            dropped = self._terms.drops_late
-            reasons = late_reasons(self._plan.placing, promise.at, is_open, dropped=dropped)
+            late = self._terms.late
+            reasons = late_reasons(self._plan.placing, promise.at, is_open, late=late)
             columns = {"reason": pa.array(reasons)}
             if ROW in watched.column_names:
                 columns[ROW] = watched.column(ROW).take(pa.array(which))
@@ -196,7 +201,7 @@ class Shard:
             of = self._about.promises if number == EVERY_SOURCE else [self._about.promises[number]]
             for promise in of:
                 if mark["high"] is not None:
-                    promise.observe(mark["high"])
+                    promise.observe(np.array([mark["high"]]))
                 if mark["promise"] is not None:
                     promise.punctuate(mark["promise"])
             if mark["newest"] is not None:
@@ -297,7 +302,7 @@ class Shard:
         data = self._state.get(ABOUT)
         if data is None:
             count = len(self._plan.query.streams)
-            promises = [Promise(self._terms.lateness) for _ in range(count)]
+            promises = [Promise(self._terms.bound()) for _ in range(count)]
             ranked = _is_ranked(self._plan)
             return _About(promises, FOREVER if ranked else block_span(self._plan.spec))
         tables = codec.unpack(data)
@@ -306,7 +311,7 @@ class Shard:
         promised = tables[_SOURCES].column("promise").to_pylist()
         blocks = tables[_BLOCKS].to_pylist()
         return _About(
-            promises=[Promise(self._terms.lateness, at) for at in promised],
+            promises=[Promise(self._terms.bound(), at) for at in promised],
             span=progress["span"],
             first_open=progress["first_open"],
             newest=progress["newest"],

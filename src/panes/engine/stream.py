@@ -1,15 +1,15 @@
 """A query over a stream in this process: push, punctuate, finish.
 
-Decides which rows count (rejected and late ones are kept apart, with the reason), what is
-promised, and therefore which windows are closed. The work is the `Pipeline`'s.
+Decides what is promised, and therefore which windows are closed and which answers are given.
+Which rows count is the `Gate`'s decision, the work is the pipeline's.
 """
 
 from __future__ import annotations
 
 import datetime as dt
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from numbers import Integral
 from typing import TypeAlias
 
@@ -18,22 +18,25 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from panes.aggregates.custom import UserAggregate
-from panes.axis import axis_over, parse_instant
+from panes.axis import parse_instant
 from panes.engine.adaptive import Sources
-from panes.engine.apart import late_reasons, no_place, set_apart, too_far_ahead, with_reason
-from panes.engine.arrival import Arrival
+from panes.engine.admit import Admitted, Gate
+from panes.engine.answers import Answers
+from panes.engine.apart import set_apart
 from panes.engine.held import positions_held_in, windows_held_in
 from panes.engine.key_promises import KeyPromises, read_key
 from panes.engine.per_row import PerRowPipeline
-from panes.engine.pipeline import Pipeline, projected
+from panes.engine.pipeline import Pipeline
 from panes.engine.ranked import RankedPipeline
 from panes.engine.terms import Run, agree, require_lateness
-from panes.errors import ColumnTypeError, InputError, OptionError, QueryError, UnknownStreamError
+from panes.errors import InputError, OptionError, QueryError, UnknownStreamError
 from panes.frames import to_table
 from panes.language.parse import parse
+from panes.operators.inner import chain_of
+from panes.operators.operator import Chain
 from panes.planning.plan import Plan, plan
-from panes.planning.scalar import find_column
 from panes.planning.stores import StoreName, choose_store
+from panes.progress.describe import Describe, ends_of
 from panes.progress.promise import EVERYTHING, NOTHING, Promise, meld
 from panes.windows.extent import first_wid, last_wid, ruler
 from panes.windows.spec import Landmark, PartitionedRows, PerRow, Sliding
@@ -45,7 +48,8 @@ AnyPipeline: TypeAlias = "Pipeline | RankedPipeline | PerRowPipeline"
 class OpenQuery:
     """A running query: rows go in, final answers come out.
 
-    Answers are given once, when nothing can change them any more. Row order and the split into
+    Answers are given once, when nothing can change them any more; with ``EMIT EARLY`` before that
+    too, and with ``late="revise"`` again when a late row changes them. Row order and the split into
     batches change no answer, as long as no row comes later than was promised.
     """
 
@@ -59,17 +63,19 @@ class OpenQuery:
     ) -> None:
         self.query = parse(text, aggregates)
         self._aggregates = tuple(aggregates)
-        self.terms = agree(self.query, run)
-        self._promises = {name: Promise(self.terms.lateness) for name in self.query.streams}
+        self._run, self.terms = run, agree(self.query, run)
+        self._promises = {name: Promise(self.terms.bound()) for name in self.query.streams}
         self._kept = {name: replace(p) for name, p in self._promises.items()}
         self._key_promises, self._kept_promises = KeyPromises(), KeyPromises()
         self._now = now
-        self._bounded = run.bounded
-        self._lateness = run.lateness
-        self._store, self._sources = run.store, Sources()
+        self._chains: dict[str, Chain] = {}
+        self._given: dict[str, pa.Schema] = {}
         self._schemas: dict[str, pa.Schema] = {}
         self._plan: Plan | None = None
         self._pipeline: AnyPipeline | None = None
+        self._answers: Answers | None = None
+        self._filter: Describe | None = None
+        self._sources = Sources()
         self._waiting: list[tuple[NDArray[np.int64], list[pa.Array]]] = []
         self._arrived = 0
         self._finished = False
@@ -84,20 +90,32 @@ class OpenQuery:
         self._require_running()
         if not batches:
             raise OptionError("push needs a batch", hint=f"push({self.query.streams[0]}=table)")
-        tables = {name: to_table(batch, name) for name, batch in batches.items()}
+        given = {name: to_table(batch, name) for name, batch in batches.items()}
+        chains = self._require_same_columns(given)
+        tables = {name: chains[name].push(table) for name, table in given.items()}
         bound, schemas = self._bind(tables)
-        arrived = self._arrived
-        prepared = []
+        gate = Gate(bound, self.terms, self._now, self._promised, self._is_open)
+        arrived, admitted = self._arrived, []
         for name, table in tables.items():
-            prepared.append(self._prepare(bound, name, _spelled(table, bound), arrived))
+            admitted.append(gate.admit(name, _spelled(table, bound), arrived))
             arrived += len(table)
+        answers = self._answers or Answers(bound, self.terms, self._run)
         pipeline = self._pipeline
         if self._plan is None and not bound.window.origin_first:
             pipeline = self._new_pipeline(bound)
-        self._add(prepared, pipeline)
-        self._plan, self._pipeline = bound, pipeline
-        self._schemas, self._arrived = schemas, arrived
-        return self._advance()
+        revised = self._add(admitted, pipeline)
+        self._given.update({name: t.schema.remove_metadata() for name, t in given.items()})
+        self._plan, self._pipeline, self._answers = bound, pipeline, answers
+        self._chains, self._schemas, self._arrived = chains, schemas, arrived
+        if revised is not None:
+            answers.revise(revised)
+        self._beat()
+        self._advance()
+        for name in given:
+            chains[name].settle(self._promises[name].at)
+        if isinstance(pipeline, Pipeline):
+            answers.offer_early(pipeline)
+        return self._released(admitted)
 
     def punctuate(
         self, *, key: Mapping[str, object] | None = None, **promised: Instant
@@ -109,59 +127,61 @@ class OpenQuery:
         """
         self._require_running()
         at = {name: self._position(name, instant) for name, instant in promised.items()}
-        if key is None:
+        at = {name: self._chain(name).punctuate(position) for name, position in at.items()}
+        if key is not None:
+            values = read_key(self._require_keyed(), key)
+            for name, position in at.items():
+                self._key_promises.punctuate(name, values, position)
+        else:
             for name, position in at.items():
                 self._promises[name].punctuate(position)
-            return self._advance()
-        values = read_key(self._require_keyed(), key)
-        for name, position in at.items():
-            self._key_promises.punctuate(name, values, position)
-        return self._advance()
+                self._chain(name).settle(self._promises[name].at)
+        self._advance()
+        return self._released(())
 
-    def _require_keyed(self) -> Plan:
-        """Promises for one key need windows that can close for one key."""
-        if self._plan is None:
-            raise InputError("a promise for one key needs a batch first, which tells its type")
-        if not isinstance(self._plan.window.spec, Sliding) or self._plan.order is not None:
-            raise QueryError("promises for one key are for sliding and tumbling windows")
-        if self._plan.window.origin_first or self._counts_arrivals:
-            raise QueryError("promises for one key need a time or integer axis with a fixed origin")
-        return self._plan
+    def beat(self) -> pa.Table:
+        """Let the clock say how far the stream is, as `heartbeat` allows; gives what that closes.
 
-    def _position(self, name: str, instant: Instant) -> int:
-        if name not in self._promises:
-            raise UnknownStreamError(name, streams=self._promises)
-        measure = None if self.query.window is None else self.query.window.measure
-        if self._plan is not None:
-            measure = self._plan.placing.kind
-        if measure != "time" and not isinstance(instant, Integral):
-            raise OptionError(f"`{name}` has no time axis: a promise is a whole number there")
-        return parse_instant(instant)
+        To be called now and then while no rows come; every push does it too.
+        """
+        self._require_running()
+        if self.terms.heartbeat is None:
+            raise OptionError("the query has no heartbeat", hint='open(..., heartbeat="5 seconds")')
+        self._beat()
+        self._advance()
+        return self._released(())
+
+    def early(self) -> pa.Table:
+        """The windows that are still open, as they are now; their answers are not final."""
+        self._require_running()
+        if not self.query.emits_early or self._plan is None or self._answers is None:
+            raise QueryError("the query does not emit early", hint="end it with EMIT EARLY")
+        if not isinstance(self._pipeline, Pipeline):
+            return self._answers.schema.empty_table()
+        return self._answers.early(self._pipeline)
 
     def finish(self) -> pa.Table:
         """The stream has ended: gives all answers that are left, and forgets everything."""
         self._require_running()
-        if self._plan is None:
+        if self._plan is None or self._answers is None:
             raise InputError(
-                f"the query has seen no batch of {self._names(self._promises)}, so its answers "
+                f"the query has seen no batch of {_names(self._promises)}, so its answers "
                 "have no columns",
                 hint="push an empty table with the stream's schema",
             )
         self._start_waiting()
         pipeline = self._pipeline
-        if pipeline is None:
-            answers = self._plan.schema().empty_table()
-        elif self._counts_arrivals:
-            answers = pipeline.advance(self._arrived)
+        if self._counts_arrivals and pipeline is not None:
+            self._answers.close(pipeline.close(self._arrived), "rows of the stream")
         elif self._key_promises and isinstance(pipeline, Pipeline):
-            answers = self._advance_each(self._plan, pipeline, ends=True)
-        else:
-            answers = pipeline.finish()
+            self._close_each(pipeline, ends=True)
+        elif pipeline is not None:
+            self._answers.close(pipeline.close_all(), "the end of the stream")
         for promise in self._promises.values():
-            promise.punctuate(EVERYTHING)
+            promise.punctuate(EVERYTHING, "the end")
         self._finished = True
         self._pipeline = None
-        return answers
+        return self._answers.rest()
 
     @property
     def late(self) -> pa.Table:
@@ -181,23 +201,37 @@ class OpenQuery:
     @property
     def progress(self) -> int:
         """What is promised of the whole input, in ticks of the axis."""
-        return meld(self._promises.values())
+        return meld(self._promises)[0]
+
+    @property
+    def punctuations(self) -> Mapping[str, int]:
+        """How often progress moved, and how often it moved past the end of a window."""
+        seen = self._filter
+        return {
+            "received": 0 if seen is None else seen.received,
+            "passed": 0 if seen is None else seen.passed,
+        }
 
     @property
     def state(self) -> Mapping[str, int]:
         """How much is held: keys, partials, rows that the store keeps, bytes of both.
 
         Rows wait beside the store for ``ORIGIN FIRST`` to be known, for their own per-row window
-        to end, or for the rows before them where a column orders them.
+        to end, or for the rows before them where a column orders them. Answers wait where a
+        `flush` releases them a few at a time.
         """
         pipeline = self._pipeline
+        held = None if pipeline is None else pipeline.held
+        waiting = sum(len(at) for at, _ in self._waiting)
+        if pipeline is not None and not isinstance(pipeline, Pipeline):
+            waiting += pipeline.waiting
         return {
-            "keys": 0 if pipeline is None else pipeline.held.keys,
-            "partials": 0 if pipeline is None else len(pipeline.held),
-            "bytes": 0 if pipeline is None else pipeline.held.nbytes,
-            "rows": 0 if pipeline is None else pipeline.held.rows,
-            "waiting_rows": sum(len(at) for at, _ in self._waiting)
-            + (0 if pipeline is None or isinstance(pipeline, Pipeline) else pipeline.waiting),
+            "keys": 0 if held is None else held.keys,
+            "partials": 0 if held is None else len(held),
+            "bytes": 0 if held is None else held.nbytes,
+            "rows": 0 if held is None else held.rows,
+            "waiting_rows": waiting,
+            "waiting_answers": 0 if self._answers is None else self._answers.waiting,
         }
 
     @property
@@ -211,116 +245,90 @@ class OpenQuery:
         if self._finished:
             raise QueryError("the query has finished; open it again to ask once more")
 
+    def _require_keyed(self) -> Plan:
+        """Promises for one key need windows that can close for one key."""
+        if self._plan is None:
+            raise InputError("a promise for one key needs a batch first, which tells its type")
+        if not isinstance(self._plan.window.spec, Sliding) or self._plan.order is not None:
+            raise QueryError("promises for one key are for sliding and tumbling windows")
+        if self._plan.window.origin_first or self._counts_arrivals:
+            raise QueryError("promises for one key need a time or integer axis with a fixed origin")
+        if self.terms.late == "revise":
+            raise QueryError("windows that a key's promise has closed cannot be revised")
+        return self._plan
+
+    def _position(self, name: str, instant: Instant) -> int:
+        if name not in self._promises:
+            raise UnknownStreamError(name, streams=self._promises)
+        measure = None if self.query.window is None else self.query.window.measure
+        if self._plan is not None:
+            measure = self._plan.placing.kind
+        if measure != "time" and not isinstance(instant, Integral):
+            raise OptionError(f"`{name}` has no time axis: a promise is a whole number there")
+        return parse_instant(instant)
+
+    def _chain(self, name: str) -> Chain:
+        """What a promise goes through; it can be moved once the stream's columns are known."""
+        return self._chains.get(name, Chain())
+
+    def _require_same_columns(self, given: Mapping[str, pa.Table]) -> dict[str, Chain]:
+        """Batches look like those before; gives the operators that each stream goes through."""
+        chains = dict(self._chains)
+        for name, table in given.items():
+            if name not in self._promises:
+                raise UnknownStreamError(name, streams=self._promises)
+            schema = table.schema.remove_metadata()
+            known = self._given.get(name, schema)
+            if not schema.equals(known):
+                raise InputError(
+                    f"a batch of stream `{name}` has other columns than the first one: "
+                    f"{_differences(known, schema)}"
+                )
+            if name not in chains:
+                chains[name] = chain_of(self.query, name, schema)
+        return chains
+
     def _bind(self, tables: Mapping[str, pa.Table]) -> tuple[Plan, dict[str, pa.Schema]]:
         """The plan, with everything checked that new schemas could break; nothing is kept yet."""
         schemas = dict(self._schemas)
         for name, table in tables.items():
-            if name not in self._promises:
-                raise UnknownStreamError(name, streams=self._promises)
-            known = schemas.setdefault(name, table.schema.remove_metadata())
-            if not table.schema.remove_metadata().equals(known):
-                raise InputError(
-                    f"a batch of stream `{name}` has other columns than the first one: "
-                    f"{_differences(known, table.schema)}"
-                )
+            schemas.setdefault(name, table.schema.remove_metadata())
         if self._plan is not None and len(schemas) == len(self._schemas):
             return self._plan, schemas
         first = schemas.get(self.query.streams[0], next(iter(schemas.values())))
         every = {name: schemas.get(name, first) for name in self._promises}
         bound = plan(self.query, every, self._aggregates)
-        require_lateness(self._lateness, bound.placing.kind)
-        if not self._bounded:
+        require_lateness(self._run.lateness, bound.placing.kind)
+        if not self._run.bounded:
             require_streamable(bound)
         return self._plan or bound, schemas
 
-    def _prepare(self, bound: Plan, name: str, table: pa.Table, arrived: int) -> _Prepared:
-        """Sort out a batch's rows: which count, which are late, which have no place."""
-        result = _Prepared(name)
-        at, table = self._placed(bound, table, arrived, result)
-        result.newest = int(at.max()) if len(at) else None
-        promised = self._promises[name].at
-        kept, columns = bound.rows(table)
-        if bound.counts_rows:
-            result.everything, result.partition = at, bound.partition(table)
-        result.kept = np.arange(len(at)) if kept is None else kept
-        at = at if kept is None else at[kept]
-        keys = columns[: len(bound.key_types)]
-        is_timed = bound.placing.kind != "rows" and (promised != NOTHING or self._key_promises)
-        promises = self._key_promises.of(name, promised, keys, len(at)) if is_timed else at
-        if (is_late := at < promises).any():
-            which = np.flatnonzero(is_late)
-            rows = table.take(pa.array(which if kept is None else kept[which]))
-            late_keys = [c.take(pa.array(which)) for c in keys]
-            reasons = self._reasons(bound, at[which], promises[which], late_keys)
-            result.late.append(with_reason(rows, reasons))
-            if self.terms.drops_late or bound.order is not None:
-                on_time = np.flatnonzero(~is_late)
-                at, columns = at[on_time], [c.take(pa.array(on_time)) for c in columns]
-                result.kept = result.kept[on_time]
-        result.at, result.columns = at, columns
-        return result
+    def _promised(
+        self, stream: str, keys: Sequence[pa.Array], rows: int
+    ) -> NDArray[np.int64] | None:
+        """What was promised of rows with these keys, before they came."""
+        promised = self._promises[stream].at
+        if self._counts_arrivals or (promised == NOTHING and not self._key_promises):
+            return None
+        return self._key_promises.of(stream, promised, keys, rows)
 
-    def _placed(
-        self, bound: Plan, table: pa.Table, arrived: int, result: _Prepared
-    ) -> tuple[NDArray[np.int64], pa.Table]:
-        """Where the rows lie; rows without a place are set apart."""
-        axis = bound.placing
-        if axis.kind == "rows":
-            return arrived + np.arange(len(table)), table
-        ticks, missing = axis.ticks(table.column(axis.column).combine_chunks())
-        if self.terms.punctuation is not None:
-            table, ticks, missing = self._without_promises(bound, table, ticks, missing, result)
-        if missing is not None:
-            reason = no_place(axis.column)
-            table, ticks = _without(table, ticks, missing, reason, result)
-        max_ahead = self.terms.max_ahead
-        if self.terms.lateness is not None and axis.kind == "time" and max_ahead is not None:
-            ahead = ticks > self._now() + max_ahead
-            if ahead.any():
-                reason = too_far_ahead(axis.column)
-                table, ticks = _without(table, ticks, ahead, reason, result)
-        return ticks, table
-
-    def _without_promises(
-        self,
-        bound: Plan,
-        table: pa.Table,
-        ticks: NDArray[np.int64],
-        missing: NDArray[np.bool_] | None,
-        result: _Prepared,
-    ) -> tuple[pa.Table, NDArray[np.int64], NDArray[np.bool_] | None]:
-        """Note what a batch promises; rows that are nothing but a promise are left out."""
-        column = promise_column(bound, table.schema, self.terms.punctuation, result.stream)
-        promised, without = bound.placing.ticks(table.column(column).combine_chunks())
-        given = np.ones(len(table), dtype=np.bool_) if without is None else ~without
-        if given.any():
-            result.promise = int(promised[given].max())
-        if missing is None or not (missing & given).any():
-            return table, ticks, missing
-        rows = ~(missing & given)
-        return table.filter(pa.array(rows)), ticks[rows], missing[rows]
-
-    def _reasons(
-        self,
-        bound: Plan,
-        at: NDArray[np.int64],
-        promised: NDArray[np.int64],
-        keys: Sequence[pa.Array],
-    ) -> list[str]:
+    def _is_open(self, at: NDArray[np.int64], keys: Sequence[pa.Array]) -> NDArray[np.bool_]:
+        """Which late rows still have an open window."""
         is_open = np.ones(len(at), dtype=np.bool_)
         if self._pipeline is not None:
             is_open = self._pipeline.has_open_window(at)
-        if self._key_promises:
-            size, slide, origin = ruler(bound.spec)
+        if self._key_promises and self._plan is not None:
+            size, slide, origin = ruler(self._plan.spec)
             progress = self._key_promises.melded(self._promises, keys, len(at))
             is_open &= last_wid(at, size, slide, origin) >= first_wid(progress, slide, origin)
-        return late_reasons(bound.placing, promised, is_open, dropped=self.terms.drops_late)
+        return is_open
 
-    def _add(self, prepared: Sequence[_Prepared], pipeline: AnyPipeline | None) -> None:
-        """Let prepared rows in, all streams of a push together."""
-        held = [(p.at, p.columns) for p in prepared if len(p.at)]
+    def _add(self, admitted: Sequence[Admitted], pipeline: AnyPipeline | None) -> pa.Table | None:
+        """Let rows in, all streams of a push together; gives windows that they revise."""
+        held = [(a.at, a.columns) for a in admitted if len(a.at)]
+        revised = None
         if isinstance(pipeline, RankedPipeline | PerRowPipeline):
-            for batch in prepared:
+            for batch in admitted:
                 pipeline.add(batch.arrival())
         elif pipeline is None:
             self._waiting += held
@@ -330,30 +338,59 @@ class OpenQuery:
             if len(held) > 1:
                 columns = [pa.concat_arrays(c) for c in zip(*(c for _, c in held), strict=True)]
             pipeline.add(at, columns)
-        for batch in prepared:
+            revised = self._revised(admitted, pipeline)
+        for batch in admitted:
             self._late += batch.late
             self._rejected += batch.rejected
-            if batch.newest is not None:
-                self._promises[batch.stream].observe(batch.newest)
-                self._sources.hear(batch.stream, batch.newest, len(batch.at))
+            promise = self._promises[batch.stream]
+            promise.observe(batch.placed)
             if batch.promise is not None:
-                self._promises[batch.stream].punctuate(batch.promise)
+                promise.punctuate(batch.promise)
+            if len(batch.placed):
+                self._sources.hear(batch.stream, int(batch.placed.max()), len(batch.at))
+        return revised
 
-    def _advance(self) -> pa.Table:
-        if self._plan is None:
-            return pa.table({})
-        progress = self._arrived if self._counts_arrivals else self.progress
+    def _revised(self, admitted: Iterable[Admitted], pipeline: Pipeline) -> pa.Table | None:
+        """Closed windows that late rows belong to, answered again."""
+        late = [a for a in admitted if len(a.late_at)]
+        if self.terms.late != "revise" or not late:
+            return None
+        at = np.concatenate([a.late_at for a in late])
+        keys = [pa.concat_arrays(c) for c in zip(*(a.late_keys for a in late), strict=True)]
+        return pipeline.revised(at, keys)
+
+    def _beat(self) -> None:
+        if self.terms.heartbeat is not None:
+            for promise in self._promises.values():
+                self.terms.heartbeat.advance(promise, self._now())
+
+    def _advance(self) -> None:
+        """Close the windows that progress has reached."""
+        if self._plan is None or self._answers is None:
+            return
+        progress, why = meld(self._promises)
+        if self._counts_arrivals:
+            progress, why = self._arrived, "rows of the stream"
         oldest = min((int(at.min()) for at, _ in self._waiting if len(at)), default=EVERYTHING)
         if self._pipeline is None and oldest < progress:
             self._start_waiting()
         if self._key_promises and isinstance(self._pipeline, Pipeline):
-            return self._advance_each(self._plan, self._pipeline)
-        if self._pipeline is None or progress == NOTHING:
-            return self._plan.schema().empty_table()
-        return self._pipeline.advance(progress)
+            self._close_each(self._pipeline)
+        elif self._pipeline is not None and progress != NOTHING and self._passes(progress):
+            self._answers.close(self._pipeline.close(progress), why)
 
-    def _advance_each(self, bound: Plan, pipeline: Pipeline, *, ends: bool = False) -> pa.Table:
+    def _passes(self, progress: int) -> bool:
+        """Whether progress has reached the end of a window since it was last asked."""
+        pipeline = self._pipeline
+        if not isinstance(pipeline, Pipeline) or isinstance(pipeline.spec, Landmark):
+            return True  # rows wait there that a later row, or any progress, may free
+        if self._filter is None:
+            self._filter = Describe([ends_of(pipeline.spec)])
+        return self._filter.up_to(progress) is not None
+
+    def _close_each(self, pipeline: Pipeline, *, ends: bool = False) -> None:
         """Every group has its own progress, as long as there are promises for some keys."""
+        assert self._answers is not None
         keys, count = pipeline.held.key_columns, pipeline.held.keys
         before = self._kept_promises.melded(self._kept, keys, count)
         now = self._key_promises.melded(self._promises, keys, count)
@@ -363,15 +400,27 @@ class OpenQuery:
         self._kept = {name: replace(p) for name, p in self._promises.items()}
         self._key_promises.forget(self.progress)
         self._kept_promises = self._key_promises.copy()
-        return projected(bound, answers)
+        self._answers.close(answers, "the end of the stream" if ends else "a promise for the key")
+
+    def _released(self, admitted: Sequence[Admitted]) -> pa.Table:
+        if self._answers is None:
+            return pa.table({})
+        keys: list[pa.Array] = []
+        count = 0 if self._plan is None else len(self._plan.key_types)
+        batches = [a for a in admitted if len(a.at)]
+        if batches and count:
+            columns = zip(*(a.columns[:count] for a in batches), strict=True)
+            keys = [pa.concat_arrays(c) for c in columns]
+        return self._answers.released(keys, sum(len(a.at) for a in batches), self.progress)
 
     @property
     def _counts_arrivals(self) -> bool:
         return self._plan is not None and self._plan.placing.kind == "rows"
 
     def _new_pipeline(self, bound: Plan, origin: int | None = None) -> AnyPipeline:
-        store = choose_store(bound, self._store).name
-        return pipeline_of(bound, store, self._sources, origin=origin)
+        store = choose_store(bound, self._run.store).name
+        keep = self.terms.revise_within if self.terms.late == "revise" else 0
+        return pipeline_of(bound, store, self._sources, origin=origin, keep=keep)
 
     def _start_waiting(self) -> None:
         """``ORIGIN FIRST``: nothing older can come, so the origin is known. Let the rows in."""
@@ -387,10 +436,6 @@ class OpenQuery:
             pipeline.add(at, columns)
         self._pipeline = pipeline
 
-    @staticmethod
-    def _names(names: Mapping[str, object]) -> str:
-        return ", ".join(f"`{n}`" for n in names)
-
 
 def pipeline_of(
     bound: Plan,
@@ -398,6 +443,7 @@ def pipeline_of(
     sources: Sources | None = None,
     *,
     origin: int | None = None,
+    keep: int | None = 0,
 ) -> AnyPipeline:
     """The pipeline for a plan's kind of window, on the named store."""
     if isinstance(bound.window.spec, PerRow):
@@ -405,19 +451,7 @@ def pipeline_of(
     hold = windows_held_in(store, sources or Sources())
     if isinstance(bound.window.spec, PartitionedRows) or bound.order is not None:
         return RankedPipeline(bound, hold=hold)
-    return Pipeline(bound, origin=origin, hold=hold)
-
-
-def promise_column(bound: Plan, schema: pa.Schema, name: str | None, stream: str) -> str:
-    """The column in which a stream makes promises, whatever the case it is written in."""
-    column = find_column(name or "", schema, stream=stream)
-    kind = axis_over(column, schema.field(column).type, stream=stream).kind
-    if kind != bound.placing.kind:
-        raise ColumnTypeError(
-            f"`{column}` cannot promise anything of `{bound.axis.column}`: one is of {kind}, "
-            f"the other of {bound.placing.kind}"
-        )
-    return column
+    return Pipeline(bound, origin=origin, hold=hold, keep=keep)
 
 
 def require_streamable(bound: Plan) -> None:
@@ -431,37 +465,8 @@ def require_streamable(bound: Plan) -> None:
                 )
 
 
-@dataclass(slots=True)
-class _Prepared:
-    """What becomes of one batch, before anything is changed."""
-
-    stream: str
-    at: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, dtype=np.int64))
-    columns: list[pa.Array] = field(default_factory=list)
-    newest: int | None = None
-    promise: int | None = None
-    late: list[pa.Table] = field(default_factory=list)
-    rejected: list[pa.Table] = field(default_factory=list)
-    everything: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, dtype=np.int64))
-    partition: Sequence[pa.Array] = ()
-    kept: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, dtype=np.int64))
-
-    def arrival(self) -> Arrival:
-        """For windows that count rows: all of them, and which count as more than a number."""
-        return Arrival(self.everything, self.kept, self.columns, self.partition)
-
-
-def _without(
-    table: pa.Table,
-    at: NDArray[np.int64],
-    which: NDArray[np.bool_],
-    reason: str,
-    result: _Prepared,
-) -> tuple[pa.Table, NDArray[np.int64]]:
-    """The other rows; these are set apart with the reason."""
-    apart = table.filter(pa.array(which))
-    result.rejected.append(with_reason(apart, [reason] * len(apart)))
-    return table.filter(pa.array(~which)), at[~which]
+def _names(names: Iterable[str]) -> str:
+    return ", ".join(f"`{n}`" for n in names)
 
 
 def _spelled(table: pa.Table, bound: Plan) -> pa.Table:

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-import datetime as dt
 from dataclasses import dataclass
 from numbers import Integral
 from typing import Literal, TypeAlias
 
-from panes.axis import DAY, parse_duration
-from panes.errors import OptionError
+from panes.axis import DAY, Duration, parse_duration
+from panes.engine.release import Flush
+from panes.errors import OptionError, QueryError
 from panes.language.query import Query
+from panes.progress.bounds import Bound, Unbounded, WithinLateness, WithinRows
+from panes.progress.heartbeat import Heartbeat
+from panes.windows.spec import Sliding
 
-Late: TypeAlias = Literal["open", "drop"]
-Duration: TypeAlias = "str | int | dt.timedelta"
+Late: TypeAlias = Literal["open", "drop", "revise"]
+_LATE = {
+    "open": "a late row still counts in windows that are open",
+    "drop": "it counts in none",
+    "revise": "windows that are closed are answered again",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +28,8 @@ class Run:
 
     lateness: Duration | None = None
     late: Late = "open"
+    revise_within: Duration | None = None
+    rows_late: int | None = None
     max_ahead: Duration | None = DAY
     punctuation: str | None = None
     bounded: bool = False
@@ -29,6 +38,8 @@ class Run:
     with_late: bool = False
     name: str = "panes"
     store: str | None = None
+    flush: Flush | None = None
+    why: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,23 +47,45 @@ class Terms:
     """What a stream promises and what becomes of late rows: checked, and in ticks."""
 
     lateness: int | None = None
+    rows_late: int | None = None
     late: Late = "open"
+    revise_within: int | None = None
     max_ahead: int | None = DAY
     punctuation: str | None = None
-    heartbeat: int | None = None
+    heartbeat: Heartbeat | None = None
 
     @property
     def drops_late(self) -> bool:
         """Whether late rows count in no window at all."""
         return self.late == "drop"
 
+    @property
+    def trusts_rows(self) -> bool:
+        """Whether rows alone move progress, so that one from the future could close everything."""
+        return self.lateness is not None or self.rows_late is not None
+
+    def bound(self) -> Bound:
+        """The bound on the disorder of one source, which has seen nothing yet."""
+        if self.rows_late is not None:
+            return WithinRows(self.rows_late)
+        return Unbounded() if self.lateness is None else WithinLateness(self.lateness)
+
 
 def agree(query: Query, run: Run) -> Terms:
     """The terms that these options mean for a query."""
-    if run.late not in ("open", "drop"):
+    if run.late not in _LATE:
         raise OptionError(
-            f"late must be 'open' or 'drop', got {run.late!r}",
-            hint="'open': a late row still counts in windows that are open; 'drop': in none",
+            f"late must be 'open', 'drop' or 'revise', got {run.late!r}",
+            hint="; ".join(f"{word!r}: {meaning}" for word, meaning in _LATE.items()),
+        )
+    if run.late == "revise" or query.emits_early:
+        _require_replaceable(query)
+    if run.revise_within is not None and run.late != "revise":
+        raise OptionError("revise_within is for late='revise'")
+    if run.rows_late is not None and (run.rows_late < 0 or run.lateness is not None):
+        raise OptionError(
+            "rows_late is how many rows late a row may be, instead of a lateness",
+            hint=f"got rows_late={run.rows_late!r} and lateness={run.lateness!r}",
         )
     measure = "time" if query.window is None else query.window.measure
     is_ordered = measure == "rows" and query.window is not None and query.window.column is not None
@@ -63,13 +96,29 @@ def agree(query: Query, run: Run) -> Terms:
         raise OptionError("rows are counted as they arrive, so there is nothing to promise of them")
     if run.heartbeat is not None and measure != "time" and not is_ordered:
         raise OptionError("a heartbeat follows the clock, and the window has no time axis")
+    heartbeat = _ticks(run.heartbeat, "heartbeat")
     return Terms(
         lateness=_ticks(lateness, "lateness"),
+        rows_late=run.rows_late,
         late=run.late,
+        revise_within=_ticks(run.revise_within, "revise_within"),
         max_ahead=_ticks(run.max_ahead, "max_ahead"),
         punctuation=run.punctuation,
-        heartbeat=_ticks(run.heartbeat, "heartbeat"),
+        heartbeat=None if heartbeat is None else Heartbeat(heartbeat),
     )
+
+
+def _require_replaceable(query: Query) -> None:
+    """An answer that may be given again needs windows that every answer of them names."""
+    asked = "EMIT EARLY" if query.emits_early else "late='revise'"
+    if query.having is not None:
+        raise QueryError(
+            f"with {asked}, HAVING could keep an answer back that replaces one already given",
+            hint="leave HAVING out, and filter the answers",
+        )
+    window = query.window
+    if window is None or window.measure == "rows" or not isinstance(window.spec, Sliding):
+        raise QueryError(f"{asked} is for sliding and tumbling windows over a column")
 
 
 def require_lateness(lateness: Duration | None, measure: str) -> None:

@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 from panes.aggregates.aggregate import Rows
 from panes.aggregates.arithmetic import COUNT
 from panes.engine.fill import ALL_ROWS, fill
-from panes.engine.groups import Groups
 from panes.engine.parcel import Counted
 from panes.kernels.sliding_multiset import SlidingMultiset
 from panes.planning.plan import Plan, ValueSet
+from panes.stores.groups import Groups
 from panes.stores.panes import Fragment, PaneStore, Rolled, by_group, merged
 from panes.windows.cover import Wids, runs_under
 from panes.windows.cut import Cut

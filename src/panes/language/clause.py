@@ -21,7 +21,7 @@ from sqlglot.tokens import Token, TokenType
 
 from panes.axis import LIMIT, parse_instant, unit_ticks
 from panes.errors import OptionError, QueryError
-from panes.language.query import Window
+from panes.language.query import Early, Window
 from panes.language.tokens import TokenReader, error_at
 from panes.windows.spec import Landmark, PartitionedRows, PerRow, Sliding, Spec
 
@@ -153,6 +153,17 @@ def _read_length(reader: TokenReader, word: str) -> Length:
             "months and years have no fixed length",
         )
     return Length(_whole(number, token, f"{word} without a unit counts whole steps"), "integer")
+
+
+def read_early(reader: TokenReader) -> Early:
+    """What follows ``EMIT EARLY``."""
+    if not reader.skip("EVERY"):
+        return Early(None, None)
+    place = reader.here
+    length = _read_length(reader, "EVERY")
+    if length.unit == "rows":
+        raise error_at(place, "EMIT EARLY EVERY counts time or steps of the axis, not rows")
+    return Early(length.ticks, length.unit)
 
 
 def _whole(number: Fraction, token: Token, message: str) -> int:

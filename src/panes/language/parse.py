@@ -8,7 +8,7 @@ place and, where there is one, a way out.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 from sqlglot.dialects.spark import Spark
@@ -18,13 +18,13 @@ from sqlglot.tokens import Token, TokenType
 from panes.aggregates.catalog import CATALOG
 from panes.aggregates.custom import UserAggregate
 from panes.errors import QueryError
-from panes.language.clause import is_clause, read_clause, window_of
-from panes.language.query import Query, Window
+from panes.language.clause import is_clause, read_clause, read_early, window_of
+from panes.language.query import Early, Inner, Output, Query, Window
 from panes.language.select import read_select
 from panes.language.tokens import TokenReader, error_at, tokenize
 
 _STREAM = "__stream"
-_AFTER_FROM = frozenset({"WHERE", "GROUP BY", "HAVING", "ORDER BY", "LIMIT", ""})
+_AFTER_FROM = frozenset({"WHERE", "GROUP BY", "HAVING", "ORDER BY", "LIMIT", "EMIT", ""})
 
 
 class PanesSQL(Spark):
@@ -52,10 +52,10 @@ def parse(text: str, aggregates: Sequence[UserAggregate] = ()) -> Query:
     >>> query.streams, query.window.column, query.outputs[0].name
     (('bids',), 'ts', 'high')
     """
-    plain, sources, window = _take_out(tokenize(text))
+    plain, sources, window, early = _take_out(tokenize(text))
     try:
         select = _parse_select(plain, text)
-        return read_select(
+        query = read_select(
             select,
             text=text,
             streams=tuple(sources.streams),
@@ -63,28 +63,38 @@ def parse(text: str, aggregates: Sequence[UserAggregate] = ()) -> Query:
             window=window,
             user=aggregates,
         )
+        inner = tuple(None if t is None else _read_inner(t, text) for t in sources.inner)
+        return replace(query, inner=inner, early=early)
     except RecursionError:
         raise QueryError("the query is nested too deeply to be read") from None
 
 
 @dataclass(slots=True)
 class _Sources:
-    """The streams of FROM and the other names they go by."""
+    """The streams of FROM, the SELECTs around them, and the other names they go by."""
 
     streams: list[str] = field(default_factory=list)
+    inner: list[list[Token] | None] = field(default_factory=list)
     aliases: list[str] = field(default_factory=list)
 
 
-def _take_out(tokens: list[Token]) -> tuple[list[Token], _Sources, Window | None]:
-    """The tokens without clause and streams; the streams; the window."""
+def _take_out(tokens: list[Token]) -> tuple[list[Token], _Sources, Window | None, Early | None]:
+    """The tokens without clause and streams; the streams; the window; what EMIT says."""
     reader = TokenReader(tokens)
     if reader.word() != "SELECT":
         raise reader.error(f"a window query is one SELECT, found {reader.found()}")
     plain: list[Token] = []
     sources = _Sources()
     window: Window | None = None
+    early: Early | None = None
     while reader.here is not None:
-        if is_clause(reader):
+        if early is not None:
+            raise reader.error(f"nothing follows EMIT EARLY, found {reader.found()}")
+        if reader.word() == "EMIT" and reader.word(1) == "EARLY" and sources.streams:
+            reader.take()
+            reader.take()
+            early = read_early(reader)
+        elif is_clause(reader):
             bracket = reader.here
             parts = read_clause(reader)
             if plain and plain[-1].text == _STREAM:
@@ -103,7 +113,7 @@ def _take_out(tokens: list[Token]) -> tuple[list[Token], _Sources, Window | None
             plain.append(reader.take())
     if not sources.streams:
         raise QueryError("the query reads no stream", hint="add FROM and the stream's name")
-    return plain, sources, window
+    return plain, sources, window, early
 
 
 def _is_open(plain: list[Token]) -> bool:
@@ -125,20 +135,88 @@ def _read_union(reader: TokenReader, sources: _Sources) -> None:
 
 
 def _read_primary(reader: TokenReader, sources: _Sources) -> None:
-    if reader.skip("("):
-        if reader.word() in ("SELECT", "WITH"):
+    if reader.word() == "SELECT":
+        _read_inner_tokens(reader, sources)
+    elif reader.skip("("):
+        if reader.word() == "WITH":
             raise reader.error(
-                "a window query is exactly one SELECT, without subqueries",
+                "FROM takes streams and plain SELECTs of one",
                 "pass the result of the inner query as the stream",
             )
         _read_union(reader, sources)
         reader.expect(")", "after the streams")
     else:
         sources.streams.append(reader.name("of a stream after FROM"))
+        sources.inner.append(None)
     token = reader.here
     is_name = token is not None and token.token_type in (TokenType.VAR, TokenType.IDENTIFIER)
+    is_name = is_name and not (reader.word() == "EMIT" and reader.word(1) == "EARLY")
     if reader.skip("AS") or is_name:
         sources.aliases.append(reader.name("of the stream"))
+
+
+def _read_inner_tokens(reader: TokenReader, sources: _Sources) -> None:
+    """A SELECT of one stream, up to the parenthesis or UNION that ends it."""
+    tokens: list[Token] = []
+    depth = 0
+    while reader.here is not None:
+        word = reader.word()
+        if depth == 0 and word in (")", "UNION"):
+            break
+        depth += (word == "(") - (word == ")")
+        if word == "FROM" and depth == 0:
+            tokens.append(reader.take())
+            place = reader.here
+            if reader.word() == "(":
+                raise reader.error(
+                    "a SELECT inside FROM reads one stream by its name",
+                    "pass the result of the inner query as the stream",
+                )
+            sources.streams.append(reader.name("of a stream after FROM"))
+            tokens.append(_table_token(place))
+            if is_clause(reader):
+                raise reader.error(
+                    "the window stands behind the parenthesis",
+                    "FROM (SELECT ... FROM bids) [RANGE 10 minutes SLIDE 1 minute WATTR ts]",
+                )
+        else:
+            tokens.append(reader.take())
+    sources.inner.append(tokens)
+    if len(sources.inner) != len(sources.streams):
+        raise reader.error("a SELECT inside FROM reads one stream")
+
+
+def _read_inner(tokens: list[Token], text: str) -> Inner:
+    """What a SELECT inside FROM makes of its stream: rows filtered, projected, told apart."""
+    select = _parse_select(tokens, text)
+    allowed = {"kind", "hint", "distinct", "expressions", "from", "from_", "where", "limit"}
+    asked = {name for name, value in select.args.items() if value and name not in allowed}
+    is_whole = len(select.expressions) == 1 and isinstance(select.expressions[0], exp.Star)
+    aggregates = any(
+        isinstance(node, exp.AggFunc | exp.Window)
+        or (isinstance(node, exp.Anonymous) and str(node.this).lower() in CATALOG)
+        for expression in select.expressions
+        for node in expression.walk()
+    )
+    if asked or aggregates or select.args.get("limit"):
+        raise QueryError(
+            "a SELECT inside FROM filters rows, projects them and drops duplicates, no more",
+            hint="pass the result of the inner query as the stream",
+        )
+    where = select.args.get("where")
+    return Inner(
+        columns=None if is_whole else tuple(map(_named, select.expressions)),
+        where=None if where is None else where.this,
+        distinct=bool(select.args.get("distinct")),
+    )
+
+
+def _named(expression: exp.Expression) -> Output:
+    name = expression.alias_or_name
+    if not name or isinstance(expression, exp.Star):
+        written = expression.sql(dialect="spark")
+        raise QueryError(f"`{written}` inside FROM needs a name", hint=f"{written} AS name")
+    return Output(name, expression.this if isinstance(expression, exp.Alias) else expression)
 
 
 def _refuse_join(reader: TokenReader) -> None:

@@ -65,12 +65,33 @@ class Output:
 
 
 @dataclass(frozen=True, slots=True)
+class Inner:
+    """A SELECT around one stream, inside FROM: what the windows are over instead of its rows.
+
+    `columns` is None for ``*``.
+    """
+
+    columns: tuple[Output, ...] | None
+    where: exp.Expression | None
+    distinct: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Early:
+    """``EMIT EARLY``: open windows are answered with each batch, or every so much of the axis."""
+
+    every: int | None
+    unit: Literal["time", "integer"] | None
+
+
+@dataclass(frozen=True, slots=True)
 class Query:
     """One SELECT over one windowed stream (or a union of streams).
 
     `key_order` is the order of the key columns in the answers: selected ones first. `window` is
     None where the text has none, which only the papers' Q2-1 does. `defining` are the columns of
-    the row that defines a per-row window, as far as they are selected.
+    the row that defines a per-row window, as far as they are selected. `inner` has what FROM makes
+    of each stream before it is windowed, in their order; None for a stream as it is.
     """
 
     text: str
@@ -83,6 +104,13 @@ class Query:
     outputs: tuple[Output, ...]
     having: exp.Expression | None
     defining: tuple[exp.Expression, ...] = ()
+    inner: tuple[Inner | None, ...] = ()
+    early: Early | None = None
+
+    @property
+    def emits_early(self) -> bool:
+        """Whether open windows are answered too."""
+        return self.early is not None
 
     @property
     def shown_keys(self) -> tuple[int, ...]:

@@ -1,13 +1,18 @@
-"""Promises about a stream: from its source, or from how late its rows may be.
+"""What a source has promised of itself, and what several sources promise together.
 
-A promise `p` says that no later row lies before `p`. It only ever grows. Promises move between
-batches: a row is late only if it breaks one that was made before its batch came.
+A punctuation at `p` promises that no later row lies before `p`. It only ever grows. Promises move
+between batches: a row is late only if it breaks one that was made before its batch came.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from panes.progress.bounds import Bound, Unbounded
 
 NOTHING = -(1 << 62)
 """The promise before anything is promised."""
@@ -17,30 +22,39 @@ EVERYTHING = 1 << 62
 
 @dataclass(slots=True)
 class Promise:
-    """The progress of one source.
+    """The progress of one source, and what moved it last.
 
-    With a `lateness`, every batch promises that nothing comes more than that behind its greatest
-    position.
+    With a `bound` on its disorder, every batch that comes is a promise too.
 
-    >>> source = Promise(lateness=10)
-    >>> source.observe(25)
-    >>> source.at
-    15
+    >>> from panes.progress.bounds import WithinLateness
+    >>> source = Promise(WithinLateness(10))
+    >>> source.observe(np.array([25, 20]))
+    >>> source.at, source.why
+    (15, 'lateness')
     """
 
-    lateness: int | None = None
+    bound: Bound = field(default_factory=Unbounded)
     at: int = NOTHING
+    why: str = "nothing"
 
-    def observe(self, newest: int) -> None:
-        """A batch has come whose greatest position is `newest`."""
-        if self.lateness is not None:
-            self.punctuate(newest - self.lateness)
+    def observe(self, positions: NDArray[np.int64]) -> None:
+        """A batch has come, with rows at these positions, in this order."""
+        if len(positions):
+            low = self.bound.after(positions)
+            if low is not None:
+                self.punctuate(low, self.bound.why)
 
-    def punctuate(self, at: int) -> None:
+    def punctuate(self, at: int, why: str = "punctuation") -> None:
         """The source promises that nothing before `at` will come."""
-        self.at = max(self.at, at)
+        if at > self.at:
+            self.at, self.why = at, why
 
 
-def meld(promises: Iterable[Promise]) -> int:
-    """What a union of sources promises: the least of what each does (thesis 8.2)."""
-    return min(promise.at for promise in promises)
+def meld(promises: Mapping[str, Promise]) -> tuple[int, str]:
+    """What a union of sources promises, and why: the least of what each does (thesis 8.2).
+
+    >>> meld({"a": Promise(at=5, why="lateness"), "b": Promise(at=3, why="punctuation")})
+    (3, 'punctuation of b')
+    """
+    name, least = min(promises.items(), key=lambda item: item[1].at)
+    return least.at, f"{least.why} of {name}"

@@ -17,8 +17,9 @@ from panes.aggregates.custom import CustomAggregate, UserAggregate
 from panes.errors import ArithmeticOverflowError
 from panes.frames import require_streams, to_table
 from panes.language.parse import parse
-from panes.language.query import KEY, WINDOW_COLUMNS, AggregateCall
+from panes.language.query import KEY, WINDOW_COLUMNS, AggregateCall, Query
 from panes.planning.plan import Plan, plan
+from panes.planning.scalar import Projection, resolve
 from panes.reference.folds import FOLDS, Row, distinct, order
 from panes.windows.extent import extent, windows
 from panes.windows.spec import Landmark, PartitionedRows, PerRow, Sliding, Spec
@@ -44,13 +45,33 @@ def oracle(
     """
     query = parse(text, aggregates)
     require_streams(query, streams)
-    tables = {n: to_table(t, n) for n, t in streams.items()}
+    tables = {n: _derived(query, n, to_table(t, n)) for n, t in streams.items()}
     bound = plan(query, {n: t.schema for n, t in tables.items()}, aggregates)
     rows = _read(bound, tables)
     user = {u.name.lower(): u for u in aggregates}
     if isinstance(bound.window.spec, PerRow):
         return _per_row(bound, rows, user)
     return _per_window(bound, rows, user)
+
+
+def _derived(query: Query, stream: str, table: pa.Table) -> pa.Table:
+    """What a SELECT inside FROM makes of a stream."""
+    inner = query.inner[query.streams.index(stream)]
+    if inner is None:
+        return table
+    if inner.where is not None:
+        kept, _ = Projection((), resolve(inner.where, table.schema, stream=stream))(table)
+        table = table.take(pa.array(kept))
+    if inner.columns is not None:
+        trees = (resolve(o.expression, table.schema, stream=stream) for o in inner.columns)
+        _, columns = Projection(tuple(trees), None)(table)
+        table = pa.table(columns, names=[o.name for o in inner.columns])
+    if inner.distinct:
+        first: dict[tuple[Any, ...], int] = {}
+        for number, row in enumerate(table.to_pylist()):
+            first.setdefault(tuple(map(order, row.values())), number)
+        table = table.take(pa.array(first.values(), pa.int64()))
+    return table
 
 
 def _read(bound: Plan, tables: Mapping[str, pa.Table]) -> list[Tuple]:

@@ -24,13 +24,13 @@ from pyspark.sql.pandas.types import from_arrow_type
 from panes.aggregates import wire
 from panes.aggregates.aggregate import Rows
 from panes.engine.fill import fill
-from panes.engine.groups import Groups
 from panes.engine.pipeline import Pipeline
 from panes.language.query import KEY
 from panes.planning.plan import Plan
 from panes.spark.answers import handed_over, handed_over_schema, selected
 from panes.spark.bind import BoundQuery, sql, ticks
 from panes.spark.fill import AT, aggregates, is_filled_by_spark, pane_start, partial_of
+from panes.stores.groups import Groups
 from panes.windows.cut import cut
 from panes.windows.spec import Landmark
 

@@ -17,7 +17,7 @@ from panes.axis import DAY, LIMIT
 from panes.errors import QueryError
 from panes.frames import require_streams
 from panes.language.parse import parse
-from panes.language.query import Query
+from panes.language.query import Inner, Query
 from panes.planning.plan import Plan, plan
 from panes.planning.scalar import Projection
 from panes.windows.spec import PerRow
@@ -45,7 +45,7 @@ def bind(
     """Read a query and check it against the DataFrames, which are looked at for columns only."""
     query = parse(text, user)
     require_streams(query, streams)
-    frames = tuple(streams[name] for name in query.streams)
+    frames = tuple(_derived(streams[n], i) for n, i in zip(query.streams, query.inner, strict=True))
     if len({f.isStreaming for f in frames}) > 1:
         raise QueryError("some of the streams are streaming DataFrames and some are not")
     bound = bind_query(query, frames, tuple(user))
@@ -60,6 +60,22 @@ def bind_query(
     schemas = {n: arrow_schema(f) for n, f in zip(query.streams, frames, strict=True)}
     bound = plan(query, schemas, user, types_of=lambda rows: _types(frames[0], rows))
     return BoundQuery(bound, frames, user)
+
+
+def _derived(frame: DataFrame, inner: Inner | None) -> DataFrame:
+    """What a SELECT inside FROM makes of a DataFrame: Spark's own filter, projection, distinct."""
+    if inner is None:
+        return frame
+    if inner.where is not None:
+        frame = frame.where(sql(inner.where))
+    if inner.columns is not None:
+        frame = frame.select(*(sql(o.expression).alias(o.name) for o in inner.columns))
+    if inner.distinct and frame.isStreaming:
+        raise QueryError(
+            "SELECT DISTINCT inside FROM is not available on Spark streams",
+            hint="use dropDuplicatesWithinWatermark on the DataFrame",
+        )
+    return frame.distinct() if inner.distinct else frame
 
 
 def _require_order(bound: Plan) -> None:

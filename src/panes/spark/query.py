@@ -12,6 +12,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everyone writes it
 from panes.aggregates.custom import UserAggregate
 from panes.engine.terms import Run, agree, require_lateness
 from panes.errors import OptionError, QueryError
+from panes.language.query import Query
 from panes.spark import batch, per_row, rows, stream
 from panes.spark.bind import bind
 from panes.spark.stream import LATE, REJECTED
@@ -33,6 +34,7 @@ def answer(
         require_lateness(run.lateness, bound.plan.placing.kind)
         run = stream.with_watermark(bound, run)
     terms = agree(bound.plan.query, run)
+    _require_possible(bound.plan.query, run)
     if bound.is_streaming:
         answered = stream.answer_and_apart if run.with_late else stream.answer
         return answered(bound, terms, run)
@@ -41,6 +43,22 @@ def answer(
     if isinstance(bound.plan.window.spec, PerRow):
         return per_row.answer(bound)
     return rows.answer(bound) if bound.plan.axis.kind == "rows" else batch.answer(bound)
+
+
+def _require_possible(query: Query, run: Run) -> None:
+    """Refuse what only a query in one process can do, before anything runs."""
+    asked = {
+        f"store={run.store!r}": run.store not in (None, "panes"),
+        "rows_late": run.rows_late is not None,
+        "late='revise'": run.late == "revise",
+        "EMIT EARLY": query.emits_early,
+    }
+    for what, is_asked in asked.items():
+        if is_asked:
+            raise QueryError(
+                f"{what} is not available on Spark",
+                hint="panes.open runs a query in one process",
+            )
 
 
 def split(

@@ -34,6 +34,7 @@ from pyspark.sql.streaming.stateful_processor import (
     TimerValues,
 )
 
+from panes.engine.admit import promise_column
 from panes.engine.combine import (
     AT,
     EVERY_SOURCE,
@@ -46,7 +47,7 @@ from panes.engine.combine import (
     column_name,
 )
 from panes.engine.shard import Outcome, Shard
-from panes.engine.stream import promise_column, require_streamable
+from panes.engine.stream import require_streamable
 from panes.engine.terms import Run, Terms
 from panes.errors import OptionError, QueryError
 from panes.planning.plan import Plan
@@ -121,7 +122,7 @@ def _tagged(bound: BoundQuery, terms: Terms, run: Run, *, rows: bool) -> DataFra
         for number in range(len(bound.frames))
     ]
     if terms.heartbeat is not None:
-        projected.append(_heartbeat(session, terms.heartbeat))
+        projected.append(_heartbeat(session, terms.heartbeat.slack))
     if run.bounded:
         projected.append(_one_row_per_run(session))
     united = reduce(lambda a, b: a.unionByName(b, allowMissingColumns=True), projected)

@@ -13,32 +13,35 @@ from numpy.typing import NDArray
 
 from panes.compiled import compiled
 from panes.windows.cover import Wids
-from panes.windows.extent import first_wid, last_wid
-from panes.windows.spec import Sliding
+from panes.windows.extent import first_wid, last_wid, ruler
+from panes.windows.spec import PanedSpec
 
 _MOST = 1 << 22
 
 
 def window_bounds(
-    spec: Sliding, at: NDArray[np.int64], first: Wids, end: Wids
+    spec: PanedSpec, at: NDArray[np.int64], first: Wids, end: Wids
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """The windows ``[low, high)`` that hold each position, of those in ``[first, end)``.
 
     Both limits are one window, or one for each position. ``high <= low`` where there is none.
 
+    >>> from panes.windows.spec import Sliding
     >>> window_bounds(Sliding(size=10, slide=5), np.array([3, 7]), 0, 2)
     (array([0, 1]), array([2, 2]))
     """
-    low = np.maximum(first_wid(at, spec.slide, spec.origin), first)
-    high = np.minimum(last_wid(at, spec.size, spec.slide, spec.origin) + 1, end)
+    size, slide, origin = ruler(spec)
+    low = np.maximum(first_wid(at, slide, origin), first)
+    high = np.minimum(last_wid(at, size, slide, origin) + 1, end)
     return low, high
 
 
 def tagged(
-    spec: Sliding, at: NDArray[np.int64], first: Wids, end: Wids
+    spec: PanedSpec, at: NDArray[np.int64], first: Wids, end: Wids
 ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
     """Pairs of a row and a window that holds it, as two columns, a few million at a time.
 
+    >>> from panes.windows.spec import Sliding
     >>> [(rows.tolist(), wid.tolist()) for rows, wid in
     ...  tagged(Sliding(size=10, slide=5), np.array([3, 7]), 0, 9)]
     [([0, 0, 1, 1], [0, 1, 1, 2])]

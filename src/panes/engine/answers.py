@@ -1,0 +1,122 @@
+"""Answers on their way out: what they are, why they are given, and when.
+
+An answer is final, unless the query says otherwise: with ``EMIT EARLY`` open windows are answered
+too, and with ``late="revise"`` closed ones again. Then every answer has a `status`, and a reader
+who keeps the newest answer of each window and key ends with the final ones. Asked why, an answer
+says what closed its window.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from panes.engine.pipeline import Pipeline, projected
+from panes.engine.release import Line
+from panes.engine.terms import Run, Terms
+from panes.errors import QueryError
+from panes.language.query import WINDOW_COLUMNS
+from panes.planning.plan import Plan
+from panes.windows.spec import PerRow
+
+STATUS, CLOSED_BY = "status", "closed_by"
+Status: TypeAlias = Literal["early", "final", "revised"]
+
+
+class Answers:
+    """The answers of one query that have been found and not yet been given."""
+
+    def __init__(self, plan: Plan, terms: Terms, run: Run) -> None:
+        self._plan = plan
+        self._early = plan.query.early
+        self._tells_status = self._early is not None or terms.late == "revise"
+        self._tells_why = run.why
+        self._next_early: int | None = None
+        self._found: list[pa.Table] = []
+        self._line = self._new_line(run)
+        plain = plan.schema()
+        added = [STATUS] * self._tells_status + [CLOSED_BY] * self._tells_why
+        for name in added:
+            if name in plain.names:
+                raise QueryError(f"the answers have a column `{name}` of their own; rename it")
+        self.schema = pa.schema([*plain, *((name, pa.string()) for name in added)])
+
+    @property
+    def waiting(self) -> int:
+        """How many answers wait in line."""
+        return 0 if self._line is None else len(self._line)
+
+    def close(self, lowered: pa.Table, why: str) -> None:
+        """Windows have been closed, by what `why` says."""
+        if len(lowered):
+            self._found.append(self._marked(lowered, "final", why))
+
+    def revise(self, lowered: pa.Table) -> None:
+        """Windows that were closed have changed."""
+        if len(lowered):
+            self._found.append(self._marked(lowered, "revised", "a late row"))
+
+    def early(self, pipeline: Pipeline) -> pa.Table:
+        """The windows that are open, as they are now."""
+        return self._marked(pipeline.open_windows(), "early", "nothing yet")
+
+    def offer_early(self, pipeline: Pipeline) -> None:
+        """After a batch: open windows are answered if it is time to."""
+        if self._early is None:
+            return
+        if self._early.every is not None:
+            newest = pipeline.newest
+            if self._next_early is not None and newest < self._next_early:
+                return
+            self._next_early = (newest // self._early.every + 1) * self._early.every
+        self._found.append(self.early(pipeline))
+
+    def released(self, keys: Sequence[pa.Array], rows: int, progress: int) -> pa.Table:
+        """The answers to give after a batch with these keys."""
+        found = self._take()
+        if self._line is None:
+            return found
+        self._line.wait(found, self._ends(found))
+        return self._line.released(keys, rows, progress)
+
+    def rest(self) -> pa.Table:
+        """All that is left."""
+        found = self._take()
+        if self._line is None:
+            return found
+        self._line.wait(found, self._ends(found))
+        return self._line.everybody()
+
+    def _take(self) -> pa.Table:
+        found, self._found = self._found, []
+        if len(found) == 1:
+            return found[0]
+        return pa.concat_tables([self.schema.empty_table(), *found])
+
+    def _marked(self, lowered: pa.Table, status: Status, why: str) -> pa.Table:
+        table = projected(self._plan, lowered)
+        told = [(STATUS, status)] * self._tells_status + [(CLOSED_BY, why)] * self._tells_why
+        for name, text in told:
+            table = table.append_column(name, pa.repeat(pa.scalar(text), len(table)))
+        return table
+
+    def _new_line(self, run: Run) -> Line | None:
+        if run.flush is None:
+            return None
+        if isinstance(self._plan.window.spec, PerRow):
+            raise QueryError("a flush is for windows of many keys; a per-row window has one answer")
+        shown = self._plan.query.shown_keys
+        if len(shown) < len(self._plan.query.keys):
+            raise QueryError("a flush needs every key in the answers under its own name")
+        place = {number: len(WINDOW_COLUMNS) + i for i, number in enumerate(shown)}
+        return Line(run.flush, tuple(place[i] for i in range(len(shown))))
+
+    def _ends(self, found: pa.Table) -> NDArray[np.int64]:
+        ends: NDArray[np.int64] = (
+            found.column(WINDOW_COLUMNS[1]).combine_chunks().cast(pa.int64()).to_numpy()
+        )
+        return ends

@@ -1,0 +1,91 @@
+"""Select, Project and Apply: a row at a time, so nothing is held and nothing waits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from sqlglot import exp
+
+from panes.axis import Axis
+from panes.errors import QueryError
+from panes.planning.scalar import Projection
+
+
+@dataclass(frozen=True, slots=True)
+class Select:
+    """Rows for which a condition holds. Promises pass as they are."""
+
+    where: exp.Expression
+
+    def push(self, rows: pa.Table) -> pa.Table:
+        """The rows that are kept."""
+        kept, _ = Projection((), self.where)(rows)
+        return rows if kept is None else rows.take(pa.array(kept))
+
+    def punctuate(self, at: int) -> int:
+        """The same promise: fewer rows come, none of them earlier."""
+        return at
+
+    def settle(self, progress: int) -> None:
+        """Nothing is held."""
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """Expressions over each row, under names; Apply where they compute anything.
+
+    `axis` is the position of rows that go in, and `position` the output column that has the
+    position of those that come out. It must be the column itself, or a fixed distance from it:
+    then a promise is moved as the rows are.
+    """
+
+    columns: Sequence[tuple[str, exp.Expression]]
+    axis: Axis
+    position: str
+
+    def __post_init__(self) -> None:
+        moved = dict(self.columns).get(self.position)
+        if moved is not None and not _keeps_order(moved, self.axis.column):
+            written = moved.sql(dialect="spark")
+            raise QueryError(
+                f"`{written}` AS {self.position} could put rows in another order, so nothing that "
+                "is promised of the stream holds for it",
+                hint="window over the column itself, or one that adds a constant to it",
+            )
+
+    def push(self, rows: pa.Table) -> pa.Table:
+        """The expressions over the rows."""
+        _, columns = Projection(tuple(e for _, e in self.columns), None)(rows)
+        return pa.table(columns, names=[name for name, _ in self.columns])
+
+    def punctuate(self, at: int) -> int:
+        """The promise, moved as far as a row at `at` would be."""
+        tree = dict(self.columns).get(self.position)
+        if tree is None or isinstance(tree, exp.Column):
+            return at
+        row = pa.table({self.axis.column: self.axis.label(np.array([at]))})
+        _, (moved,) = Projection((tree,), None)(row)
+        ticks, _ = self.axis.ticks(moved)
+        return int(ticks[0])
+
+    def settle(self, progress: int) -> None:
+        """Nothing is held."""
+
+
+def _keeps_order(tree: exp.Expression, column: str | None) -> bool:
+    """Whether an expression is a column, or a constant added to it or taken from it."""
+    if isinstance(tree, exp.Paren):
+        return _keeps_order(tree.this, column)
+    if isinstance(tree, exp.Add):
+        sides = (tree.this, tree.expression)
+        return any(_keeps_order(a, column) and _is_constant(b) for a, b in (sides, sides[::-1]))
+    if isinstance(tree, exp.Sub):
+        return _keeps_order(tree.this, column) and _is_constant(tree.expression)
+    return isinstance(tree, exp.Column) and tree.name == column
+
+
+def _is_constant(tree: exp.Expression) -> bool:
+    return tree.find(exp.Column, exp.Func) is None

@@ -1,0 +1,150 @@
+"""Operators that rows and promises pass through: alone, and inside FROM against the oracle.
+
+Catches: promises that do not move with the rows, duplicates remembered for ever or forgotten too
+early, a refused batch that leaves a trace, a merge that lets a row pass too early.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import panes
+from panes.axis import Axis
+from panes.operators.distinct import Distinct
+from panes.operators.union import Meld, Merge
+from tests.oracle.test_counted_windows import cuts_of
+from tests.support import assert_same, sorted_answers, streams
+
+INNER = (
+    "(SELECT * FROM t WHERE i > 0)",
+    "(SELECT DISTINCT at, k FROM t)",
+    "(SELECT DISTINCT at, k, i FROM t WHERE b)",
+    "(SELECT at + 3 AS at, k, i FROM t)",
+    "(SELECT k, at AS at, i * 2 AS i FROM t WHERE x > 0) AS u",
+)
+
+
+@pytest.mark.parametrize("inner", INNER)
+@settings(max_examples=15)
+@given(table=streams, data=st.data())
+def test_a_select_inside_from_is_the_oracles_in_any_order_and_split(
+    inner: str, table: pa.Table, data: st.DataObject
+) -> None:
+    text = f"SELECT k, count(*) AS n FROM {inner} [RANGE 12 SLIDE 5 WATTR at] GROUP BY k"
+    moved = 3 if "+ 3" in inner else 0
+    order = data.draw(st.permutations(range(len(table))))
+    shuffled = table.take(pa.array(order, pa.int64()))
+    query = panes.open(text)
+    found = []
+    for begin, end in cuts_of(data, table):
+        found.append(query.push(t=shuffled.slice(begin, end - begin)))
+        rest = shuffled["at"].slice(end).to_pylist()
+        found.append(query.punctuate(t=min(rest, default=1_000)))
+        assert query.progress == min(rest, default=1_000) + moved
+    found.append(query.finish())
+    assert not len(query.late)
+    assert_same(sorted_answers(pa.concat_tables(found), 1), panes.oracle(text, t=table))
+
+
+@settings(max_examples=20)
+@given(table=streams, split=st.integers(0, 40))
+def test_each_side_of_a_union_has_its_own_select(table: pa.Table, split: int) -> None:
+    text = (
+        "SELECT k, count(*) AS n FROM (SELECT DISTINCT at, k FROM u UNION ALL "
+        "SELECT at, k FROM v WHERE i > 0) [RANGE 12 SLIDE 5 WATTR at] GROUP BY k"
+    )
+    parts = {"u": table.slice(0, split), "v": table.slice(split)}
+    assert_same(panes.sql(text, **parts), panes.oracle(text, **parts))
+
+
+def test_duplicates_are_dropped_and_forgotten_once_progress_has_passed_them() -> None:
+    text = "SELECT count(*) AS n FROM (SELECT DISTINCT at, k FROM s) [TUMBLING 10 WATTR at]"
+    query = panes.open(text, lateness=5)
+    query.push(s=pa.table({"at": [1, 1, 2], "k": ["a", "a", "a"]}))
+    distinct = query._chains["s"].operators[-1]
+    assert isinstance(distinct, Distinct)
+    assert len(distinct.seen) == 2
+    assert query.push(s=pa.table({"at": [1, 18], "k": ["a", "b"]}))["n"].to_pylist() == [2]
+    assert len(distinct.seen) == 1
+
+
+def test_a_refused_batch_is_not_remembered_as_seen() -> None:
+    text = "SELECT sum(x) AS s FROM (SELECT DISTINCT at, x FROM s) [TUMBLING 10 WATTR at]"
+    query = panes.open(text)
+    query.push(s=pa.table({"at": [1], "x": [1]}))
+    with pytest.raises(panes.PanesError):
+        query.push(s=pa.table({"at": [2], "x": ["two"]}))
+    query.push(s=pa.table({"at": [2], "x": [2]}))
+    assert query.finish()["s"].to_pylist() == [3]
+
+
+def test_a_promise_in_time_moves_with_the_rows() -> None:
+    """Rows are put an hour later, so a promise of 12:00 is one of 13:00."""
+    text = (
+        "SELECT count(*) AS n FROM (SELECT ts + INTERVAL 1 HOUR AS ts FROM s) "
+        "[TUMBLING 1 hour WATTR ts]"
+    )
+    query = panes.open(text)
+    noon = dt.datetime(2026, 1, 1, 12, tzinfo=dt.UTC)
+    query.push(s=pa.table({"ts": pa.array([noon], pa.timestamp("us", "UTC"))}))
+    assert not len(query.punctuate(s="2026-01-01T12:30:00Z"))
+    answers = query.punctuate(s="2026-01-01T13:00:00Z")
+    assert answers["window_end"].to_pylist() == [noon + dt.timedelta(hours=2)]
+
+
+def test_a_position_that_could_reorder_rows_is_refused() -> None:
+    text = "SELECT count(*) AS n FROM (SELECT -at AS at FROM s) [TUMBLING 10 WATTR at]"
+    with pytest.raises(panes.QueryError, match="another order"):
+        panes.sql(text, s=pa.table({"at": [1]}))
+
+
+def test_meld_passes_rows_at_once_and_no_promise_twice() -> None:
+    """Thesis 8.2: R at 20, S at 19; then S promises 20, 21 and 22."""
+    union = Meld(["r", "s"])
+    union.punctuate("r", 20)
+    union.punctuate("s", 19)
+    assert [union.punctuate("s", at) for at in (20, 21, 22)] == [20, None, None]
+    rows = pa.table({"at": [99]})
+    assert union.push("r", rows) is rows
+    assert union.waiting == 0
+
+
+@given(st.lists(st.tuples(st.sampled_from("rs"), st.integers(0, 9)), max_size=30), st.data())
+def test_merge_gives_all_rows_in_order_and_none_that_could_be_overtaken(
+    arrivals: list[tuple[str, int]], data: st.DataObject
+) -> None:
+    reached = {"r": 0, "s": 0}
+    union, out = Merge(["r", "s"]), []
+    for source, step in arrivals:
+        reached[source] += step
+        at = np.array([reached[source]])
+        out += union.push(source, pa.table({"at": at}), at)["at"].to_pylist()
+        assert len(out) == 0 or out[-1] <= min(reached.values())
+    for source in reached:
+        rest = union.punctuate(source, 10_000)
+        out += rest["at"].to_pylist() if "at" in rest.column_names else []
+    assert out == sorted(out)
+    assert len(out) == len(arrivals)
+    assert union.waiting == 0
+
+
+def test_merge_waits_where_meld_does_not() -> None:
+    merge = Merge(["r", "s"])
+    at = np.arange(100)
+    assert len(merge.push("r", pa.table({"at": at}), at)) == 0
+    assert merge.waiting == 100
+    assert merge.nbytes > Meld(["r", "s"]).nbytes
+
+
+def test_equal_rows_without_a_position_come_out_once_per_batch_and_are_not_held() -> None:
+    distinct = Distinct(Axis("integer", "at", pa.int64()))
+    rows = pa.table({"at": pa.array([None, None, 3], pa.int64())})
+    assert len(distinct.push(rows)) == 2
+    distinct.settle(0)
+    assert len(distinct.seen) == 1
