@@ -50,9 +50,10 @@ def fill(
             slots = ragged.slots(pane, groups)
             pairs, partials = _fill_table(rows, slots, ragged.size, pieces, executor)
             return _by_pane(ragged, pairs, partials, base, cut.grid)
-    slots, starts, numbers = number_pairs(cut.pane_start(rows.at), groups)
-    lifted = executor.map(lambda p: p.lift(rows, slots, len(starts)), pieces)
-    return Fragment(starts, numbers, tuple(lifted))
+    slots, starts, numbers = number_pairs(cut.pane_start(rows.at), groups, executor=executor)
+    meant = [_plainest(p, rows) for p in pieces]
+    of = _lift(meant, rows, slots, len(starts), executor)
+    return Fragment(starts, numbers, tuple(of[p] for p in meant))
 
 
 def _fill_table(
@@ -60,12 +61,20 @@ def _fill_table(
 ) -> tuple[NDArray[np.int64], tuple[Columns, ...]]:
     """Lift into every slot of a table; the slots that got a row, and their partials."""
     meant = [_plainest(p, rows) for p in pieces]
-    wanted = list(dict.fromkeys([ALL_ROWS, *meant]))
-    lifted = list(executor.map(lambda p: p.lift(rows, slots, size), wanted))
-    filled = np.flatnonzero(lifted[0][0])
-    kept = executor.map(lambda partials: np.take(partials, filled, axis=1), lifted)
-    of = dict(zip(wanted, kept, strict=True))
+    lifted = _lift([ALL_ROWS, *meant], rows, slots, size, executor)
+    filled = np.flatnonzero(lifted[ALL_ROWS][0])
+    kept = executor.map(lambda partials: np.take(partials, filled, axis=1), lifted.values())
+    of = dict(zip(lifted, kept, strict=True))
     return filled, tuple(of[p] for p in meant)
+
+
+def _lift(
+    pieces: Sequence[Piece], rows: Rows, slots: Slots, size: int, executor: Executor
+) -> dict[Piece, Columns]:
+    """The partials of every piece, each lifted once however often it is needed."""
+    wanted = list(dict.fromkeys(pieces))
+    lifted = executor.map(lambda p: p.lift(rows, slots, size), wanted)
+    return dict(zip(wanted, lifted, strict=True))
 
 
 def _by_pane(
