@@ -31,6 +31,7 @@ from panes.planning.plan import Plan
 from panes.stores.groups import Groups
 from panes.stores.panes import Fragment, by_group
 from panes.stores.radix import number_pairs
+from panes.stores.slots import moved
 from panes.windows.cover import Cover, Wids, runs_under
 from panes.windows.cut import cut
 from panes.windows.spec import PanedSpec, Sliding
@@ -126,8 +127,8 @@ class Bins:
         """Which bins new rows reach, and with what."""
         groups = np.unique(self._group)
         bins = np.searchsorted(self._group, np.append(groups, self.keys))
-        position, offsets = by_group(new.groups, groups)
-        starts = new.starts[position]
+        places, offsets = by_group(new.groups, groups)
+        starts = moved(new.starts, places, len(new))
         first, last = runs_under(self.spec, self._at, bins, starts=starts, groups=offsets)
         touched = np.flatnonzero(last > first)
         reached = Cover(
@@ -138,7 +139,7 @@ class Bins:
         )
 
         def contribution(monoid: Monoid, partial: Columns) -> Columns:
-            panes = np.take(partial, position, axis=1)
+            panes = moved(partial, places, len(new))
             return roll(monoid, self.spec, panes, reached, starts=starts, groups=offsets)
 
         return touched, list(map(contribution, self._monoids, new.partials))

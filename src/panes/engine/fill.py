@@ -53,9 +53,10 @@ def fill(
             slots = ragged.slots(pane, groups)
             pairs, partials = _fill_table(rows, slots, ragged.size, pieces, executor)
             return _by_pane(ragged, pairs, partials, base, cut.grid)
-    slots, starts, numbers = number_pairs(cut.pane_start(at), groups)
-    lifted = spread(executor, lambda p: p.lift(rows, slots, len(starts)), pieces, rows=len(rows))
-    return Fragment(starts, numbers, tuple(lifted))
+    slots, starts, numbers = number_pairs(cut.pane_start(at), groups, executor=executor)
+    meant = [_plainest(p, rows) for p in pieces]
+    of = _lift(meant, rows, slots, len(starts), executor)
+    return Fragment(starts, numbers, tuple(of[p] for p in meant))
 
 
 def _fill_table(
@@ -63,12 +64,22 @@ def _fill_table(
 ) -> tuple[NDArray[np.int64], tuple[Columns, ...]]:
     """Lift into every slot of a table; the slots that got a row, and their partials."""
     meant = [_plainest(p, rows) for p in pieces]
-    wanted = list(dict.fromkeys([ALL_ROWS, *meant]))
-    lifted = spread(executor, lambda p: p.lift(rows, slots, size), wanted, rows=len(rows))
-    filled = np.flatnonzero(lifted[0][0])
-    kept = spread(executor, lambda p: np.take(p, filled, axis=1), lifted, rows=len(filled))
-    of = dict(zip(wanted, kept, strict=True))
+    lifted = _lift([ALL_ROWS, *meant], rows, slots, size, executor)
+    filled = np.flatnonzero(lifted[ALL_ROWS][0])
+    kept = spread(
+        executor, lambda p: np.take(p, filled, axis=1), lifted.values(), rows=len(filled)
+    )
+    of = dict(zip(lifted, kept, strict=True))
     return filled, tuple(of[p] for p in meant)
+
+
+def _lift(
+    pieces: Sequence[Piece], rows: Rows, slots: Slots, size: int, executor: Executor
+) -> dict[Piece, Columns]:
+    """The partials of every piece, each lifted once however often it is needed."""
+    wanted = list(dict.fromkeys(pieces))
+    lifted = spread(executor, lambda p: p.lift(rows, slots, size), wanted, rows=len(rows))
+    return dict(zip(wanted, lifted, strict=True))
 
 
 def _by_pane(

@@ -26,7 +26,6 @@ from panes.engine.pipeline import Progressing
 from panes.engine.waiting import Waiting, WaitingRows, arrays, numbered
 from panes.engine.workers import workers
 from panes.planning.plan import Plan
-from panes.stores.panes import by_group
 from panes.stores.radix import sort
 from panes.windows.spec import PanedSpec, PerRow
 
@@ -66,7 +65,7 @@ class PerRowPipeline(Progressing[HeldPositions]):
             if self._window.every > 1:
                 wanted &= (self._ranks.take(group) + 1) % self._window.every == 0
         # From here on in the order of positions: bins fill faster so, and answers need it.
-        order, at = sort(arrival.at)
+        order, at = sort(arrival.at, executor=workers())
         moved = workers().submit(np.take, group, order)
         places, row, which = _places(kept, order)
         columns = list(workers().map(lambda c: c.take(places), arrival.columns))
@@ -141,12 +140,8 @@ class PerRowPipeline(Progressing[HeldPositions]):
         if not len(due):
             return self.plan.lowered_schema().empty_table()
         groups = np.flatnonzero(np.bincount(due.group))
-        position, begins = by_group(due.group, groups)
-        ends = np.take(due.at, position)
-        answer, wid, offsets = _distinct(ends, begins)
+        of_row, wid, offsets = _distinct(due.at, due.group, groups)
         lowered = self.held.answer_at(groups, offsets, wid)
-        of_row = np.empty(len(due), dtype=np.int64)
-        of_row[position] = answer
         taken = pa.array(of_row)
         columns: list[pa.Array] = [*workers().map(lambda c: c.take(taken), lowered)]
         columns += due.columns
@@ -167,23 +162,40 @@ def _places(
 
 
 def _distinct(
-    ends: NDArray[np.int64], begins: NDArray[np.int64]
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Rows of a group at one position share an answer: which one, the answers', the groups'."""
-    answer = np.empty(len(ends), dtype=np.int64)
-    wid = np.empty(len(ends), dtype=np.int64)
-    offsets = np.zeros(len(begins), dtype=np.int64)
-    _number_answers(ends, begins, answer, wid, offsets)
-    return answer, wid[: offsets[-1]], offsets
+    at: NDArray[np.int64], group: NDArray[np.signedinteger], groups: NDArray[np.int64]
+) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int64]]:
+    """Rows of a group at one position share an answer: which one, the answers', the groups'.
+
+    Rows come by position; answers stand group by group, each group's by position.
+    """
+    place = np.zeros(int(groups[-1]) + 1, dtype=np.int64)
+    place[groups] = np.arange(len(groups))
+    offsets = np.zeros(len(groups) + 1, dtype=np.int64)
+    _count_answers(at, group, place, offsets)
+    of_row = np.empty(len(at), dtype=np.int32)
+    wid = np.empty(offsets[-1], dtype=np.int64)
+    _number_answers(at, group, place, offsets, of_row, wid)
+    return of_row, wid, offsets
 
 
 @compiled
-def _number_answers(ends, begins, answer, wid, offsets):  # type: ignore[no-untyped-def]
-    k = -1
-    for g in range(begins.shape[0] - 1):
-        for i in range(begins[g], begins[g + 1]):
-            if i == begins[g] or ends[i] != ends[i - 1]:
-                k += 1
-                wid[k] = ends[i]
-            answer[i] = k
-        offsets[g + 1] = k + 1
+def _count_answers(at, group, place, offsets):  # type: ignore[no-untyped-def]
+    last = np.full(offsets.shape[0] - 1, at[0] - 1)
+    for i in range(at.shape[0]):
+        g = place[group[i]]
+        offsets[g + 1] += at[i] != last[g]
+        last[g] = at[i]
+    for g in range(offsets.shape[0] - 1):
+        offsets[g + 1] += offsets[g]
+
+
+@compiled
+def _number_answers(at, group, place, offsets, of_row, wid):  # type: ignore[no-untyped-def]
+    next_free = offsets[:-1].copy()
+    for i in range(at.shape[0]):
+        g = place[group[i]]
+        k = next_free[g]
+        if k == offsets[g] or wid[k - 1] != at[i]:
+            wid[k] = at[i]
+            next_free[g] = k = k + 1
+        of_row[i] = k - 1

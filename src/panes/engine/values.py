@@ -21,6 +21,7 @@ from panes.kernels.sliding_multiset import SlidingMultiset
 from panes.planning.plan import Plan, ValueSet
 from panes.stores.groups import Groups
 from panes.stores.panes import Fragment, PaneStore, Rolled, by_group, merged
+from panes.stores.slots import moved
 from panes.windows.cover import Wids, runs_under
 from panes.windows.cut import Cut
 from panes.windows.spec import PanedSpec
@@ -80,16 +81,17 @@ class ValueStore:
         rank, distinct = _ranked(values)
         of_pair = np.searchsorted(pairs, held.groups)
         groups = group_of.to_numpy()[of_pair]
-        position, offsets = by_group(groups, rolled.groups)
-        starts = held.starts[position]
+        places, offsets = by_group(groups, rolled.groups)
+        size = int(offsets[-1])
+        starts = moved(held.starts, places, size)
         first, last = runs_under(
             self._spec, wids, rolled.cover.offsets, starts=starts, groups=offsets
         )
         return SlidingMultiset(
             values=distinct,
             groups=offsets,
-            rank=rank[of_pair[position]],
-            count=held.partials[0][0][position],
+            rank=moved(rank[of_pair], places, size),
+            count=moved(held.partials[0][0], places, size),
             offsets=rolled.cover.offsets,
             first=first,
             last=last,

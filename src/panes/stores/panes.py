@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from panes.algebra.monoid import Columns, Monoid, merge_slots
 from panes.compiled import compiled
 from panes.kernels.choose import roll
-from panes.stores.slots import compact_slots, taken
+from panes.stores.slots import compact_slots, moved
 from panes.stores.spread import spread
 from panes.windows.cover import Cover, Wids, cover, runs_under
 from panes.windows.extent import edges_of, extent, windows_closed
@@ -146,11 +146,11 @@ class PaneStore:
         """
         due = self.under(int(np.min(first_due)), int(np.max(end_due)))
         groups = order(np.flatnonzero(np.bincount(due.groups)))
-        position, offsets = by_group(due.groups, groups)
-        starts = np.take(due.starts, position)
+        places, offsets = by_group(due.groups, groups)
+        starts = moved(due.starts, places, int(offsets[-1]))
         first, end = (d if isinstance(d, int) else d[groups] for d in (first_due, end_due))
         answers = cover(self.spec, starts=starts, groups=offsets, first_due=first, end_due=end)
-        return self._rolled(due, position, starts, offsets, groups, answers)
+        return self._rolled(due, places, starts, offsets, groups, answers)
 
     def answer_at(
         self, groups: NDArray[np.int64], offsets: NDArray[np.int64], wid: NDArray[np.int64]
@@ -160,25 +160,25 @@ class PaneStore:
         Each of them holds a pane. `offsets` tells where each group's windows begin.
         """
         due = self.under(int(wid.min()), int(wid.max()) + 1)
-        position, begins = by_group(due.groups, groups)
-        starts = np.take(due.starts, position)
+        places, begins = by_group(due.groups, groups)
+        starts = moved(due.starts, places, int(begins[-1]))
         first, last = runs_under(self.spec, wid, offsets, starts=starts, groups=begins)
         answers = Cover(offsets, wid, first, last)
-        return self._rolled(due, position, starts, begins, groups, answers)
+        return self._rolled(due, places, starts, begins, groups, answers)
 
     def _rolled(
         self,
         due: Fragment,
-        position: NDArray[np.int64],
+        places: NDArray[np.int32],
         starts: NDArray[np.int64],
         offsets: NDArray[np.int64],
         groups: NDArray[np.int64],
         answers: Cover,
     ) -> Rolled:
-        """Answers from the panes at `position`, which stand group by group, each at its start."""
+        """Answers from panes moved to their `places`: group by group, each at its start."""
 
         def roll_one(monoid: Monoid, partial: Columns) -> Columns:
-            panes = taken(partial, position)
+            panes = moved(partial, places, len(starts))
             return roll(monoid, self.spec, panes, answers, starts=starts, groups=offsets)
 
         distinct = {id(p): (m, p) for m, p in zip(self.monoids, due.partials, strict=True)}
@@ -228,32 +228,35 @@ class PaneStore:
 
 def by_group(
     groups: NDArray[np.signedinteger], order: NDArray[np.int64]
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Rows rearranged group by group, keeping their order inside; and where each group begins.
+) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    """Where rows go to stand group by group, keeping their order inside; where each group begins.
 
-    Rows of groups that are not in `order` are left out.
+    Rows of groups that are not in `order` go nowhere, which is -1. Rows are moved and not fetched
+    (`panes.stores.slots.moved`): then memory is read straight on, and written at one place per
+    group.
     """
     size = max(int(order.max(initial=-1)), int(groups.max(initial=-1))) + 1
-    place = np.full(size, -1, dtype=np.int64)
-    place[order] = np.arange(len(order))
+    rank = np.full(size, -1, dtype=np.int64)
+    rank[order] = np.arange(len(order))
     offsets = np.zeros(len(order) + 1, dtype=np.int64)
-    position = np.empty(len(groups), dtype=np.int64)
-    _counting_sort(groups, place, offsets, position)
-    return position[: offsets[-1]], offsets
+    places = np.empty(len(groups), dtype=np.int32)
+    _counting_sort(groups, rank, offsets, places)
+    return places, offsets
 
 
 @compiled
-def _counting_sort(groups, place, offsets, position):  # type: ignore[no-untyped-def]
+def _counting_sort(groups, rank, offsets, places):  # type: ignore[no-untyped-def]
     for i in range(groups.shape[0]):
-        if place[groups[i]] >= 0:
-            offsets[place[groups[i]] + 1] += 1
+        if rank[groups[i]] >= 0:
+            offsets[rank[groups[i]] + 1] += 1
     for g in range(offsets.shape[0] - 1):
         offsets[g + 1] += offsets[g]
     next_free = offsets[:-1].copy()
     for i in range(groups.shape[0]):
-        g = place[groups[i]]
+        g = rank[groups[i]]
+        places[i] = -1
         if g >= 0:
-            position[next_free[g]] = i
+            places[i] = next_free[g]
             next_free[g] += 1
 
 

@@ -7,13 +7,14 @@ codes. A table is used where the codes are dense enough to afford one, sorting o
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from panes.algebra.monoid import Columns
 from panes.compiled import compiled
 
+Value = TypeVar("Value", bound=np.generic)
 _AFFORDABLE = 8
 _MOST = (1 << 31) - 1
 
@@ -41,20 +42,27 @@ def compact_slots(
     return slot_of[codes], distinct
 
 
-def taken(partials: Columns, places: NDArray[np.int64]) -> Columns:
-    """The partials at some places."""
-    if partials.dtype == object:
-        return np.take(partials, places, axis=1)
-    found = np.empty((len(partials), len(places)), dtype=partials.dtype)
-    _take(partials, places, found)
-    return found
+def moved(values: NDArray[Value], places: NDArray[np.int32], size: int) -> NDArray[Value]:
+    """Each value, or column of partials, at its place; -1 is none. The places are all different.
+
+    >>> moved(np.array([7, 8, 9]), np.array([1, -1, 0], dtype=np.int32), 2)
+    array([9, 7])
+    """
+    result = np.empty((*values.shape[:-1], size), dtype=values.dtype)
+    if values.dtype == object:
+        kept = np.flatnonzero(places >= 0)
+        result[..., places[kept]] = values[..., kept]
+        return result
+    for lane, to in zip(np.atleast_2d(values), np.atleast_2d(result), strict=True):
+        _move(lane, places, to)
+    return result
 
 
 @compiled
-def _take(partials, places, found):  # type: ignore[no-untyped-def]
-    for lane in range(partials.shape[0]):
-        for i in range(places.shape[0]):
-            found[lane, i] = partials[lane, places[i]]
+def _move(values, places, to):  # type: ignore[no-untyped-def]
+    for i in range(places.shape[0]):
+        if places[i] >= 0:
+            to[places[i]] = values[i]
 
 
 @dataclass(frozen=True, slots=True)
