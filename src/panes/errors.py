@@ -91,6 +91,10 @@ class ArithmeticOverflowError(PanesError, ArithmeticError):
     """An exact sum does not fit its type, as in Spark's ANSI mode."""
 
 
+class WrongAnswerError(PanesError, AssertionError):
+    """An experiment gave an answer that differs from the one worked out plainly."""
+
+
 class RejectedRowsWarning(UserWarning):
     """Rows that could not be placed on the axis were left out of a bounded query."""
 

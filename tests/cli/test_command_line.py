@@ -140,6 +140,7 @@ REFUSED = {
     ("run", "wrong.sql", "-i", "bids=bids.csv"): (2, "no column `prise` in stream `bids`"),
     ("verify", "busy.sql"): (2, "--input name=path"),
     ("explain", "bad.sql"): (2, "line 1, column 1"),
+    ("papers", "9-9"): (2, "no figure `9-9` is run here"),
     ("frobnicate",): (2, "No such command"),
 }  # fmt: skip
 
@@ -162,7 +163,7 @@ def test_a_wrong_call_gets_one_clear_message(folder: Path, arguments: tuple[str,
     assert done.stdout == ""
 
 
-@pytest.mark.parametrize("command", ["run", "explain", "verify", "bench", "demo"])
+@pytest.mark.parametrize("command", ["run", "explain", "verify", "bench", "demo", "papers"])
 def test_every_help_ends_with_an_example(folder: Path, command: str) -> None:
     done = run(command, "--help", folder=folder)
     assert done.returncode == 0

@@ -1,0 +1,65 @@
+"""`panes papers`: run the papers' experiments and show published and measured side by side."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from panes.cli.show import say
+from panes.papers.catalog import FIGURES, named
+from panes.papers.draw import draw
+from panes.papers.figure import Figure
+from panes.papers.page import write_page
+from panes.papers.record import Record, write
+
+EXAMPLE = "Example: panes papers 8-7 --output docs/papers"
+
+
+def papers(
+    names: Annotated[
+        list[str] | None, typer.Argument(help="Figures, such as 8-7; without any, all are listed.")
+    ] = None,
+    run_all: Annotated[bool, typer.Option("--all", help="Run every figure.")] = False,
+    output: Annotated[
+        Path,
+        typer.Option(help="A folder for drawings and raw numbers; the page is written next to it."),
+    ] = Path("docs/papers"),
+) -> None:
+    """Run published experiments here. A shape that differs is shown; a wrong answer fails."""
+    figures = list(FIGURES.values()) if run_all else [named(name) for name in names or []]
+    if not figures:
+        _list()
+        return
+    for figure in figures:
+        say(f"figure {figure.name}: {figure.title}")
+        record = _run(figure)
+        title = f"Figure {figure.name}: {figure.title}"
+        drawing = draw(record.measured, title, output / f"{figure.name}.png")
+        say(f"{record.seconds:.0f} seconds; {drawing}, {write(record, output)}")
+        _show(record)
+    say(f"page: {write_page(output)}")
+
+
+def _run(figure: Figure) -> Record:
+    begin = time.perf_counter()
+    measured = figure.run()
+    return Record.of(figure, measured, seconds=time.perf_counter() - begin)
+
+
+def _list() -> None:
+    listed = Table("figure", "title", "source")
+    for figure in FIGURES.values():
+        listed.add_row(figure.name, figure.title, figure.source)
+    Console().print(listed)
+
+
+def _show(record: Record) -> None:
+    shown = Table(f"published, figure {record.name}", "measured here", "holds", show_lines=True)
+    for claim in record.measured.claims:
+        shown.add_row(claim.published, claim.measured, "yes" if claim.holds else "DIFFERS")
+    Console().print(shown)

@@ -1,0 +1,109 @@
+"""Draw what was measured, as PNG. The only place that knows matplotlib, and only when it draws."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from panes.errors import PanesError
+from panes.papers.figure import Measured, Panel
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_WIDTH, _HEIGHT = 5.6, 4.2
+_COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#444444")
+_DASHES = ("-", "--", ":", "-.")
+_MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+
+
+def draw(measured: Measured, title: str, path: Path) -> Path:
+    """Draw all panels in one row. Series named ``kind, variant`` share the colour of their kind."""
+    try:
+        from matplotlib.figure import Figure as Canvas
+    except ModuleNotFoundError:
+        raise PanesError(
+            "drawing a figure needs matplotlib, which is not installed",
+            hint='pip install "panes[papers]"',
+        ) from None
+    count = len(measured.panels)
+    canvas = Canvas(figsize=(max(_WIDTH * count, 6.4), _HEIGHT), dpi=130, layout="constrained")
+    canvas.suptitle(title, fontsize=11)
+    for place, panel in enumerate(measured.panels, start=1):
+        _draw_panel(canvas.add_subplot(1, count, place), panel)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    canvas.savefig(path, metadata={"Software": None})
+    return path
+
+
+def _draw_panel(axes: Axes, panel: Panel) -> None:
+    (_draw_bars if panel.kind == "bars" else _draw_lines)(axes, panel)
+    axes.set_xlabel(panel.x)
+    axes.set_ylabel(panel.y)
+    axes.set_title(panel.title, fontsize=10)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.grid(axis="y", color="#e4e4e4", linewidth=0.7)
+    axes.set_axisbelow(True)
+    if panel.y_scale == "log":
+        axes.set_yscale("log")
+    else:
+        axes.set_ylim(bottom=min(0.0, axes.get_ylim()[0]))
+    if len(panel.series) > 1:
+        axes.legend(frameon=False, fontsize=8, ncols=1 + len(panel.series) // 7)
+
+
+def _draw_lines(axes: Axes, panel: Panel) -> None:
+    looks = _looks(panel)
+    for name, points in panel.series.items():
+        kind, variant = looks[name]
+        x, y = zip(*points, strict=True)
+        axes.plot(
+            x, y, label=name, color=_COLOURS[kind % len(_COLOURS)], linewidth=1.6, markersize=4.5,
+            linestyle=_DASHES[variant % len(_DASHES)], marker=_MARKERS[kind % len(_MARKERS)],
+        )  # fmt: skip
+    if panel.x_scale == "log":
+        ticks = sorted({x for points in panel.series.values() for x, _ in points})
+        axes.set_xscale("log")
+        if len(ticks) <= 12:
+            axes.set_xticks(ticks, [_short(x) for x in ticks])
+            axes.set_xticks([], minor=True)
+
+
+def _draw_bars(axes: Axes, panel: Panel) -> None:
+    """Bars side by side, as many as series, at evenly spaced places: x is a label, not a length."""
+    places = {x: i for i, x in enumerate(dict.fromkeys(_every_x(panel)))}
+    width = 0.8 / len(panel.series)
+    for number, (name, points) in enumerate(panel.series.items()):
+        left = np.array([places[x] for x, _ in points]) + (number + 0.5) * width - 0.4
+        colour = _COLOURS[number % len(_COLOURS)]
+        axes.bar(left, [y for _, y in points], width * 0.92, label=name, color=colour)
+    axes.set_xticks(list(places.values()), [_short(x) for x in places])
+
+
+def _every_x(panel: Panel) -> list[float]:
+    return [x for points in panel.series.values() for x, _ in points]
+
+
+def _looks(panel: Panel) -> dict[str, tuple[int, int]]:
+    """A colour for each kind and a dash for each variant of it."""
+    variants: dict[str, list[str]] = {}
+    for name in panel.series:
+        variants.setdefault(name.split(", ")[0], []).append(name)
+    return {
+        name: (kind, variant)
+        for kind, names in enumerate(variants.values())
+        for variant, name in enumerate(names)
+    }
+
+
+def _short(x: float) -> str:
+    """A number as an axis shows it.
+
+    >>> [_short(x) for x in (0.5, 12, 66_000, 2_500_000)]
+    ['0.5', '12', '66K', '2.5M']
+    """
+    if abs(x) >= 1e6:
+        return f"{x / 1e6:.3g}M"
+    return f"{x / 1e3:.3g}K" if abs(x) >= 1e4 else f"{x:g}"
