@@ -154,6 +154,15 @@ def test_vi_d_equation_1_weighs_old_delays_with_alpha() -> None:
     assert clock.wait == 4  # 0.75 * 25 - 0.25 * 60: a tuple faster than the first
 
 
+def test_vi_d_after_a_tuple_faster_than_the_first_the_clock_does_not_slide_early() -> None:
+    clock = SynchronisedClock(slide=100, alpha=0.0)
+    clock.arrive(0, local=50)
+    clock.arrive(100, local=120)  # 30 faster: the clock shows 70
+    assert clock.wait == 0
+    assert clock.advance(local=149) == []
+    assert clock.advance(local=200) == [150]
+
+
 def test_vi_d_alpha_is_a_weight() -> None:
     with pytest.raises(ValueError, match="alpha must lie between 0 and 1, got 2"):
         SynchronisedClock(slide=1, alpha=2)
@@ -231,6 +240,20 @@ def test_vi_e_algorithm_3_line_14_a_node_that_is_refused_comes_again_with_fewer_
     added = algorithm_3(graph, {root: feasible}, one_stands, 0.0, 0.1, cost)
     assert added == [common(feasible[0].children)]
     assert one_stands == Balance(gained=feasible[0].gain, dummies=2)
+
+
+def test_vi_e_a_dummy_is_not_added_for_children_that_another_has_taken_or_that_share_little() -> (
+    None
+):
+    graph = graph_of(*FIGURE_4, 9, 15, 22)
+    wanted = [(8, 12, 20), (8, 20), (22, 20), (9, 15)]
+    feasible = [Dummy(tuple(Edges(s, 0) for s in slides), 0.1) for slides in wanted]
+    added = algorithm_3(graph, {Edges(1, 0): feasible}, Balance(), 0.0, 0.0, float)
+    assert added == [Edges(4, 0), Edges(3, 0)]
+    before = mean_tests(graph)
+    halves = [Dummy((Edges(4, 0), Edges(22, 0)), 0.1)]  # 2 (1 - 1/2) tests saved, one more made
+    assert algorithm_3(graph, {Edges(1, 0): halves}, Balance(), 0.0, 0.0, float) == []
+    assert mean_tests(graph) == before
 
 
 def intervals(instants: list[int]) -> list[int]:

@@ -26,13 +26,14 @@ class PlainScan:
     """
 
     def __init__(self, families: Iterable[Edges]) -> None:
-        self._families = list(families)
+        self._families = np.array(list(families), dtype=np.object_)
         self._slides = np.array([f.slide for f in self._families], dtype=np.int64)
         self._phases = np.array([f.phase for f in self._families], dtype=np.int64)
 
     def due(self, previous: int, now: int) -> list[Edges]:
         """Families with an edge in ``(previous, now]``, in the order given."""
-        return list(map(self._families.__getitem__, self.find(previous, now).tolist()))
+        named: list[Edges] = self._families[self.find(previous, now)].tolist()
+        return named
 
     def find(self, previous: int, now: int) -> np.ndarray:
         """As `due`, but places in the order given only."""

@@ -2,7 +2,7 @@
 
 The paper's sliding manager (*Knowing When to Slide* IV): queries come and go, progress moves, and
 each move gives the candidate query list. Queries are grouped by the sliding graph, which can be
-drawn; groups are found by timers, which were measured to be faster than its tree at any slides.
+drawn; groups are found by timers, which are as fast whether slides divide one another or not.
 
 Invariant: a query is named by `advance` exactly if one of its windows ends in the stretch that
 progress has passed since the query was added.

@@ -41,21 +41,23 @@ class SlidingTree:
     """
 
     def __init__(self, graph: SlidingGraph) -> None:
-        self._families, skips = _pre_order(graph)
-        self._slides = np.array([f.slide for f in self._families], dtype=np.int64)
-        self._phases = np.array([f.phase for f in self._families], dtype=np.int64)
+        families, skips = _pre_order(graph)
+        self._families = np.array(families, dtype=np.object_)
+        self._slides = np.array([f.slide for f in families], dtype=np.int64)
+        self._phases = np.array([f.phase for f in families], dtype=np.int64)
         self._skips = np.array(skips, dtype=np.int64)
-        asked = [not graph.group(f).is_dummy for f in self._families]
+        asked = [not graph.group(f).is_dummy for f in families]
         self._is_asked = np.array(asked, dtype=np.bool_)
 
     @property
     def tick(self) -> int | None:
         """The unit of the one timer that serves all groups: the root's slide (VI-C)."""
-        return self._families[0].slide if self._families else None
+        return int(self._slides[0]) if len(self._slides) else None
 
     def due(self, previous: int, now: int) -> list[Edges]:
         """Groups with an edge in ``(previous, now]``, in pre-order, without dummies."""
-        return list(map(self._families.__getitem__, self.find(previous, now).tolist()))
+        named: list[Edges] = self._families[self.find(previous, now)].tolist()
+        return named
 
     def find(self, previous: int, now: int) -> np.ndarray:
         """As `due`, but places in pre-order only."""

@@ -43,8 +43,8 @@ class Timers:
     def __init__(self, at: int) -> None:
         self.at = at
         self._slots: dict[Edges, int] = {}
-        self._families: list[Edges] = []  # by slot; outdated where the slot is free
         self._free: list[int] = []
+        self._families = np.empty(_FEWEST, dtype=np.object_)  # by slot
         self._timers = np.empty((_FEWEST, 3), dtype=np.int64)
         self._pages = np.full(_FEWEST, _NO_ONE, dtype=np.int64)
         self._rung = np.empty(_FEWEST, dtype=np.int64)
@@ -58,8 +58,9 @@ class Timers:
         """Wait for the edges of a family, from the first one after `at`."""
         if family in self._slots:
             return
-        slot = self._free_slot(family)
+        slot = self._free_slot()
         self._slots[family] = slot
+        self._families[slot] = family
         self._timers[slot] = next_edge(family.slide, family.phase, self.at), family.slide, _NO_ONE
         self._rate += 1 / family.slide
         _hang(self._timers, self._pages, self._shift, slot)
@@ -81,7 +82,8 @@ class Timers:
         """
         due = self.ring(now)
         due.sort()
-        return list(map(self._families.__getitem__, due.tolist()))
+        named: list[Edges] = self._families[due].tolist()
+        return named
 
     def ring(self, now: int) -> np.ndarray:
         """As `advance`, but places in that order only, as they are met."""
@@ -89,16 +91,15 @@ class Timers:
         count = _ring(self._timers, self._pages, self._shift, previous, self.at, self._rung)
         return self._rung[:count].copy()
 
-    def _free_slot(self, family: Edges) -> int:
+    def _free_slot(self) -> int:
         if self._free:
-            slot = self._free.pop()
-            self._families[slot] = family
-            return slot
-        if len(self._families) == len(self._timers):
+            return self._free.pop()
+        slot, room = len(self), len(self._timers)
+        if slot == room:
+            self._families = np.concatenate([self._families, np.empty(room, dtype=np.object_)])
             self._timers = np.concatenate([self._timers, np.empty_like(self._timers)])
-            self._rung = np.empty(len(self._timers), dtype=np.int64)
-        self._families.append(family)
-        return len(self._families) - 1
+            self._rung = np.empty(2 * room, dtype=np.int64)
+        return slot
 
     def _suit_calendar(self) -> None:
         """Hang all timers anew where pages have become too few, too many, too wide or narrow."""
