@@ -24,8 +24,9 @@ Number: TypeAlias = int | float
 
 LOWEST, HIGHEST = -(1 << 31), (1 << 31) - 1
 _EXACT = 1 << 53
-# A float edge o + b * w is rounded twice, each time by 2**-53 of something below 2**33 widths.
-_ROUNDING = Fraction(1, 1 << 19)
+# A float edge o + b * w is rounded twice, each time by 2**-53 of something below 2**33 widths:
+# by less than one part in so many of a width.
+_ROUNDING = 1 << 19
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,30 +93,38 @@ class Buckets:
         """What is known of a value in a bucket."""
         return Interval(self.edge(number), self.edge(number + 1))
 
-    def sum_of(self, count: int, total: int) -> tuple[Fraction, Fraction]:
+    def units(self) -> Units:
+        """Width and origin as whole multiples of one unit, for exact sums."""
+        numbers = (self.width, self.origin)
+        exact = [Fraction(n if self.is_whole else float(n)) for n in numbers]
+        per_one = max(n.denominator for n in exact)
+        width, origin = (int(n * per_one) for n in exact)
+        # Edges below 2**53 units are not rounded: all are multiples of one power of two.
+        if self.is_whole or abs(origin) + (width << 31) <= _EXACT:
+            return Units(width, origin, 0, per_one)
+        return Units(width * _ROUNDING, origin * _ROUNDING, width, per_one * _ROUNDING)
+
+
+@dataclass(frozen=True, slots=True)
+class Units:
+    """Buckets measured in integers, so many of which make one.
+
+    `slack` is how far an edge may lie from where it would lie unrounded.
+    """
+
+    width: int
+    origin: int
+    slack: int
+    per_one: int
+
+    def sum_of(self, count: int, total: int) -> tuple[int, int]:
         """Between what the sum of `count` values lies whose bucket numbers add up to `total`.
 
         The unbounded sides of the first and the last bucket are not looked at.
         """
-        width, origin = self._exact
-        low = origin * count + width * total
-        high = low + width * count
-        if self.is_whole or _has_exact_edges(width, origin):
-            return low, high
-        slack = _ROUNDING * width * count
-        return low - slack, high + slack
-
-    @property
-    def _exact(self) -> tuple[Fraction, Fraction]:
-        if self.is_whole:
-            return Fraction(self.width), Fraction(self.origin)
-        return Fraction(float(self.width)), Fraction(float(self.origin))
-
-
-def _has_exact_edges(width: Fraction, origin: Fraction) -> bool:
-    """Whether no edge is rounded: all are multiples of one power of two, and below 2**53 of it."""
-    unit = max(width.denominator, origin.denominator)
-    return unit * (abs(origin) + width * (1 << 31)) <= _EXACT
+        low = self.origin * count + self.width * total
+        slack = self.slack * count
+        return low - slack, low + self.width * count + slack
 
 
 def _floors(values: NDArray[np.generic]) -> NDArray[np.int64]:

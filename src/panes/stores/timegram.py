@@ -20,7 +20,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -64,6 +63,7 @@ class TimeGram:
 
     def __init__(self, *, width: Number, origin: Number = 0, max_size: int) -> None:
         self.buckets_of = Buckets(width=width, origin=origin)
+        self._units = self.buckets_of.units()
         self._reach = Reach(max_size)
         self._rows = Tail()  # each with the total of bucket numbers before it
         self._total = np.zeros(1, dtype=np.int64)
@@ -118,8 +118,9 @@ class TimeGram:
         high = self._highest.greatest(starts)[0]
         if aggregate in ("min", "max"):
             found = (low if aggregate == "min" else high).tolist()
-            interval = self.buckets_of.interval
-            return [interval(b) if n else None for b, n in zip(found, count, strict=True)]
+            interval = {b: self.buckets_of.interval(b) for b in set(found)}
+            held = (count > 0).tolist()
+            return [interval[b] if h else None for b, h in zip(found, held, strict=True)]
         if aggregate == "count":
             return [Interval(n, n) if n else None for n in count.tolist()]
         total = self._totals_of(count)
@@ -147,10 +148,11 @@ class TimeGram:
         return self._total - self._rows.keys[first] if len(self) else count
 
     def _sum(self, count: int, total: int, lowest: int, highest: int, divisor: int) -> Interval:
-        low, high = self.buckets_of.sum_of(count, total)
+        low, high = self._units.sum_of(count, total)
+        parts = divisor * self._units.per_one
         return Interval(
-            -math.inf if lowest == LOWEST else _at_most(low / divisor),
-            math.inf if highest == HIGHEST else _at_least(high / divisor),
+            -math.inf if lowest == LOWEST else _at_most(low, parts),
+            math.inf if highest == HIGHEST else -_at_most(-high, parts),
         )
 
     def _evict(self) -> None:
@@ -158,17 +160,17 @@ class TimeGram:
             kept.evict_before(self._reach.oldest)
 
 
-def _at_most(exact: Fraction) -> Number:
-    """A whole number as it is, another as the nearest float that is not greater."""
-    if exact.denominator == 1:
-        return exact.numerator
+def _at_most(amount: int, parts: int) -> Number:
+    """A quotient as it is if it is whole, otherwise as the nearest float that is not greater."""
+    whole, rest = divmod(amount, parts)
+    if not rest:
+        return whole
     try:
-        rounded = float(exact)
+        rounded = amount / parts
     except OverflowError:
-        rounded = math.inf if exact > 0 else -math.inf
-    return rounded if rounded <= exact else math.nextafter(rounded, -math.inf)
-
-
-def _at_least(exact: Fraction) -> Number:
-    """A whole number as it is, another as the nearest float that is not smaller."""
-    return -_at_most(-exact)
+        rounded = math.inf if amount > 0 else -math.inf
+    if math.isfinite(rounded):
+        above, below = rounded.as_integer_ratio()
+        if above * parts <= amount * below:
+            return rounded
+    return math.nextafter(rounded, -math.inf)
