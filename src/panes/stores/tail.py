@@ -48,7 +48,7 @@ class Tail:
         room = self.buffer.shape[1]
         if 2 * (len(self) + count) > room:
             self.buffer = np.empty((2, 2 * (len(self) + count)), dtype=np.int64)
-        self.buffer[:, : kept.shape[1]] = kept.copy() if self.first < len(self) else kept
+        self.buffer[:, : kept.shape[1]] = kept
         self.first, self.last = 0, kept.shape[1]
 
     def evict_before(self, at: int) -> None:

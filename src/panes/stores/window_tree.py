@@ -62,13 +62,22 @@ class WindowTree:
 
     def windows(self) -> NDArray[np.int64]:
         """One row for each node, in order: size, answer, position of the answer."""
-        order = np.empty(self._used, dtype=np.int64)
-        count = _in_order(self._nodes, self._root, order, 0)
-        return self._nodes[order[:count]][:, [_SIZE, _ANSWER, _AT]]
+        return self._in_order()[:, _SIZE:]
 
     def height(self) -> int:
         """The longest way from the root to a leaf."""
         return int(self._nodes[self._root, _HEIGHT])
+
+    def lean(self) -> int:
+        """The greatest difference between the heights of siblings."""
+        nodes, heights = self._in_order(), self._nodes[:, _HEIGHT]
+        differences = heights[nodes[:, _LEFT]] - heights[nodes[:, _RIGHT]]
+        return int(np.abs(differences).max(initial=0))
+
+    def _in_order(self) -> NDArray[np.int64]:
+        order = np.empty(self._used, dtype=np.int64)
+        count = _in_order(self._nodes, self._root, order, 0)
+        return self._nodes[order[:count]]
 
     def _make_room(self, count: int) -> None:
         """Forget removed nodes, which are only overwritten when room runs out."""
