@@ -66,9 +66,7 @@ def _fill_table(
     meant = [_plainest(p, rows) for p in pieces]
     lifted = _lift([ALL_ROWS, *meant], rows, slots, size, executor)
     filled = np.flatnonzero(lifted[ALL_ROWS][0])
-    kept = spread(
-        executor, lambda p: np.take(p, filled, axis=1), lifted.values(), rows=len(filled)
-    )
+    kept = spread(executor, lambda p: np.take(p, filled, axis=1), lifted.values(), rows=len(filled))
     of = dict(zip(lifted, kept, strict=True))
     return filled, tuple(of[p] for p in meant)
 

@@ -36,9 +36,10 @@ from panes.operators.inner import chain_of
 from panes.operators.operator import Chain
 from panes.planning.plan import Plan, plan
 from panes.planning.stores import StoreName, choose_store
-from panes.progress.describe import Describe, ends_of
+from panes.progress.describe import Describe
 from panes.progress.promise import EVERYTHING, NOTHING, Promise, meld
 from panes.windows.extent import first_wid, last_wid, ruler
+from panes.windows.families import ends_of
 from panes.windows.spec import Landmark, PartitionedRows, PerRow, Sliding
 
 Instant: TypeAlias = "str | int | dt.datetime"

@@ -9,16 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from panes.windows.cut import Edges
-from panes.windows.extent import ruler
-from panes.windows.spec import PanedSpec
+from panes.windows.families import last_edge
 
 _BEFORE = -(1 << 62)
-
-
-def ends_of(spec: PanedSpec) -> Edges:
-    """The edges at which the windows of a spec end."""
-    _, slide, origin = ruler(spec)
-    return Edges(slide, origin % slide)
 
 
 class Describe:
@@ -40,7 +33,7 @@ class Describe:
     def up_to(self, at: int) -> int | None:
         """The edge that a punctuation reaches; None if it was passed on already."""
         self.received += 1
-        edge = max(at - (at - e.phase) % e.slide for e in self._ends)
+        edge = max(int(last_edge(e.slide, e.phase, at)) for e in self._ends)
         if edge <= self._last:
             return None
         self._last = edge
