@@ -21,6 +21,7 @@ from panes.operators.inner import derived_schemas
 from panes.planning.explain import explain as explain_plan
 from panes.planning.explain import explain_unbound
 from panes.planning.plan import plan
+from panes.planning.stores import choose_store
 
 
 def sql(
@@ -179,10 +180,20 @@ def open(
     return OpenQuery(text, run, aggregates=aggregates)
 
 
-def explain(text: str, /, *, aggregates: Sequence[UserAggregate] = (), **streams: object) -> str:
+def explain(
+    text: str,
+    /,
+    *,
+    aggregates: Sequence[UserAggregate] = (),
+    store: str | None = None,
+    run: bool = False,
+    **streams: object,
+) -> str:
     """How a query would be answered, as text; the same question gives the same text.
 
     Streams are looked at for their columns only. Without them, only what the text decides is said.
+    With ``run=True`` tables are answered too, and the text ends with what each store was estimated
+    to cost, by what was seen, and what the chosen one did: seconds are never the same twice.
 
     Examples
     --------
@@ -201,5 +212,14 @@ def explain(text: str, /, *, aggregates: Sequence[UserAggregate] = (), **streams
     if any(is_spark(frame) for frame in streams.values()):
         bound = importlib.import_module("panes.spark.bind").bind(text, streams, aggregates)
         return explain_plan(bound.plan)
+    if run:
+        asked = OpenQuery(
+            text, Run(bounded=True, max_ahead=None, store=store), aggregates=aggregates
+        )
+        require_streams(asked.query, streams)
+        asked.push(**streams)
+        asked.finish()
+        return asked.explain()
     schemas = {name: to_table(frame, name).schema for name, frame in streams.items()}
-    return explain_plan(plan(query, derived_schemas(query, schemas), aggregates))
+    bound = plan(query, derived_schemas(query, schemas), aggregates)
+    return explain_plan(bound, choose_store(bound, store))

@@ -186,7 +186,7 @@ def test_a_window_stays_open_for_its_size_and_the_disorder() -> None:
     durations = Durations(Sliding(size=100, slide=20))
     assert durations.latest == 100
     for progress in range(0, 400, 20):
-        durations.saw(progress + 30, first_open=progress // 20)
+        durations.saw(progress + 25, progress + 30, first_open=progress // 20)
         durations.closed(progress // 20)
     assert durations.latest in range(110, 151)
 

@@ -17,6 +17,7 @@ from panes.engine.stream import OpenQuery
 from panes.engine.terms import Run
 from panes.errors import OptionError, PanesError
 from panes.frames import require_streams
+from panes.planning.stores import STORES
 
 EXAMPLE = "Example: panes run busy.sql --input bids=bids.parquet --output busy.csv"
 
@@ -24,6 +25,16 @@ QueryFile = Annotated[str, typer.Argument(help="A file with the query, or - for 
 Inputs = Annotated[
     list[str], typer.Option("--input", "-i", help="A stream: name=path. Repeat for several.")
 ]
+
+Store = Annotated[
+    str | None,
+    typer.Option(help=f"What is kept until windows close: {', '.join(STORES)}."),
+]
+
+
+def read_lateness(given: str | None) -> str | int | None:
+    """A lateness: a duration, or a whole number of an integer axis."""
+    return int(given) if given is not None and given.isdigit() else given
 
 
 def read_query(path: str) -> str:
@@ -53,14 +64,22 @@ def run(
         typer.Option(help="Read the files as streams, so late at most."),
     ] = None,
     late: Annotated[
-        Literal["open", "drop"], typer.Option(help="What becomes of rows that are later still.")
+        Literal["open", "drop", "revise"],
+        typer.Option(help="What becomes of rows that are later still."),
     ] = "open",
+    rows_late: Annotated[
+        int | None, typer.Option(help="Instead of a lateness: so many rows late at most.")
+    ] = None,
     late_output: Annotated[
         str | None, typer.Option(help="Where to write late rows, with the reason.")
     ] = None,
     punctuation: Annotated[
         str | None, typer.Option(help="A column that promises: nothing before this will come.")
     ] = None,
+    store: Store = None,
+    why: Annotated[
+        bool, typer.Option("--why", help="Answers tell what closed their window.")
+    ] = False,
     checkpoint: Annotated[
         Path | None,
         typer.Option(help="On Spark: a folder to go on from. Answers go to a folder then, too."),
@@ -74,11 +93,13 @@ def run(
 ) -> None:
     """Answer a window query over Parquet, CSV or NDJSON files."""
     text = read_query(query)
-    bound = int(lateness) if lateness is not None and lateness.isdigit() else lateness
-    streamed = lateness is not None or punctuation is not None or checkpoint is not None
+    streamed = any(o is not None for o in (lateness, rows_late, punctuation, checkpoint))
     options = Run(
-        lateness=bound,
+        lateness=read_lateness(lateness),
         late=late,
+        rows_late=rows_late,
+        store=store,
+        why=why,
         max_ahead=None,
         punctuation=punctuation,
         bounded=not keep_open if engine == "spark" else not streamed,

@@ -24,7 +24,7 @@ from panes.planning.cost import prefers_eager
 from panes.planning.plan import Plan
 from panes.stores.rows import KeptRows
 from panes.windows.cover import Wids
-from panes.windows.extent import extent, last_wid
+from panes.windows.extent import extent, first_wid, last_wid, ruler
 from panes.windows.spec import PanedSpec, Sliding
 from panes.windows.tag import window_bounds
 
@@ -65,32 +65,43 @@ class Durations:
     """How long windows stay open: *wed* (thesis 6.3.4.1).
 
     From the low-watermark when the first row of a window came to the high-watermark when it was
-    closed; at first the length of a window.
+    closed. `latest` is that of the window that was closed last, at first the length of a window;
+    `longest` is the longest of all.
     """
 
     def __init__(self, spec: Sliding) -> None:
-        self.latest = spec.size
+        self.latest = self.longest = spec.size
         self._spec = spec
-        self._started: list[tuple[int, int]] = []
+        self._started: list[tuple[int, int, int | None]] = []
+        self._next: int | None = None
         self._high = -END
 
-    def saw(self, newest: int, first_open: int) -> None:
-        """A row at `newest` has come while windows from `first_open` on were open."""
-        if newest <= self._high:
-            return
-        self._high = newest
-        wid = int(last_wid(newest, self._spec.size, self._spec.slide, self._spec.origin))
-        if not self._started or wid > self._started[-1][0]:
-            start = extent(self._spec, wid).start
-            low = extent(self._spec, first_open - 1).end if first_open > -END else start
-            self._started.append((wid, min(low, start)))
+    def saw(self, oldest: int, newest: int, first_open: int) -> None:
+        """Rows from `oldest` to `newest` have come while windows from `first_open` on were open."""
+        self._high = max(self._high, newest)
+        size, slide, origin = ruler(self._spec)
+        first = int(first_wid(oldest, slide, origin)) if self._next is None else self._next
+        end = int(last_wid(newest, size, slide, origin)) + 1
+        if end > first:
+            low = None if first_open == -END else extent(self._spec, first_open - 1).end
+            self._started.append((first, end, low))
+            self._next = end
 
     def closed(self, first_open: int) -> None:
         """Windows before `first_open` are closed."""
-        passed = [low for wid, low in self._started if wid < first_open]
-        if passed:
-            self.latest = max(self._spec.size, self._high - passed[-1])
-            self._started = self._started[len(passed) :]
+        while self._started and self._started[0][0] < first_open:
+            first, end, low = self._started.pop(0)
+            self.longest = max(self.longest, self._high - self._low(first, low))
+            last = min(end, first_open)
+            self.latest = max(self._spec.size, self._high - self._low(last - 1, low))
+            if last < end:
+                self._started.insert(0, (last, end, low))
+                break
+
+    def _low(self, wid: int, low: int | None) -> int:
+        """The low-watermark when a window started; before any promise, the window's own start."""
+        start = extent(self._spec, wid).start
+        return start if low is None else min(low, start)
 
 
 class Adaptive(Tagging):
@@ -115,7 +126,7 @@ class Adaptive(Tagging):
         return len(self._eager)
 
     def receive(self, rows: KeptRows) -> None:
-        self._durations.saw(int(rows.at.max()), self.first_open)
+        self._durations.saw(int(rows.at.min()), int(rows.at.max()), self.first_open)
         place = np.searchsorted(self._eager, rows.groups)
         is_eager = np.zeros(len(rows), dtype=np.bool_)
         if len(self._eager):

@@ -36,8 +36,7 @@ class RowsAndPartials(ABC):
         self.buffer = RowBuffer()
         self.first_open = FIRST
         self.partial_bytes = 16 + sum(8 * len(p.monoid.names) for p in plan.pieces)
-        arguments = (c for columns, where in plan.call_columns for c in (*columns, where))
-        self._read = {c for c in arguments if c is not None}
+        self._read = frozenset(plan.argument_columns)
 
     @abstractmethod
     def receive(self, rows: KeptRows) -> None:

@@ -29,11 +29,13 @@ from panes.engine.per_row import PerRowPipeline
 from panes.engine.pipeline import Pipeline
 from panes.engine.ranked import RankedPipeline
 from panes.engine.terms import Run, agree, require_lateness
+from panes.engine.watch import Watch
 from panes.errors import InputError, OptionError, QueryError, UnknownStreamError
 from panes.frames import to_table
 from panes.language.parse import parse
 from panes.operators.inner import chain_of
 from panes.operators.operator import Chain
+from panes.planning.explain import explain
 from panes.planning.plan import Plan, plan
 from panes.planning.stores import StoreName, choose_store
 from panes.progress.describe import Describe
@@ -77,6 +79,7 @@ class OpenQuery:
         self._answers: Answers | None = None
         self._filter: Describe | None = None
         self._sources = Sources()
+        self._watch = Watch(self._sources)
         self._waiting: list[tuple[NDArray[np.int64], list[pa.Array]]] = []
         self._arrived = 0
         self._finished = False
@@ -173,11 +176,11 @@ class OpenQuery:
         self._start_waiting()
         pipeline = self._pipeline
         if self._counts_arrivals and pipeline is not None:
-            self._answers.close(pipeline.close(self._arrived), "rows of the stream")
+            self._close(pipeline, lambda p: p.close(self._arrived), "rows of the stream")
         elif self._key_promises and isinstance(pipeline, Pipeline):
             self._close_each(pipeline, ends=True)
         elif pipeline is not None:
-            self._answers.close(pipeline.close_all(), "the end of the stream")
+            self._close(pipeline, lambda p: p.close_all(), "the end of the stream")
         for promise in self._promises.values():
             promise.punctuate(EVERYTHING, "the end")
         self._finished = True
@@ -241,6 +244,11 @@ class OpenQuery:
         if self._plan is None:
             raise InputError("the plan is not known before every stream has sent a batch")
         return self._plan
+
+    def explain(self) -> str:
+        """The plan, and what it was estimated to cost and did so far."""
+        store = choose_store(self.plan, self._run.store)
+        return explain(self.plan, store, self._watch.observed())
 
     def _require_running(self) -> None:
         if self._finished:
@@ -326,8 +334,22 @@ class OpenQuery:
 
     def _add(self, admitted: Sequence[Admitted], pipeline: AnyPipeline | None) -> pa.Table | None:
         """Let rows in, all streams of a push together; gives windows that they revise."""
+        with self._watch.timed():
+            revised = self._fill(admitted, pipeline)
+        for batch in admitted:
+            self._late += batch.late
+            self._rejected += batch.rejected
+            promise = self._promises[batch.stream]
+            promise.observe(batch.placed)
+            if batch.promise is not None:
+                promise.punctuate(batch.promise)
+            if len(batch.placed):
+                self._sources.hear(batch.stream, int(batch.placed.max()), len(batch.at))
+            self._watch.saw(batch, pipeline)
+        return revised
+
+    def _fill(self, admitted: Sequence[Admitted], pipeline: AnyPipeline | None) -> pa.Table | None:
         held = [(a.at, a.columns) for a in admitted if len(a.at)]
-        revised = None
         if isinstance(pipeline, RankedPipeline | PerRowPipeline):
             for batch in admitted:
                 pipeline.add(batch.arrival())
@@ -339,17 +361,8 @@ class OpenQuery:
             if len(held) > 1:
                 columns = [pa.concat_arrays(c) for c in zip(*(c for _, c in held), strict=True)]
             pipeline.add(at, columns)
-            revised = self._revised(admitted, pipeline)
-        for batch in admitted:
-            self._late += batch.late
-            self._rejected += batch.rejected
-            promise = self._promises[batch.stream]
-            promise.observe(batch.placed)
-            if batch.promise is not None:
-                promise.punctuate(batch.promise)
-            if len(batch.placed):
-                self._sources.hear(batch.stream, int(batch.placed.max()), len(batch.at))
-        return revised
+            return self._revised(admitted, pipeline)
+        return None
 
     def _revised(self, admitted: Iterable[Admitted], pipeline: Pipeline) -> pa.Table | None:
         """Closed windows that late rows belong to, answered again."""
@@ -378,7 +391,16 @@ class OpenQuery:
         if self._key_promises and isinstance(self._pipeline, Pipeline):
             self._close_each(self._pipeline)
         elif self._pipeline is not None and progress != NOTHING and self._passes(progress):
-            self._answers.close(self._pipeline.close(progress), why)
+            self._close(self._pipeline, lambda p: p.close(progress), why)
+
+    def _close(
+        self, pipeline: AnyPipeline, close: Callable[[AnyPipeline], pa.Table], why: str
+    ) -> None:
+        assert self._answers is not None
+        with self._watch.timed():
+            lowered = close(pipeline)
+        self._watch.closed(pipeline, lowered)
+        self._answers.close(lowered, why)
 
     def _passes(self, progress: int) -> bool:
         """Whether progress has reached the end of a window since it was last asked."""

@@ -10,16 +10,22 @@ from panes.aggregates.aggregate import Bounded
 from panes.axis import format_duration
 from panes.kernels.choose import choose
 from panes.language.query import Query, Window
+from panes.planning.cost import Observed, estimate
 from panes.planning.plan import Plan
+from panes.planning.stores import KEEPS, StoreChoice, choose_store
 from panes.windows.cut import Cut, cut, panes_per_window
 from panes.windows.spec import Landmark, PartitionedRows, PerRow, Sliding, paned
 
 _LABEL = 11
 
 
-def explain(plan: Plan) -> str:
-    """The plan, a line for each decision."""
-    return "\n".join(_lines(plan)) + "\n"
+def explain(plan: Plan, store: StoreChoice | None = None, seen: Observed | None = None) -> str:
+    """The plan, a line for each decision; after a run, what it was estimated to cost and did."""
+    chosen = choose_store(plan) if store is None else store
+    lines = list(_lines(plan, chosen))
+    if seen is not None and isinstance(plan.window.spec, Sliding) and seen.rows:
+        lines += _cost_lines(plan, chosen, seen)
+    return "\n".join(lines) + "\n"
 
 
 def explain_unbound(query: Query) -> str:
@@ -31,12 +37,12 @@ def explain_unbound(query: Query) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _lines(plan: Plan) -> Iterator[str]:
+def _lines(plan: Plan, store: StoreChoice) -> Iterator[str]:
     yield from _question(plan.query)
     yield from _window_lines(plan.window)
     yield from _counting_lines(plan)
     yield from _fill_lines(plan)
-    yield from _store_lines(plan)
+    yield from _store_lines(plan, store)
     yield from _roll_lines(plan)
     yield from _aggregate_lines(plan)
     yield _line("answers", ", ".join(f"{f.name} {f.type}" for f in plan.schema()))
@@ -53,7 +59,7 @@ def _window_lines(window: Window) -> Iterator[str]:
     if window.partition:
         yield _line("partition", ", ".join(window.partition))
     if isinstance(spec, PerRow):
-        yield _line("cut", "a bin at every position that has a row")
+        yield _line("cut", "a pane at every position that has a row")
         yield _line("", "a row waits, with what is selected of it, until progress has passed it")
     else:
         yield _line("cut", _cut(cut(paned(spec)), window))
@@ -125,20 +131,22 @@ def _fill_lines(plan: Plan) -> Iterator[str]:
         isinstance(e, exp.Column) for e in plan.rows.expressions
     )
     through = "Arrow columns as they are" if plain else "expressions and filters by DuckDB"
-    unit = "bin" if per_row else "pane"
-    yield _line("fill", f"one partial per {unit} and key ({keys}); {through}")
+    yield _line("fill", f"one partial per pane and key ({keys}); {through}")
 
 
-def _store_lines(plan: Plan) -> Iterator[str]:
-    name = "bin" if isinstance(plan.window.spec, PerRow) else "pane"
-    yield _line("store", f"{name}s; partial columns, each shared by the aggregates behind it:")
+def _store_lines(plan: Plan, store: StoreChoice) -> Iterator[str]:
+    place = {"eager": "window", "buffered": "window", "adaptive": "window", "bins": "bin"}
+    name = place.get(store.name, "pane")
+    yield _line("store", f"{store.name} ({store.why}): {KEEPS[store.name]}")
+    yield _line("", "partial columns, each shared by the aggregates behind it:")
     yield _line("", f"{name} int64, key int64")
     for i, piece in enumerate(plan.pieces):
         asked = zip(plan.query.calls, plan.aggregates, plan.piece_of, strict=True)
         users = [c.sql for c, a, needed in asked if a.kind == "bounded" and i in needed]
         names = ", ".join(piece.monoid.names)
         yield _line("", f"{names} {piece.monoid.dtype}: {', '.join(users)}")
-    yield _line("", _weight(plan))
+    if store.name == "panes":
+        yield _line("", _weight(plan))
     for values in plan.value_sets:
         columns = ", ".join(plan.rows.expressions[c].sql(dialect="spark") for c in values.columns)
         yield _line("", f"and a multiset of {columns}: 24 bytes per pane, key and different value")
@@ -148,7 +156,7 @@ def _weight(plan: Plan) -> str:
     width = 16 + sum(8 * len(p.monoid.names) for p in plan.pieces)
     more = " and what the sketches hold" if _has_objects(plan) else ""
     if isinstance(plan.window.spec, PerRow):
-        return f"{width} bytes per bin{more}; a row is not kept once it is in its bin"
+        return f"{width} bytes per pane{more}; a row is not kept once it is in its pane"
     panes = (panes_per_window(plan.spec) or 1) + 1
     return f"about {panes * width:,} bytes per key: {panes} panes x {width} bytes{more}"
 
@@ -180,6 +188,33 @@ def _aggregate_lines(plan: Plan) -> Iterator[str]:
             said += f", approximate: {aggregate.error}"
         yield _line(label, f"{call.sql}: {said}")
         label = ""
+
+
+def _cost_lines(plan: Plan, store: StoreChoice, seen: Observed) -> Iterator[str]:
+    """The formulas of the thesis, fed with what was seen, and what it came to."""
+    slide = plan.spec.slide
+    open_for = _length(plan.window, round(seen.duration / slide) * slide)
+    yield _line(
+        "seen",
+        f"{seen.rows:,} rows, {seen.windows:,} windows of {seen.groups:,.1f} keys, open for up "
+        f"to {open_for}",
+    )
+    label = "cost"
+    for found in estimate(plan, seen):
+        told = f"{found.store:<15}{found.seconds:8.3f} s (6.1-6.4)"
+        told += f"{_bytes(found.bytes):>10} (6.5-6.9)"
+        if found.store == store.name:
+            told += f"  chosen; measured {seen.seconds:.3f} s, {_bytes(seen.peak_bytes)}"
+        yield _line(label, told)
+        label = ""
+
+
+def _bytes(count: float) -> str:
+    for unit in ("B", "kB", "MB"):
+        if count < 1000:
+            return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
+        count /= 1000
+    return f"{count:.1f} GB"
 
 
 def _line(label: str, text: str) -> str:

@@ -106,6 +106,12 @@ class Plan:
         return tuple(range(len(self.query.keys)))
 
     @property
+    def argument_columns(self) -> tuple[int, ...]:
+        """Which of the rows' columns aggregates read: arguments and FILTERs."""
+        read = {c for columns, where in self.call_columns for c in (*columns, where)}
+        return tuple(sorted(c for c in read if c is not None))
+
+    @property
     def shard_columns(self) -> tuple[int, ...]:
         """Rows that agree in these columns belong together, wherever they are worked on."""
         return self.partition_columns if self.counts_rows else self.group_columns

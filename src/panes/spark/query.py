@@ -52,6 +52,7 @@ def _require_possible(query: Query, run: Run) -> None:
         "rows_late": run.rows_late is not None,
         "late='revise'": run.late == "revise",
         "EMIT EARLY": query.emits_early,
+        "why": run.why,
     }
     for what, is_asked in asked.items():
         if is_asked:
