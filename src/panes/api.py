@@ -14,7 +14,7 @@ from panes.axis import Duration
 from panes.engine.release import Flush
 from panes.engine.stream import OpenQuery
 from panes.engine.terms import Late, Run
-from panes.errors import OptionError, RejectedRowsWarning
+from panes.errors import OptionError, QueryError, RejectedRowsWarning
 from panes.frames import is_spark, require_streams, to_table
 from panes.language.parse import parse
 from panes.operators.inner import derived_schemas
@@ -39,6 +39,9 @@ def sql(
     with_late: bool = False,
     name: str = "panes",
     store: str | None = None,
+    revise_within: Duration | None = None,
+    flush: Flush | None = None,
+    why: bool = False,
     **streams: object,
 ) -> pa.Table:
     """Answer a window query over tables, or over Spark DataFrames, bounded or streaming.
@@ -52,7 +55,7 @@ def sql(
 
     Parameters
     ----------
-    lateness, late, max_ahead
+    lateness, late, max_ahead, revise_within, flush, why
         As for `open`.
     punctuation
         A column in which rows promise that nothing before its value is still to come. A row that
@@ -90,6 +93,9 @@ def sql(
         with_late=with_late,
         name=name,
         store=store,
+        revise_within=revise_within,
+        flush=flush,
+        why=why,
     )
     if any(is_spark(frame) for frame in streams.values()):
         return importlib.import_module("panes.spark.query").answer(text, streams, aggregates, run)
@@ -97,6 +103,8 @@ def sql(
         raise OptionError("no row of a table is late", hint="panes.open(...).late, for a stream")
     query = OpenQuery(text, replace(run, bounded=True, max_ahead=None), aggregates=aggregates)
     require_streams(query.query, streams)
+    if query.query.emits_early:
+        raise QueryError("EMIT EARLY is for streams, and a table has come to its end")
     before = query.push(**streams)
     answers = pa.concat_tables([before, query.finish()])
     rejected = query.rejected

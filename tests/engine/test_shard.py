@@ -347,3 +347,85 @@ def test_what_was_read_lately_is_not_fetched_again() -> None:
     RECALL.clear()
     with pytest.raises(StateError, match="is missing"):
         host.finish()
+
+
+def test_shards_revise_what_one_process_revises() -> None:
+    """8 comes after 11 was promised, to a shard that has forgotten nothing."""
+    text = "SELECT k, count(*) AS n FROM t [TUMBLING 10 WATTR at] GROUP BY k"
+    schema = pa.schema({"at": pa.int64(), "k": pa.string()})
+    host = Host(text, schema, lateness=2, late="revise", why=True)
+    host.push(t=pa.table({"at": [5, 13], "k": ["a", "a"]}))
+    (outcome,) = [o for o in host.push(t=pa.table({"at": [8], "k": ["a"]})) if len(o.answers)]
+    assert outcome.answers.to_pylist()[0]["__a0"] == 2
+    assert outcome.answers["status"].to_pylist() == ["revised"]
+    assert outcome.answers["closed_by"].to_pylist() == ["a late row"]
+    assert [r for o in host.finish() for r in o.answers["status"].to_pylist()] == ["final"]
+
+
+@pytest.mark.parametrize("within", [None, 12])
+@pytest.mark.parametrize("early", ["", " EMIT EARLY", " EMIT EARLY EVERY 7"])
+@pytest.mark.parametrize("window", ["RANGE 20 SLIDE 10 WATTR at", "RANGE 7 SLIDE 4 WATTR at"])
+@settings(max_examples=8)
+@given(table=streams, lateness=st.integers(0, 10), sizes=st.lists(st.integers(1, 12), max_size=4))
+def test_every_batch_of_early_and_revised_answers_is_that_of_one_process(
+    window: str,
+    early: str,
+    within: int | None,
+    table: pa.Table,
+    lateness: int,
+    sizes: list[int],
+) -> None:
+    aggregates = ("count(*)", "sum(i)", "max(x)", "median(i)", "min_by(s, i)")
+    text = f"SELECT k, {select(aggregates)} FROM t [{window}] GROUP BY k{early}"
+    host = Host(text, lateness=lateness, late="revise", revise_within=within)
+    query = panes.open(text, lateness=lateness, late="revise", revise_within=within)
+    for batch in in_batches(table, sizes):
+        if len(batch):
+            assert_same(told(host, host.push(t=batch)), ordered(query.push(t=batch)))
+    if query._plan is not None:
+        assert_same(told(host, host.finish()), ordered(query.finish()))
+
+
+def told(host: Host, outcomes: Sequence[Outcome]) -> pa.Table:
+    """What shards say, with the status of every answer, in one order."""
+    tables = [
+        projected(host.plan, o.answers).append_column("status", o.answers["status"])
+        for o in outcomes
+        if len(o.answers)
+    ]
+    schema = host.plan.schema().append(pa.field("status", pa.string()))
+    return ordered(pa.concat_tables([schema.empty_table(), *tables]))
+
+
+def ordered(answers: pa.Table) -> pa.Table:
+    by = ["window_end", "k", "status"]
+    return answers.sort_by([(name, "ascending", "at_start") for name in by])
+
+
+def test_answers_that_wait_in_line_survive_in_the_state() -> None:
+    text = "SELECT k, count(*) AS n FROM t [TUMBLING 10 WATTR at] GROUP BY k"
+    schema = pa.schema({"at": pa.int64(), "k": pa.int64()})
+    host = Host(text, schema, lateness=0, flush=panes.SlowFlush(at_most=3))
+    host.push(t=pa.table({"at": [1] * 20, "k": list(range(20))}))
+    sizes = []
+    for _ in range(9):
+        outcomes = host.push(t=pa.table({"at": [11], "k": [0]}))
+        sizes.append(sum(len(o.answers) for o in outcomes))
+    assert max(sizes) <= 3
+    assert sum(sizes) == 20
+    assert sum(len(o.answers) for o in host.finish()) == 1
+
+
+def test_a_state_that_kept_no_closed_windows_revises_only_later_ones() -> None:
+    """The query went on with late='revise' after a restart: what was forgotten stays so."""
+    text = "SELECT k, count(*) AS n FROM t [TUMBLING 10 WATTR at] GROUP BY k"
+    schema = pa.schema({"at": pa.int64(), "k": pa.string()})
+    host = Host(text, schema, lateness=0)
+    host.push(t=pa.table({"at": [5, 13], "k": ["a", "a"]}))
+    host.terms = replace(host.terms, late="revise")
+    outcomes = host.push(t=pa.table({"at": [8, 23], "k": ["a", "a"]}))
+    answers = pa.concat_tables([o.answers for o in outcomes])
+    assert [(r["window_end"], r["__a0"]) for r in answers.to_pylist()] == [(20, 1)]
+    outcomes = host.push(t=pa.table({"at": [14], "k": ["a"]}))
+    answers = pa.concat_tables([o.answers for o in outcomes])
+    assert [(r["window_end"], r["__a0"]) for r in answers.to_pylist()] == [(20, 2)]

@@ -36,6 +36,7 @@ def holds(store: StoreName, window: str) -> bool:
     return supports(plan(query, {"t": SCHEMA}), store)
 
 
+SOME = ("count(*)", "sum(i)", "avg(x)", "max(s)", "first(x)", "median(i)", "mode(s)", "sum(d)")
 MATRIX = [
     (store, window)
     for store in STORES
@@ -75,7 +76,7 @@ def test_every_store_answers_a_table_like_the_oracle(
 def test_order_split_and_punctuation_change_no_answer_of_any_store(
     store: StoreName, window: str, table: pa.Table, data: st.DataObject
 ) -> None:
-    text = f"SELECT k, {select(AGGREGATES)} FROM t [{window}] GROUP BY k"
+    text = f"SELECT k, {select(SOME)} FROM t [{window}] GROUP BY k"
     order = data.draw(st.permutations(range(len(table))))
     shuffled = table.take(pa.array(order, pa.int64()))
     query = panes.open(text, store=store)

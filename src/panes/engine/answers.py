@@ -16,8 +16,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from panes.engine.pipeline import Pipeline, projected
-from panes.engine.release import Line
-from panes.engine.terms import Run, Terms
+from panes.engine.release import Flush, Line
+from panes.engine.terms import Terms
 from panes.errors import QueryError
 from panes.language.query import WINDOW_COLUMNS
 from panes.planning.plan import Plan
@@ -27,23 +27,39 @@ STATUS, CLOSED_BY = "status", "closed_by"
 Status: TypeAlias = Literal["early", "final", "revised"]
 
 
+def told_of(plan: Plan, terms: Terms) -> tuple[str, ...]:
+    """The columns that answers get beside what was selected."""
+    replaces = plan.query.emits_early or terms.late == "revise"
+    told = (STATUS,) * replaces + (CLOSED_BY,) * terms.why
+    for name in told:
+        if name in plan.schema().names:
+            raise QueryError(f"the answers have a column `{name}` of their own; rename it")
+    return told
+
+
+def marked(table: pa.Table, told: Sequence[str], status: Status, why: str) -> pa.Table:
+    """Answers with what is told of them."""
+    text = {STATUS: status, CLOSED_BY: why}
+    for name in told:
+        table = table.append_column(name, pa.repeat(pa.scalar(text[name]), len(table)))
+    return table
+
+
+def next_early(every: int, newest: int) -> int:
+    """Where open windows are answered next, if they are answered every so much of the axis."""
+    return (newest // every + 1) * every
+
+
 class Answers:
     """The answers of one query that have been found and not yet been given."""
 
-    def __init__(self, plan: Plan, terms: Terms, run: Run) -> None:
-        self._plan = plan
+    def __init__(self, plan: Plan, terms: Terms) -> None:
+        self._plan, self._told = plan, told_of(plan, terms)
         self._early = plan.query.early
-        self._tells_status = self._early is not None or terms.late == "revise"
-        self._tells_why = run.why
         self._next_early: int | None = None
         self._found: list[pa.Table] = []
-        self._line = self._new_line(run)
-        plain = plan.schema()
-        added = [STATUS] * self._tells_status + [CLOSED_BY] * self._tells_why
-        for name in added:
-            if name in plain.names:
-                raise QueryError(f"the answers have a column `{name}` of their own; rename it")
-        self.schema = pa.schema([*plain, *((name, pa.string()) for name in added)])
+        self._line = None if terms.flush is None else self._new_line(terms.flush)
+        self.schema = pa.schema([*plan.schema(), *((name, pa.string()) for name in self._told)])
 
     @property
     def waiting(self) -> int:
@@ -72,7 +88,7 @@ class Answers:
             newest = pipeline.newest
             if self._next_early is not None and newest < self._next_early:
                 return
-            self._next_early = (newest // self._early.every + 1) * self._early.every
+            self._next_early = next_early(self._early.every, newest)
         self._found.append(self.early(pipeline))
 
     def released(self, keys: Sequence[pa.Array], rows: int, progress: int) -> pa.Table:
@@ -80,7 +96,7 @@ class Answers:
         found = self._take()
         if self._line is None:
             return found
-        self._line.wait(found, self._ends(found))
+        self._line.wait(found, ends_of(found))
         return self._line.released(keys, rows, progress)
 
     def rest(self) -> pa.Table:
@@ -88,7 +104,7 @@ class Answers:
         found = self._take()
         if self._line is None:
             return found
-        self._line.wait(found, self._ends(found))
+        self._line.wait(found, ends_of(found))
         return self._line.everybody()
 
     def _take(self) -> pa.Table:
@@ -98,25 +114,25 @@ class Answers:
         return pa.concat_tables([self.schema.empty_table(), *found])
 
     def _marked(self, lowered: pa.Table, status: Status, why: str) -> pa.Table:
-        table = projected(self._plan, lowered)
-        told = [(STATUS, status)] * self._tells_status + [(CLOSED_BY, why)] * self._tells_why
-        for name, text in told:
-            table = table.append_column(name, pa.repeat(pa.scalar(text), len(table)))
-        return table
+        return marked(projected(self._plan, lowered), self._told, status, why)
 
-    def _new_line(self, run: Run) -> Line | None:
-        if run.flush is None:
-            return None
-        if isinstance(self._plan.window.spec, PerRow):
-            raise QueryError("a flush is for windows of many keys; a per-row window has one answer")
+    def _new_line(self, flush: Flush) -> Line:
+        require_flushable(self._plan)
         shown = self._plan.query.shown_keys
-        if len(shown) < len(self._plan.query.keys):
-            raise QueryError("a flush needs every key in the answers under its own name")
         place = {number: len(WINDOW_COLUMNS) + i for i, number in enumerate(shown)}
-        return Line(run.flush, tuple(place[i] for i in range(len(shown))))
+        return Line(flush, tuple(place[i] for i in range(len(shown))))
 
-    def _ends(self, found: pa.Table) -> NDArray[np.int64]:
-        ends: NDArray[np.int64] = (
-            found.column(WINDOW_COLUMNS[1]).combine_chunks().cast(pa.int64()).to_numpy()
-        )
-        return ends
+
+def require_flushable(plan: Plan) -> None:
+    """Answers that wait in line are told apart by window and key."""
+    if isinstance(plan.window.spec, PerRow):
+        raise QueryError("a flush is for windows of many keys; a per-row window has one answer")
+    if len(plan.query.shown_keys) < len(plan.query.keys):
+        raise QueryError("a flush needs every key in the answers under its own name")
+
+
+def ends_of(answers: pa.Table) -> NDArray[np.int64]:
+    """Where the windows of answers end, in ticks."""
+    column = answers.column(WINDOW_COLUMNS[1]).combine_chunks()
+    ends: NDArray[np.int64] = column.cast(pa.int64()).to_numpy()
+    return ends

@@ -79,7 +79,7 @@ class Pipeline(Progressing[HeldWindows]):
             spec = replace(spec, origin=spec.origin + origin)
         super().__init__(plan, spec, hold(plan, spec))
         self._keep = keep
-        self._first_kept = NOWHERE
+        self.first_kept = NOWHERE
 
     def add(self, at: NDArray[np.int64], columns: Sequence[pa.Array]) -> None:
         """Take in rows: positions, and the plan's projected columns."""
@@ -93,15 +93,16 @@ class Pipeline(Progressing[HeldWindows]):
         if isinstance(self.spec, Landmark):
             return np.ones(len(at), dtype=np.bool_)
         newest: NDArray[np.int64] = last_wid(at, *ruler(self.spec))
-        return newest >= (self.first_open if self._keep == 0 else self._first_kept)
+        return newest >= self._needed
 
     def close(self, progress: int, *, in_order: bool = True) -> pa.Table:
         """Answer the windows that end at or before `progress`, and forget what they alone held.
 
         Answers are given before the SELECT's expressions: windows, keys, lowered aggregates.
         """
-        kept = NOWHERE if self._keep is None else windows_closed(self.spec, progress - self._keep)
-        self._first_kept = max(self._first_kept, kept)
+        if self._keep is not None:
+            kept = windows_closed(self.spec, progress - self._keep)
+            self.first_kept = max(self.first_kept, kept)
         return self._close_before(windows_closed(self.spec, progress), in_order=in_order)
 
     def close_all(self, *, in_order: bool = True) -> pa.Table:
@@ -109,8 +110,13 @@ class Pipeline(Progressing[HeldWindows]):
         if self.newest == NOWHERE:
             return self.plan.lowered_schema().empty_table()
         reached = windows_reached(self.spec, self.newest)
-        self._first_kept = reached
+        self.first_kept = reached
         return self._close_before(reached, in_order=in_order)
+
+    @property
+    def _needed(self) -> int:
+        """The first window of which anything is needed: open, or closed and still revised."""
+        return self.first_open if self._keep == 0 else self.first_kept
 
     def open_windows(self) -> pa.Table:
         """The windows that are still open, as they are now, before the SELECT's expressions."""
@@ -124,7 +130,7 @@ class Pipeline(Progressing[HeldWindows]):
 
         The rows have been taken in; `keys` are their grouping columns.
         """
-        pairs = list(tagged(self.spec, at, self._first_kept, self.first_open))
+        pairs = list(tagged(self.spec, at, self.first_kept, self.first_open))
         if not pairs:
             return self.plan.lowered_schema().empty_table()
         row, wid = (np.concatenate(side) for side in zip(*pairs, strict=True))
@@ -185,8 +191,7 @@ class Pipeline(Progressing[HeldWindows]):
         reached = end_due if isinstance(self.spec, Landmark) else end
         if reached > self.first_open:
             self.first_open = reached
-            needed = reached if self._keep == 0 else self._first_kept
-            if needed != NOWHERE and self.held.evict(needed):
+            if self._needed != NOWHERE and self.held.evict(self._needed):
                 self.held.forget_keys()
         return answers
 

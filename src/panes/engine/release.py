@@ -13,7 +13,7 @@ are final before they get in line, and those of one key and window never overtak
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 import numpy as np
@@ -37,6 +37,10 @@ class Flush(Protocol):
         """Of the answers in line, those to release after a batch with these keys."""
         ...
 
+    def shared_by(self, shards: int) -> Flush:
+        """The same for one of several shards."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class SlowFlush:
@@ -57,6 +61,10 @@ class SlowFlush:
         """The first in line."""
         return np.arange(len(waiting)) < self.at_most
 
+    def shared_by(self, shards: int) -> SlowFlush:
+        """Every shard may release its part."""
+        return replace(self, at_most=-(-self.at_most // shards))
+
 
 @dataclass(frozen=True, slots=True)
 class LazyFlush:
@@ -72,6 +80,10 @@ class LazyFlush:
         numbers.encode(keys, rows)
         known = len(numbers)
         return numbers.encode(waiting.keys(), len(waiting)) < known
+
+    def shared_by(self, shards: int) -> LazyFlush:  # noqa: ARG002
+        """A key is in one shard only."""
+        return self
 
 
 @dataclass(slots=True)

@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from panes.axis import FOREVER
+from panes.engine.answers import ends_of, marked, next_early, told_of
 from panes.engine.apart import late_reasons
 from panes.engine.arrival import Arrival
 from panes.engine.combine import (
@@ -36,6 +37,7 @@ from panes.engine.per_row import PerRowPipeline
 from panes.engine.pipeline import NOWHERE, Pipeline
 from panes.engine.ranked import RankedPipeline
 from panes.engine.recall import Recall, digest
+from panes.engine.release import Line
 from panes.engine.terms import Terms
 from panes.errors import StateError
 from panes.planning.explain import describe
@@ -48,7 +50,7 @@ from panes.windows.spec import Landmark, PerRow
 ABOUT = "about"
 RECALL = Recall()
 _QUERY, _PROGRESS, _SOURCES, _BLOCKS = "query", "progress", "sources", "blocks"
-_ROWS = "rows"
+_ROWS, _LINE = "rows", "line"
 
 
 class State(Protocol):
@@ -78,7 +80,9 @@ class _About:
     promises: list[Promise]
     span: int
     first_open: int = NOWHERE
+    first_kept: int = NOWHERE
     newest: int = NOWHERE
+    next_early: int | None = None
     blocks: dict[int, _Block] = field(default_factory=dict)
 
 
@@ -99,8 +103,11 @@ class Shard:
         ranked = _is_ranked(plan)
         self._rewrites_all = isinstance(plan.spec, Landmark) or ranked
         self._about = self._remembered()
-        self._pipeline = _pipeline_of(plan)
+        self._told = told_of(plan, terms)
+        self._pipeline = _pipeline_of(plan, terms.keeps)
         self._pipeline.resume(self._about.first_open, self._about.newest)
+        if isinstance(self._pipeline, Pipeline):
+            self._pipeline.first_kept = self._about.first_kept
         self._put_back_rows()
         self._loaded: set[int] = set()
 
@@ -118,25 +125,90 @@ class Shard:
         for tables in opened:
             self._note(tables[MARKS])
         self._load(touched)
-        progress = self._progress
-        answers = self._plan.lowered_schema().empty_table()
+        progress, why = self._progress
+        answers = [marked(self._revised(parcels), self._told, "revised", "a late row")]
         if progress != NOTHING and self._pipeline.closes_any(progress):
-            last = None if self._rewrites_all else self._block(progress)
-            self._load(b for b in self._about.blocks if last is None or b <= last)
-            answers = self._pipeline.close(progress, in_order=False)
+            self._load_before(progress)
+            closed = self._pipeline.close(progress, in_order=False)
+            answers.append(marked(closed, self._told, "final", why))
+        answers.append(marked(self._early(), self._told, "early", "nothing yet"))
+        released = self._released(pa.concat_tables(answers), parcels)
         self._keep(touched)
-        return self._outcome(answers, late, rejected)
+        return self._outcome(released, late, rejected)
+
+    def _load_before(self, at: int) -> None:
+        """Fetch the blocks of all panes before a position."""
+        last = None if self._rewrites_all else self._block(at)
+        self._load(b for b in self._about.blocks if last is None or b <= last)
+
+    def _revised(self, parcels: Sequence[Parcel]) -> pa.Table:
+        """Closed windows that have panes among these, which late rows have brought."""
+        pipeline = self._pipeline
+        nothing = self._plan.lowered_schema().empty_table()
+        if self._terms.late != "revise" or not isinstance(pipeline, Pipeline):
+            return nothing
+        if pipeline.first_open == NOWHERE:
+            return nothing
+        behind = [(p, np.flatnonzero(p.starts < pipeline.ended)) for p in parcels]
+        late = [(p, which) for p, which in behind if len(which)]
+        if not late:
+            return nothing
+        self._load_before(pipeline.ended)
+        at = np.concatenate([p.starts[which] for p, which in late])
+        taken = [[k.take(pa.array(p.groups[which])) for k in p.keys] for p, which in late]
+        return pipeline.revised(at, [pa.concat_arrays(c) for c in zip(*taken, strict=True)])
+
+    def _early(self) -> pa.Table:
+        """Open windows as they are now, if it is time to tell."""
+        early, pipeline = self._plan.query.early, self._pipeline
+        nothing = self._plan.lowered_schema().empty_table()
+        if early is None or not isinstance(pipeline, Pipeline) or pipeline.newest == NOWHERE:
+            return nothing
+        if early.every is not None:
+            due = self._about.next_early
+            if due is not None and pipeline.newest < due:
+                return nothing
+            self._about.next_early = next_early(early.every, pipeline.newest)
+        self._load(list(self._about.blocks))
+        return pipeline.open_windows()
+
+    def _released(self, found: pa.Table, parcels: Sequence[Parcel] | None) -> pa.Table:
+        """Answers to give now; the others wait in the state. At the end there are no parcels."""
+        flush = self._terms.flush
+        if flush is None:
+            return found
+        keys = len(self._plan.query.keys)
+        line = Line(flush.shared_by(self._shards), tuple(range(2, 2 + keys)))
+        held = self._state.get(_LINE)
+        if held is not None:
+            waiting = codec.unpack(held)[_LINE].cast(found.schema)
+            line.wait(waiting, ends_of(waiting))
+        line.wait(found, ends_of(found))
+        if parcels is None:
+            released = line.everybody()
+        else:
+            seen = [p.keys for p in parcels if p.keys and len(p.keys[0])]
+            columns = [pa.concat_arrays(c) for c in zip(*seen, strict=True)]
+            rows = len(columns[0]) if columns else sum(len(p.starts) for p in parcels)
+            released = line.released(columns, rows, self._progress[0])
+        if len(line):
+            self._state[_LINE] = codec.pack({_LINE: line.everybody()})
+        elif held is not None:
+            del self._state[_LINE]
+        return released
 
     def finish(self) -> Outcome:
         """The stream has ended: every window that holds a row is answered and forgotten."""
         self._load(list(self._about.blocks))
-        answers = self._pipeline.close_all(in_order=False)
+        closed = self._pipeline.close_all(in_order=False)
+        answers = marked(closed, self._told, "final", "the end of the stream")
+        released = self._released(answers, None)
         if self._pipeline.newest != NOWHERE:
             for promise in self._about.promises:
                 promise.punctuate(self._pipeline.ended)
         # A landmark window never lets go of its rows: if the stream goes on after all, they count.
         self._keep(set(self._about.blocks))
-        return self._outcome(answers, [], [])
+        return self._outcome(released, [], [])
 
     def _outcome(
         self, answers: pa.Table, late: Sequence[pa.Table], rejected: Sequence[pa.Table]
@@ -146,15 +218,16 @@ class Shard:
             answers=answers,
             late=pa.concat_tables(late) if late else _NOTHING_APART,
             rejected=pa.concat_tables(rejected) if rejected else _NOTHING_APART,
-            progress=self._progress,
+            progress=self._progress[0],
             partials=sum(b.partials for b in blocks),
             nbytes=sum(b.nbytes for b in blocks),
         )
 
     @property
-    def _progress(self) -> int:
+    def _progress(self) -> tuple[int, str]:
+        """What is promised of all sources together, and why."""
         streams = self._plan.query.streams
-        return meld(dict(zip(streams, self._about.promises, strict=True)))[0]
+        return meld(dict(zip(streams, self._about.promises, strict=True)))
 
     def _late(self, tables: Mapping[str, pa.Table]) -> Iterator[pa.Table]:
         """Rows that break a promise made before this batch."""
@@ -242,6 +315,9 @@ class Shard:
         """Put back the blocks that changed, drop those without an open window, and remember."""
         about = self._about
         about.first_open, about.newest = self._pipeline.first_open, self._pipeline.newest
+        about.first_kept = about.first_open
+        if isinstance(self._pipeline, Pipeline) and self._terms.keeps != 0:
+            about.first_kept = self._pipeline.first_kept
         parcels = {}
         if touched or self._rewrites_all:
             parcels = self._pipeline.split(lambda starts, _: self._blocks(starts))
@@ -314,6 +390,8 @@ class Shard:
             promises=[Promise(self._terms.bound(), at) for at in promised],
             span=progress["span"],
             first_open=progress["first_open"],
+            first_kept=progress.get("first_kept", progress["first_open"]),
+            next_early=progress.get("next_early"),
             newest=progress["newest"],
             blocks={b.pop("block"): _Block(**b) for b in blocks},
         )
@@ -322,6 +400,8 @@ class Shard:
         about = self._about
         identity = identify(self._plan, self._shards)
         progress = {"first_open": about.first_open, "newest": about.newest, "span": about.span}
+        progress |= {"first_kept": about.first_kept}
+        progress |= {} if about.next_early is None else {"next_early": about.next_early}
         blocks = [{"block": n, **asdict(block)} for n, block in about.blocks.items()]
         return {
             _QUERY: pa.table({"what": list(identity), "value": list(identity.values())}),
@@ -368,10 +448,12 @@ def _is_ranked(plan: Plan) -> bool:
     return plan.order is not None
 
 
-def _pipeline_of(plan: Plan) -> Pipeline | PerRowPipeline | RankedPipeline:
+def _pipeline_of(plan: Plan, keep: int | None) -> Pipeline | PerRowPipeline | RankedPipeline:
     if _is_ranked(plan):
         return RankedPipeline(plan)
-    return PerRowPipeline(plan) if isinstance(plan.window.spec, PerRow) else Pipeline(plan)
+    if isinstance(plan.window.spec, PerRow):
+        return PerRowPipeline(plan)
+    return Pipeline(plan, keep=keep)
 
 
 _BLOCK_SCHEMA = pa.schema(

@@ -103,7 +103,7 @@ class OpenQuery:
         for name, table in tables.items():
             admitted.append(gate.admit(name, _spelled(table, bound), arrived))
             arrived += len(table)
-        answers = self._answers or Answers(bound, self.terms, self._run)
+        answers = self._answers or Answers(bound, self.terms)
         pipeline = self._pipeline
         if self._plan is None and not bound.window.origin_first:
             pipeline = self._new_pipeline(bound)
@@ -442,8 +442,7 @@ class OpenQuery:
 
     def _new_pipeline(self, bound: Plan, origin: int | None = None) -> AnyPipeline:
         store = choose_store(bound, self._run.store).name
-        keep = self.terms.revise_within if self.terms.late == "revise" else 0
-        return pipeline_of(bound, store, self._sources, origin=origin, keep=keep)
+        return pipeline_of(bound, store, self._sources, origin=origin, keep=self.terms.keeps)
 
     def _start_waiting(self) -> None:
         """``ORIGIN FIRST``: nothing older can come, so the origin is known. Let the rows in."""

@@ -53,6 +53,13 @@ class Terms:
     max_ahead: int | None = DAY
     punctuation: str | None = None
     heartbeat: Heartbeat | None = None
+    flush: Flush | None = None
+    why: bool = False
+
+    @property
+    def keeps(self) -> int | None:
+        """How far behind progress closed windows can be revised; None: always."""
+        return self.revise_within if self.late == "revise" else 0
 
     @property
     def drops_late(self) -> bool:
@@ -105,6 +112,8 @@ def agree(query: Query, run: Run) -> Terms:
         max_ahead=_ticks(run.max_ahead, "max_ahead"),
         punctuation=run.punctuation,
         heartbeat=None if heartbeat is None else Heartbeat(heartbeat),
+        flush=run.flush,
+        why=run.why,
     )
 
 

@@ -5,6 +5,8 @@ HAVING and the SELECT's expressions are evaluated by Spark.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
@@ -32,25 +34,27 @@ def handed_over(lowered: pa.Table) -> pa.Table:
     return lowered.drop_columns(list(WINDOW_COLUMNS)).add_column(0, END, ends)
 
 
-def handed_over_schema(plan: Plan) -> T.StructType:
-    """The columns of `handed_over` in Spark's types."""
+def handed_over_schema(plan: Plan, told: Sequence[str] = ()) -> T.StructType:
+    """The columns of `handed_over` in Spark's types, and what is told beside them."""
     fields = [T.StructField(END, T.LongType())]
     others = [f for f in plan.lowered_schema() if f.name not in WINDOW_COLUMNS]
-    return T.StructType(fields + [T.StructField(f.name, _spark_type(f.type)) for f in others])
+    fields += [T.StructField(f.name, _spark_type(f.type)) for f in others]
+    return T.StructType(fields + [T.StructField(name, T.StringType()) for name in told])
 
 
-def selected(bound: BoundQuery, handed: DataFrame) -> DataFrame:
+def selected(bound: BoundQuery, handed: DataFrame, told: Sequence[str] = ()) -> DataFrame:
     """What was selected, of the answers that HAVING keeps."""
     query = bound.plan.query
     edged = with_edges(bound, handed)
     kept = edged if query.having is None else edged.where(sql(query.having))
-    return kept.select(*answer_columns(bound.plan))
+    return kept.select(*answer_columns(bound.plan, told))
 
 
-def answer_columns(plan: Plan) -> list[Column]:
-    """What was selected, in the order of the contract."""
+def answer_columns(plan: Plan, told: Sequence[str] = ()) -> list[Column]:
+    """What was selected, in the order of the contract, and what is told beside it."""
     query = plan.query
     outputs = [sql(o.expression).alias(o.name) for o in query.outputs]
+    outputs += [F.col(name) for name in told]
     if isinstance(plan.window.spec, PerRow):
         return outputs
     given = [F.col(name) for name in WINDOW_COLUMNS]

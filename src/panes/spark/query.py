@@ -34,7 +34,7 @@ def answer(
         require_lateness(run.lateness, bound.plan.placing.kind)
         run = stream.with_watermark(bound, run)
     terms = agree(bound.plan.query, run)
-    _require_possible(bound.plan.query, run)
+    _require_possible(bound.plan.query, run, is_streaming=bound.is_streaming)
     if bound.is_streaming:
         answered = stream.answer_and_apart if run.with_late else stream.answer
         return answered(bound, terms, run)
@@ -45,16 +45,22 @@ def answer(
     return rows.answer(bound) if bound.plan.axis.kind == "rows" else batch.answer(bound)
 
 
-def _require_possible(query: Query, run: Run) -> None:
-    """Refuse what only a query in one process can do, before anything runs."""
-    asked = {
-        f"store={run.store!r}": run.store not in (None, "panes"),
-        "rows_late": run.rows_late is not None,
+def _require_possible(query: Query, run: Run, *, is_streaming: bool) -> None:
+    """Refuse what only a query in one process can do, or only a stream, before anything runs."""
+    on_streams = {
         "late='revise'": run.late == "revise",
         "EMIT EARLY": query.emits_early,
         "why": run.why,
+        "a flush": run.flush is not None,
     }
-    for what, is_asked in asked.items():
+    asked = [what for what, is_asked in on_streams.items() if is_asked]
+    if asked and not is_streaming:
+        raise QueryError(f"{asked[0]} is for streams, and these DataFrames are bounded")
+    nowhere = {
+        f"store={run.store!r}": run.store not in (None, "panes"),
+        "rows_late": run.rows_late is not None,
+    }
+    for what, is_asked in nowhere.items():
         if is_asked:
             raise QueryError(
                 f"{what} is not available on Spark",

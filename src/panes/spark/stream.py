@@ -35,6 +35,7 @@ from pyspark.sql.streaming.stateful_processor import (
 )
 
 from panes.engine.admit import promise_column
+from panes.engine.answers import require_flushable, told_of
 from panes.engine.combine import (
     AT,
     EVERY_SOURCE,
@@ -84,7 +85,7 @@ Batches = Iterator[pa.RecordBatch]
 def answer(bound: BoundQuery, terms: Terms, run: Run) -> DataFrame:
     """The answers, as a streaming DataFrame in append mode."""
     tagged = _tagged(bound, terms, run, rows=False)
-    return selected(bound, tagged.where(F.col(END).isNotNull()))
+    return selected(bound, tagged.where(F.col(END).isNotNull()), told_of(bound.plan, terms))
 
 
 def answer_and_apart(bound: BoundQuery, terms: Terms, run: Run) -> DataFrame:
@@ -98,7 +99,7 @@ def answer_and_apart(bound: BoundQuery, terms: Terms, run: Run) -> DataFrame:
     having = bound.plan.query.having
     passes = is_answer if having is None else is_answer & sql(having)
     kept = edged.where(passes | is_apart)
-    answer = F.when(is_answer, F.struct(*answer_columns(bound.plan)))
+    answer = F.when(is_answer, F.struct(*answer_columns(bound.plan, told_of(bound.plan, terms))))
     return kept.select(answer.alias("answer"), F.col(APART).alias("apart"))
 
 
@@ -107,6 +108,8 @@ def _tagged(bound: BoundQuery, terms: Terms, run: Run, *, rows: bool) -> DataFra
     plan = bound.plan
     _require_progress(terms, run)
     require_streamable(plan)
+    if terms.flush is not None:
+        require_flushable(plan)
     if plan.window.origin_first:
         raise QueryError(
             "ORIGIN FIRST over a stream on Spark: where panes begin would be known only later",
@@ -136,7 +139,7 @@ def _tagged(bound: BoundQuery, terms: Terms, run: Run, *, rows: bool) -> DataFra
     if run.bounded:
         sent = sent.withWatermark(WHEN, "0 seconds")
     row = projected[0].schema[ROW].dataType if rows else None
-    emitted = _emitted_schema(plan, row)
+    emitted = _emitted_schema(plan, row, told_of(plan, terms))
     emit = Emit(to_arrow_schema(emitted, timezone=UTC), packed=not _survives_pandas(emitted))
     stored = sent.groupBy(SHARD).transformWithStateInPandas(
         statefulProcessor=Store(plan, terms, len(shards), emit, bounded=run.bounded),
@@ -424,8 +427,8 @@ def _apart(table: pa.Table, kind: str) -> pa.Table:
     return pa.table({APART: pa.StructArray.from_arrays(columns, names=[KIND, REASON, WHOLE])})
 
 
-def _emitted_schema(plan: Plan, row: T.DataType | None) -> T.StructType:
-    schema = handed_over_schema(plan).add(STATUS, "string")
+def _emitted_schema(plan: Plan, row: T.DataType | None, told: Sequence[str]) -> T.StructType:
+    schema = handed_over_schema(plan, told).add(STATUS, "string")
     if row is not None:
         apart = T.StructType().add(KIND, "string").add(REASON, "string").add(WHOLE, row)
         schema = schema.add(APART, apart)
