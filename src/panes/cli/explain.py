@@ -41,8 +41,17 @@ def explain(
     )
     asked = OpenQuery(text, terms)
     require_streams(asked.query, {s.name: s for s in sources})
+    _warm_up(OpenQuery(text, terms), sources)
     for source in sources:
         for batch in source.batches():
             asked.push(**{source.name: batch})
     asked.finish()
     print(asked.explain(), end="")
+
+
+def _warm_up(asked: OpenQuery, sources: list[Source]) -> None:
+    """A few rows first, so that the loading of compiled loops is not taken for work."""
+    for source in sources:
+        for _, batch in zip(range(2), source.batches(), strict=False):
+            asked.push(**{source.name: batch.slice(0, 100)})
+    asked.finish()
