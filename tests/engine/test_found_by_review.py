@@ -234,3 +234,16 @@ def test_a_key_that_comes_after_a_promise_for_another_one_loses_no_row(store: st
     answers = query.finish()
     found = dict(zip(answers["window_end"].to_pylist(), answers["n"].to_pylist(), strict=True))
     assert found == {10: 10, 20: 10, 100: 10, 110: 310, 120: 300}
+
+
+@pytest.mark.parametrize("store", STORES)
+def test_a_promise_for_a_key_may_come_when_all_keys_are_forgotten(store: str) -> None:
+    text = "SELECT k, count(*) AS n FROM s [TUMBLING 10 WATTR at] GROUP BY k"
+    query = panes.open(text, store=store)
+    many = 20_000
+    query.push(s=pa.table({"at": np.full(many, 5), "k": np.arange(many)}))
+    query.punctuate(s=100)
+    assert query.state["keys"] == 0
+    assert not len(query.punctuate(s=200, key={"k": 5}))
+    query.push(s=pa.table({"at": [300], "k": [7]}))
+    assert query.finish()["n"].to_pylist() == [1]
