@@ -204,3 +204,46 @@ def test_integers_of_ones_own_stay_integers() -> None:
     t = pa.table({"at": [1, 2], "x": [2**53, 1]})
     answers = panes.sql(f"SELECT total(x) AS s FROM t {W}", aggregates=[total], t=t)
     assert answers["s"].to_pylist() == [2**53 + 1]
+
+
+STORES = ("panes", "eager", "buffered", "adaptive", "adaptive-panes")
+
+
+def keyed(*rows: tuple[int, str]) -> pa.Table:
+    return pa.table({"at": pa.array([a for a, _ in rows], pa.int64()), "k": [k for _, k in rows]})
+
+
+@pytest.mark.parametrize("store", STORES)
+def test_a_partition_that_comes_after_others_have_closed_windows_loses_none(
+    store: str,
+) -> None:
+    """a's first window is closed when b's first row comes; b has a first window too."""
+    query = panes.open("SELECT count(*) AS n FROM s [ROWS 1 SLIDE 1 ROW PA k]", store=store)
+    assert query.push(s=keyed((1, "a")))["k"].to_pylist() == ["a"]
+    assert query.push(s=keyed((2, "b")))["k"].to_pylist() == ["b"]
+
+
+@pytest.mark.parametrize("store", STORES)
+def test_a_key_that_comes_after_a_promise_for_another_one_loses_no_row(store: str) -> None:
+    """a is promised up to 100; b, which comes later, is not. Dense, so that it turns eager."""
+    text = "SELECT k, count(*) AS n FROM s [RANGE 20 SLIDE 10 WATTR at] GROUP BY k"
+    query = panes.open(text, store=store)
+    query.push(s=keyed((1, "a"), (30, "a")))
+    query.punctuate(s=100, key={"k": "a"})
+    query.push(s=keyed(*[(5, "b")] * 10, *[(95, "b")] * 10, *[(105, "b")] * 300))
+    answers = query.finish()
+    found = dict(zip(answers["window_end"].to_pylist(), answers["n"].to_pylist(), strict=True))
+    assert found == {10: 10, 20: 10, 100: 10, 110: 310, 120: 300}
+
+
+@pytest.mark.parametrize("store", STORES)
+def test_a_promise_for_a_key_may_come_when_all_keys_are_forgotten(store: str) -> None:
+    text = "SELECT k, count(*) AS n FROM s [TUMBLING 10 WATTR at] GROUP BY k"
+    query = panes.open(text, store=store)
+    many = 20_000
+    query.push(s=pa.table({"at": np.full(many, 5), "k": np.arange(many)}))
+    query.punctuate(s=100)
+    assert query.state["keys"] == 0
+    assert not len(query.punctuate(s=200, key={"k": 5}))
+    query.push(s=pa.table({"at": [300], "k": [7]}))
+    assert query.finish()["n"].to_pylist() == [1]

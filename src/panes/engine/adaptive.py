@@ -143,8 +143,9 @@ class Adaptive(Tagging):
     def evict(self, first_open: Wids) -> bool:
         """Drop what no open window holds; groups with few rows turn lazy."""
         dropped = super().evict(first_open)
-        self._durations.closed(self.first_open)
-        self._turn_lazy()
+        oldest = int(np.min(first_open, initial=END))
+        self._durations.closed(oldest)
+        self._turn_lazy(oldest)
         return dropped
 
     def forget_keys(self) -> NDArray[np.int64] | None:
@@ -181,12 +182,15 @@ class Adaptive(Tagging):
         _count_windows(rows.groups[order], low, high, windows)
         return windows
 
-    def _turn_lazy(self) -> None:
-        """Groups that hold nothing are forgotten; at the end of an epoch, sparse ones turn lazy."""
+    def _turn_lazy(self, oldest: int) -> None:
+        """Groups that hold nothing are forgotten; at the end of an epoch, sparse ones turn lazy.
+
+        `oldest` is the first window that is open for any group.
+        """
         if not len(self._eager):
             return
         holds = np.isin(self._eager, self.partials.live_groups())
-        progress = extent(self.spec, self.first_open - 1).end
+        progress = extent(self.spec, oldest - 1).end
         self._epoch = progress if self._epoch is None else self._epoch
         passed = progress - self._epoch
         if passed >= self.spec.size:

@@ -118,7 +118,8 @@ class RowsAndPartials(ABC):
     def evict(self, first_open: Wids) -> bool:
         """Drop what no open window holds; says whether there was anything."""
         before = len(self), self.rows
-        self.first_open = max(self.first_open, int(np.min(first_open)))
+        if isinstance(first_open, int):  # else a group yet to come may have older windows
+            self.first_open = max(self.first_open, first_open)
         self.partials.evict(first_open)
         kept = self.buffer.everything()
         if kept is not None:
