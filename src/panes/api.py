@@ -101,7 +101,8 @@ def sql(
         return importlib.import_module("panes.spark.query").answer(text, streams, aggregates, run)
     if with_late:
         raise OptionError("no row of a table is late", hint="panes.open(...).late, for a stream")
-    query = OpenQuery(text, replace(run, bounded=True, max_ahead=None), aggregates=aggregates)
+    alone = replace(run, bounded=True, max_ahead=None, late="open" if late == "revise" else late)
+    query = OpenQuery(text, alone, aggregates=aggregates)
     require_streams(query.query, streams)
     if query.query.emits_early:
         raise QueryError("EMIT EARLY is for streams, and a table has come to its end")

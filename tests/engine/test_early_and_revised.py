@@ -82,7 +82,9 @@ def test_a_late_row_revises_the_windows_that_hold_it() -> None:
     query = panes.open(TEXT, lateness=2, late="revise")
     assert told(query.push(s=at(5, 13))) == [(10, 1, "final")]
     assert told(query.push(s=at(8))) == [(10, 2, "revised")]
-    assert query.late["reason"].to_pylist() == ["behind progress 11; its windows are revised"]
+    assert query.late["reason"].to_pylist() == [
+        "behind progress 11; counted in its windows, closed ones are revised"
+    ]
     assert told(query.finish()) == [(20, 1, "final")]
 
 

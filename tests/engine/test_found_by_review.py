@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 import panes
+from panes.errors import OptionError, QueryError
 
 W = "[TUMBLING 10 WATTR at]"
 
@@ -247,3 +248,83 @@ def test_a_promise_for_a_key_may_come_when_all_keys_are_forgotten(store: str) ->
     assert not len(query.punctuate(s=200, key={"k": 5}))
     query.push(s=pa.table({"at": [300], "k": [7]}))
     assert query.finish()["n"].to_pylist() == [1]
+
+
+def test_a_late_row_in_the_first_batch_finds_its_windows_closed() -> None:
+    query = panes.open("SELECT count(*) AS n FROM s [TUMBLING 10 WATTR at]")
+    query.punctuate(s=100)
+    assert not len(query.push(s=pa.table({"at": [5]})))
+    assert query.late["reason"].to_pylist() == ["behind progress 100; all its windows are closed"]
+    assert not len(query.finish())
+
+
+def test_a_late_row_does_not_set_the_origin() -> None:
+    query = panes.open("SELECT count(*) AS n FROM s [TUMBLING 10 WATTR at ORIGIN FIRST]")
+    query.punctuate(s=100)
+    query.push(s=pa.table({"at": [5, 103]}))
+    assert query.finish()["window_start"].to_pylist() == [103]
+
+
+def test_a_key_is_not_rounded() -> None:
+    query = panes.open("SELECT k, count(*) AS n FROM s [TUMBLING 10 WATTR at] GROUP BY k")
+    query.push(s=pa.table({"at": [1], "k": [1]}))
+    with pytest.raises(panes.PanesError, match=r"1\.5 is none"):
+        query.punctuate(s=10, key={"k": 1.5})
+
+
+def test_an_unrelated_keys_promise_is_not_named_as_the_reason() -> None:
+    text = "SELECT k, count(*) AS n FROM s [TUMBLING 10 WATTR at] GROUP BY k"
+    query = panes.open(text, lateness=0, why=True)
+    query.push(s=pa.table({"at": [1], "k": [1]}))
+    query.punctuate(s=100, key={"k": 7})
+    answers = query.push(s=pa.table({"at": [15], "k": [1]}))
+    assert answers["closed_by"].to_pylist() == ["lateness of s"]
+
+
+def test_answers_of_row_windows_do_not_wait_for_ever() -> None:
+    query = panes.open("SELECT count(*) AS n FROM s [ROWS 2]", flush=panes.LazyFlush(within=5))
+    given = [len(query.push(s=pa.table({"x": [i]}))) for i in range(20)]
+    assert sum(given) >= 14
+
+
+def test_a_batch_that_cannot_be_turned_into_partials_leaves_no_trace() -> None:
+    def lift(x: pa.Array) -> np.ndarray:
+        if min(x.to_pylist(), default=0) < 0:
+            raise ValueError("negative")
+        return x.to_numpy()[None, :].astype(np.int64)
+
+    total = panes.CustomAggregate(
+        name="mysum",
+        empty=(0,),
+        lift=lift,
+        combine=np.add,
+        lower=lambda partial: partial[0],
+        type=pa.int64(),
+    )
+    text = "SELECT mysum(x) AS s FROM s [TUMBLING 10 WATTR at]"
+    for store in ("panes", "eager", "adaptive", "adaptive-panes"):
+        query = panes.open(text, aggregates=[total], store=store)
+        query.push(s=pa.table({"at": [1] * 9, "x": [1] * 9}))
+        with pytest.raises(Exception, match="negative"):
+            query.push(s=pa.table({"at": [2] * 9, "x": [-1] * 9}))
+        assert query.finish()["s"].to_pylist() == [9], store
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"rows_late": "3"}, {"rows_late": 2.5}, {"flush": 5}, {"store": "foo"}],
+)
+def test_options_of_the_wrong_kind_are_refused_when_the_query_is_opened(
+    options: dict[str, object],
+) -> None:
+    with pytest.raises(OptionError):
+        panes.open("SELECT count(*) AS n FROM s [TUMBLING 10 WATTR at]", **options)  # type: ignore[arg-type]
+
+
+def test_lengths_are_measured_as_positions_are() -> None:
+    text = "SELECT count(*) AS n FROM s [TUMBLING 10 WATTR at]"
+    table = pa.table({"at": [1]})
+    with pytest.raises(OptionError, match="revise_within is a whole number"):
+        panes.open(text, late="revise", revise_within="5 minutes").push(s=table)
+    with pytest.raises(QueryError, match="EVERY takes a whole number"):
+        panes.open(f"{text} EMIT EARLY EVERY 5 minutes").push(s=table)

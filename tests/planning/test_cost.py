@@ -101,6 +101,16 @@ def test_explain_runs_a_query_over_tables_if_asked() -> None:
     assert "seen" not in panes.explain(TEXT, bids=stream(2_000))
 
 
+def test_explain_tells_what_is_made_of_a_stream_before_it_is_windowed() -> None:
+    text = (
+        "SELECT count(*) AS n FROM (SELECT DISTINCT at, item FROM bids WHERE price > 0.5) "
+        "[TUMBLING 10 WATTR at] EMIT EARLY"
+    )
+    told = panes.explain(text, bids=stream(10))
+    assert "before     bids: rows where price > 0.5; projected to at, item; each different" in told
+    assert "early      open windows are answered with every batch" in told
+
+
 def test_explain_names_the_store_that_was_asked_for() -> None:
     text = panes.explain(TEXT, store="adaptive", bids=stream(10))
     assert "store      adaptive (asked for): rows of sparse groups" in text

@@ -14,11 +14,12 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from panes.axis import axis_over
+from panes.axis import Axis, axis_over
 from panes.engine.apart import late_reasons, no_place, too_far_ahead, with_reason
 from panes.engine.arrival import Arrival
 from panes.engine.terms import Terms
 from panes.errors import ColumnTypeError
+from panes.operators.operator import Chain
 from panes.planning.plan import Plan
 from panes.planning.scalar import find_column
 
@@ -39,6 +40,7 @@ class Admitted:
     at: Positions = field(default_factory=lambda: _NOWHERE)
     columns: list[pa.Array] = field(default_factory=list)
     placed: Positions = field(default_factory=lambda: _NOWHERE)
+    arrived: int = 0
     promise: int | None = None
     late: list[pa.Table] = field(default_factory=list)
     late_at: Positions = field(default_factory=lambda: _NOWHERE)
@@ -59,7 +61,8 @@ class Gate:
 
     `promised` tells, for a stream and rows with these keys, what was promised of each row, or
     None if nothing was. `is_open` tells which positions still have an open window, given what
-    was promised of them.
+    was promised of them. Unless `counts_late`, late rows count nowhere: before ``ORIGIN FIRST`` is
+    known there is no window for them.
     """
 
     plan: Plan
@@ -67,12 +70,20 @@ class Gate:
     now: Callable[[], int]
     promised: Callable[[str, Sequence[pa.Array], int], Positions | None]
     is_open: Callable[[Positions, Sequence[pa.Array]], NDArray[np.bool_]]
+    counts_late: bool = True
 
-    def admit(self, stream: str, table: pa.Table, arrived: int) -> Admitted:
-        """Sort out a batch that comes after `arrived` rows."""
+    def admit(self, stream: str, table: pa.Table, chain: Chain, arrived: int) -> Admitted:
+        """Sort out a batch that comes after `arrived` rows, and goes through a chain first.
+
+        What rows promise is seen before the chain, which may leave some of them out.
+        """
         plan, result = self.plan, Admitted(stream)
-        at, table = self._placed(table, arrived, result)
-        result.placed = at
+        if not chain.operators:
+            at, table = self._placed(_spelled(table, plan), plan.placing, arrived, result)
+            result.placed = at
+        else:
+            at, table = self._derived(table, chain, arrived, result)
+        result.arrived = len(table)
         kept, columns = plan.rows(table)
         if plan.counts_rows:
             result.everything, result.partition = at, plan.partition(table)
@@ -80,6 +91,24 @@ class Gate:
         result.at, result.columns = (at if kept is None else at[kept]), columns
         self._set_late_apart(table, result)
         return result
+
+    def _derived(
+        self, table: pa.Table, chain: Chain, arrived: int, result: Admitted
+    ) -> tuple[Positions, pa.Table]:
+        """Rows through the chain, and where they come out."""
+        axis = self.plan.placing
+        if chain.axis is not None and axis.kind != "rows":
+            at, table = self._placed(table, chain.axis, arrived, result)
+            result.placed = at if chain.moves is None else chain.moves(table, at)
+            if result.promise is not None:
+                result.promise = chain.punctuate(result.promise)
+        table = _spelled(chain.push(table), self.plan)
+        if axis.kind == "rows":
+            return arrived + np.arange(len(table)), table
+        at, missing = axis.ticks(table.column(axis.column).combine_chunks())
+        if missing is not None:
+            table, at = _without(table, at, missing, no_place(axis.column), result)
+        return at, table
 
     def _set_late_apart(self, table: pa.Table, result: Admitted) -> None:
         at, columns = result.at, result.columns
@@ -93,16 +122,16 @@ class Gate:
         reasons = late_reasons(self.plan.placing, promised[which], is_open, late=self.terms.late)
         rows = table.take(pa.array(result.kept[which]))
         result.late.append(with_reason(rows, reasons))
-        if self.terms.drops_late or self.plan.order is not None:
+        if self.terms.drops_late or self.plan.order is not None or not self.counts_late:
             on_time = np.flatnonzero(~is_late)
             result.at, result.kept = at[on_time], result.kept[on_time]
             result.columns = [c.take(pa.array(on_time)) for c in columns]
 
     def _placed(
-        self, table: pa.Table, arrived: int, result: Admitted
+        self, table: pa.Table, axis: Axis, arrived: int, result: Admitted
     ) -> tuple[Positions, pa.Table]:
         """Where the rows lie; rows without a place are set apart."""
-        axis, terms = self.plan.placing, self.terms
+        terms = self.terms
         if axis.kind == "rows":
             return arrived + np.arange(len(table)), table
         ticks, missing = axis.ticks(table.column(axis.column).combine_chunks())
@@ -155,3 +184,11 @@ def _without(
     apart = table.filter(pa.array(which))
     result.rejected.append(with_reason(apart, [reason] * len(apart)))
     return table.filter(pa.array(~which)), at[~which]
+
+
+def _spelled(table: pa.Table, plan: Plan) -> pa.Table:
+    """Columns under the names that the plan knows them by, whatever their case."""
+    known = plan.column_names
+    wanted = {n.lower(): n for n in known}
+    names = [n if n in known else wanted.get(n.lower(), n) for n in table.column_names]
+    return table if names == table.column_names else table.rename_columns(names)

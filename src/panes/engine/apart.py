@@ -48,7 +48,8 @@ def late_reasons(
         return [f"{behind[p]}; dropped" for p in each]
     counted, closed = "counted in its open windows", "all its windows are closed"
     if late == "revise":
-        counted, closed = "its windows are revised", "too late to revise its windows"
+        counted = "counted in its windows, closed ones are revised"
+        closed = "too late to revise its windows"
     pairs = zip(each, is_open, strict=True)
     return [f"{behind[p]}; {counted if still else closed}" for p, still in pairs]
 

@@ -93,7 +93,12 @@ class RowsAndPartials(ABC):
             groups = self.number([columns[c] for c in self.plan.group_columns], len(at))
         nothing = pa.nulls(len(at))
         read = tuple(c if i in self._read else nothing for i, c in enumerate(columns))
-        self.receive(KeptRows(at, groups, read))
+        fragments, kept = self.partials.fragments, self.buffer.chunks
+        try:
+            self.receive(KeptRows(at, groups, read))
+        except BaseException:  # a batch that is refused leaves no trace
+            self.partials.fragments, self.buffer.chunks = fragments, kept
+            raise
 
     def answer(self, first_due: Wids, end_due: Wids, *, in_order: bool = True) -> pa.Table:
         """Windows, keys and lowered aggregates of the due windows, under their numbers."""

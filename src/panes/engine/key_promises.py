@@ -34,6 +34,8 @@ def read_key(plan: Plan, key: Mapping[str, Any]) -> KeyValues:
             known = ", ".join(f"`{k.name}`" for k in plan.query.keys) or "none"
             raise OptionError(f"`{name}` is no grouping column of the query; it has {known}")
         number = names[name.lower()]
+        if isinstance(value, float) and pa.types.is_integer(plan.key_types[number]):
+            raise InputError(f"`{name}` is {plan.key_types[number]}, and {value!r} is none")
         try:
             found.append((number, pa.scalar(value, plan.key_types[number])))
         except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):

@@ -272,16 +272,25 @@ class Partials:
             values.evict(first_open)
         return dropped
 
+    @property
+    def fragments(self) -> list[tuple[Fragment, ...]]:
+        """All that is held, to be put back later: fragments never change."""
+        return [store.fragments for store in (self._store, *(v.store for v in self._values))]
+
+    @fragments.setter
+    def fragments(self, fragments: Sequence[tuple[Fragment, ...]]) -> None:
+        stores = (self._store, *(v.store for v in self._values))
+        for store, held in zip(stores, fragments, strict=True):
+            store.fragments = held
+
     @contextmanager
     def lent(self) -> Iterator[None]:
         """What is added in here is forgotten afterwards."""
-        stores = [self._store, *(v.store for v in self._values)]
-        before = [store.fragments for store in stores]
+        before = self.fragments
         try:
             yield
         finally:
-            for store, fragments in zip(stores, before, strict=True):
-                store.fragments = fragments
+            self.fragments = before
 
     def holds(self, starts: NDArray[np.int64], groups: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Which pairs of a pane and a group there are."""

@@ -56,6 +56,7 @@ class SlowFlush:
     def __post_init__(self) -> None:
         if self.at_most <= 0:
             raise OptionError(f"a batch needs to release some answers, got {self.at_most}")
+        _ticks(self.within)
 
     def chosen(self, waiting: Line, keys: Sequence[pa.Array], rows: int) -> NDArray[np.bool_]:  # noqa: ARG002
         """The first in line."""
@@ -71,6 +72,9 @@ class LazyFlush:
     """Answers of a key when the key comes up again; none later than `within` after its window."""
 
     within: Duration
+
+    def __post_init__(self) -> None:
+        _ticks(self.within)
 
     def chosen(self, waiting: Line, keys: Sequence[pa.Array], rows: int) -> NDArray[np.bool_]:
         """Those whose key is among the batch's."""
@@ -116,8 +120,7 @@ class Line:
         table = self._everything()
         chosen = self.flush.chosen(self, keys, rows)
         if self.flush.within is not None:
-            allowed = parse_duration(self.flush.within, option="within")
-            chosen |= self._ends[0] < progress - allowed
+            chosen |= self._ends[0] < progress - _ticks(self.flush.within)
         self._answers = [table.filter(pa.array(~chosen))]
         self._ends = [self._ends[0][~chosen]]
         return table.filter(pa.array(chosen))
@@ -133,3 +136,7 @@ class Line:
             self._answers = [pa.concat_tables(self._answers)]
             self._ends = [np.concatenate(self._ends)]
         return self._answers[0]
+
+
+def _ticks(within: Duration | None) -> int:
+    return 0 if within is None else parse_duration(within, option="within")

@@ -21,14 +21,14 @@ from panes.aggregates.custom import UserAggregate
 from panes.axis import parse_instant
 from panes.engine.adaptive import Sources
 from panes.engine.admit import Admitted, Gate
-from panes.engine.answers import Answers
+from panes.engine.answers import Answers, ends_of
 from panes.engine.apart import set_apart
 from panes.engine.held import positions_held_in, windows_held_in
 from panes.engine.key_promises import KeyPromises, read_key
 from panes.engine.per_row import PerRowPipeline
 from panes.engine.pipeline import Pipeline
 from panes.engine.ranked import RankedPipeline
-from panes.engine.terms import Run, agree, require_lateness
+from panes.engine.terms import Run, agree, require_terms
 from panes.engine.watch import Watch
 from panes.errors import InputError, OptionError, QueryError, UnknownStreamError
 from panes.frames import to_table
@@ -41,7 +41,7 @@ from panes.planning.stores import StoreName, choose_store
 from panes.progress.describe import Describe
 from panes.progress.promise import EVERYTHING, NOTHING, Promise, meld
 from panes.windows.extent import first_wid, last_wid, ruler
-from panes.windows.families import ends_of
+from panes.windows.families import ends_of as edges_of_ends
 from panes.windows.spec import Landmark, PartitionedRows, PerRow, Sliding
 
 Instant: TypeAlias = "str | int | dt.datetime"
@@ -72,6 +72,7 @@ class OpenQuery:
         self._key_promises, self._kept_promises = KeyPromises(), KeyPromises()
         self._now = now
         self._chains: dict[str, Chain] = {}
+        self._unmoved: dict[str, tuple[int, str]] = {}
         self._given: dict[str, pa.Schema] = {}
         self._schemas: dict[str, pa.Schema] = {}
         self._plan: Plan | None = None
@@ -96,29 +97,37 @@ class OpenQuery:
             raise OptionError("push needs a batch", hint=f"push({self.query.streams[0]}=table)")
         given = {name: to_table(batch, name) for name, batch in batches.items()}
         chains = self._require_same_columns(given)
-        tables = {name: chains[name].push(table) for name, table in given.items()}
-        bound, schemas = self._bind(tables)
-        gate = Gate(bound, self.terms, self._now, self._promised, self._is_open)
-        arrived, admitted = self._arrived, []
-        for name, table in tables.items():
-            admitted.append(gate.admit(name, _spelled(table, bound), arrived))
-            arrived += len(table)
+        bound, schemas = self._bind(given, chains)
         answers = self._answers or Answers(bound, self.terms)
         pipeline = self._pipeline
         if self._plan is None and not bound.window.origin_first:
             pipeline = self._new_pipeline(bound)
+            if bound.placing.kind != "rows" and self.progress != NOTHING:
+                pipeline.close(self.progress)  # what was promised before it holds for it too
+        gate = Gate(
+            bound,
+            self.terms,
+            self._now,
+            self._promised,
+            lambda at, keys: self._is_open(bound, pipeline, at, keys),
+            counts_late=pipeline is not None,
+        )
+        arrived, admitted = self._arrived, []
+        for name, table in given.items():
+            admitted.append(gate.admit(name, table, chains[name], arrived))
+            arrived += admitted[-1].arrived
         revised = self._add(admitted, pipeline)
         self._given.update({name: t.schema.remove_metadata() for name, t in given.items()})
         self._plan, self._pipeline, self._answers = bound, pipeline, answers
         self._chains, self._schemas, self._arrived = chains, schemas, arrived
         if revised is not None:
             answers.revise(revised)
+        for name in given:
+            chains[name].settle()
         self._beat()
         self._advance()
-        for name in given:
-            chains[name].settle(self._promises[name].at)
-        if isinstance(pipeline, Pipeline):
-            answers.offer_early(pipeline)
+        if isinstance(self._pipeline, Pipeline):
+            answers.offer_early(self._pipeline)
         return self._released(admitted)
 
     def punctuate(
@@ -131,15 +140,13 @@ class OpenQuery:
         """
         self._require_running()
         at = {name: self._position(name, instant) for name, instant in promised.items()}
-        at = {name: self._chain(name).punctuate(position) for name, position in at.items()}
         if key is not None:
             values = read_key(self._require_keyed(), key)
             for name, position in at.items():
-                self._key_promises.punctuate(name, values, position)
+                self._key_promises.punctuate(name, values, self._chains[name].punctuate(position))
         else:
             for name, position in at.items():
-                self._promises[name].punctuate(position)
-                self._chain(name).settle(self._promises[name].at)
+                self._promise(name, position, "punctuation")
         self._advance()
         return self._released(())
 
@@ -158,8 +165,10 @@ class OpenQuery:
     def early(self) -> pa.Table:
         """The windows that are still open, as they are now; their answers are not final."""
         self._require_running()
-        if not self.query.emits_early or self._plan is None or self._answers is None:
+        if not self.query.emits_early:
             raise QueryError("the query does not emit early", hint="end it with EMIT EARLY")
+        if self._answers is None:
+            raise InputError("the query has seen no batch, so its answers have no columns")
         if not isinstance(self._pipeline, Pipeline):
             return self._answers.schema.empty_table()
         return self._answers.early(self._pipeline)
@@ -262,8 +271,9 @@ class OpenQuery:
             raise QueryError("promises for one key are for sliding and tumbling windows")
         if self._plan.window.origin_first or self._counts_arrivals:
             raise QueryError("promises for one key need a time or integer axis with a fixed origin")
-        if self.terms.late == "revise":
-            raise QueryError("windows that a key's promise has closed cannot be revised")
+        if self.terms.late == "revise" or self.query.emits_early:
+            asked = "EMIT EARLY" if self.query.emits_early else "late='revise'"
+            raise QueryError(f"promises for one key cannot go with {asked}")
         return self._plan
 
     def _position(self, name: str, instant: Instant) -> int:
@@ -276,13 +286,21 @@ class OpenQuery:
             raise OptionError(f"`{name}` has no time axis: a promise is a whole number there")
         return parse_instant(instant)
 
-    def _chain(self, name: str) -> Chain:
-        """What a promise goes through; it can be moved once the stream's columns are known."""
-        return self._chains.get(name, Chain())
+    def _promise(self, name: str, at: int, why: str) -> None:
+        """A promise of a stream, moved as its rows are; its first batch may have to tell where."""
+        inner = self.query.inner[self.query.streams.index(name)]
+        if inner is None or inner.columns is None:
+            self._promises[name].punctuate(at, why)
+        elif name in self._chains:
+            self._promises[name].punctuate(self._chains[name].punctuate(at), why)
+        else:
+            before, _ = self._unmoved.get(name, (NOTHING, why))
+            self._unmoved[name] = (max(at, before), why)
 
     def _require_same_columns(self, given: Mapping[str, pa.Table]) -> dict[str, Chain]:
         """Batches look like those before; gives the operators that each stream goes through."""
         chains = dict(self._chains)
+        remembers = self._remembers()
         for name, table in given.items():
             if name not in self._promises:
                 raise UnknownStreamError(name, streams=self._promises)
@@ -294,20 +312,41 @@ class OpenQuery:
                     f"{_differences(known, schema)}"
                 )
             if name not in chains:
-                chains[name] = chain_of(self.query, name, schema)
+                chains[name] = chain_of(
+                    self.query,
+                    name,
+                    schema,
+                    remembers=remembers,
+                    carries_promises=not self._run.bounded,
+                )
+                if name in self._unmoved:
+                    at, why = self._unmoved[name]
+                    self._promises[name].punctuate(chains[name].punctuate(at), why)
         return chains
 
-    def _bind(self, tables: Mapping[str, pa.Table]) -> tuple[Plan, dict[str, pa.Schema]]:
+    def _remembers(self) -> int | None:
+        """How far behind progress a late row can still count somewhere; None: always."""
+        spec = None if self.query.window is None else self.query.window.spec
+        if self.terms.drops_late or not isinstance(spec, Sliding | PerRow):
+            return 0
+        return None if self.terms.keeps is None else spec.size + self.terms.keeps
+
+    def _bind(
+        self, given: Mapping[str, pa.Table], chains: Mapping[str, Chain]
+    ) -> tuple[Plan, dict[str, pa.Schema]]:
         """The plan, with everything checked that new schemas could break; nothing is kept yet."""
         schemas = dict(self._schemas)
-        for name, table in tables.items():
-            schemas.setdefault(name, table.schema.remove_metadata())
+        for name, table in given.items():
+            if name not in schemas:
+                derived = chains[name].push(table.schema.empty_table())
+                schemas[name] = derived.schema.remove_metadata()
         if self._plan is not None and len(schemas) == len(self._schemas):
             return self._plan, schemas
         first = schemas.get(self.query.streams[0], next(iter(schemas.values())))
         every = {name: schemas.get(name, first) for name in self._promises}
         bound = plan(self.query, every, self._aggregates)
-        require_lateness(self._run.lateness, bound.placing.kind)
+        require_terms(self._run, self.query, bound.placing.kind)
+        choose_store(bound, self._run.store)
         if not self._run.bounded:
             require_streamable(bound)
         return self._plan or bound, schemas
@@ -321,13 +360,19 @@ class OpenQuery:
             return None
         return self._key_promises.of(stream, promised, keys, rows)
 
-    def _is_open(self, at: NDArray[np.int64], keys: Sequence[pa.Array]) -> NDArray[np.bool_]:
+    def _is_open(
+        self,
+        bound: Plan,
+        pipeline: AnyPipeline | None,
+        at: NDArray[np.int64],
+        keys: Sequence[pa.Array],
+    ) -> NDArray[np.bool_]:
         """Which late rows still have an open window."""
-        is_open = np.ones(len(at), dtype=np.bool_)
-        if self._pipeline is not None:
-            is_open = self._pipeline.has_open_window(at)
-        if self._key_promises and self._plan is not None:
-            size, slide, origin = ruler(self._plan.spec)
+        if pipeline is None:
+            return np.zeros(len(at), dtype=np.bool_)
+        is_open = pipeline.has_open_window(at)
+        if self._key_promises:
+            size, slide, origin = ruler(bound.spec)
             progress = self._key_promises.melded(self._promises, keys, len(at))
             is_open &= last_wid(at, size, slide, origin) >= first_wid(progress, slide, origin)
         return is_open
@@ -375,8 +420,8 @@ class OpenQuery:
 
     def _beat(self) -> None:
         if self.terms.heartbeat is not None:
-            for promise in self._promises.values():
-                self.terms.heartbeat.advance(promise, self._now())
+            for name in self._promises:
+                self._promise(name, self.terms.heartbeat.promise(self._now()), "heartbeat")
 
     def _advance(self) -> None:
         """Close the windows that progress has reached."""
@@ -388,6 +433,8 @@ class OpenQuery:
         oldest = min((int(at.min()) for at, _ in self._waiting if len(at)), default=EVERYTHING)
         if self._pipeline is None and oldest < progress:
             self._start_waiting()
+        for chain in self._chains.values():
+            chain.forget(progress)
         if self._key_promises and isinstance(self._pipeline, Pipeline):
             self._close_each(self._pipeline)
         elif self._pipeline is not None and progress != NOTHING and self._passes(progress):
@@ -408,7 +455,7 @@ class OpenQuery:
         if not isinstance(pipeline, Pipeline) or isinstance(pipeline.spec, Landmark):
             return True  # rows wait there that a later row, or any progress, may free
         if self._filter is None:
-            self._filter = Describe([ends_of(pipeline.spec)])
+            self._filter = Describe([edges_of_ends(pipeline.spec)])
         return self._filter.up_to(progress) is not None
 
     def _close_each(self, pipeline: Pipeline, *, ends: bool = False) -> None:
@@ -423,7 +470,13 @@ class OpenQuery:
         self._kept = {name: replace(p) for name, p in self._promises.items()}
         self._key_promises.forget(self.progress)
         self._kept_promises = self._key_promises.copy()
-        self._answers.close(answers, "the end of the stream" if ends else "a promise for the key")
+        if ends:
+            self._answers.close(answers, "the end of the stream")
+            return
+        general, why = meld(self._promises)
+        by_all = ends_of(answers) <= general
+        self._answers.close(answers.filter(pa.array(by_all)), why)
+        self._answers.close(answers.filter(pa.array(~by_all)), "a promise for the key")
 
     def _released(self, admitted: Sequence[Admitted]) -> pa.Table:
         if self._answers is None:
@@ -434,7 +487,8 @@ class OpenQuery:
         if batches and count:
             columns = zip(*(a.columns[:count] for a in batches), strict=True)
             keys = [pa.concat_arrays(c) for c in columns]
-        return self._answers.released(keys, sum(len(a.at) for a in batches), self.progress)
+        progress = self._arrived if self._counts_arrivals else self.progress
+        return self._answers.released(keys, sum(len(a.at) for a in batches), progress)
 
     @property
     def _counts_arrivals(self) -> bool:
@@ -489,14 +543,6 @@ def require_streamable(bound: Plan) -> None:
 
 def _names(names: Iterable[str]) -> str:
     return ", ".join(f"`{n}`" for n in names)
-
-
-def _spelled(table: pa.Table, bound: Plan) -> pa.Table:
-    """Columns under the names that the plan knows them by, whatever their case."""
-    known = bound.column_names
-    wanted = {n.lower(): n for n in known}
-    names = [n if n in known else wanted.get(n.lower(), n) for n in table.column_names]
-    return table if names == table.column_names else table.rename_columns(names)
 
 
 def _differences(known: pa.Schema, other: pa.Schema) -> str:

@@ -7,9 +7,10 @@ from numbers import Integral
 from typing import Literal, TypeAlias
 
 from panes.axis import DAY, Duration, parse_duration
-from panes.engine.release import Flush
+from panes.engine.release import Flush, LazyFlush, SlowFlush
 from panes.errors import OptionError, QueryError
 from panes.language.query import Query
+from panes.planning.stores import STORES
 from panes.progress.bounds import Bound, Unbounded, WithinLateness, WithinRows
 from panes.progress.heartbeat import Heartbeat
 from panes.windows.spec import Sliding
@@ -89,6 +90,13 @@ def agree(query: Query, run: Run) -> Terms:
         _require_replaceable(query)
     if run.revise_within is not None and run.late != "revise":
         raise OptionError("revise_within is for late='revise'")
+    if run.flush is not None and not isinstance(run.flush, SlowFlush | LazyFlush):
+        hint = "panes.SlowFlush(at_most=1000)"
+        raise OptionError("flush is a SlowFlush or a LazyFlush", hint=hint)
+    if run.store is not None and run.store not in STORES:
+        raise OptionError(f"there is no store {run.store!r}", hint=f"one of {', '.join(STORES)}")
+    if run.rows_late is not None and not isinstance(run.rows_late, Integral):
+        raise OptionError(f"rows_late is a whole number of rows, got {run.rows_late!r}")
     if run.rows_late is not None and (run.rows_late < 0 or run.lateness is not None):
         raise OptionError(
             "rows_late is how many rows late a row may be, instead of a lateness",
@@ -125,9 +133,28 @@ def _require_replaceable(query: Query) -> None:
             f"with {asked}, HAVING could keep an answer back that replaces one already given",
             hint="leave HAVING out, and filter the answers",
         )
+    if len(query.shown_keys) < len(query.keys):
+        raise QueryError(
+            f"with {asked}, every key is in the answers under its own name",
+            hint="give what you select another name than the key's",
+        )
     window = query.window
     if window is None or window.measure == "rows" or not isinstance(window.spec, Sliding):
         raise QueryError(f"{asked} is for sliding and tumbling windows over a column")
+
+
+def require_terms(run: Run, query: Query, measure: str) -> None:
+    """Everything that is measured on the axis is measured as positions are."""
+    require_lateness(run.lateness, measure)
+    if measure == "time":
+        return
+    within = None if run.flush is None else run.flush.within
+    given = {"revise_within": run.revise_within, "a flush's within": within}
+    for name, length in given.items():
+        if length is not None and not isinstance(length, Integral):
+            raise OptionError(f"the window has no time axis, so {name} is a whole number")
+    if query.early is not None and query.early.unit == "time":
+        raise QueryError("the window has no time axis, so EMIT EARLY EVERY takes a whole number")
 
 
 def require_lateness(lateness: Duration | None, measure: str) -> None:

@@ -138,7 +138,8 @@ def _read_length(reader: TokenReader, word: str) -> Length:
     if number <= 0 and word != "ORIGIN":
         named = f" {unit.lower()}" if unit in _ROWS or unit_ticks(unit) else ""
         shown = f"{'-' * (sign < 0)}{token.text}{named}"
-        raise error_at(token, f"a window needs a positive {word}, got {shown}")
+        what = "EMIT EARLY" if word == "EVERY" else "a window"
+        raise error_at(token, f"{what} needs a positive {word}, got {shown}")
     if unit in _ROWS:
         reader.take()
         return Length(_whole(number, token, f"{word} counts rows"), "rows")

@@ -90,9 +90,9 @@ def _take_out(tokens: list[Token]) -> tuple[list[Token], _Sources, Window | None
     while reader.here is not None:
         if early is not None:
             raise reader.error(f"nothing follows EMIT EARLY, found {reader.found()}")
-        if reader.word() == "EMIT" and reader.word(1) == "EARLY" and sources.streams:
+        if reader.word() == "EMIT" and sources.streams and not _is_open(plain):
             reader.take()
-            reader.take()
+            reader.expect("EARLY", "after EMIT")
             early = read_early(reader)
         elif is_clause(reader):
             bracket = reader.here
@@ -113,6 +113,12 @@ def _take_out(tokens: list[Token]) -> tuple[list[Token], _Sources, Window | None
             plain.append(reader.take())
     if not sources.streams:
         raise QueryError("the query reads no stream", hint="add FROM and the stream's name")
+    for name in sources.streams:
+        if sources.streams.count(name) > 1:
+            raise QueryError(
+                f"a union reads each stream once, and `{name}` is there twice",
+                hint="give it under two names",
+            )
     return plain, sources, window, early
 
 
@@ -150,7 +156,7 @@ def _read_primary(reader: TokenReader, sources: _Sources) -> None:
         sources.inner.append(None)
     token = reader.here
     is_name = token is not None and token.token_type in (TokenType.VAR, TokenType.IDENTIFIER)
-    is_name = is_name and not (reader.word() == "EMIT" and reader.word(1) == "EARLY")
+    is_name = is_name and reader.word() != "EMIT"
     if reader.skip("AS") or is_name:
         sources.aliases.append(reader.name("of the stream"))
 
@@ -192,8 +198,11 @@ def _read_inner(tokens: list[Token], text: str) -> Inner:
     allowed = {"kind", "hint", "distinct", "expressions", "from", "from_", "where", "limit"}
     asked = {name for name, value in select.args.items() if value and name not in allowed}
     is_whole = len(select.expressions) == 1 and isinstance(select.expressions[0], exp.Star)
+    asked |= {"EXCEPT"} if is_whole and any(select.expressions[0].args.values()) else set()
+    distinct = select.args.get("distinct")
+    asked |= {"ON"} if distinct is not None and distinct.args.get("on") else set()
     aggregates = any(
-        isinstance(node, exp.AggFunc | exp.Window)
+        isinstance(node, exp.AggFunc | exp.Window | exp.UDTF)
         or (isinstance(node, exp.Anonymous) and str(node.this).lower() in CATALOG)
         for expression in select.expressions
         for node in expression.walk()
@@ -203,17 +212,25 @@ def _read_inner(tokens: list[Token], text: str) -> Inner:
             "a SELECT inside FROM filters rows, projects them and drops duplicates, no more",
             hint="pass the result of the inner query as the stream",
         )
+    for column in select.find_all(exp.Column):
+        column.set("table", None)
     where = select.args.get("where")
-    return Inner(
-        columns=None if is_whole else tuple(map(_named, select.expressions)),
-        where=None if where is None else where.this,
-        distinct=bool(select.args.get("distinct")),
-    )
+    columns = None if is_whole else tuple(map(_named, select.expressions))
+    names = [o.name.lower() for o in columns or ()]
+    for name in names:
+        if names.count(name) > 1:
+            raise QueryError(f"two columns inside FROM are named `{name}`")
+    return Inner(columns, None if where is None else where.this, bool(distinct))
 
 
 def _named(expression: exp.Expression) -> Output:
     name = expression.alias_or_name
-    if not name or isinstance(expression, exp.Star):
+    if isinstance(expression, exp.Star) or expression.find(exp.Star):
+        raise QueryError(
+            "inside FROM, * stands alone",
+            hint="name the columns, or filter with SELECT * ... WHERE",
+        )
+    if not name:
         written = expression.sql(dialect="spark")
         raise QueryError(f"`{written}` inside FROM needs a name", hint=f"{written} AS name")
     return Output(name, expression.this if isinstance(expression, exp.Alias) else expression)

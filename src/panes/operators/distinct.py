@@ -1,7 +1,7 @@
 """Duplicate elimination that forgets on punctuation (DupElim, thesis 8.2).
 
 The first of equal rows comes out, at once. Equal rows have equal positions, so once nothing
-before `p` can come, rows before `p` need no longer be remembered.
+before `p` can count any more, rows before `p` need no longer be remembered.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from panes.axis import Axis
+from panes.errors import ColumnTypeError
 from panes.stores.groups import Groups
 
 
@@ -28,14 +29,23 @@ class Seen:
 
 
 class Distinct:
-    """The different rows of a stream; `seen` is all that is held."""
+    """The different rows of a stream; `seen` is all that is held.
 
-    def __init__(self, axis: Axis) -> None:
-        self._axis = axis
+    A row is remembered until it lies further than `within` behind progress; None: for ever. That
+    is how long a late row can still count somewhere.
+    """
+
+    def __init__(self, axis: Axis, within: int | None = 0) -> None:
+        self._axis, self._within = axis, within
         self.seen = self._pushed = Seen()
 
     def push(self, rows: pa.Table) -> pa.Table:
         """The rows that have not come before."""
+        for field in rows.schema:
+            if pa.types.is_nested(field.type):
+                raise ColumnTypeError(
+                    f"SELECT DISTINCT cannot compare `{field.name}`, {field.type}"
+                )
         known = len(self.seen)
         everything = rows if self.seen.rows is None else pa.concat_tables([self.seen.rows, rows])
         columns = [column.combine_chunks() for column in everything.columns]
@@ -52,15 +62,18 @@ class Distinct:
         )
         return fresh
 
+    def settle(self) -> None:
+        """Remember what was pushed."""
+        self.seen = self._pushed
+
     def punctuate(self, at: int) -> int:
         """The same promise."""
         return at
 
-    def settle(self, progress: int) -> None:
-        """Remember what was pushed, but for rows before `progress`."""
-        self.seen = self._pushed
-        if self.seen.rows is not None and self.seen.at is not None:
-            kept = self.seen.at >= progress
-            if not kept.all():
-                self.seen = Seen(self.seen.rows.filter(pa.array(kept)), self.seen.at[kept])
-        self._pushed = self.seen
+    def forget(self, progress: int) -> None:
+        """Forget rows that no window can count again."""
+        if self._within is None or self.seen.rows is None or self.seen.at is None:
+            return
+        kept = self.seen.at >= progress - self._within
+        if not kept.all():
+            self.seen = Seen(self.seen.rows.filter(pa.array(kept)), self.seen.at[kept])

@@ -7,63 +7,93 @@ from collections.abc import Mapping
 import pyarrow as pa
 from sqlglot import exp
 
-from panes.axis import ARRIVAL, Axis, axis_over
+from panes.axis import Axis, axis_over
+from panes.errors import QueryError
 from panes.language.query import Inner, Query
 from panes.operators.distinct import Distinct
 from panes.operators.operator import Chain, Operator
-from panes.operators.select import Project, Select
+from panes.operators.select import Project, Select, require_order
 from panes.planning.scalar import find_column, resolve
 
 
-def chain_of(query: Query, stream: str, schema: pa.Schema) -> Chain:
-    """The operators between a stream and its windows."""
+def chain_of(
+    query: Query,
+    stream: str,
+    schema: pa.Schema,
+    *,
+    remembers: int | None = 0,
+    carries_promises: bool = True,
+) -> Chain:
+    """The operators between a stream and its windows.
+
+    `remembers` is how far behind progress a row can still count somewhere; None: always.
+    """
     inner = dict(zip(query.streams, query.inner, strict=False)).get(stream)
     if inner is None:
         return Chain()
+    position = None if query.window is None else query.window.column
     operators: list[Operator] = []
     if inner.where is not None:
         operators.append(Select(resolve(inner.where, schema, stream=stream)))
-    columns = outputs_of(inner, schema, stream)
-    derived = schema
-    position = None if query.window is None else query.window.column
-    if columns is not None:
-        axis, position = _axis(columns, position, schema, stream)
-        project = Project(columns, axis, position or "")
+    axis, derived, moves = _axis_before(inner, position, schema, stream), schema, None
+    if inner.columns is not None:
+        project = _projection(inner, position, schema, stream)
+        if carries_promises:
+            require_order(project)
         operators.append(project)
+        moves = project.moved
         derived = project.push(schema.empty_table()).schema
     if inner.distinct:
-        column = find_column(position or "", derived, stream=stream)
-        operators.append(Distinct(axis_over(column, derived.field(column).type, stream=stream)))
-    return Chain(tuple(operators))
+        if position is None:
+            raise QueryError("SELECT DISTINCT inside FROM needs a window over one of its columns")
+        column = find_column(position, derived, stream=stream)
+        after = axis_over(column, derived.field(column).type, stream=stream)
+        operators.append(Distinct(after, remembers))
+    return Chain(tuple(operators), axis, moves)
+
+
+def require_order_kept(query: Query, stream: str, schema: pa.Schema, *, is_stream: bool) -> None:
+    """The same refusal, for hosts that project by themselves."""
+    inner = query.inner[query.streams.index(stream)]
+    if is_stream and inner is not None and inner.columns is not None:
+        position = None if query.window is None else query.window.column
+        require_order(_projection(inner, position, schema, stream))
+
+
+def _projection(inner: Inner, position: str | None, schema: pa.Schema, stream: str) -> Project:
+    columns = _outputs(inner, schema, stream)
+    names = {name.lower(): name for name, _ in columns}
+    axis = _axis_before(inner, position, schema, stream)
+    return Project(columns, axis, names.get((position or "").lower(), ""))
 
 
 def derived_schemas(query: Query, schemas: Mapping[str, pa.Schema]) -> dict[str, pa.Schema]:
     """The columns of each stream after what FROM makes of it."""
     return {
-        name: chain_of(query, name, schema).push(schema.empty_table()).schema
+        name: chain_of(query, name, schema, carries_promises=False)
+        .push(schema.empty_table())
+        .schema
         for name, schema in schemas.items()
     }
 
 
-def outputs_of(
+def _outputs(
     inner: Inner, schema: pa.Schema, stream: str
-) -> tuple[tuple[str, exp.Expression], ...] | None:
-    """Names and expressions of a projection, as the schema spells its columns; None for ``*``."""
-    if inner.columns is None:
+) -> tuple[tuple[str, exp.Expression], ...]:
+    outputs = inner.columns or ()
+    return tuple((o.name, resolve(o.expression, schema, stream=stream)) for o in outputs)
+
+
+def _axis_before(inner: Inner, position: str | None, schema: pa.Schema, stream: str) -> Axis | None:
+    """Where rows lie before anything is made of them; None if no column says so."""
+    if position is None:
         return None
-    return tuple((o.name, resolve(o.expression, schema, stream=stream)) for o in inner.columns)
-
-
-def _axis(
-    columns: tuple[tuple[str, exp.Expression], ...],
-    position: str | None,
-    schema: pa.Schema,
-    stream: str,
-) -> tuple[Axis, str | None]:
-    """Where rows lie before they are projected, and which of the new columns says so after."""
-    for name, tree in columns:
-        source = tree.find(exp.Column)
-        if position is not None and name.lower() == position.lower() and source is not None:
-            kind = schema.field(source.name).type
-            return axis_over(source.name, kind, stream=stream), name
-    return ARRIVAL, position
+    source: str | None = position
+    for name, tree in _outputs(inner, schema, stream):
+        if name.lower() == position.lower():
+            column = tree.find(exp.Column)
+            source = None if column is None else column.name
+    if source is None:
+        return None
+    column_name = find_column(source, schema, stream=stream)
+    return axis_over(column_name, schema.field(column_name).type, stream=stream)

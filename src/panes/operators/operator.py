@@ -6,37 +6,51 @@ output what it said of its input.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
+
+from panes.axis import Axis
 
 
 class Operator(Protocol):
-    """One input, one output."""
+    """One input, one output.
+
+    A push takes effect in two steps, so that a batch which is refused leaves no trace: `push` says
+    what comes out, `settle` remembers that it went in.
+    """
 
     def push(self, rows: pa.Table) -> pa.Table:
         """The rows that come out for rows that go in."""
+        ...
+
+    def settle(self) -> None:
+        """What was pushed last has been taken in."""
         ...
 
     def punctuate(self, at: int) -> int:
         """No row before `at` will go in: what that says of those that come out."""
         ...
 
-    def settle(self, progress: int) -> None:
-        """What was pushed has been taken in, and no row before `progress` will come out again.
-
-        Until then an operator is as it was before: a batch that is refused leaves no trace.
-        """
+    def forget(self, progress: int) -> None:
+        """No row before `progress` will come out any more, by what all inputs promise."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """Operators one after the other."""
+    """Operators one after the other, and where rows lie before they go in.
+
+    `moves` tells where rows come out, for rows and their positions before.
+    """
 
     operators: Sequence[Operator] = ()
+    axis: Axis | None = None
+    moves: Callable[[pa.Table, NDArray[np.int64]], NDArray[np.int64]] | None = None
 
     def push(self, rows: pa.Table) -> pa.Table:
         """Rows through all of them."""
@@ -44,13 +58,18 @@ class Chain:
             rows = operator.push(rows)
         return rows
 
+    def settle(self) -> None:
+        """What was pushed last has been taken in."""
+        for operator in self.operators:
+            operator.settle()
+
     def punctuate(self, at: int) -> int:
         """A promise through all of them."""
         for operator in self.operators:
             at = operator.punctuate(at)
         return at
 
-    def settle(self, progress: int) -> None:
-        """The same for all of them."""
+    def forget(self, progress: int) -> None:
+        """Nothing before `progress` will come out any more."""
         for operator in self.operators:
-            operator.settle(progress)
+            operator.forget(progress)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 from sqlglot import exp
 
 from panes.axis import Axis
@@ -29,7 +30,10 @@ class Select:
         """The same promise: fewer rows come, none of them earlier."""
         return at
 
-    def settle(self, progress: int) -> None:
+    def settle(self) -> None:
+        """Nothing is held."""
+
+    def forget(self, progress: int) -> None:
         """Nothing is held."""
 
 
@@ -38,23 +42,13 @@ class Project:
     """Expressions over each row, under names; Apply where they compute anything.
 
     `axis` is the position of rows that go in, and `position` the output column that has the
-    position of those that come out. It must be the column itself, or a fixed distance from it:
-    then a promise is moved as the rows are.
+    position of those that come out. Where it `keeps_order`, being the column itself or a fixed
+    distance from it, a promise is moved as the rows are.
     """
 
     columns: Sequence[tuple[str, exp.Expression]]
-    axis: Axis
+    axis: Axis | None
     position: str
-
-    def __post_init__(self) -> None:
-        moved = dict(self.columns).get(self.position)
-        if moved is not None and not _keeps_order(moved, self.axis.column):
-            written = moved.sql(dialect="spark")
-            raise QueryError(
-                f"`{written}` AS {self.position} could put rows in another order, so nothing that "
-                "is promised of the stream holds for it",
-                hint="window over the column itself, or one that adds a constant to it",
-            )
 
     def push(self, rows: pa.Table) -> pa.Table:
         """The expressions over the rows."""
@@ -63,16 +57,40 @@ class Project:
 
     def punctuate(self, at: int) -> int:
         """The promise, moved as far as a row at `at` would be."""
-        tree = dict(self.columns).get(self.position)
-        if tree is None or isinstance(tree, exp.Column):
+        if self.axis is None:
             return at
-        row = pa.table({self.axis.column: self.axis.label(np.array([at]))})
-        _, (moved,) = Projection((tree,), None)(row)
-        ticks, _ = self.axis.ticks(moved)
-        return int(ticks[0])
+        here = np.array([at])
+        return int(self.moved(pa.table({self.axis.column: self.axis.label(here)}), here)[0])
 
-    def settle(self, progress: int) -> None:
+    def moved(self, rows: pa.Table, at: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Where rows come out that lie at these positions."""
+        tree = dict(self.columns).get(self.position)
+        if tree is None or self.axis is None or isinstance(tree, exp.Column):
+            return at
+        _, (column,) = Projection((tree,), None)(rows)
+        ticks, missing = self.axis.ticks(column)
+        moved: NDArray[np.int64] = ticks if missing is None else ticks[~missing]
+        return moved
+
+    def settle(self) -> None:
         """Nothing is held."""
+
+    def forget(self, progress: int) -> None:
+        """Nothing is held."""
+
+
+def require_order(project: Project) -> None:
+    """Refuse positions that could put rows in another order, where promises are to be carried."""
+    moved = dict(project.columns).get(project.position)
+    if moved is not None and not _keeps_order(
+        moved, None if project.axis is None else project.axis.column
+    ):
+        written = moved.sql(dialect="spark")
+        raise QueryError(
+            f"`{written}` AS {project.position} could put rows in another order, so nothing "
+            "promised of the stream holds for it",
+            hint="window over the column itself, or one that adds a constant to it",
+        )
 
 
 def _keeps_order(tree: exp.Expression, column: str | None) -> bool:

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from panes.progress.promise import NOTHING
+from panes.progress.promise import NOTHING, Promise, meld
 from panes.stores.radix import stable_order
 
 
@@ -29,7 +29,7 @@ class Meld:
     """
 
     def __init__(self, inputs: Iterable[str]) -> None:
-        self._promised = dict.fromkeys(inputs, NOTHING)
+        self._promised = {name: Promise() for name in inputs}
         self._last = NOTHING
 
     def push(self, source: str, rows: pa.Table) -> pa.Table:  # noqa: ARG002
@@ -38,8 +38,8 @@ class Meld:
 
     def punctuate(self, source: str, at: int) -> int | None:
         """What the output promises from now on; None if it did already."""
-        self._promised[source] = max(at, self._promised[source])
-        least = min(self._promised.values())
+        self._promised[source].punctuate(at)
+        least, _ = meld(self._promised)
         if least <= self._last:
             return None
         self._last = least

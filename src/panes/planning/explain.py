@@ -9,7 +9,7 @@ from sqlglot import exp
 from panes.aggregates.aggregate import Bounded
 from panes.axis import format_duration
 from panes.kernels.choose import choose
-from panes.language.query import Query, Window
+from panes.language.query import Inner, Query, Window
 from panes.planning.cost import Observed, estimate
 from panes.planning.plan import Plan
 from panes.planning.stores import KEEPS, StoreChoice, choose_store
@@ -51,6 +51,24 @@ def _lines(plan: Plan, store: StoreChoice) -> Iterator[str]:
 def _question(query: Query) -> Iterator[str]:
     yield _line("query", " ".join(query.text.split()))
     yield _line("streams", " + ".join(query.streams))
+    for stream, inner in zip(query.streams, query.inner, strict=False):
+        if inner is not None:
+            yield _line("before", f"{stream}: {_inner(inner)}")
+    if query.early is not None:
+        every = "with every batch" if query.early.every is None else "every so much of the axis"
+        yield _line("early", f"open windows are answered {every}; answers have a status")
+
+
+def _inner(inner: Inner) -> str:
+    """What FROM makes of a stream, in words."""
+    steps = []
+    if inner.where is not None:
+        steps.append(f"rows where {inner.where.sql(dialect='spark')}")
+    if inner.columns is not None:
+        steps.append("projected to " + ", ".join(o.name for o in inner.columns))
+    if inner.distinct:
+        steps.append("each different one once, remembered while a window may count it")
+    return "; ".join(steps) or "as it is"
 
 
 def _window_lines(window: Window) -> Iterator[str]:

@@ -8,26 +8,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from panes.progress.promise import Promise
-
 
 @dataclass(frozen=True, slots=True)
 class Heartbeat:
     """How far data time may drift behind the clock.
 
-    >>> source = Promise(at=100)
-    >>> beat = Heartbeat(slack=20)
-    >>> beat.advance(source, now=110), source.at
-    (False, 100)
-    >>> beat.advance(source, now=150), source.at, source.why
-    (True, 130, 'heartbeat')
+    >>> Heartbeat(slack=20).promise(now=150)
+    130
     """
 
     slack: int
 
-    def advance(self, promise: Promise, now: int) -> bool:
-        """Advance a source that has drifted; says whether it had."""
-        has_drifted = now - self.slack > promise.at
-        if has_drifted:
-            promise.punctuate(now - self.slack, "heartbeat")
-        return has_drifted
+    def promise(self, now: int) -> int:
+        """What the clock promises; it says nothing new while data time keeps up with it."""
+        return now - self.slack

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
@@ -18,11 +18,13 @@ from panes.errors import QueryError
 from panes.frames import require_streams
 from panes.language.parse import parse
 from panes.language.query import Inner, Query
+from panes.operators.inner import require_order_kept
 from panes.planning.plan import Plan, plan
-from panes.planning.scalar import Projection
+from panes.planning.scalar import Projection, resolve
 from panes.windows.spec import PerRow
 
 UTC = "UTC"
+_PASSES = "__passes"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +47,9 @@ def bind(
     """Read a query and check it against the DataFrames, which are looked at for columns only."""
     query = parse(text, user)
     require_streams(query, streams)
-    frames = tuple(_derived(streams[n], i) for n, i in zip(query.streams, query.inner, strict=True))
-    if len({f.isStreaming for f in frames}) > 1:
+    if len({streams[name].isStreaming for name in query.streams}) > 1:
         raise QueryError("some of the streams are streaming DataFrames and some are not")
+    query, frames = _derived(query, tuple(streams[name] for name in query.streams))
     bound = bind_query(query, frames, tuple(user))
     _require_order(bound.plan)
     return bound
@@ -62,20 +64,51 @@ def bind_query(
     return BoundQuery(bound, frames, user)
 
 
-def _derived(frame: DataFrame, inner: Inner | None) -> DataFrame:
-    """What a SELECT inside FROM makes of a DataFrame: Spark's own filter, projection, distinct."""
-    if inner is None:
-        return frame
-    if inner.where is not None:
-        frame = frame.where(sql(inner.where))
-    if inner.columns is not None:
-        frame = frame.select(*(sql(o.expression).alias(o.name) for o in inner.columns))
-    if inner.distinct and frame.isStreaming:
-        raise QueryError(
-            "SELECT DISTINCT inside FROM is not available on Spark streams",
-            hint="use dropDuplicatesWithinWatermark on the DataFrame",
-        )
-    return frame.distinct() if inner.distinct else frame
+def _derived(query: Query, frames: tuple[DataFrame, ...]) -> tuple[Query, tuple[DataFrame, ...]]:
+    """What SELECTs inside FROM make of DataFrames: Spark's own filter, projection and distinct.
+
+    On streams rows that are filtered out make progress, so there the filter becomes a column and
+    one more condition of the query, except where rows are counted.
+    """
+    if not any(query.inner):
+        return query, frames
+    window = query.window
+    by_flag = frames[0].isStreaming and window is not None and window.measure != "rows"
+    by_flag = by_flag and not isinstance(None if window is None else window.spec, PerRow)
+    given = zip(query.streams, frames, query.inner, strict=True)
+    derived = tuple(_selected(f, i, query, n, by_flag=by_flag) for n, f, i in given)
+    if by_flag:
+        flag: exp.Expression = exp.column(_PASSES, quoted=True)
+        if query.where is not None:
+            flag = exp.And(this=exp.Paren(this=query.where), expression=flag)
+        query = replace(query, where=flag)
+    return query, derived
+
+
+def _selected(
+    frame: DataFrame, inner: Inner | None, query: Query, stream: str, *, by_flag: bool
+) -> DataFrame:
+    passes = F.lit(True)
+    if inner is not None:
+        schema = arrow_schema(frame)
+        if inner.where is not None:
+            condition = sql(resolve(inner.where, schema, stream=stream))
+            passes = F.coalesce(condition, F.lit(False))
+            frame = frame if by_flag else frame.where(condition)
+        columns = [F.col(f"`{name}`") for name in frame.columns]
+        if inner.columns is not None:
+            require_order_kept(query, stream, schema, is_stream=frame.isStreaming)
+            trees = ((resolve(o.expression, schema, stream=stream), o.name) for o in inner.columns)
+            columns = [sql(tree).alias(name) for tree, name in trees]
+        if inner.distinct and frame.isStreaming:
+            raise QueryError(
+                "SELECT DISTINCT inside FROM is not available on Spark streams",
+                hint="use dropDuplicatesWithinWatermark on the DataFrame",
+            )
+        flags = [passes.alias(_PASSES)] if by_flag else []
+        frame = frame.select(*columns, *flags)
+        return frame.distinct() if inner.distinct else frame
+    return frame.withColumn(_PASSES, passes) if by_flag else frame
 
 
 def _require_order(bound: Plan) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -44,6 +45,15 @@ class RowBuffer:
     def nbytes(self) -> int:
         """Bytes of the rows."""
         return sum(rows.nbytes for rows in self._kept)
+
+    @property
+    def chunks(self) -> tuple[KeptRows, ...]:
+        """What is held, to be put back later: rows never change."""
+        return tuple(self._kept)
+
+    @chunks.setter
+    def chunks(self, chunks: Sequence[KeptRows]) -> None:
+        self._kept = list(chunks)
 
     def add(self, rows: KeptRows) -> None:
         """Keep rows."""
