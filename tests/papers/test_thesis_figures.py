@@ -1,7 +1,7 @@
 """The figures' experiments on a few rows: every series is there, and exact numbers are exact.
 
 What takes time is not looked at. Answers are checked by the experiments themselves; that they do
-is shown by a store that answers wrongly.
+so is shown by answers that are wrong.
 """
 
 from __future__ import annotations
@@ -38,6 +38,27 @@ def test_wrong_answers_are_an_error_that_names_the_experiment() -> None:
     require_same(right, right, of="Q")
     with pytest.raises(WrongAnswerError, match=r"Q: `n` is 1 instead of 2"):
         require_same(wrong, right, of="Q")
+
+
+def test_every_kind_of_experiment_stops_at_a_wrong_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    def lossy(text: str, rows: pa.Table, *, batch: int, store: str | None = None) -> pa.Table:
+        right = ask(text, rows, batch=batch, store=store)
+        return right.slice(1) if store == "eager" else right
+
+    def early(self: Watch) -> pa.Table:
+        return self.query.finish()
+
+    monkeypatch.setattr(fig_6_10, "ask", lossy)
+    monkeypatch.setattr(fig_6_15, "ask", lossy)
+    monkeypatch.setattr(Watch, "finish", early)
+    with pytest.raises(WrongAnswerError, match="ROWS"):
+        fig_6_10.measure(bids(100), (1,), size=40, batch=50, runs=1)
+    with pytest.raises(WrongAnswerError, match="ROWS"):
+        fig_6_15.measure(bids(100), (2,), (3,), batch=50, runs=1)
+    with pytest.raises(WrongAnswerError, match="answers instead of"):
+        observe(COUNT, DISORDERED, batch=1, store="eager")
+    with pytest.raises(WrongAnswerError, match="Q8-2, IOP"):
+        fig_8_8.measure((0,), seconds=70, rate=5, groups=2)
 
 
 def test_a_watch_sees_the_most_that_was_held_and_all_answers() -> None:

@@ -108,13 +108,6 @@ def _claims(seconds: Mapping[int, Seconds]) -> Iterator[Claim]:
         "(bar: 1.2 times)",
         most > 1.2 * least,
     )
-    grown = {name: seconds[1][name] / seconds[4_000][name] for name in ("buffering", "WID")}
-    yield Claim(
-        "both grow with the number of windows that a row is in",
-        f"4000 windows a row instead of one: buffering {grown['buffering']:.0f} times, "
-        f"WID {grown['WID']:.0f} times (bar: 10)",
-        min(grown.values()) > 10,
-    )
 
 
 def _mean(ratios: Mapping[int, float], slides: Sequence[int]) -> float:
