@@ -38,7 +38,7 @@ def in_any_order(text: str, links: Mapping[str, Link], *, store: str, every: flo
     peak = 0
     for now, came in arrivals_of(links, every=every):
         watch.push(packets=pa.concat_tables(union.push(*each) for each in came.items()))
-        peak = max(peak, watch.peak_bytes, union.nbytes + watch.query.state["bytes"])
+        peak = max(peak, union.nbytes + watch.query.state["bytes"])
         heard = [union.punctuate(name, now - delay) for name, delay in delays.items()]
         promised = [promise for promise in heard if promise is not None]
         if promised:
