@@ -3,13 +3,29 @@
 from __future__ import annotations
 
 from panes.errors import OptionError
-from panes.papers import fig_8_7
+from panes.papers import (
+    fig_6_10,
+    fig_6_11,
+    fig_6_12,
+    fig_6_15,
+    fig_6_19,
+    fig_8_7,
+    fig_8_8,
+    fig_8_11,
+)
 from panes.papers.figure import Figure
 
 FIGURES: dict[str, Figure] = {
     figure.name: figure
     for figure in (
+        fig_6_10.FIGURE,
+        fig_6_11.FIGURE,
+        fig_6_12.FIGURE,
+        fig_6_15.FIGURE,
+        fig_6_19.FIGURE,
         fig_8_7.FIGURE,
+        fig_8_8.FIGURE,
+        fig_8_11.FIGURE,
     )
 }  # fmt: skip
 

@@ -20,7 +20,7 @@ _MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 
 
 def draw(measured: Measured, title: str, path: Path) -> Path:
-    """Draw all panels in one row. Series named ``kind, variant`` share the colour of their kind."""
+    """Draw all panels, three in a row. Series named ``kind, variant`` share their kind's colour."""
     try:
         from matplotlib.figure import Figure as Canvas
     except ModuleNotFoundError:
@@ -29,10 +29,13 @@ def draw(measured: Measured, title: str, path: Path) -> Path:
             hint='pip install "panes[papers]"',
         ) from None
     count = len(measured.panels)
-    canvas = Canvas(figsize=(max(_WIDTH * count, 6.4), _HEIGHT), dpi=130, layout="constrained")
+    across = 2 if count == 4 else min(count, 3)
+    down = -(-count // across)
+    size = max(_WIDTH * across, 6.4), _HEIGHT * down
+    canvas = Canvas(figsize=size, dpi=130, layout="constrained")
     canvas.suptitle(title, fontsize=11)
     for place, panel in enumerate(measured.panels, start=1):
-        _draw_panel(canvas.add_subplot(1, count, place), panel)
+        _draw_panel(canvas.add_subplot(down, across, place), panel)
     path.parent.mkdir(parents=True, exist_ok=True)
     canvas.savefig(path, metadata={"Software": None})
     return path
