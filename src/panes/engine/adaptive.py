@@ -138,7 +138,7 @@ class Adaptive(Tagging):
             self.put(rows.taken(np.flatnonzero(is_eager)), self.first_open, END)
             rows = rows.taken(np.flatnonzero(~is_eager))
         self.buffer.add(rows)
-        self._turn_eager()
+        self._turn_eager(rows.groups)
 
     def evict(self, first_open: Wids) -> bool:
         """Drop what no open window holds; groups with few rows turn lazy."""
@@ -155,13 +155,15 @@ class Adaptive(Tagging):
             self._eager = renamed[self._eager].astype(np.int32)
         return renamed
 
-    def _turn_eager(self) -> None:
-        """Groups whose rows take more than their partials would: rows become partials."""
+    def _turn_eager(self, touched: NDArray[np.int32]) -> None:
+        """Of the groups that have new rows, those whose rows take more than partials would."""
         kept = self.buffer.everything()
         if kept is None:
             return
         taken = np.bincount(kept.groups) * self.row_bytes
-        rows = np.flatnonzero((taken > self.partial_bytes)[kept.groups])
+        may_turn = np.zeros(len(taken), dtype=np.bool_)
+        may_turn[touched] = taken[touched] > self.partial_bytes
+        rows = np.flatnonzero(may_turn[kept.groups])
         if not len(rows):
             return
         heavy = kept.taken(rows)
