@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from panes.errors import OptionError
-from panes.papers import fig_8_7
+from panes.papers import fig_8_7, fig_slide_5_to_7, fig_slide_8_9
 from panes.papers.figure import Figure
 
 FIGURES: dict[str, Figure] = {
     figure.name: figure
     for figure in (
         fig_8_7.FIGURE,
+        fig_slide_5_to_7.FIGURE_5,
+        fig_slide_5_to_7.FIGURE_6,
+        fig_slide_5_to_7.FIGURE_7,
+        fig_slide_8_9.FIGURE_8,
+        fig_slide_8_9.FIGURE_9,
     )
 }  # fmt: skip
 
