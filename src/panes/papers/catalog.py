@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from panes.errors import OptionError
-from panes.papers import fig_8_7, fig_slide_5_to_7, fig_slide_8_9
+from panes.papers import fig_8_7, fig_slide_5_to_7, fig_slide_8_9, table_slide_1_2
 from panes.papers.figure import Figure
 
 FIGURES: dict[str, Figure] = {
@@ -15,6 +15,8 @@ FIGURES: dict[str, Figure] = {
         fig_slide_5_to_7.FIGURE_7,
         fig_slide_8_9.FIGURE_8,
         fig_slide_8_9.FIGURE_9,
+        table_slide_1_2.TABLE_1,
+        table_slide_1_2.TABLE_2,
     )
 }  # fmt: skip
 
