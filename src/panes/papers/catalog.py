@@ -3,7 +3,15 @@
 from __future__ import annotations
 
 from panes.errors import OptionError
-from panes.papers import fig_8_7, fig_sharing_4_6, fig_slide_5_to_7, fig_slide_8_9, table_slide_1_2
+from panes.papers import (
+    fig_8_7,
+    fig_sharing_3_5,
+    fig_sharing_4_6,
+    fig_sharing_9_10,
+    fig_slide_5_to_7,
+    fig_slide_8_9,
+    table_slide_1_2,
+)
 from panes.papers.figure import Figure
 
 FIGURES: dict[str, Figure] = {
@@ -17,8 +25,12 @@ FIGURES: dict[str, Figure] = {
         fig_slide_8_9.FIGURE_9,
         table_slide_1_2.TABLE_1,
         table_slide_1_2.TABLE_2,
+        fig_sharing_3_5.FIGURE_3,
         fig_sharing_4_6.FIGURE_4,
+        fig_sharing_3_5.FIGURE_5,
         fig_sharing_4_6.FIGURE_6,
+        fig_sharing_9_10.FIGURE_9,
+        fig_sharing_9_10.FIGURE_10,
     )
 }  # fmt: skip
 

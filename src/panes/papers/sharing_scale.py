@@ -30,6 +30,7 @@ FEWER_ROWS = 100
 NAIVE, AT_ONCE = "Naive, query by query", "Naive, all at once"
 RIVALS: dict[str, Make] = {NAIVE: Naive, AT_ONCE: NaiveAtOnce}
 
+Contenders = Callable[[Integers], Mapping[str, Make]]
 Times = dict[int, dict[str, float]]  # queries, contender: microseconds per row
 
 
@@ -47,7 +48,7 @@ class Scale:
 
 
 def measure(
-    makes: Callable[[Integers], Mapping[str, Make]],
+    makes: Contenders,
     kind: Rows,
     *,
     few: tuple[int, ...] = FEW,
