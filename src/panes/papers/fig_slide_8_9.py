@@ -178,7 +178,7 @@ REMARKS = (
     "A dummy group of slide d is pushed at every d-th tuple, which is 11/d comparisons by the "
     "paper's own estimate, and a useful dummy has a small d. Eq. 2 counts the tests of children "
     "and no pushes, so Algorithm 3 takes dummies that save fewer tests than their pushes count; "
-    "with few queries the sum rises. Tests alone always fall.",
+    "with few queries the sum rises. Tests alone never rise.",
     "In compiled code a push is a store, far cheaper than ten comparisons with their divisions, so "
     "time follows the tests.",
     "The limits of the second optimisation bind nowhere here: with slides up to 800 every dummy "

@@ -174,9 +174,13 @@ class SharedStaircase:
 
 def timegram_over(rows: Integers, *, buckets: int = BUCKETS) -> Make:
     """A TimeGram whose buckets divide the range of these rows, as step c of 3.2.2 has it."""
-    low, high = int(rows.min()), int(rows.max())
-    width = max(1, -(-(high + 1 - low) // buckets))
-    return lambda sizes: SharedTimeGram(sizes, width=width, origin=low)
+    width, origin = bucket_width(rows, buckets=buckets), int(rows.min())
+    return lambda sizes: SharedTimeGram(sizes, width=width, origin=origin)
+
+
+def bucket_width(rows: Integers, *, buckets: int = BUCKETS) -> int:
+    """The least whole width at which so many buckets hold all these rows."""
+    return -(-(int(rows.max()) + 1 - int(rows.min())) // buckets)
 
 
 def compare(

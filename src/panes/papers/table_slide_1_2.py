@@ -29,7 +29,7 @@ TUPLES = 100
 SHOWN = 6
 SHOWN_SEED = 2
 FIRST_DELAYS = ((30, 49), (50, 69), (70, 90))
-OFF = tuple(range(0, 121, 5))
+DRIFT = 30
 BY_TUPLE, BY_CLOCK, BY_PROGRESS = "Algorithm 2", "using timers", "progress"
 
 Intervals = dict[str, tuple[int, ...]]
@@ -141,9 +141,9 @@ def by_progress(stream: list[Tuple], slide: int) -> Slid:
 
 
 def _run(slide: int, table: Intervals) -> Measured:
-    found, shown = measure(slide), measure(slide, seeds=[SHOWN_SEED], tuples=4 * SHOWN)
+    found, shown = measure(slide), measure(slide, seeds=[SHOWN_SEED], tuples=TUPLES)
     return Measured(
-        panels=(_six(shown, table), _spread(found, slide)),
+        panels=(_six(shown, table), _drift(shown, slide)),
         claims=tuple(claims(found, table, slide)),
         grids=(_grid(found, shown, table), _clocks(slide)),
         remarks=REMARKS,
@@ -156,21 +156,19 @@ def _six(found: dict[str, Slid], table: Intervals) -> Panel:
         if name in table:
             series[f"{name}, published"] = _minutes(table[name])
         series[f"{name}, here"] = _minutes(slid.intervals[:SHOWN])
-    return Panel("slide number", "minutes since the one before", series, "intervals", "bars")
+    return Panel("interval", "minutes between slides", series, "six intervals")
 
 
 def _minutes(intervals: tuple[int, ...]) -> Points:
     return tuple((float(i), seconds / 60) for i, seconds in enumerate(intervals, start=1))
 
 
-def _spread(found: dict[str, Slid], slide: int) -> Panel:
+def _drift(shown: dict[str, Slid], slide: int) -> Panel:
     series = {}
-    for name, slid in found.items():
-        off = np.abs(np.array(slid.intervals) - slide)
-        series[name] = tuple((float(d), float((off <= d).mean())) for d in OFF)
-    return Panel(
-        "seconds off, at most", "share of intervals", series, "how far from the slide, all streams"
-    )
+    for name, slid in shown.items():
+        late = np.cumsum(np.array(slid.intervals) - slide) / 60
+        series[name] = tuple((float(i), float(m)) for i, m in enumerate(late[:DRIFT], start=1))
+    return Panel("slide", "minutes behind the first and a slide each", series, "drift")
 
 
 def claims(found: dict[str, Slid], table: Intervals, slide: int) -> Iterator[Claim]:
