@@ -119,15 +119,19 @@ def other_aggregates(kind: Rows, *, queries: int = 1_000, lookups: int = 10) -> 
         for size, answer in zip(sizes, gram.ask_each(aggregate, sizes.tolist()), strict=True):
             if answer is None or plain(rows[-size:]) not in answer:
                 raise WrongAnswerError(f"TimeGram: {aggregate} of {size} rows is not {answer}")
-        begin = time.thread_time()
-        for _ in range(lookups):
-            gram.ask_each(aggregate, sizes.tolist())
-        cells.append(f"{(time.thread_time() - begin) / lookups / queries * 1e6:.2f}")
+        took = [_seconds(gram, aggregate, sizes) for _ in range(lookups)]
+        cells.append(f"{min(took) / queries * 1e6:.2f}")
     return Grid(
         f"TimeGram, other aggregates: microseconds for each answer, {queries:,} at a time.",
         tuple(PLAIN),
         (tuple(cells),),
     )
+
+
+def _seconds(gram: TimeGram, aggregate: Aggregate, sizes: Integers) -> float:
+    begin = time.thread_time()
+    gram.ask_each(aggregate, sizes.tolist())
+    return time.thread_time() - begin
 
 
 REMARKS = (
@@ -139,8 +143,8 @@ REMARKS = (
     "as an answer of TimeGram, which is three binary searches and a Python object: both grow "
     "alike. With windows a hundred times as long Naive has to read a hundred times as much, "
     "TimeGram does not.",
-    "Sum and avg cost more than max, because their bounds are worked out exactly, one by one "
-    "(last table).",
+    "Count, sum and avg cost more than max (last table): every answer is an interval of its own, "
+    "and the bounds of sums are worked out exactly, one by one.",
 )
 
 _SETUP = (

@@ -33,7 +33,7 @@ ORDERED, STAIRCASE = "OrderedSharing", "StaircaseSharing"
 COUNTED = (1, 2, 4, 8, 100, 1_000)
 STREAMS = 5
 PAIRED = (2, 4, 6, 8)
-PAIRS = 15
+PAIRS = 10
 
 
 def contenders(_: Integers) -> dict[str, Make]:

@@ -46,7 +46,7 @@ TABLE_II: Intervals = {
 
 
 @dataclass(frozen=True, slots=True)
-class Tuple:
+class Journey:
     """When a tuple was sent by the source's clock, and when it came by the local one."""
 
     sent: int
@@ -73,10 +73,10 @@ class Slid:
         return mean(abs(interval - slide) for interval in self.intervals)
 
 
-def journeys(tuples: int, *, seed: int) -> list[Tuple]:
+def journeys(tuples: int, *, seed: int) -> list[Journey]:
     """The source's tuples, in order: they are sent further apart than they overtake."""
     delays = np.random.default_rng([7, seed]).integers(DELAYS[0], DELAYS[1] + 1, tuples)
-    return [Tuple(PERIOD * i, PERIOD * i + delay) for i, delay in enumerate(delays.tolist())]
+    return [Journey(PERIOD * i, PERIOD * i + delay) for i, delay in enumerate(delays.tolist())]
 
 
 def measure(
@@ -100,7 +100,7 @@ def measure(
     }
 
 
-def by_tuple(stream: list[Tuple], slide: int) -> Slid:
+def by_tuple(stream: list[Journey], slide: int) -> Slid:
     """Algorithm 2: the next slide counts from the tuple that set off the last one."""
     groups = SlideOnArrival([slide])
     slid = [one for one in stream if groups.arrive(one.sent)]
@@ -114,7 +114,7 @@ def by_tuple(stream: list[Tuple], slide: int) -> Slid:
     return Slid.at([one.came for one in slid])
 
 
-def by_clock(stream: list[Tuple], slide: int, alpha: float) -> Slid:
+def by_clock(stream: list[Journey], slide: int, alpha: float) -> Slid:
     """The second algorithm: a clock set by the first tuple, which waits a little at each tick."""
     clock = SynchronisedClock(slide=slide, alpha=alpha)
     instants = [at for one in stream for at in clock.arrive(one.sent, local=one.came)]
@@ -125,7 +125,7 @@ def by_clock(stream: list[Tuple], slide: int, alpha: float) -> Slid:
     return Slid.at(instants)
 
 
-def by_progress(stream: list[Tuple], slide: int) -> Slid:
+def by_progress(stream: list[Journey], slide: int) -> Slid:
     """The library's timers: the edges that timestamps have passed, none of which can drift."""
     timers = Timers(at=stream[0].sent)
     timers.add(Edges(slide, stream[0].sent % slide))
@@ -168,7 +168,7 @@ def _drift(shown: dict[str, Slid], slide: int) -> Panel:
     for name, slid in shown.items():
         late = np.cumsum(np.array(slid.intervals) - slide) / 60
         series[name] = tuple((float(i), float(m)) for i, m in enumerate(late[:DRIFT], start=1))
-    return Panel("slide", "minutes behind the first and a slide each", series, "drift")
+    return Panel("slide", "minutes behind schedule", series, "drift")
 
 
 def claims(found: dict[str, Slid], table: Intervals, slide: int) -> Iterator[Claim]:
