@@ -31,7 +31,7 @@ from panes.stores.ordered_sharing import OrderedSharing
 
 ORDERED, STAIRCASE = "OrderedSharing", "StaircaseSharing"
 COUNTED = (1, 2, 4, 8, 100, 1_000)
-STREAMS = 5
+STREAMS = 3
 PAIRED = (2, 4, 6, 8)
 PAIRS = 10
 
