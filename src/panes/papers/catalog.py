@@ -12,6 +12,12 @@ from panes.papers import (
     fig_8_7,
     fig_8_8,
     fig_8_11,
+    fig_sharing_3_5,
+    fig_sharing_4_6,
+    fig_sharing_9_10,
+    fig_slide_5_to_7,
+    fig_slide_8_9,
+    table_slide_1_2,
 )
 from panes.papers.figure import Figure
 
@@ -26,6 +32,19 @@ FIGURES: dict[str, Figure] = {
         fig_8_7.FIGURE,
         fig_8_8.FIGURE,
         fig_8_11.FIGURE,
+        fig_slide_5_to_7.FIGURE_5,
+        fig_slide_5_to_7.FIGURE_6,
+        fig_slide_5_to_7.FIGURE_7,
+        fig_slide_8_9.FIGURE_8,
+        fig_slide_8_9.FIGURE_9,
+        table_slide_1_2.TABLE_1,
+        table_slide_1_2.TABLE_2,
+        fig_sharing_3_5.FIGURE_3,
+        fig_sharing_4_6.FIGURE_4,
+        fig_sharing_3_5.FIGURE_5,
+        fig_sharing_4_6.FIGURE_6,
+        fig_sharing_9_10.FIGURE_9,
+        fig_sharing_9_10.FIGURE_10,
     )
 }  # fmt: skip
 

@@ -12,10 +12,10 @@ from panes.papers.record import Record, read
 _HEAD = """\
 # The papers' experiments, run here
 
-Every experiment below was published in *No Pane, No Gain* or in the thesis and is run here on other
-hardware and in other code, so absolute numbers are not comparable; shapes are. Published numbers
-are those given in the text and tables. `panes papers --all` runs all of them and writes this page,
-`panes papers NAME` runs one and refreshes its section.
+Every experiment below was published in one of the papers and is run here on other hardware and in
+other code, so absolute numbers are not comparable; shapes are. Published numbers are those given in
+the text and tables. `panes papers --all` runs all of them and writes this page, `panes papers NAME`
+runs one and refreshes its section.
 """
 
 
