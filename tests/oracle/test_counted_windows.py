@@ -223,7 +223,7 @@ def test_many_rows_in_an_odd_order() -> None:
         ("ROWS 3 WATTR at", "shards     on Spark, one counts all rows"),
         ("ROWS 3 WATTR at", "order      rows wait until progress on `at` has passed them"),
         ("ROWS 3 PA k", "shards     on Spark, rows of one k go to one"),
-        ("RANGE 3 RATTR at SLIDE 1 ROW", "store      bins;"),
+        ("RANGE 3 RATTR at SLIDE 1 ROW", "store      panes (half the bins"),
     ],
 )
 def test_explain_says_who_counts(window: str, told: str) -> None:
