@@ -85,6 +85,22 @@ def test_run_as_a_stream_reports_late_rows(folder: Path) -> None:
     assert ("1 rows late: behind progress 50; dropped" in done.stderr) == ('"at":2' in reported)
 
 
+def test_explain_draws_how_queries_slide(folder: Path) -> None:
+    for slide in (10, 15, 60):
+        window = f"[RANGE 1 hour SLIDE {slide} seconds WATTR ts]"
+        (folder / f"every{slide}.sql").write_text(f"SELECT count(*) AS n FROM bids {window}")
+    files = [f"every{slide}.sql" for slide in (10, 15, 60)]
+    drawn = run("explain", *files, "--slides", "text", folder=folder).stdout
+    assert drawn.splitlines() == [
+        "5 seconds (dummy)",
+        "├─ 10 seconds: every10",
+        "└─ 15 seconds: every15",
+        "   └─ 1 minute: every60 (also within 10 seconds)",
+    ]
+    assert run("explain", *files, "--slides", "dot", folder=folder).stdout.startswith("digraph")
+    assert "one query" in run("explain", *files, folder=folder).stderr
+
+
 def test_explain_says_why(folder: Path) -> None:
     done = run("explain", "busy.sql", "-i", "bids=bids.parquet", folder=folder)
     assert done.returncode == 0

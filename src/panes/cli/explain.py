@@ -2,22 +2,33 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from pathlib import Path
+from typing import Annotated, Literal
 
 import typer
 
 from panes.api import explain as explain_text
+from panes.axis import format_duration
 from panes.cli.files import Source
-from panes.cli.run import QueryFile, Store, read_lateness, read_query
+from panes.cli.run import Store, read_lateness, read_query
 from panes.engine.stream import OpenQuery
 from panes.engine.terms import Run
+from panes.errors import OptionError
 from panes.frames import require_streams
+from panes.language.parse import parse
+from panes.schedule.draw import draw_dot, draw_mermaid, draw_tree
+from panes.schedule.optimise import optimise
+from panes.schedule.sliding_graph import SlidingGraph
+from panes.windows.families import ends_of
+from panes.windows.spec import Landmark, Sliding
 
 EXAMPLE = "Example: panes explain busy.sql --input packets=packets.parquet"
 
 
 def explain(
-    query: QueryFile,
+    queries: Annotated[
+        list[str], typer.Argument(help="A file with the query, or - for standard input.")
+    ],
     inputs: Annotated[
         list[str] | None, typer.Option("--input", "-i", help="A stream: name=path.")
     ] = None,
@@ -28,10 +39,19 @@ def explain(
     lateness: Annotated[
         str | None, typer.Option(help="With --run: the files are streams whose rows come late.")
     ] = None,
+    slides: Annotated[
+        Literal["text", "dot", "mermaid"] | None,
+        typer.Option(help="Draw how the windows of several queries slide, as the sliding graph."),
+    ] = None,
 ) -> None:
     """Show panes per window, partial columns, kernels and state size, and why."""
+    if slides is not None:
+        print(_sliding_graph(queries, slides))
+        return
+    if len(queries) > 1:
+        raise OptionError("one query is explained at a time", hint="--slides text takes several")
     sources = [Source.parse(text) for text in inputs or []]
-    text = read_query(query)
+    text = read_query(queries[0])
     if not run:
         streams = {s.name: next(iter(s.batches())) for s in sources}
         print(explain_text(text, store=store, **streams), end="")
@@ -47,6 +67,20 @@ def explain(
             asked.push(**{source.name: batch})
     asked.finish()
     print(asked.explain(), end="")
+
+
+def _sliding_graph(files: list[str], how: str) -> str:
+    """The sliding graph of several queries, optimised as the paper does it."""
+    graph, measures = SlidingGraph(), set()
+    for file in files:
+        window = parse(read_query(file)).window
+        if window is None or not isinstance(window.spec, Sliding | Landmark):
+            raise OptionError(f"the windows of {file} do not slide by a fixed step")
+        graph.add(Path(file).stem, ends_of(window.spec))
+        measures.add(window.measure)
+    optimise(graph)
+    draw = {"text": draw_tree, "dot": draw_dot, "mermaid": draw_mermaid}[how]
+    return draw(graph, format_duration if measures == {"time"} else str)
 
 
 def _warm_up(asked: OpenQuery, sources: list[Source]) -> None:

@@ -86,7 +86,7 @@ def _window_lines(window: Window) -> Iterator[str]:
             yield _line("", "closed panes are folded into one per key: a landmark only grows")
         else:
             shared = -(-spec.size // spec.slide) if not isinstance(spec, Landmark) else 1
-            rows = "row is" if shared == 1 else "row counts in up to"
+            rows = "row is in" if shared == 1 else "row counts in up to"
             held = f"{panes} pane{'s' * (panes != 1)} per window"
             yield _line("", f"{held}; each {rows} {shared} window{'s' * (shared != 1)}")
 
