@@ -6,6 +6,7 @@ If one of these tests fails, the comparison with the oracle has become blind to 
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -15,9 +16,12 @@ import pytest
 import panes
 from panes.aggregates.aggregate import Selection
 from panes.algebra.monoid import Lanes
-from panes.engine import partials, pipeline
+from panes.engine import kept, partials, pipeline
+from panes.engine.partials import Partials
 from panes.reference.compare import difference
 from panes.stores import panes as store
+from panes.stores.rows import RowBuffer
+from panes.windows import tag
 from panes.windows.cover import Cover
 from panes.windows.cut import Cut
 from panes.windows.extent import Extent
@@ -107,3 +111,56 @@ def test_a_planted_bug_is_caught(bug: str, monkeypatch: pytest.MonkeyPatch) -> N
     place, name, change = BUGS[bug]
     monkeypatch.setattr(place, name, shifted(getattr(place, name), change))
     assert wrong(), f"no test would notice that {bug}"
+
+
+SLIDING = (
+    "SELECT k, max(x) AS h, count(*) AS n FROM t [RANGE 20 SLIDE 10 WATTR at] GROUP BY k",
+    "SELECT k, sum(x) AS s, count(x) AS n FROM t [RANGE 35 SLIDE 10 WATTR at] GROUP BY k",
+)
+DENSE = pa.table(
+    {
+        "at": [i // 2 for i in range(400)],
+        "k": ["a" if i % 9 else "b" for i in range(400)],
+        "x": [float(i % 13) for i in range(400)],
+    }
+)
+
+
+def wrong_stores() -> list[str]:
+    """Where a store and the oracle differ, over a stream that makes groups turn."""
+    found = []
+    for text in SLIDING:
+        want = panes.oracle(text, t=DENSE)
+        for name in ("eager", "buffered", "adaptive", "adaptive-panes"):
+            try:
+                query = panes.open(text, lateness=0, store=name)
+                given = [query.push(t=DENSE.slice(i, 30)) for i in range(0, 400, 30)]
+                differs = difference(pa.concat_tables([*given, query.finish()]), want)
+            except Exception as failure:
+                differs = repr(failure)
+            found += [] if differs is None else [f"{name}: {differs}"]
+    return found
+
+
+STORE_BUGS: dict[str, tuple[object, str, Callable[[Any], Any]]] = {
+    "a row is tagged with one window too many": (tag, "window_bounds", lambda b: (b[0], b[1] + 1)),
+    "a row misses its oldest window": (tag, "window_bounds", lambda b: (b[0] + 1, b[1])),
+    "kept rows are dropped a window early": (kept, "last_wid", lambda w: w - 1),
+    "rows that became partials stay kept too": (
+        RowBuffer, "everything", lambda rows: None if rows is None else rows.taken(
+            np.r_[np.arange(len(rows)), 0]
+        ),
+    ),
+    "what is lent for an answer is kept": (Partials, "lent", lambda _: nullcontext()),
+}  # fmt: skip
+
+
+def test_without_a_planted_bug_all_stores_agree() -> None:
+    assert wrong_stores() == []
+
+
+@pytest.mark.parametrize("bug", STORE_BUGS)
+def test_a_planted_bug_in_a_store_is_caught(bug: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    place, name, change = STORE_BUGS[bug]
+    monkeypatch.setattr(place, name, shifted(getattr(place, name), change))
+    assert wrong_stores(), f"no test would notice that {bug}"
