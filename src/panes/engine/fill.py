@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from panes.aggregates.aggregate import Piece, Rows, Selection
 from panes.aggregates.arithmetic import Count
 from panes.algebra.monoid import Columns, Slots
-from panes.stores.panes import Fragment
+from panes.stores.fragments import Fragment
 from panes.stores.radix import number_pairs, stable_order
 from panes.stores.slots import Ragged, is_dense
 from panes.stores.spread import spread

@@ -24,8 +24,9 @@ from panes.engine.workers import workers
 from panes.kernels.sliding_multiset import SlidingMultiset
 from panes.language.query import AGGREGATE, KEY, WINDOW_COLUMNS
 from panes.planning.plan import Plan
+from panes.stores.fragments import Fragment, merged
 from panes.stores.groups import Groups
-from panes.stores.panes import Fragment, PaneStore, Rolled, merged
+from panes.stores.panes import PaneStore, Rolled
 from panes.stores.slots import is_dense
 from panes.stores.spread import spread
 from panes.windows.cover import Wids

@@ -19,8 +19,9 @@ from panes.engine.fill import ALL_ROWS, fill
 from panes.engine.parcel import Counted
 from panes.kernels.sliding_multiset import SlidingMultiset
 from panes.planning.plan import Plan, ValueSet
+from panes.stores.fragments import Fragment, merged
 from panes.stores.groups import Groups
-from panes.stores.panes import Fragment, PaneStore, Rolled, by_group, merged
+from panes.stores.panes import PaneStore, Rolled, by_group
 from panes.stores.slots import moved
 from panes.windows.cover import Wids, runs_under
 from panes.windows.cut import Cut
