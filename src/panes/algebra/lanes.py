@@ -208,6 +208,20 @@ def combine_slots(op: int, lanes: int) -> Scalar:
 
 
 @cache
+def combine_some(op: int, lanes: int) -> Scalar:
+    """As `combine_slots`, where -1 is no slot."""
+
+    @compiled
+    def loop(into, other, slots):  # type: ignore[no-untyped-def]
+        for k in range(slots.shape[0]):
+            i = slots[k]
+            if i >= 0:
+                store(into, i, combine(op, load(into, i, lanes), load(other, k, lanes)))
+
+    return loop
+
+
+@cache
 def combine_pairs(op: int, lanes: int) -> Scalar:
     """A loop that combines two arrays of partials, column by column, into a third."""
 

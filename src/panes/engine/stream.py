@@ -31,7 +31,7 @@ from panes.engine.ranked import RankedPipeline
 from panes.engine.terms import Run, agree, require_lateness
 from panes.engine.watch import Watch
 from panes.errors import InputError, OptionError, QueryError, UnknownStreamError
-from panes.frames import to_table
+from panes.frames import differences, to_table
 from panes.language.parse import parse
 from panes.operators.inner import chain_of
 from panes.operators.operator import Chain
@@ -291,7 +291,7 @@ class OpenQuery:
             if not schema.equals(known):
                 raise InputError(
                     f"a batch of stream `{name}` has other columns than the first one: "
-                    f"{_differences(known, schema)}"
+                    f"{differences(known, schema)}"
                 )
             if name not in chains:
                 chains[name] = chain_of(self.query, name, schema)
@@ -498,11 +498,3 @@ def _spelled(table: pa.Table, bound: Plan) -> pa.Table:
     wanted = {n.lower(): n for n in known}
     names = [n if n in known else wanted.get(n.lower(), n) for n in table.column_names]
     return table if names == table.column_names else table.rename_columns(names)
-
-
-def _differences(known: pa.Schema, other: pa.Schema) -> str:
-    before = {(f.name, str(f.type)) for f in known}
-    after = {(f.name, str(f.type)) for f in other}
-    gone = [f"`{n}` {t} is missing" for n, t in sorted(before - after)]
-    new = [f"`{n}` {t} is new" for n, t in sorted(after - before)]
-    return "; ".join(gone + new) or "the same columns in another order"
