@@ -104,11 +104,9 @@ class Registers(RuleBasedStateMachine):
         self.lives: list[Life] = []
         self.names: dict[str, Life] = {}
         self.reg = panes.register("t", lateness=8, late=self.late)  # type: ignore[arg-type]
-        self.ended = False
         self.add(text)
         self.push(table.to_pylist())
 
-    @precondition(lambda self: not self.ended)
     @rule(text=texts(most=2))
     def add(self, text: str) -> None:
         name = f"q{len(self.lives)}"
@@ -117,30 +115,22 @@ class Registers(RuleBasedStateMachine):
         self.lives.append(life)
         self.names[name] = life
 
-    @precondition(lambda self: not self.ended and self.names)
+    @precondition(lambda self: self.names)
     @rule(data=st.data())
     def remove(self, data: st.DataObject) -> None:
         name = data.draw(st.sampled_from(sorted(self.names)))
         self.reg.remove(name)
         self.names.pop(name).died = len(self.events)
 
-    @precondition(lambda self: not self.ended)
     @rule(batch=st.lists(rows, max_size=12), ahead=st.integers(0, 60))
     def push(self, batch: list[dict[str, object]], ahead: int = 0) -> None:
         moved = [{**row, "at": row["at"] + ahead} for row in batch]  # type: ignore[operator]
         table = pa.Table.from_pylist(moved, schema=SCHEMA)
         self.note("push", table, self.reg.push(table))
 
-    @precondition(lambda self: not self.ended)
     @rule(at=st.integers(-40, 130))
     def punctuate(self, at: int) -> None:
         self.note("punctuate", at, self.reg.punctuate(at))
-
-    @precondition(lambda self: not self.ended)
-    @rule()
-    def finish(self) -> None:
-        self.note("finish", None, self.reg.finish())
-        self.ended = True
 
     def note(self, kind: str, what: object, answers: dict[str, pa.Table]) -> None:
         assert answers.keys() <= self.names.keys()
@@ -154,7 +144,11 @@ class Registers(RuleBasedStateMachine):
             assert self.reg.state["partials"] == self.reg.state["stores"] == 0
 
     def teardown(self) -> None:
-        for life in getattr(self, "lives", []):
+        if not hasattr(self, "reg"):
+            return
+        self.note("finish", None, self.reg.finish())
+        assert self.reg.state["partials"] == 0
+        for life in self.lives:
             self.replay(life)
 
     def replay(self, life: Life) -> None:
