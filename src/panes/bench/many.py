@@ -8,22 +8,14 @@ and every answer is collected.
 
 from __future__ import annotations
 
-import gc
-import time
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
 
 import panes
-from panes.axis import SECOND
-from panes.bench.measure import Report, Timing, timed_in_turns
 from panes.bench.workloads import bids
 from panes.reference.compare import difference
-from panes.schedule.plain_scan import PlainScan
-from panes.schedule.timers import Timers
-from panes.windows.cut import Edges
 
 AGGREGATES = (
     "count(*)",

@@ -116,9 +116,7 @@ class Panes:
     def __init__(self, store: SharedStore, held: Fragment) -> None:
         self.store, self.held = store, held
         self.executor = workers()
-        bits = store.class_bits
-        self._class = held.groups & ((1 << bits) - 1)
-        self.group = held.groups >> bits
+        self.group, self._class = np.divmod(held.groups, store.width)
         is_first = np.ones(len(held), dtype=np.bool_)
         is_first[1:] = held.starts[1:] != held.starts[:-1]
         self.starts = held.starts[is_first]
@@ -202,7 +200,7 @@ def _together(panes: Panes, batch: Sequence[Due]) -> Iterator[tuple[Shape, dict[
         panes.executor,
         lambda i: _cut_apart(panes, batch[i], runs[i], found[i]),
         range(len(batch)),
-        rows=panes.size,
+        rows=sum(len(r.first) for r in runs) * len(panes.groups) // len(batch),
     )
     for one, table in zip(batch, tables, strict=True):
         yield one.shape, table

@@ -14,9 +14,9 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 from sqlglot import exp
 
+from panes.compiled import compiled
 from panes.planning.condition import Condition, condition
 from panes.planning.scalar import Projection
-from panes.stores.slots import compact_slots
 
 _BITS_AT_ONCE = 12
 
@@ -95,25 +95,46 @@ _NOTHING = pa.array([], pa.null())
 
 def classify(
     columns: Sequence[pa.Array], filters: Sequence[int], rows: int
-) -> tuple[NDArray[np.int64], list[int]]:
+) -> tuple[NDArray[np.int32], list[int]]:
     """Rows by the filters that hold of them: the class of each, and the filters of each class.
 
     A class is a set of filters, written as a number with bit `f` for the filter in column `f`.
 
     >>> columns = [pa.array([True, False, True]), pa.array([True, True, True])]
     >>> classify(columns, [0, 1], 3)
-    (array([1, 0, 1]), [2, 3])
+    (array([1, 0, 1], dtype=int32), [2, 3])
     """
-    codes, classes = np.zeros(rows, dtype=np.int64), [0]
+    codes, classes = np.zeros(rows, dtype=np.int32), [0]
     for begin in range(0, len(filters), _BITS_AT_ONCE):
         part = filters[begin : begin + _BITS_AT_ONCE]
-        codes <<= len(part)
-        for bit, number in enumerate(part):
-            codes |= columns[number].to_numpy(zero_copy_only=False).astype(np.int64) << bit
-        codes, found = compact_slots(codes, len(classes) << len(part))
+        for number in reversed(part):
+            held = columns[number]
+            _append_bit(codes, np.frombuffer(held.buffers()[1], dtype=np.uint8), held.offset)
+        place = np.zeros(len(classes) << len(part), dtype=np.int32)
+        found = _renumber(codes, place)
         classes = [
             classes[code >> len(part)]
             | sum(1 << number for bit, number in enumerate(part) if code >> bit & 1)
             for code in found.tolist()
         ]
     return codes, classes
+
+
+@compiled
+def _append_bit(codes, bitmap, offset):  # type: ignore[no-untyped-def]
+    for i in range(codes.shape[0]):
+        bit = i + offset
+        codes[i] = codes[i] << 1 | (bitmap[bit >> 3] >> (bit & 7) & 1)
+
+
+@compiled
+def _renumber(codes, place):  # type: ignore[no-untyped-def]
+    """Give the codes that occur consecutive numbers, in their order; which code each stands for."""
+    for i in range(codes.shape[0]):
+        place[codes[i]] = 1
+    found = np.flatnonzero(place)
+    for number in range(found.shape[0]):
+        place[found[number]] = number
+    for i in range(codes.shape[0]):
+        codes[i] = place[codes[i]]
+    return found

@@ -25,6 +25,7 @@ from sqlglot import exp
 from panes.aggregates.aggregate import Argument, Bounded, Holistic, Piece, Rows
 from panes.aggregates.catalog import Call, build
 from panes.aggregates.custom import UserAggregate
+from panes.compiled import compiled
 from panes.engine.fill import ALL_ROWS, fill
 from panes.engine.shape import NEVER, Need, Shape, Wanted
 from panes.engine.shared_rows import SharedRows, classify
@@ -32,13 +33,12 @@ from panes.engine.values import ValueStore
 from panes.engine.workers import workers
 from panes.planning.plan import Plan, ValueSet
 from panes.planning.sharing import SharedCut, choose_cut
-from panes.stores.fragments import Fragment, Fragments, merged
+from panes.stores.fragments import Fragment, Fragments, joined, merged
 from panes.stores.groups import Groups
 from panes.windows.cut import Cut
 from panes.windows.spec import Sliding
 
 _ANY = Sliding(size=1, slide=1)
-_FEWEST_BITS = 3
 _WIDE = 1 << 31
 
 
@@ -74,7 +74,7 @@ class SharedStore:
         self.since: dict[Piece | ValueSet | int, int] = {}
         self._class_of: dict[int, int] = {}
         self.classes: list[int] = []
-        self.class_bits = _FEWEST_BITS
+        self.width = 1
         self.fragments = Fragments([])
         self.values: dict[ValueSet, ValueStore] = {}
         self.shared_cut: SharedCut | None = None
@@ -188,16 +188,16 @@ class SharedStore:
     def _forget_filters(self, kept: set[int]) -> None:
         """Classes that differ only in filters which are gone become one."""
         bits = sum(1 << f for f in kept)
-        known, before = [c & bits for c in self.classes], self.class_bits
+        known, before = [c & bits for c in self.classes], self.width
         if known == self.classes:
             return
-        self._class_of, self.classes, self.class_bits = {}, [], _FEWEST_BITS
-        renamed = self._number(known)
         held = self.fragments.everything()
-        group = (held.groups >> before) << self.class_bits
-        number = renamed[held.groups & ((1 << before) - 1)] if len(held) else held.groups
-        joined = replace(held, groups=group | number)
-        self.fragments.fragments = [merged([joined], self.fragments.monoids)] if len(held) else []
+        self.fragments.fragments = []
+        self._class_of, self.classes, self.width = {}, [], 1
+        renamed = self._number(known)
+        group, number = np.divmod(held.groups, before)
+        coded = replace(held, groups=group * self.width + renamed[number])
+        self.fragments.fragments = [merged([coded], self.fragments.monoids)]
 
     # Rows come
 
@@ -219,7 +219,7 @@ class SharedStore:
         filled = fill(
             rows,
             codes,
-            len(self.groups) << self.class_bits,
+            len(self.groups) * self.width,
             cut=self.cut,
             pieces=self.pieces,
             executor=self._executor,
@@ -242,9 +242,10 @@ class SharedStore:
         """The key and the class of each row as one number."""
         local, classes = classify(columns, self.rows.filters, len(groups))
         number = self._number(classes)
-        if len(self.groups) << self.class_bits < _WIDE:
-            return (groups << np.int32(self.class_bits)) | number.astype(np.int32)[local]
-        return (groups.astype(np.int64) << self.class_bits) | number[local]
+        is_wide = len(self.groups) * self.width >= _WIDE
+        coded = np.empty(len(groups), dtype=np.int64 if is_wide else np.int32)
+        _join(groups, self.width, number, local, coded)
+        return coded
 
     def _number(self, classes: Sequence[int]) -> NDArray[np.int64]:
         """The numbers of classes; new ones get the next."""
@@ -252,18 +253,17 @@ class SharedStore:
             if filters not in self._class_of:
                 self._class_of[filters] = len(self.classes)
                 self.classes.append(filters)
-        while len(self.classes) > 1 << self.class_bits:
-            self._widen()
+        if len(self.classes) > self.width:
+            self._widen(len(self.classes))
         return np.array([self._class_of[c] for c in classes], dtype=np.int64)
 
-    def _widen(self) -> None:
-        """Make room for twice as many classes."""
-        low = (1 << self.class_bits) - 1
+    def _widen(self, width: int) -> None:
+        """Make room for so many classes."""
         self.fragments.fragments = [
-            replace(f, groups=((f.groups & ~low) << 1) | (f.groups & low))
+            replace(f, groups=f.groups // self.width * width + f.groups % self.width)
             for f in self.fragments.fragments
         ]
-        self.class_bits += 1
+        self.width = width
 
     def holding(self, where: int | None) -> NDArray[np.bool_]:
         """The classes, by number, in which a filter holds."""
@@ -298,29 +298,32 @@ class SharedStore:
         if np.array_equal(coarse, old.starts):
             return
         folded = merged([replace(old, starts=coarse)], self.fragments.monoids)
-        self.fragments.fragments = [_joined(folded, held.between(edge, -NEVER))]
+        self.fragments.fragments = [joined(folded, held.between(edge, -NEVER))]
         self._cuts = [c for c in self._cuts if c.cut != older.cut]
         self._cuts.append(_CutBefore(older.cut, edge))
 
     def _forget_keys(self) -> None:
         for values in self.values.values():
             values.forget_keys()
-        live = np.unique(self.fragments.live_groups() >> self.class_bits)
+        live = np.unique(self.fragments.live_groups() // self.width)
         if not self.groups.mostly_dead(len(live)):
             return
         keys = self.groups.columns(live)
         self.groups = Groups([self.rows.types[i] for i in range(len(self.keys))])
         renamed = np.full(int(live.max(initial=-1)) + 1, -1, dtype=np.int64)
         renamed[live] = self.groups.encode(keys, len(live))
-        low = (1 << self.class_bits) - 1
         self.fragments.fragments = [
-            replace(
-                f, groups=renamed[f.groups >> self.class_bits] << self.class_bits | f.groups & low
-            )
+            replace(f, groups=renamed[f.groups // self.width] * self.width + f.groups % self.width)
             for f in self.fragments.fragments
         ]
         for values in self.values.values():
             values.rename_groups(renamed)
+
+
+@compiled
+def _join(groups, width, number, local, coded):  # type: ignore[no-untyped-def]
+    for i in range(groups.shape[0]):
+        coded[i] = groups[i] * width + number[local[i]]
 
 
 def filters_of(shape: Shape) -> set[int]:
@@ -349,14 +352,3 @@ def _value_set(aggregate: Holistic, where: int | None) -> ValueSet:
 def _after(newest: int) -> int:
     """The first position that no row has had; `NEVER` if there was no row."""
     return NEVER if newest == NEVER else newest + 1
-
-
-def _joined(older: Fragment, newer: Fragment) -> Fragment:
-    return Fragment(
-        np.concatenate([older.starts, newer.starts]),
-        np.concatenate([older.groups, newer.groups]),
-        tuple(
-            np.concatenate([a, b], axis=1)
-            for a, b in zip(older.partials, newer.partials, strict=True)
-        ),
-    )

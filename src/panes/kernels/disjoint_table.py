@@ -12,7 +12,10 @@ for each answer, whatever the runs are: made for many windows of all sizes over 
 where two stacks would pass over the panes once for every query. (Alon and Schieber 1987, on-line
 product queries in any semigroup.)
 
-Only one level is kept at a time, for a few groups at a time, so scratch is a few megabytes.
+Only one level is kept at a time, for a few groups at a time and as far as runs reach, so scratch is
+a few megabytes. Panes are numbered so that the middle of the highest level lies before the earliest
+end of a run: windows that are due together mostly cross it, and the panes behind them, however
+many, are on no other level.
 """
 
 from __future__ import annotations
@@ -51,56 +54,79 @@ def disjoint_table(
     length = panes.shape[1] // groups
     width = max(1, min(groups, _SCRATCH // max(length, 1)))
     scratch = np.empty((len(panes), length * width), dtype=panes.dtype)
-    begins, order = _by_level(first, last)
+    shift = _shift(first, last, length)
+    begins, order = _by_level(first + shift, last + shift)
     table = _table(int(monoid.op), len(panes))
-    table(monoid.empty(1), panes, first, last, begins, order, groups, width, scratch, answers)
+    empty = monoid.empty(1)
+    table(empty, panes, first, last, begins, order, shift, groups, width, scratch, answers)
     return answers
+
+
+def _shift(first: NDArray[np.int64], last: NDArray[np.int64], length: int) -> int:
+    """What to add to pane numbers, so that the earliest end of a run becomes a power of two."""
+    ends = last[last > first]
+    earliest = int(ends.min()) - 1 if len(ends) else 0
+    return (1 << length.bit_length()) - earliest
 
 
 def _by_level(
     first: NDArray[np.int64], last: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Runs by level, and where each level begins: empty ones, single panes, then level 0, 1, ..."""
-    level = np.zeros(len(first), dtype=np.int64)
-    held = last > first
-    _, level[held] = np.frexp((first[held] ^ (last[held] - 1)).astype(np.float64))
-    level[held] += 1
-    order = np.argsort(level.astype(np.uint8), kind="stable")
+    level = np.zeros(len(first), dtype=np.uint8)
+    _find_levels(first, last, level)
+    order = np.argsort(level, kind="stable")
     begins = np.searchsorted(level[order], np.arange(int(level.max(initial=0)) + 2))
     return begins, order
+
+
+@compiled
+def _find_levels(first, last, level):  # type: ignore[no-untyped-def]
+    for w in range(first.shape[0]):
+        if last[w] > first[w]:
+            differing = first[w] ^ (last[w] - 1)
+            level[w] = 1
+            while differing:
+                level[w] += 1
+                differing >>= 1
 
 
 @cache
 def _table(op: int, lanes: int) -> Scalar:
     @compiled
-    def build(panes, half, begin, width, groups, length, scratch):  # type: ignore[no-untyped-def]
-        """One level: running combines away from the middle of every block, both ways."""
-        for middle in range(half, length + half, 2 * half):
-            for i in range(min(middle, length) - 1, middle - half - 1, -1):
+    def build(panes, half, low, high, shift, begin, width, groups, scratch):  # type: ignore[no-untyped-def]
+        """One level over ``[low, high)``: running combines away from the middle of every block."""
+        block = (low + shift) // (2 * half) * (2 * half) - shift
+        while block < high:
+            middle = block + half
+            for i in range(min(middle, high) - 1, max(block, low) - 1, -1):
                 for g in range(width):
                     own = load(panes, i * groups + begin + g, lanes)
-                    if i + 1 < min(middle, length):
+                    if i + 1 < min(middle, high):
                         own = combine(op, own, load(scratch, (i + 1) * width + g, lanes))
                     store(scratch, i * width + g, own)
-            for i in range(middle, min(middle + half, length)):
+            for i in range(max(middle, low), min(middle + half, high)):
                 for g in range(width):
                     own = load(panes, i * groups + begin + g, lanes)
                     if i > middle:
                         own = combine(op, load(scratch, (i - 1) * width + g, lanes), own)
                     store(scratch, i * width + g, own)
+            block += 2 * half
 
     @compiled
-    def table(empty, panes, first, last, begins, order, groups, most, scratch, answers):  # type: ignore[no-untyped-def]
-        length = panes.shape[1] // groups
+    def table(empty, panes, first, last, begins, order, shift, groups, most, scratch, answers):  # type: ignore[no-untyped-def]
         neutral = load(empty, 0, lanes)
         for begin in range(0, groups, most):
             width = min(most, groups - begin)
             for level in range(begins.shape[0] - 1):
-                if begins[level] == begins[level + 1]:
-                    continue
-                if level > 1:
-                    build(panes, 1 << (level - 2), begin, width, groups, length, scratch)
-                for w in order[begins[level] : begins[level + 1]]:
+                runs = order[begins[level] : begins[level + 1]]
+                if level > 1 and runs.shape[0]:
+                    low, high = first[runs[0]], last[runs[0]]
+                    for w in runs:
+                        low, high = min(low, first[w]), max(high, last[w])
+                    half = 1 << (level - 2)
+                    build(panes, half, low, high, shift, begin, width, groups, scratch)
+                for w in runs:
                     a, b, to = first[w], last[w] - 1, w * groups + begin
                     for g in range(width):
                         if level == 0:

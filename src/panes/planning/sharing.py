@@ -15,8 +15,9 @@ holds and what a roll reads. Answers cost the same whichever way is taken. (*No 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -76,19 +77,19 @@ def choose_cut(specs: Sequence[Sliding]) -> SharedCut:
     """
     wanted = {edges for spec in specs for edges in edges_of_spec(spec)}
     longest = max(spec.size for spec in specs)
-    union, gcd = Cut(_without_redundant(wanted)), Cut((common(sorted(wanted)),))
-    plain = [_option("union", union, longest), _option("gcd", gcd, longest)]
+    union, gcd = Cut(_without_redundant(wanted)), Cut((common(wanted),))
+    plain = (_option("union", union, longest), _option("gcd", gcd, longest))
     best = min(plain, key=lambda o: o.cost)
     chosen = union if best.way == "union" else gcd
-    options, older = tuple(plain), _older_level(specs)
-    if older is not None:
-        panes = held(chosen, older.reach) + held(older.cut, longest - older.reach)
-        cost = best.cost - (best.panes - panes)
-        factor = CutOption("factor", panes, best.families, cost)
-        options = (*options, factor)
-        if cost > _WORTH_FOLDING * best.cost:
-            options, older = (*plain, CutOption("factor", panes, best.families, best.cost)), None
-    return SharedCut(chosen, _reason(best, plain, older), options, older)
+    older = _older_level(specs, longest)
+    if older is None:
+        return SharedCut(chosen, _reason(best, plain, None), plain)
+    panes = held(chosen, older.reach) + held(older.cut, longest - older.reach)
+    cost = max(best.cost - (best.panes - panes), _WORTH_FOLDING * best.cost)
+    factor = CutOption("factor", panes, best.families, cost)
+    if panes > _WORTH_FOLDING * best.panes:
+        older, factor = None, replace(factor, cost=best.cost)
+    return SharedCut(chosen, _reason(best, plain, older), (*plain, factor), older)
 
 
 def held(cut: Cut, length: int) -> float:
@@ -96,10 +97,10 @@ def held(cut: Cut, length: int) -> float:
 
     Families are taken as independent on the grid they share.
     """
-    free = 1.0
+    grid, free = cut.grid, 1.0
     for family in cut.families:
-        free *= 1 - cut.grid / family.slide
-    return length * (1 - free) / cut.grid
+        free *= 1 - grid / family.slide
+    return length * (1 - free) / grid
 
 
 def _option(way: Way, cut: Cut, length: int) -> CutOption:
@@ -107,30 +108,22 @@ def _option(way: Way, cut: Cut, length: int) -> CutOption:
     return CutOption(way, panes, families, panes * (1 + _LOOK * families))
 
 
-def _older_level(specs: Sequence[Sliding]) -> Level | None:
+def _older_level(specs: Sequence[Sliding], longest: int) -> Level | None:
     """The split by range that leaves the fewest panes: short windows need theirs only so long."""
-    by_size = sorted(specs, key=lambda s: s.size)
-    longest = by_size[-1].size
-    sizes = sorted({s.size for s in by_size})
-    best: tuple[float, Level] | None = None
-    for reach in _spread_out(sizes[:-1]):
-        rest = {e for s in by_size if s.size > reach for e in edges_of_spec(s)}
-        coarse = Cut((common(sorted(rest)),))
-        panes = (longest - reach) / coarse.grid + reach / common(_all_edges(specs)).slide
-        if best is None or panes < best[0]:
-            best = panes, Level(reach, coarse)
-    return None if best is None else best[1]
-
-
-def _all_edges(specs: Sequence[Sliding]) -> list[Edges]:
-    return sorted({e for s in specs for e in edges_of_spec(s)})
-
-
-def _spread_out(sizes: Sequence[int], most: int = 8) -> list[int]:
-    """A few of many candidates, from the smallest to the largest."""
-    if len(sizes) <= most:
-        return list(sizes)
-    return [sizes[i * (len(sizes) - 1) // (most - 1)] for i in range(most)]
+    by_size = sorted(specs, key=lambda s: -s.size)
+    step, origin = 0, by_size[0].origin
+    grids: dict[int, int] = {}  # for windows longer than a size: the grid of their edges
+    for spec in by_size:
+        if step and spec.size not in grids:
+            grids[spec.size] = step
+        step = math.gcd(step, spec.slide, spec.origin - origin, spec.size)
+    finest = step
+    best, fewest = None, longest / finest
+    for reach, grid in grids.items():
+        panes = (longest - reach) / grid + reach / finest
+        if panes < fewest:
+            best, fewest = Level(reach, Cut((Edges(grid, origin % grid),))), panes
+    return best
 
 
 def _without_redundant(wanted: set[Edges]) -> tuple[Edges, ...]:

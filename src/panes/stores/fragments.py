@@ -103,9 +103,31 @@ class Fragments:
 
     def _merge(self) -> Fragment:
         """All fragments as one."""
-        if len(self._fragments) != 1:
-            self._fragments = [merged(self._fragments, self.monoids)]
+        if len(self._fragments) > 1:
+            self._fragments = [_appended(*self._fragments, monoids=self.monoids)]
+        elif not self._fragments:
+            self._fragments = [merged([], self.monoids)]
         return self._fragments[0]
+
+
+def _appended(oldest: Fragment, *newer: Fragment, monoids: Sequence[Monoid]) -> Fragment:
+    """All fragments as one; what is older than all that is newer is kept as it is."""
+    low = min(int(f.starts[0]) if len(f) else _END for f in newer)
+    untouched = oldest.between(-_END, low)
+    if not len(untouched):
+        return merged([oldest, *newer], monoids)
+    rest = [f for f in (oldest.between(low, _END), *newer) if len(f)]
+    return joined(untouched, rest[0] if len(rest) == 1 else merged(rest, monoids))
+
+
+def joined(older: Fragment, newer: Fragment) -> Fragment:
+    """Two fragments, the second of which begins after the first has ended."""
+    pairs = zip(older.partials, newer.partials, strict=True)
+    return Fragment(
+        np.concatenate([older.starts, newer.starts]),
+        np.concatenate([older.groups, newer.groups]),
+        tuple(np.concatenate(pair, axis=1) for pair in pairs),
+    )
 
 
 def merged(fragments: Sequence[Fragment], monoids: Sequence[Monoid]) -> Fragment:
