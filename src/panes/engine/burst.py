@@ -21,7 +21,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from panes.aggregates.aggregate import Bounded
-from panes.algebra.lanes import Op, combine_some
+from panes.algebra.lanes import Op, combine_cells
 from panes.algebra.monoid import Columns, Lanes, Monoid, merge_slots
 from panes.engine.fill import ALL_ROWS
 from panes.engine.partials import by_window, named
@@ -123,8 +123,7 @@ class Panes:
         self.groups = store.groups.order(np.flatnonzero(np.bincount(self.group)))
         rank = np.zeros(int(self.groups.max()) + 1, dtype=np.int64)
         rank[self.groups] = np.arange(len(self.groups))
-        self._slot = (np.cumsum(is_first) - 1) * len(self.groups) + rank[self.group]
-        self._slots: dict[int | None, NDArray[np.int64]] = {}
+        self._pane, self._rank = np.cumsum(is_first) - 1, rank[self.group]
 
     @property
     def size(self) -> int:
@@ -138,25 +137,20 @@ class Panes:
 
     def slots(self, where: int | None) -> NDArray[np.int64]:
         """The place of each partial in the matrix; -1 where the filter does not hold."""
-        if where not in self._slots:
-            holds = self.store.holding(where)
-            every = bool(holds.all())
-            self._slots[where] = (
-                self._slot if every else np.where(holds[self._class], self._slot, -1)
-            )
-        return self._slots[where]
+        holds = self.store.holding(where)[self._class]
+        return np.where(holds, self._pane * len(self.groups) + self._rank, -1)
 
     def partials(self, wanted: Wanted) -> Columns:
         """The partials of a piece as they are held, before its filter."""
         return self.held.partials[self.store.pieces.index(wanted.piece)]
 
-    def matrix(self, wanted: Wanted) -> Columns:
-        """A piece under its filter, for every pane and key."""
-        monoid = wanted.piece.monoid
-        assert isinstance(monoid, Lanes)
-        into = monoid.empty(self.size)
-        combine = combine_some(int(monoid.op), len(into))
-        combine(into, self.partials(wanted), self.slots(wanted.where))
+    def matrix(self, wanted: Wanted, monoid: Lanes, stretch: NDArray[np.int64]) -> Columns:
+        """A piece under its filter, for every stretch of panes and key; `stretch` of -1 is none."""
+        into = monoid.empty((int(stretch.max(initial=-1)) + 1) * len(self.groups))
+        combine = combine_cells(int(monoid.op), len(into))
+        holds, width = self.store.holding(wanted.where), len(self.groups)
+        rows = stretch[self._pane]
+        combine(into, self.partials(wanted), rows, self._rank, width, self._class, holds)
         return into
 
     def runs(self, one: Due) -> Runs:
@@ -172,10 +166,26 @@ class Panes:
         assert isinstance(monoid, Lanes)
         first = np.concatenate([r.first for r in runs])
         last = np.concatenate([r.last for r in runs])
+        stretch, first, last = _stretches(first, last, len(self.starts))
         table = prefix_differences if monoid.op is Op.ADD else disjoint_table
-        rolled = table(monoid, self.matrix(wanted), first, last, groups=len(self.groups))
+        matrix = self.matrix(wanted, monoid, stretch)
+        rolled = table(monoid, matrix, first, last, groups=len(self.groups))
         bounds = np.cumsum([0, *(len(r.first) for r in runs)]) * len(self.groups)
         return [rolled[:, a:b] for a, b in pairwise(bounds.tolist())]
+
+
+def _stretches(
+    first: NDArray[np.int64], last: NDArray[np.int64], panes: int
+) -> tuple[NDArray[np.int64], ...]:
+    """Panes that no run begins or ends between are one; which, and runs of these.
+
+    >>> _stretches(np.array([1, 3]), np.array([5, 5]), 6)
+    (array([-1,  0,  0,  1,  1,  2]), array([0, 1]), array([2, 2]))
+    """
+    is_edge = np.zeros(panes + 1, dtype=np.int64)
+    is_edge[first] = is_edge[last] = 1
+    number = np.cumsum(is_edge) - 1
+    return number[:-1], number[first], number[last]
 
 
 def _together(panes: Panes, batch: Sequence[Due]) -> Iterator[tuple[Shape, dict[str, pa.Table]]]:
@@ -185,7 +195,6 @@ def _together(panes: Panes, batch: Sequence[Due]) -> Iterator[tuple[Shape, dict[
     for i, one in enumerate(batch):
         for wanted in dict.fromkeys([Wanted(ALL_ROWS, one.shape.where), *one.shape.pieces]):
             users.setdefault(wanted, []).append(i)
-    panes.slots(batch[0].shape.where)  # before several threads ask for it
     rolled = spread(
         panes.executor,
         lambda wanted: panes.roll(wanted, [runs[i] for i in users[wanted]]),
