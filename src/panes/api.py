@@ -192,6 +192,7 @@ def register(
     rows_late: int | None = None,
     schema: pa.Schema | None = None,
     aggregates: Sequence[UserAggregate] = (),
+    keep_rows: int = 0,
     hand_over: Callable[[str, pa.Table], None] | None = None,
 ) -> Register:
     """Open a register: many queries over one stream, which share its read and its panes.
@@ -205,6 +206,8 @@ def register(
     schema
         The columns of the stream. With it, a query is checked when it is added; without it, those
         added before the first batch are checked then.
+    keep_rows
+        How many of the last rows are kept, for `Register.ask` with ``[ROWS n]``.
     hand_over
         Called with the name and the answers of each query as soon as they are there, those with
         the nearest deadline first. Without it answers are handed over together, by `push`.
@@ -230,7 +233,9 @@ def register(
         punctuation=punctuation,
         rows_late=rows_late,
     )
-    return Register(stream, run, schema=schema, aggregates=aggregates, hand_over=hand_over)
+    return Register(
+        stream, run, schema=schema, aggregates=aggregates, keep_rows=keep_rows, hand_over=hand_over
+    )
 
 
 def explain(

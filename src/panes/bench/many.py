@@ -2,20 +2,27 @@
 
 A register reads the stream once, keeps panes once, and answers all due windows together. The mix:
 ranges up to an hour, slides of 10 seconds to 5 minutes (half of them from 10, 15, 30, 60 and 300
-seconds, half any whole second), ten aggregates, five filters; seeded. The stream comes in batches,
-and every answer is collected.
+seconds, half any whole second), ten aggregates, five filters; seeded. The stream comes in one push
+and then ends, as a table does; every answer is collected. One query is what one of the mix costs in
+a register of its own, on average over the first ten.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
 
 import panes
+from panes.axis import SECOND
+from panes.bench.measure import Report, Timing, timed_in_turns
 from panes.bench.workloads import bids
 from panes.reference.compare import difference
+from panes.schedule.plain_scan import PlainScan
+from panes.schedule.timers import Timers
+from panes.windows.cut import Edges
 
 AGGREGATES = (
     "count(*)",
@@ -38,7 +45,8 @@ FILTERS = (
 )
 COMMON_SLIDES = (10, 15, 30, 60, 300)
 COUNTS = (1, 10, 100, 1_000, 10_000)
-BATCHES = 4
+BATCHES = 1
+SINGLES = 10
 LATENESS = "10 seconds"
 
 
@@ -100,3 +108,75 @@ def check(table: pa.Table, asked: dict[str, str], sample: Sequence[str]) -> int:
         if said is not None:
             raise AssertionError(f"{asked[name]} differs from itself alone: {said}")
     return sum(len(t) for tables in found.values() for t in tables)
+
+
+def run(rows: int, repeat: int, say: Callable[[str], None]) -> Report:
+    """Check, then time, registers of one to ten thousand queries."""
+    report = Report("many", f"panes bench many --rows {rows} --repeat {repeat}")
+    table = stream(rows, keys=10)
+    say("checking answers against each query alone")
+    small = stream(min(rows, 200_000), keys=10)
+    for count in COUNTS[:3]:
+        check(small, queries(count), list(queries(count)))
+    check(table, queries(COUNTS[-1]), list(queries(5)))
+    say("timing 1 to 10,000 queries over one stream")
+    seconds = {count: _time(report, table, queries(count), repeat) for count in COUNTS[1:]}
+    singles = [{name: text} for name, text in queries(SINGLES).items()]
+    one = float(np.mean([_time(report, table, single, repeat) for single in singles]))
+    for count, most in ((1_000, 3), (10_000, 12)):
+        ratio = seconds[count] / one
+        report.bar(f"{count:,} queries at most {most} x one", f"{ratio:.1f} x", met=ratio <= most)
+    say("timing 100 queries over 1,000 keys")
+    wide, asked = stream(rows, keys=1_000), queries(100)
+    answers = check(wide, asked, list(asked)[:3])
+    rate = answers / _time(report, wide, asked, repeat) / 1e6
+    what = f"1,000 keys, {answers / 1e6:.1f} M answers: at least 10 M answers/s"
+    report.bar(what, f"{rate:.1f} M answers/s", met=rate >= 10)
+    say("timing due windows among 10,000 sliding groups")
+    faster = _due_windows(report, repeat)
+    report.bar("due windows at least 10 x the plain scan", f"{faster:.0f} x", met=faster >= 10)
+    return report
+
+
+def _time(report: Report, table: pa.Table, asked: dict[str, str], repeat: int) -> float:
+    """The least seconds from the first row to the last answer; queries are added before."""
+    waiting = [registered(asked, table.schema) for _ in range(repeat + 1)]
+    seconds = timed_in_turns({"": lambda: run_through(waiting.pop(), table)}, repeat=repeat)[""]
+    label = "one query" if len(asked) == 1 else f"{len(asked):,} queries"
+    report.timings.append(Timing(label, next(iter(asked)), seconds, f"{len(table)} rows"))
+    return min(seconds)
+
+
+def _due_windows(report: Report, repeat: int, groups: int = 10_000, steps: int = 3_600) -> float:
+    """How much faster timers find due groups than testing every group, a step a second."""
+    rng = np.random.default_rng(2)
+    families = list(_families(rng, groups))
+    scan = PlainScan(families)
+
+    def by_timers() -> int:
+        timers = Timers(at=0)
+        for family in families:
+            timers.add(family)
+        return sum(len(timers.ring(step * SECOND)) for step in range(1, steps + 1))
+
+    def by_scan() -> int:
+        edges = range(0, (steps + 1) * SECOND, SECOND)
+        return sum(len(scan.find(a, b)) for a, b in pairwise(edges))
+
+    if by_timers() != by_scan():
+        raise AssertionError("timers and the plain scan name different groups")
+    seconds = timed_in_turns({"timers": by_timers, "plain scan": by_scan}, repeat=repeat)
+    for name, taken in seconds.items():
+        report.timings.append(Timing(name, f"{groups:,} groups", taken, f"{steps} rows"))
+    return min(seconds["plain scan"]) / min(seconds["timers"])
+
+
+def _families(rng: np.random.Generator, groups: int) -> Iterator[Edges]:
+    """Different slides and phases, so that no two groups are one."""
+    seen: set[Edges] = set()
+    while len(seen) < groups:
+        slide = int(rng.integers(10_000, 300_001)) * 1_000
+        family = Edges(slide, int(rng.integers(slide)))
+        if family not in seen:
+            seen.add(family)
+            yield family

@@ -23,8 +23,10 @@ from panes.aggregates.custom import UserAggregate
 from panes.axis import Duration, parse_duration, parse_instant
 from panes.engine.admit import Gate
 from panes.engine.apart import set_apart
+from panes.engine.ask import RowTail, ask_panes, ask_rows
 from panes.engine.burst import Due, answer
 from panes.engine.pace import Behind, Pace
+from panes.engine.register_text import explain_stores
 from panes.engine.shape import NEVER, Member, Shape
 from panes.engine.shared_store import SharedStore
 from panes.engine.stream import Instant
@@ -85,6 +87,7 @@ class Register:
         *,
         schema: pa.Schema | None = None,
         aggregates: Sequence[UserAggregate] = (),
+        keep_rows: int = 0,
         hand_over: Callable[[str, pa.Table], None] | None = None,
         now: Callable[[], int] = lambda: time.time_ns() // 1_000,
     ) -> None:
@@ -104,6 +107,7 @@ class Register:
         self._finished = False
         self._late: list[pa.Table] = []
         self._rejected: list[pa.Table] = []
+        self._tail = RowTail(keep_rows) if keep_rows else None
         self._pace = Pace()
         self.behind: list[Behind] = []
         self._asked: dict[str, Asked] = {}
@@ -193,6 +197,8 @@ class Register:
         filled = [(store, store.fill(admitted.at, rows)) for store in self._stores.values()]
         for store, partials in filled:
             store.add(partials)
+        if self._tail is not None:
+            self._tail.push(rows)
         self._late += admitted.late
         self._rejected += admitted.rejected
         self._newest = max(self._newest, int(admitted.placed.max(initial=NEVER)))
@@ -253,12 +259,48 @@ class Register:
             "keys": sum(len(s.groups) for s in stores if len(s)),
             "partials": sum(len(s) for s in stores),
             "bytes": sum(s.nbytes for s in stores),
+            "rows": 0 if self._tail is None else len(self._tail),
         }
 
     @property
     def stores(self) -> Sequence[SharedStore]:
         """The stores, one for each GROUP BY."""
         return list(self._stores.values())
+
+    def ask(self, text: str) -> pa.Table:
+        """An answer now, from what is stored: of the newest panes, or of the last rows.
+
+        ``[RANGE 10 minutes WATTR ts]`` ends with the pane of the newest row. ``[ROWS 500]`` needs
+        a register with ``keep_rows``.
+        """
+        self._require_running()
+        query = parse(text, self._aggregates, once=True)
+        if self._schema is None or query.streams != (self.stream,) or query.window is None:
+            raise QueryError(
+                f"only windows over `{self.stream}` can be asked for, once it has sent a batch"
+            )
+        bound = plan(query, {self.stream: self._schema}, self._aggregates)
+        spec = bound.window.spec
+        if not isinstance(spec, Sliding):
+            raise QueryError("what is asked for now is one window: RANGE or ROWS")
+        if bound.axis.column is None:
+            if self._tail is None:
+                raise QueryError(
+                    "the register keeps no rows", hint=f"panes.register(..., keep_rows={spec.size})"
+                )
+            return ask_rows(bound, self._tail, spec.size)
+        self._require_same_axis("asked", bound)
+        store = self._stores.get(bound.rows.expressions[: len(bound.query.keys)])
+        if store is None:
+            raise QueryError(
+                "no registered query has that GROUP BY, so nothing is stored for it",
+                hint="add one; it is answered from the rows to come",
+            )
+        return ask_panes(bound, store, spec.size, self._newest)
+
+    def explain(self) -> str:
+        """What is shared with whom, how panes are cut, and what that saves."""
+        return explain_stores(self.stream, self.stores)
 
     # What is due
 

@@ -150,14 +150,20 @@ class SharedStore:
 
         `NEVER` if it was there from the beginning of the stream.
         """
-        wanted = {shape.where, *(w.where for w in shape.pieces)} - {None}
-        wanted |= {v.selection.where for v in shape.value_sets} - {None}
-        pieces = {ALL_ROWS, *(w.piece for w in shape.pieces)}
-        since = [self.since[n] for n in (*wanted, *pieces, *shape.value_sets) if n is not None]
+        since = [self.since[n] for n in self.needed_by(shape)]
         since += [c.before for c in self._cuts if not c.cut.serves(spec)]
         if self.shared_cut is not None and not self.shared_cut.cut.serves(spec):
             since.append(_after(newest))
         return max(self.evicted_before, *since)
+
+    def needed_by(self, shape: Shape) -> set[Piece | ValueSet | int]:
+        """The pieces, multisets and filters that a shape reads."""
+        pieces = {ALL_ROWS, *(w.piece for w in shape.pieces)}
+        return {*filters_of(shape), *pieces, *shape.value_sets}
+
+    def cuts_at(self, position: int) -> list[Cut]:
+        """Every cut that a pane at or after a position may come from."""
+        return [self.cut, *(c.cut for c in self._cuts if c.before > position)]
 
     def change_cut(self, newest: int) -> None:
         """Queries have come or gone: before the next row, panes are cut anew."""
