@@ -36,9 +36,7 @@ def _store_lines(store: SharedStore) -> Iterator[str]:
     yield ""
     yield _line("store", f"GROUP BY {keys}: {_named(names)}")
     kinds = _many(len(shapes), "kind", "kinds")
-    yield _line(
-        "", f"{kinds} of queries, each planned once; those of a kind differ in windows only"
-    )
+    yield _line("", f"{kinds} of query, each planned once; inside a kind, only windows differ")
     yield from _cut_lines(store)
     label = "filters"
     for number in store.rows.filters:

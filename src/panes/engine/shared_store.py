@@ -248,8 +248,9 @@ class SharedStore:
         """The key and the class of each row as one number."""
         local, classes = classify(columns, self.rows.filters, len(groups))
         number = self._number(classes)
-        is_wide = len(self.groups) * self.width >= _WIDE
-        coded = np.empty(len(groups), dtype=np.int64 if is_wide else np.int32)
+        coded: NDArray[np.signedinteger] = np.empty(len(groups), dtype=np.int32)
+        if len(self.groups) * self.width >= _WIDE:
+            coded = np.empty(len(groups), dtype=np.int64)
         _join(groups, self.width, number, local, coded)
         return coded
 
