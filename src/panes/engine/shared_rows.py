@@ -7,6 +7,8 @@ keeps its number as long as anything needs it, so that pieces which compare equa
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from concurrent.futures import Executor
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -15,10 +17,13 @@ from numpy.typing import NDArray
 from sqlglot import exp
 
 from panes.compiled import compiled
+from panes.errors import QueryError
 from panes.planning.condition import Condition, condition
 from panes.planning.scalar import Projection
+from panes.stores.spread import spread
 
-_BITS_AT_ONCE = 12
+_MOST_BITS = 16
+_ROWS_AT_ONCE = 1 << 17
 
 
 class SharedRows:
@@ -94,30 +99,54 @@ _NOTHING = pa.array([], pa.null())
 
 
 def classify(
-    columns: Sequence[pa.Array], filters: Sequence[int], rows: int
-) -> tuple[NDArray[np.int32], list[int]]:
+    columns: Sequence[pa.Array], filters: Sequence[int], rows: int, executor: Executor
+) -> tuple[NDArray[np.uint16], list[int]]:
     """Rows by the filters that hold of them: the class of each, and the filters of each class.
 
     A class is a set of filters, written as a number with bit `f` for the filter in column `f`.
 
+    >>> from concurrent.futures import ThreadPoolExecutor
     >>> columns = [pa.array([True, False, True]), pa.array([True, True, True])]
-    >>> classify(columns, [0, 1], 3)
-    (array([1, 0, 1], dtype=int32), [2, 3])
+    >>> classify(columns, [0, 1], 3, ThreadPoolExecutor(1))
+    (array([1, 0, 1], dtype=uint16), [2, 3])
     """
-    codes, classes = np.zeros(rows, dtype=np.int32), [0]
-    for begin in range(0, len(filters), _BITS_AT_ONCE):
-        part = filters[begin : begin + _BITS_AT_ONCE]
-        for number in reversed(part):
-            held = columns[number]
-            _append_bit(codes, np.frombuffer(held.buffers()[1], dtype=np.uint8), held.offset)
-        place = np.zeros(len(classes) << len(part), dtype=np.int32)
-        found = _renumber(codes, place)
-        classes = [
-            classes[code >> len(part)]
-            | sum(1 << number for bit, number in enumerate(part) if code >> bit & 1)
-            for code in found.tolist()
-        ]
+    codes, classes = np.zeros(rows, dtype=np.uint16), [0]
+    parts = [slice(i, min(i + _ROWS_AT_ONCE, rows)) for i in range(0, rows, _ROWS_AT_ONCE)]
+    waiting = list(filters)
+    while waiting:
+        bits = min(len(waiting), _MOST_BITS - (len(classes) - 1).bit_length())
+        if bits <= 0:
+            raise QueryError(
+                f"rows fall into {len(classes):,} classes of filters, which is too many to share",
+                hint="put queries with other filters into a register of their own",
+            )
+        some, waiting = waiting[:bits], waiting[bits:]
+        place = np.zeros(len(classes) << bits, dtype=np.uint16)
+        append = partial(_append_filters, codes, [columns[f] for f in some], place)
+        spread(executor, append, parts, rows=min(rows, _ROWS_AT_ONCE))
+        found = np.flatnonzero(place)
+        place[found] = np.arange(len(found))
+        spread(executor, partial(_rename, codes, place), parts, rows=min(rows, _ROWS_AT_ONCE))
+        classes = [_joined(classes[code >> bits], code, some) for code in found.tolist()]
     return codes, classes
+
+
+def _append_filters(
+    codes: NDArray[np.uint16], filters: Sequence[pa.Array], place: NDArray[np.uint16], part: slice
+) -> None:
+    """Write a bit for each filter behind the codes of some rows, and mark the codes that occur."""
+    for column in reversed(filters):
+        bitmap = np.frombuffer(column.buffers()[1], dtype=np.uint8)
+        _append_bit(codes[part], bitmap, column.offset + part.start)
+    _mark(codes[part], place)
+
+
+def _rename(codes: NDArray[np.uint16], place: NDArray[np.uint16], part: slice) -> None:
+    np.take(place, codes[part], out=codes[part], mode="clip")
+
+
+def _joined(before: int, code: int, filters: Sequence[int]) -> int:
+    return before | sum(1 << number for bit, number in enumerate(filters) if code >> bit & 1)
 
 
 @compiled
@@ -128,13 +157,6 @@ def _append_bit(codes, bitmap, offset):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _renumber(codes, place):  # type: ignore[no-untyped-def]
-    """Give the codes that occur consecutive numbers, in their order; which code each stands for."""
+def _mark(codes, place):  # type: ignore[no-untyped-def]
     for i in range(codes.shape[0]):
         place[codes[i]] = 1
-    found = np.flatnonzero(place)
-    for number in range(found.shape[0]):
-        place[found[number]] = number
-    for i in range(codes.shape[0]):
-        codes[i] = place[codes[i]]
-    return found

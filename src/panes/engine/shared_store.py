@@ -246,7 +246,7 @@ class SharedStore:
         self, groups: NDArray[np.int32], columns: Sequence[pa.Array]
     ) -> NDArray[np.signedinteger]:
         """The key and the class of each row as one number."""
-        local, classes = classify(columns, self.rows.filters, len(groups))
+        local, classes = classify(columns, self.rows.filters, len(groups), self._executor)
         number = self._number(classes)
         coded: NDArray[np.signedinteger] = np.empty(len(groups), dtype=np.int32)
         if len(self.groups) * self.width >= _WIDE:
