@@ -1,7 +1,8 @@
 """Sliding-window queries over data streams at the price of tumbling ones."""
 
 from panes.aggregates.custom import CustomAggregate, WindowFunction
-from panes.api import explain, open, sql
+from panes.api import explain, open, register, sql
+from panes.engine.register import Register
 from panes.engine.release import LazyFlush, SlowFlush
 from panes.engine.stream import OpenQuery
 from panes.engine.terms import Late
@@ -15,11 +16,13 @@ __all__ = [
     "OpenQuery",
     "PanesError",
     "QueryError",
+    "Register",
     "RejectedRowsWarning",
     "SlowFlush",
     "WindowFunction",
     "explain",
     "open",
     "oracle",
+    "register",
     "sql",
 ]

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import importlib
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import pyarrow as pa
 
 from panes.aggregates.custom import UserAggregate
 from panes.axis import Duration
+from panes.engine.register import Register
 from panes.engine.release import Flush
 from panes.engine.stream import OpenQuery
 from panes.engine.terms import Late, Run
@@ -187,6 +188,63 @@ def open(
         why=why,
     )
     return OpenQuery(text, run, aggregates=aggregates)
+
+
+def register(
+    stream: str,
+    /,
+    *,
+    lateness: Duration | None = None,
+    late: Late = "open",
+    max_ahead: Duration | None = "1 day",
+    punctuation: str | None = None,
+    rows_late: int | None = None,
+    schema: pa.Schema | None = None,
+    aggregates: Sequence[UserAggregate] = (),
+    keep_rows: int = 0,
+    hand_over: Callable[[str, pa.Table], None] | None = None,
+) -> Register:
+    """Open a register: many queries over one stream, which share its read and its panes.
+
+    Queries are added and removed while the stream runs. Each is answered as it would be alone.
+
+    Parameters
+    ----------
+    lateness, late, max_ahead, punctuation, rows_late
+        As for `open`, except that no window is answered twice: ``late="revise"`` is refused.
+    schema
+        The columns of the stream. With it, a query is checked when it is added; without it, those
+        added before the first batch are checked then.
+    keep_rows
+        How many of the last rows are kept, for `Register.ask` with ``[ROWS n]``.
+    hand_over
+        Called with the name and the answers of each query as soon as they are there, those with
+        the nearest deadline first. Without it answers are handed over together, by `push`.
+
+    Examples
+    --------
+    >>> reg = register("bids", lateness=0)
+    >>> reg.add("all", "SELECT count(*) AS n FROM bids [TUMBLING 10 WATTR at]")
+    Added(name='all', exact_from=None)
+    >>> reg.add("dear", "SELECT count(*) AS n FROM bids [RANGE 20 SLIDE 5 WATTR at] "
+    ...                 "WHERE price > 3")
+    Added(name='dear', exact_from=None)
+    >>> answers = reg.push(pa.table({"at": [1, 4, 12], "price": [5, 2, 9]}))
+    >>> {name: table.to_pylist() for name, table in answers.items()}
+    {'all': [{'window_start': 0, 'window_end': 10, 'n': 2}],
+     'dear': [{'window_start': -15, 'window_end': 5, 'n': 1},
+              {'window_start': -10, 'window_end': 10, 'n': 1}]}
+    """
+    run = Run(
+        lateness=lateness,
+        late=late,
+        max_ahead=max_ahead,
+        punctuation=punctuation,
+        rows_late=rows_late,
+    )
+    return Register(
+        stream, run, schema=schema, aggregates=aggregates, keep_rows=keep_rows, hand_over=hand_over
+    )
 
 
 def explain(

@@ -102,3 +102,12 @@ def _to_microseconds(array: pa.Array) -> pa.Array:
     missing = pc.is_null(array).to_numpy(zero_copy_only=False)
     ticks = pc.fill_null(array.cast(pa.int64()), 0).to_numpy() // 1_000
     return pa.array(ticks, mask=missing).view(pa.timestamp("us", array.type.tz))
+
+
+def differences(known: pa.Schema, other: pa.Schema) -> str:
+    """How the columns of a batch differ from those of the batches before."""
+    before = {(f.name, str(f.type)) for f in known}
+    after = {(f.name, str(f.type)) for f in other}
+    gone = [f"`{n}` {t} is missing" for n, t in sorted(before - after)]
+    new = [f"`{n}` {t} is new" for n, t in sorted(after - before)]
+    return "; ".join(gone + new) or "the same columns in another order"

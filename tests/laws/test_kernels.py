@@ -19,7 +19,9 @@ from panes.algebra.lanes import Op
 from panes.algebra.monoid import Columns, Lanes, Monoid
 from panes.kernels.block_scan import block_scan
 from panes.kernels.choose import choose, roll
+from panes.kernels.disjoint_table import disjoint_table
 from panes.kernels.from_scratch import from_scratch
+from panes.kernels.prefix_differences import prefix_differences
 from panes.kernels.running import running
 from panes.kernels.two_stacks import two_stacks
 from panes.windows.cover import Cover, cover
@@ -47,6 +49,12 @@ KERNELS: dict[str, Kernel] = {
         m, p, c, starts=starts, groups=groups, size=spec.size if isinstance(spec, Sliding) else 1
     ),
     "two stacks": lambda m, p, c, starts, groups, spec: two_stacks(as_lanes(m), p, c),
+    "disjoint table": lambda m, p, c, starts, groups, spec: disjoint_table(
+        as_lanes(m), p, c.first, c.last
+    ),
+    "prefix differences": lambda m, p, c, starts, groups, spec: prefix_differences(
+        as_lanes(m), p, c.first, c.last
+    ),
     "running": lambda m, p, c, starts, groups, spec: running(m, p, c, groups=groups),
     "chosen": lambda m, p, c, starts, groups, spec: roll(
         m, spec, p, c, starts=starts, groups=groups
@@ -60,7 +68,9 @@ def as_lanes(monoid: Monoid) -> Lanes:
 
 
 def fits(kernel: str, monoid: Monoid, spec: PanedSpec) -> bool:
-    if kernel == "two stacks" and not isinstance(monoid, Lanes):
+    if kernel in ("two stacks", "disjoint table") and not isinstance(monoid, Lanes):
+        return False
+    if kernel == "prefix differences" and getattr(monoid, "op", None) is not Op.ADD:
         return False
     if kernel == "block scan" and isinstance(spec, Landmark):
         return False
@@ -124,6 +134,32 @@ def test_every_kernel_folds_exactly_the_panes_of_each_window(
                 assert got[:, k].tolist() == want[:, 0].tolist(), kernel
             else:
                 assert np.allclose(got[:, k], want[:, 0], rtol=1e-12), kernel
+
+
+@pytest.mark.parametrize("name", [n for n, m in MONOIDS.items() if isinstance(m, Lanes)])
+@settings(max_examples=40)
+@given(
+    groups=st.integers(1, 5),
+    length=st.integers(1, 20),
+    runs=st.lists(st.tuples(st.integers(0, 19), st.integers(0, 20)), max_size=12),
+)
+def test_tables_answer_any_run_of_panes_for_many_groups_at_once(
+    name: str, groups: int, length: int, runs: list[tuple[int, int]]
+) -> None:
+    """Runs in any order, empty ones too; panes stand pane by pane, each with all its groups."""
+    monoid = as_lanes(MONOIDS[name])
+    panes = some_partials(monoid, [(7 * i) % 31 for i in range(length * groups)])
+    first = np.array([min(a, length) for a, _ in runs], dtype=np.int64)
+    last = np.array([max(min(a, length), min(b, length)) for a, b in runs], dtype=np.int64)
+    tables = [disjoint_table] + [prefix_differences] * (monoid.op is Op.ADD)
+    for table in tables:
+        got = table(monoid, panes, first, last, groups=groups)
+        for w, (a, b) in enumerate(zip(first.tolist(), last.tolist(), strict=True)):
+            for g in range(groups):
+                want = monoid.empty(1)
+                for i in range(a, b):
+                    want = monoid.combine(want, panes[:, [i * groups + g]])
+                assert np.allclose(got[:, w * groups + g], want[:, 0], rtol=1e-12), table
 
 
 def test_the_choice_follows_the_window_and_the_algebra() -> None:

@@ -208,6 +208,23 @@ def combine_slots(op: int, lanes: int) -> Scalar:
 
 
 @cache
+def combine_cells(op: int, lanes: int) -> Scalar:
+    """A loop that combines column k of `other` into a matrix, if its kind is one that `holds`.
+
+    It goes to row `rows[k]`, unless that is -1, and to column `columns[k]` of `width`.
+    """
+
+    @compiled
+    def loop(into, other, rows, columns, width, kinds, holds):  # type: ignore[no-untyped-def]
+        for k in range(rows.shape[0]):
+            if holds[kinds[k]] and rows[k] >= 0:
+                i = rows[k] * width + columns[k]
+                store(into, i, combine(op, load(into, i, lanes), load(other, k, lanes)))
+
+    return loop
+
+
+@cache
 def combine_pairs(op: int, lanes: int) -> Scalar:
     """A loop that combines two arrays of partials, column by column, into a third."""
 

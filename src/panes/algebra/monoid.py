@@ -59,8 +59,10 @@ class Lanes:
         return np.dtype(np.int64 if self.op in lanes.INTEGER_OPS else np.float64)
 
     def empty(self, n: int) -> Columns:
-        column = np.array(self.neutral, dtype=self.dtype)[:, None]
-        return np.repeat(column, n, axis=1)
+        result = np.empty((len(self.neutral), n), dtype=self.dtype)
+        for lane, neutral in zip(result, self.neutral, strict=True):
+            lane.fill(neutral)
+        return result
 
     def combine(self, older: Columns, newer: Columns) -> Columns:
         result = np.empty_like(older)

@@ -28,8 +28,9 @@ from panes.engine.fill import fill
 from panes.engine.workers import workers
 from panes.kernels.choose import roll
 from panes.planning.plan import Plan
+from panes.stores.fragments import Fragment
 from panes.stores.groups import Groups
-from panes.stores.panes import Fragment, by_group
+from panes.stores.panes import by_group
 from panes.stores.radix import number_pairs
 from panes.stores.slots import moved
 from panes.windows.cover import Cover, Wids, runs_under

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from panes.aggregates.aggregate import Piece, Rows, Selection
 from panes.aggregates.arithmetic import Count
 from panes.algebra.monoid import Columns, Slots
-from panes.stores.panes import Fragment
-from panes.stores.radix import number_pairs, stable_order
+from panes.stores.fragments import Fragment
+from panes.stores.radix import is_sorted, number_pairs, stable_order
 from panes.stores.slots import Ragged, is_dense
 from panes.stores.spread import spread
 from panes.windows.cut import Cut
@@ -41,9 +41,12 @@ def fill(
         return Fragment(nothing, nothing, tuple(p.monoid.empty(0) for p in pieces))
     base = int(cut.pane_start(at.min(keepdims=True))[0])
     panes = int((at.max() - base) // cut.grid) + 1
-    if is_dense(len(rows), panes * group_count):
+    cells = panes * group_count
+    if len(rows) < cells and is_dense(len(rows), cells) and is_sorted(at):
+        return _fill_pairs(rows, cut.pane_start(at), groups, group_count, pieces, executor)
+    if is_dense(len(rows), cells):
         slots = cut.pane_slots(at, base, groups, group_count)
-        pairs, partials = _fill_table(rows, slots, panes * group_count, pieces, executor)
+        pairs, partials = _fill_table(rows, slots, cells, pieces, executor)
         starts = base + pairs // group_count * cut.grid
         return Fragment(starts, pairs % group_count, partials)
     if panes < 1 << 31:
@@ -53,10 +56,22 @@ def fill(
             slots = ragged.slots(pane, groups)
             pairs, partials = _fill_table(rows, slots, ragged.size, pieces, executor)
             return _by_pane(ragged, pairs, partials, base, cut.grid)
-    slots, starts, numbers = number_pairs(cut.pane_start(at), groups, executor=executor)
+    return _fill_pairs(rows, cut.pane_start(at), groups, None, pieces, executor)
+
+
+def _fill_pairs(
+    rows: Rows,
+    starts: NDArray[np.int64],
+    groups: NDArray[np.int32],
+    width: int | None,
+    pieces: Sequence[Piece],
+    executor: Executor,
+) -> Fragment:
+    """Lift into the pairs that occur only; see `number_pairs` for the `width` of the groups."""
+    slots, panes, numbers = number_pairs(starts, groups, width=width, executor=executor)
     meant = [_plainest(p, rows) for p in pieces]
-    of = _lift(meant, rows, slots, len(starts), executor)
-    return Fragment(starts, numbers, tuple(of[p] for p in meant))
+    of = _lift(meant, rows, slots, len(panes), executor)
+    return Fragment(panes, numbers, tuple(of[p] for p in meant))
 
 
 def _fill_table(

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from panes.aggregates.aggregate import Bounded, Rows
 from panes.algebra.monoid import Columns
+from panes.axis import Axis
 from panes.compiled import compiled
 from panes.engine.fill import fill
 from panes.engine.parcel import Counted, Parcel
@@ -24,8 +25,9 @@ from panes.engine.workers import workers
 from panes.kernels.sliding_multiset import SlidingMultiset
 from panes.language.query import AGGREGATE, KEY, WINDOW_COLUMNS
 from panes.planning.plan import Plan
+from panes.stores.fragments import Fragment, merged
 from panes.stores.groups import Groups
-from panes.stores.panes import Fragment, PaneStore, Rolled, merged
+from panes.stores.panes import PaneStore, Rolled
 from panes.stores.slots import is_dense
 from panes.stores.spread import spread
 from panes.windows.cover import Wids
@@ -50,7 +52,10 @@ class Partials:
         self._executor = workers()
         self._groups = self._no_groups()
         self._store = PaneStore(spec, [p.monoid for p in plan.pieces], self._executor)
-        self._values = [ValueStore(v, plan, spec, self._executor) for v in plan.value_sets]
+        self._values = [
+            ValueStore(v, [plan.row_types[c] for c in v.columns], spec, self._executor)
+            for v in plan.value_sets
+        ]
 
     def __len__(self) -> int:
         return len(self._store) + sum(len(v.store) for v in self._values)
@@ -206,7 +211,7 @@ class Partials:
         rolled = self._store.answer(first_due, end_due, order_of)
         if not len(rolled.cover):
             return self.plan.lowered_schema().empty_table()
-        order = _by_window(rolled) if in_order else None
+        order = by_window(rolled) if in_order else None
         return self._named(rolled, order, self._lowered(rolled, order))
 
     def answer_at(
@@ -252,18 +257,7 @@ class Partials:
     def _named(
         self, rolled: Rolled, order: NDArray[np.int64] | None, lowered: Sequence[pa.Array]
     ) -> pa.Table:
-        axis = self.plan.axis
-        group = np.repeat(np.arange(len(rolled.groups)), np.diff(rolled.cover.offsets))
-        wid = rolled.cover.wid
-        if order is not None:
-            group, wid = group[order], wid[order]
-        start, end = edges_of(self._named_by, wid)
-        starts = pa.nulls(len(end), axis.type) if start is None else axis.label(start)
-        taken = pa.array(group)
-        keys = [c.take(taken) for c in self._groups.columns(rolled.groups)]
-        names = [*WINDOW_COLUMNS, *(f"{KEY}{i}" for i in range(len(keys)))]
-        names += [f"{AGGREGATE}{i}" for i in range(len(lowered))]
-        return pa.table([starts, axis.label(end), *keys, *lowered], names=names)
+        return named(self.plan.axis, self._named_by, self._groups, rolled, order, lowered)
 
     def evict(self, first_open: Wids) -> bool:
         """Drop panes that no open window holds; says whether there were any."""
@@ -336,6 +330,31 @@ def inside(
     return at[held], [c.take(kept) for c in columns]
 
 
+def named(
+    axis: Axis,
+    spec: PanedSpec,
+    groups: Groups,
+    rolled: Rolled,
+    order: NDArray[np.int64] | None,
+    lowered: Sequence[pa.Array],
+) -> pa.Table:
+    """Windows, keys and lowered aggregates under their numbers; `order` rearranges the first two.
+
+    Windows are numbered by `rolled` and labelled as those of `spec`.
+    """
+    group = np.repeat(np.arange(len(rolled.groups)), np.diff(rolled.cover.offsets))
+    wid = rolled.cover.wid
+    if order is not None:
+        group, wid = group[order], wid[order]
+    start, end = edges_of(spec, wid)
+    starts = pa.nulls(len(end), axis.type) if start is None else axis.label(start)
+    taken = pa.array(group)
+    keys = [c.take(taken) for c in groups.columns(rolled.groups)]
+    names = [*WINDOW_COLUMNS, *(f"{KEY}{i}" for i in range(len(keys)))]
+    names += [f"{AGGREGATE}{i}" for i in range(len(lowered))]
+    return pa.table([starts, axis.label(end), *keys, *lowered], names=names)
+
+
 _NOTHING = np.empty(0, dtype=np.int64)
 
 
@@ -360,7 +379,7 @@ def _by_part(parts: NDArray[np.int64]) -> dict[int, NDArray[np.int64]]:
     )
 
 
-def _by_window(rolled: Rolled) -> NDArray[np.int64]:
+def by_window(rolled: Rolled) -> NDArray[np.int64]:
     """Answers rearranged window by window, groups in order inside each."""
     wid = rolled.cover.wid
     oldest, newest = int(wid.min()), int(wid.max())

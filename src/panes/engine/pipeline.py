@@ -198,16 +198,21 @@ class Pipeline(Progressing[HeldWindows]):
 
 def projected(plan: Plan, table: pa.Table) -> pa.Table:
     """What was selected, of the answers that HAVING keeps."""
+    return selected(plan, table)[1]
+
+
+def selected(plan: Plan, table: pa.Table) -> tuple[NDArray[np.int64] | None, pa.Table]:
+    """Which answers HAVING keeps, None for all of them, and what was selected of those."""
     if not len(table):
-        return plan.schema().empty_table()
+        return None, plan.schema().empty_table()
     query = plan.query
     kept, outputs = plan.answers(table)
-    if kept is not None:
-        table = table.take(pa.array(kept))
     if isinstance(plan.window.spec, PerRow):
-        return pa.table(outputs, names=[o.name for o in query.outputs])
+        return kept, pa.table(outputs, names=[o.name for o in query.outputs])
     given = [table.column(i) for i in range(2)]
     given += [table.column(2 + i) for i in query.shown_keys]
+    if kept is not None:
+        given = [column.take(pa.array(kept)) for column in given]
     titles = [*WINDOW_COLUMNS, *(query.keys[i].name for i in query.shown_keys)]
     titles += [o.name for o in query.outputs]
-    return pa.table([*given, *outputs], names=titles)
+    return kept, pa.table([*given, *outputs], names=titles)

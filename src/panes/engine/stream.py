@@ -31,7 +31,7 @@ from panes.engine.ranked import RankedPipeline
 from panes.engine.terms import Run, agree, require_terms
 from panes.engine.watch import Watch
 from panes.errors import InputError, OptionError, QueryError, UnknownStreamError
-from panes.frames import to_table
+from panes.frames import differences, to_table
 from panes.language.parse import parse
 from panes.operators.inner import chain_of
 from panes.operators.operator import Chain
@@ -309,7 +309,7 @@ class OpenQuery:
             if not schema.equals(known):
                 raise InputError(
                     f"a batch of stream `{name}` has other columns than the first one: "
-                    f"{_differences(known, schema)}"
+                    f"{differences(known, schema)}"
                 )
             if name not in chains:
                 chains[name] = chain_of(
@@ -543,11 +543,3 @@ def require_streamable(bound: Plan) -> None:
 
 def _names(names: Iterable[str]) -> str:
     return ", ".join(f"`{n}`" for n in names)
-
-
-def _differences(known: pa.Schema, other: pa.Schema) -> str:
-    before = {(f.name, str(f.type)) for f in known}
-    after = {(f.name, str(f.type)) for f in other}
-    gone = [f"`{n}` {t} is missing" for n, t in sorted(before - after)]
-    new = [f"`{n}` {t} is new" for n, t in sorted(after - before)]
-    return "; ".join(gone + new) or "the same columns in another order"

@@ -18,9 +18,10 @@ from panes.aggregates.arithmetic import COUNT
 from panes.engine.fill import ALL_ROWS, fill
 from panes.engine.parcel import Counted
 from panes.kernels.sliding_multiset import SlidingMultiset
-from panes.planning.plan import Plan, ValueSet
+from panes.planning.plan import ValueSet
+from panes.stores.fragments import Fragment, merged
 from panes.stores.groups import Groups
-from panes.stores.panes import Fragment, PaneStore, Rolled, by_group, merged
+from panes.stores.panes import PaneStore, Rolled, by_group
 from panes.stores.slots import moved
 from panes.windows.cover import Wids, runs_under
 from panes.windows.cut import Cut
@@ -30,12 +31,26 @@ from panes.windows.spec import PanedSpec
 class ValueStore:
     """One argument kept as a multiset: pairs of (group, value), counted per pane."""
 
-    def __init__(self, values: ValueSet, plan: Plan, spec: PanedSpec, executor: Executor) -> None:
+    def __init__(
+        self,
+        values: ValueSet,
+        types: Sequence[pa.DataType],
+        spec: PanedSpec,
+        executor: Executor,
+    ) -> None:
+        """`types` are those of the value's columns; `spec` the windows it is read under."""
         self._set = values
-        self._types = [plan.row_types[c] for c in values.columns]
+        self._types = list(types)
         self._pairs = Groups([pa.int64(), *self._types])
-        self._spec = spec
+        self._spec, self._executor = spec, executor
         self.store = PaneStore(spec, [COUNT], executor)
+
+    def over(self, spec: PanedSpec) -> ValueStore:
+        """The same values, read under other windows; nothing is to be added to it."""
+        other = ValueStore(self._set, self._types, spec, self._executor)
+        other._pairs = self._pairs
+        other.store.fragments = (self.store.everything(),)
+        return other
 
     def fill(
         self,

@@ -211,14 +211,19 @@ def _read_origin(reader: TokenReader, parts: Parts) -> None:
         parts.origin = _read_length(reader, "ORIGIN").ticks
 
 
-def window_of(parts: Parts, bracket: Token) -> Window:
-    """The window that a clause beginning at a bracket describes."""
+def window_of(parts: Parts, bracket: Token, *, once: bool = False) -> Window:
+    """The window that a clause beginning at a bracket describes.
+
+    A window that is asked for `once` does not slide: its SLIDE is its RANGE.
+    """
 
     def refuse(message: str, hint: str | None = None) -> QueryError:
         return error_at(bracket, message, hint)
 
     if parts.size is None and not parts.is_landmark:
         raise refuse("a window clause needs a RANGE", f"for example {_EXAMPLE}")
+    if parts.slide is None and once:
+        parts.slide = parts.size
     if parts.slide is None:
         raise refuse(
             "a window over an aggregate needs a SLIDE",

@@ -45,14 +45,14 @@ class PanesSQL(Spark):
         }
 
 
-def parse(text: str, aggregates: Sequence[UserAggregate] = ()) -> Query:
-    """Understand one window query.
+def parse(text: str, aggregates: Sequence[UserAggregate] = (), *, once: bool = False) -> Query:
+    """Understand one window query; one that is asked `once` needs no SLIDE.
 
     >>> query = parse("SELECT max(price) AS high FROM bids [TUMBLING 5 minutes WATTR ts]")
     >>> query.streams, query.window.column, query.outputs[0].name
     (('bids',), 'ts', 'high')
     """
-    plain, sources, window, early = _take_out(tokenize(text))
+    plain, sources, window, early = _take_out(tokenize(text), once=once)
     try:
         select = _parse_select(plain, text)
         query = read_select(
@@ -78,7 +78,9 @@ class _Sources:
     aliases: list[str] = field(default_factory=list)
 
 
-def _take_out(tokens: list[Token]) -> tuple[list[Token], _Sources, Window | None, Early | None]:
+def _take_out(
+    tokens: list[Token], *, once: bool
+) -> tuple[list[Token], _Sources, Window | None, Early | None]:
     """The tokens without clause and streams; the streams; the window; what EMIT says."""
     reader = TokenReader(tokens)
     if reader.word() != "SELECT":
@@ -99,7 +101,7 @@ def _take_out(tokens: list[Token]) -> tuple[list[Token], _Sources, Window | None
             parts = read_clause(reader)
             if plain and plain[-1].text == _STREAM:
                 _refuse_join(reader)
-            found = window_of(parts, bracket)
+            found = window_of(parts, bracket, once=once)
             if window is not None and found != window:
                 raise error_at(bracket, "a query over one stream has one window, found a second")
             window = found

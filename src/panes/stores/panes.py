@@ -1,8 +1,8 @@
 """The pane store: one partial per pane and group, forgotten once its last window is answered.
 
-Partials come in as fragments, each sorted by pane and group with no pair twice. They are only
-appended until something is asked for; then they are merged into one, and the windows that are
-due are rolled from the panes under them. Size follows panes x groups, never rows.
+Partials come in as fragments (`panes.stores.fragments`). They are only appended until something is
+asked for; then they are merged into one, and the windows that are due are rolled from the panes
+under them. Size follows panes x groups, never rows.
 """
 
 from __future__ import annotations
@@ -15,45 +15,18 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from panes.algebra.monoid import Columns, Monoid, merge_slots
+from panes.algebra.monoid import Columns, Monoid
 from panes.compiled import compiled
 from panes.kernels.choose import roll
-from panes.stores.slots import compact_slots, moved
+from panes.stores.fragments import Fragment, Fragments, merged
+from panes.stores.slots import moved
 from panes.stores.spread import spread
 from panes.windows.cover import Cover, Wids, cover, runs_under
 from panes.windows.extent import edges_of, extent, windows_closed
 from panes.windows.spec import Landmark, PanedSpec
 
-_MOST_FRAGMENTS = 16
-
 GroupOrder: TypeAlias = Callable[[NDArray[np.int64]], NDArray[np.int64]]
 """Puts groups into the order in which their answers are wanted."""
-
-
-@dataclass(frozen=True, slots=True)
-class Fragment:
-    """Partials of pairs (pane, group), sorted by pane and then group, no pair twice.
-
-    Pieces that turned out to be the same may share one array.
-    """
-
-    starts: NDArray[np.int64]
-    groups: NDArray[np.int64]
-    partials: tuple[Columns, ...]
-
-    def __len__(self) -> int:
-        return len(self.starts)
-
-    @property
-    def nbytes(self) -> int:
-        return self.starts.nbytes + self.groups.nbytes + sum(p.nbytes for p in self.partials)
-
-    def between(self, low: int, high: int) -> Fragment:
-        """The part whose panes begin in ``[low, high)``; no copy."""
-        a, b = np.searchsorted(self.starts, [low, high])
-        views = {id(p): p[:, a:b] for p in self.partials}
-        partials = tuple(views[id(p)] for p in self.partials)
-        return Fragment(self.starts[a:b], self.groups[a:b], partials)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,40 +42,13 @@ class Rolled:
     partials: tuple[Columns, ...]
 
 
-class PaneStore:
+class PaneStore(Fragments):
     """Partials of one stream, for the windows of one spec."""
 
     def __init__(self, spec: PanedSpec, monoids: Sequence[Monoid], executor: Executor) -> None:
+        super().__init__(monoids)
         self.spec = spec
-        self.monoids = tuple(monoids)
         self._executor = executor
-        self._fragments: list[Fragment] = []
-
-    @property
-    def fragments(self) -> tuple[Fragment, ...]:
-        """What is held, to be put back later: fragments never change."""
-        return tuple(self._fragments)
-
-    @fragments.setter
-    def fragments(self, fragments: Sequence[Fragment]) -> None:
-        self._fragments = list(fragments)
-
-    def __len__(self) -> int:
-        return sum(len(f) for f in self._fragments)
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes held in partials."""
-        return sum(f.nbytes for f in self._fragments)
-
-    def add(self, fragment: Fragment) -> None:
-        """Take in partials; pairs already known are combined when they are next needed."""
-        if len(fragment):
-            self._fragments.append(fragment)
-        if len(self._fragments) > 1 and (
-            len(self._fragments) > _MOST_FRAGMENTS or len(self) > 1.5 * len(self._fragments[0])
-        ):
-            self._merge()
 
     def holds(self, starts: NDArray[np.int64], groups: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Which pairs of a pane and a group there are."""
@@ -113,21 +59,6 @@ class PaneStore:
         place = np.searchsorted(panes, starts)
         is_pane = np.isin(starts, panes, assume_unique=False)
         return is_pane & np.isin(place * width + groups, known)
-
-    def live_groups(self) -> NDArray[np.int64]:
-        """The groups that hold anything, ascending."""
-        held = [np.flatnonzero(np.bincount(f.groups)) for f in self._fragments]
-        return np.unique(np.concatenate(held)) if held else np.empty(0, dtype=np.int64)
-
-    def rename_groups(self, new_name: NDArray[np.int64]) -> None:
-        """Give groups new numbers; the order of numbers must stay the same."""
-        self._fragments = [
-            Fragment(f.starts, new_name[f.groups], f.partials) for f in self._fragments
-        ]
-
-    def everything(self) -> Fragment:
-        """All partials, as one fragment."""
-        return self._merge()
 
     def under(self, first_due: int, end_due: int) -> Fragment:
         """The panes under the windows ``[first_due, end_due)``."""
@@ -204,10 +135,7 @@ class PaneStore:
         if isinstance(self.spec, Landmark):
             self._fold_before(high - self.spec.slide)
             return len(self) < before
-        kept = [f.between(low, 1 << 62) for f in self._fragments]
-        pairs = zip(kept, self._fragments, strict=True)
-        self._fragments = [_shrunk(k, len(f)) for k, f in pairs if len(k)]
-        return len(self) < before
+        return self.evict_before(low)
 
     def _fold_before(self, edge: int) -> None:
         """Move all panes before an edge onto the pane just before it."""
@@ -218,12 +146,6 @@ class PaneStore:
         ]
         if any((f.starts[:2] == base).all() and len(f) > 1 for f in self._fragments):
             self._fragments = [merged(self._fragments, self.monoids)]
-
-    def _merge(self) -> Fragment:
-        """All fragments as one."""
-        if len(self._fragments) != 1:
-            self._fragments = [merged(self._fragments, self.monoids)]
-        return self._fragments[0]
 
 
 def by_group(
@@ -260,29 +182,6 @@ def _counting_sort(groups, rank, offsets, places):  # type: ignore[no-untyped-de
             next_free[g] += 1
 
 
-def merged(fragments: Sequence[Fragment], monoids: Sequence[Monoid]) -> Fragment:
-    """All fragments as one: sorted, pairs that occur several times combined.
-
-    What goes in need not be sorted.
-    """
-    if not fragments:
-        nothing = np.empty(0, dtype=np.int64)
-        return Fragment(nothing, nothing, tuple(m.empty(0) for m in monoids))
-    starts = np.concatenate([f.starts for f in fragments])
-    groups = np.concatenate([f.groups for f in fragments])
-    panes = np.unique(np.concatenate([np.unique(f.starts) for f in fragments]))
-    width = int(groups.max(initial=0)) + 1
-    codes = np.searchsorted(panes, starts) * width + groups
-    slots, pairs = compact_slots(codes, len(panes) * width)
-    partials = tuple(
-        merge_slots(
-            m, np.concatenate([f.partials[i] for f in fragments], axis=1), slots, len(pairs)
-        )
-        for i, m in enumerate(monoids)
-    )
-    return Fragment(panes[pairs // width], pairs % width, partials)
-
-
 def _from(fragment: Fragment, lows: NDArray[np.int64]) -> Fragment:
     """The panes that begin at or after what their group's `low` says."""
     kept = np.flatnonzero(fragment.starts >= lows[fragment.groups])
@@ -290,10 +189,3 @@ def _from(fragment: Fragment, lows: NDArray[np.int64]) -> Fragment:
         return fragment
     partials = tuple(np.take(p, kept, axis=1) for p in fragment.partials)
     return Fragment(fragment.starts[kept], fragment.groups[kept], partials)
-
-
-def _shrunk(kept: Fragment, before: int) -> Fragment:
-    """A copy, if keeping the view would hold on to much more memory than it shows."""
-    if 2 * len(kept) > before:
-        return kept
-    return Fragment(kept.starts.copy(), kept.groups.copy(), tuple(p.copy() for p in kept.partials))

@@ -96,16 +96,22 @@ def number_pairs(
     majors: NDArray[np.int64],
     minors: NDArray[np.signedinteger],
     *,
+    width: int | None = None,
     executor: Executor | None = None,
 ) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int64]]:
     """A number for every different pair, ascending; and the pair of each number.
+
+    If minors are known to be below a `width` that is small beside the rows of a major, they are
+    not sorted but marked in a table.
 
     >>> number_pairs(np.array([5, 3, 5]), np.array([1, 2, 1]))
     (array([1, 0, 1], dtype=int32), array([3, 5]), array([2, 1]))
     """
     numbers = np.empty(len(majors), dtype=np.int32)
     major, minor = np.empty(len(majors), dtype=np.int64), np.empty(len(majors), dtype=np.int64)
-    if is_sorted(majors):
+    if is_sorted(majors) and width is not None:
+        seen = _number_marked(majors, minors, width, major, minor, numbers)
+    elif is_sorted(majors):
         seen = _number_runs(majors, minors, major, minor, numbers)
     else:
         by_minor = stable_order(minors.astype(np.int64), executor=executor)
@@ -174,6 +180,27 @@ def _number_runs(majors, minors, major, minor, numbers):  # type: ignore[no-unty
                     major[seen], minor[seen] = majors[begin], own[i]
                     seen += 1
                 numbers[begin + i] = seen - 1
+        begin = end
+    return seen
+
+
+@compiled
+def _number_marked(majors, minors, width, major, minor, numbers):  # type: ignore[no-untyped-def]
+    """As `_number_runs`, by a table of the minors that a run has."""
+    seen, begin = 0, 0
+    place = np.full(width, -1, dtype=np.int64)
+    while begin < majors.shape[0]:
+        end = begin
+        while end < majors.shape[0] and majors[end] == majors[begin]:
+            place[minors[end]] = 0
+            end += 1
+        for m in range(width):
+            if place[m] == 0:
+                major[seen], minor[seen], place[m] = majors[begin], m, seen
+                seen += 1
+        for i in range(begin, end):
+            numbers[i] = place[minors[i]]
+        place[:] = -1
         begin = end
     return seen
 

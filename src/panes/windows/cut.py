@@ -70,6 +70,10 @@ class Cut:
         phases = np.array([f.phase for f in self.families], dtype=np.int64)
         return slides, phases
 
+    def serves(self, spec: PanedSpec) -> bool:
+        """Whether every window of a spec is a whole number of panes."""
+        return all(any(e.within(f) for f in self.families) for e in edges_of_spec(spec))
+
     @property
     def grid(self) -> int:
         """The largest step that every edge lies on, counted from the first family's phase."""
@@ -80,7 +84,7 @@ class Cut:
 
 def cut(*specs: PanedSpec) -> Cut:
     """The panes that serve all these windows at once."""
-    wanted = {edges for spec in specs for edges in _edges_of(spec)}
+    wanted = {edges for spec in specs for edges in edges_of_spec(spec)}
     kept = [e for e in wanted if not any(e != o and e.within(o) for o in wanted)]
     return Cut(tuple(sorted(kept)))
 
@@ -107,7 +111,8 @@ def in_some_window(spec: PanedSpec, at: np.ndarray) -> np.ndarray | None:
     return held
 
 
-def _edges_of(spec: PanedSpec) -> list[Edges]:
+def edges_of_spec(spec: PanedSpec) -> list[Edges]:
+    """The families of a spec's window ends and, for a window that has one, starts."""
     ends = Edges(spec.slide, spec.origin % spec.slide)
     if isinstance(spec, Landmark):
         return [ends]

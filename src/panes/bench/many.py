@@ -1,0 +1,184 @@
+"""Many queries over one stream: what ten thousand cost against one.
+
+A register reads the stream once, keeps panes once, and answers all due windows together. The mix:
+ranges up to an hour, slides of 10 seconds to 5 minutes (half of them from 10, 15, 30, 60 and 300
+seconds, half any whole second), ten aggregates, five filters; seeded. The stream comes in one push
+and then ends, as a table does; every answer is collected. One query is what one of the mix costs in
+a register of its own, on average over the first ten.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
+
+import numpy as np
+import pyarrow as pa
+
+import panes
+from panes.axis import SECOND
+from panes.bench.measure import Report, Timing, timed_in_turns
+from panes.bench.workloads import bids
+from panes.reference.compare import difference
+from panes.schedule.plain_scan import PlainScan
+from panes.schedule.timers import Timers
+from panes.windows.cut import Edges
+
+AGGREGATES = (
+    "count(*)",
+    "sum(price)",
+    "avg(price)",
+    "min(price)",
+    "max(price)",
+    "var_pop(price)",
+    "stddev(price)",
+    "sum(quantity)",
+    "max(quantity)",
+    "avg(quantity)",
+)
+FILTERS = (
+    "",
+    "WHERE price > 100",
+    "WHERE price <= 40",
+    "WHERE quantity > 5",
+    "WHERE quantity > 2 AND price > 60",
+)
+COMMON_SLIDES = (10, 15, 30, 60, 300)
+COUNTS = (1, 10, 100, 1_000, 10_000)
+BATCHES = 1
+SINGLES = 10
+LATENESS = "10 seconds"
+TICK = SECOND // 10
+
+
+def queries(count: int, *, seed: int = 5) -> dict[str, str]:
+    """The mix, by name; the first ones are the same whatever the count."""
+    rng = np.random.default_rng(seed)
+    return {f"q{i}": _query(rng) for i in range(count)}
+
+
+def _query(rng: np.random.Generator) -> str:
+    common = int(rng.choice(COMMON_SLIDES))
+    slide = common if rng.random() < 0.5 else int(rng.integers(10, 301))
+    size = int(rng.integers(slide, 3_601))
+    aggregate = AGGREGATES[int(rng.integers(len(AGGREGATES)))]
+    where = FILTERS[int(rng.integers(len(FILTERS)))]
+    return (
+        f"SELECT item, {aggregate} AS a FROM bids [RANGE {size} seconds SLIDE {slide} seconds "
+        f"WATTR ts] {where} GROUP BY item"
+    )
+
+
+def stream(rows: int, *, keys: int) -> pa.Table:
+    """An hour of bids with a quantity."""
+    table = bids(rows, keys=keys, hours=1)
+    quantity = np.random.default_rng(3).integers(1, 9, rows)
+    return table.append_column("quantity", pa.array(quantity))
+
+
+def registered(asked: dict[str, str], schema: pa.Schema) -> panes.Register:
+    """A register with these queries, ready for the first batch."""
+    reg = panes.register("bids", lateness=LATENESS, max_ahead=None, schema=schema)
+    for name, text in asked.items():
+        reg.add(name, text)
+    return reg
+
+
+def run_through(reg: panes.Register, table: pa.Table) -> dict[str, list[pa.Table]]:
+    """All answers, as they came."""
+    found: dict[str, list[pa.Table]] = {name: [] for name in reg.queries()}
+    length = -(-len(table) // BATCHES)
+    for begin in range(0, len(table), length):
+        _collect(found, reg.push(table.slice(begin, length)))
+    _collect(found, reg.finish())
+    return found
+
+
+def _collect(found: dict[str, list[pa.Table]], answers: dict[str, pa.Table]) -> None:
+    for name, table in answers.items():
+        found[name].append(table)
+
+
+def check(table: pa.Table, asked: dict[str, str], sample: Sequence[str]) -> int:
+    """Some queries of a register against each of them alone; gives the number of all answers."""
+    found = run_through(registered(asked, table.schema), table)
+    for name in sample:
+        want = panes.sql(asked[name], bids=table)
+        got = pa.concat_tables([want.schema.empty_table(), *found[name]])
+        said = difference(got, want)
+        if said is not None:
+            raise AssertionError(f"{asked[name]} differs from itself alone: {said}")
+    return sum(len(t) for tables in found.values() for t in tables)
+
+
+def run(rows: int, repeat: int, say: Callable[[str], None]) -> Report:
+    """Check, then time, registers of one to ten thousand queries."""
+    report = Report("many", f"panes bench many --rows {rows} --repeat {repeat}")
+    table = stream(rows, keys=10)
+    say("checking answers against each query alone")
+    small = stream(min(rows, 200_000), keys=10)
+    for count in COUNTS[:3]:
+        check(small, queries(count), list(queries(count)))
+    check(table, queries(COUNTS[-1]), list(queries(5)))
+    say("timing 1 to 10,000 queries over one stream")
+    seconds = {count: _time(report, table, queries(count), repeat) for count in COUNTS[1:]}
+    singles = [{name: text} for name, text in queries(SINGLES).items()]
+    one = float(np.mean([_time(report, table, single, repeat) for single in singles]))
+    for count, most in ((1_000, 3), (10_000, 12)):
+        ratio = seconds[count] / one
+        report.bar(f"{count:,} queries at most {most} x one", f"{ratio:.1f} x", met=ratio <= most)
+    say("timing 100 queries over 1,000 keys")
+    wide, asked = stream(rows, keys=1_000), queries(100)
+    answers = check(wide, asked, list(asked)[:3])
+    rate = answers / _time(report, wide, asked, repeat) / 1e6
+    what = f"1,000 keys, {answers / 1e6:.1f} M answers: at least 10 M answers/s"
+    report.bar(what, f"{rate:.1f} M answers/s", met=rate >= 10)
+    say("timing due windows among 10,000 sliding groups")
+    faster = _due_windows(report, repeat)
+    report.bar("due windows at least 10 x the plain scan", f"{faster:.0f} x", met=faster >= 10)
+    return report
+
+
+def _time(report: Report, table: pa.Table, asked: dict[str, str], repeat: int) -> float:
+    """The least seconds from the first row to the last answer; queries are added before."""
+    waiting = [registered(asked, table.schema) for _ in range(repeat + 1)]
+    seconds = timed_in_turns({"": lambda: run_through(waiting.pop(), table)}, repeat=repeat)[""]
+    label = "one query" if len(asked) == 1 else f"{len(asked):,} queries"
+    report.timings.append(Timing(label, next(iter(asked)), seconds, f"{len(table)} rows"))
+    return min(seconds)
+
+
+def _due_windows(report: Report, repeat: int, groups: int = 10_000, steps: int = 3_600) -> float:
+    """How much faster timers find due groups than testing every group, ten steps a second."""
+    rng = np.random.default_rng(2)
+    families = list(_families(rng, groups))
+    scan = PlainScan(families)
+
+    timers = Timers(at=0)
+    for family in families:
+        timers.add(family)
+
+    def by_timers() -> int:
+        first = timers.at
+        return sum(len(timers.ring(first + step * TICK)) for step in range(1, steps + 1))
+
+    def by_scan() -> int:
+        return sum(len(scan.find(a, b)) for a, b in pairwise(range(0, (steps + 1) * TICK, TICK)))
+
+    if by_timers() != by_scan():
+        raise AssertionError("timers and the plain scan name different groups")
+    seconds = timed_in_turns({"timers": by_timers, "plain scan": by_scan}, repeat=repeat)
+    for name, taken in seconds.items():
+        report.timings.append(Timing(name, f"{groups:,} groups", taken, f"{steps} rows"))
+    return min(seconds["plain scan"]) / min(seconds["timers"])
+
+
+def _families(rng: np.random.Generator, groups: int) -> Iterator[Edges]:
+    """Different slides and phases, so that no two groups are one."""
+    seen: set[Edges] = set()
+    while len(seen) < groups:
+        slide = int(rng.integers(10_000, 300_001)) * 1_000
+        family = Edges(slide, int(rng.integers(slide)))
+        if family not in seen:
+            seen.add(family)
+            yield family

@@ -1,0 +1,130 @@
+"""A shape: queries that differ in nothing but their windows.
+
+They need the same partials under the same filters, so they are planned once, answered together in
+one pass, and cut apart at the end. Their windows stand in columns (`panes.windows.many`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from panes.aggregates.aggregate import Aggregate, Piece
+from panes.algebra.monoid import Lanes
+from panes.planning.plan import Plan, ValueSet
+from panes.windows.many import Rulers
+from panes.windows.spec import Sliding
+
+NEVER = -(1 << 62)
+"""The first open window of a query that has closed none, and the beginning of the stream."""
+
+
+class Wanted(NamedTuple):
+    """A piece over the rows that satisfy a filter, which is named by its column; None: all rows."""
+
+    piece: Piece
+    where: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """What one aggregate is lowered from: pieces, or a multiset."""
+
+    aggregate: Aggregate
+    pieces: tuple[Wanted, ...]
+    values: ValueSet | None
+
+
+@dataclass(slots=True)
+class Member:
+    """One query of a shape. `first_open` is its oldest window that is still to be answered."""
+
+    name: str
+    spec: Sliding
+    deadline: int | None
+    first_open: int
+
+
+class Shape:
+    """Queries that differ in nothing but their windows, and what they need of a store."""
+
+    def __init__(
+        self, plan: Plan, where: int | None, needs: tuple[Need, ...], columns: frozenset[int]
+    ) -> None:
+        """`where` is the filter of all its rows; `columns` are those that its pieces read."""
+        self.plan, self.where, self.needs, self.columns = plan, where, needs, columns
+        self.members: list[Member] = []
+        self._place: dict[str, int] = {}
+        self._rulers: Rulers | None = None
+        self._first_open = np.empty(0, dtype=np.int64)
+
+    def __len__(self) -> int:
+        return len(self.members)
+
+    @property
+    def pieces(self) -> list[Wanted]:
+        """The pieces of all its aggregates, each once."""
+        return list(dict.fromkeys(w for need in self.needs for w in need.pieces))
+
+    @property
+    def value_sets(self) -> list[ValueSet]:
+        """The multisets of all its aggregates, each once."""
+        return list(dict.fromkeys(n.values for n in self.needs if n.values is not None))
+
+    @property
+    def is_compiled(self) -> bool:
+        """Whether all of it is numbers, which tables answer many windows at a time from."""
+        return not self.value_sets and all(isinstance(w.piece.monoid, Lanes) for w in self.pieces)
+
+    @property
+    def rulers(self) -> Rulers:
+        """The windows of all its queries, in their order."""
+        if self._rulers is None:
+            self._rulers = Rulers.of([m.spec for m in self.members])
+            self._first_open = np.array([m.first_open for m in self.members], dtype=np.int64)
+        return self._rulers
+
+    def first_open(self, which: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The oldest window of some queries that is still to be answered; `NEVER` at first."""
+        return self._first_open[which] if len(self.rulers) else which
+
+    def close_before(self, which: NDArray[np.int64], wid: NDArray[np.int64]) -> None:
+        """Windows of some queries have been answered."""
+        self._first_open[which] = np.maximum(self.first_open(which), wid)
+
+    def add(self, member: Member) -> None:
+        """Answer one more query."""
+        self._keep()
+        self._place[member.name] = len(self.members)
+        self.members.append(member)
+
+    def remove(self, name: str) -> Member:
+        """Answer a query no longer; the last one takes its place."""
+        self._keep()
+        place, last = self._place.pop(name), self.members.pop()
+        if last.name == name:
+            return last
+        member, self.members[place] = self.members[place], last
+        self._place[last.name] = place
+        return member
+
+    def places(self, names: list[str]) -> NDArray[np.int64]:
+        """Where queries stand, by their names."""
+        return np.array([self._place[n] for n in names], dtype=np.int64)
+
+    def needed_from(self) -> int:
+        """The oldest position that a window yet to be answered holds; `NEVER` if unknown."""
+        rulers, first = self.rulers, self._first_open
+        if (first == NEVER).any():
+            return NEVER
+        return int(rulers.starts(first).min())
+
+    def _keep(self) -> None:
+        """Write back what the columns know better, before the queries change."""
+        if self._rulers is not None:
+            for member, first in zip(self.members, self._first_open.tolist(), strict=True):
+                member.first_open = first
+        self._rulers = None

@@ -1,0 +1,361 @@
+"""One pane store for all queries with the same GROUP BY.
+
+Rows are told apart by the filters that hold of them (*shared data fragments*): a fragment's group
+is a key and a class of filters, its partials are those of the pieces without any filter. What a
+filter lets through is the combination of the classes in which it holds, done on panes and not on
+rows::
+
+    rows ─► key, class ─► panes x (key, class) ─┬─ classes of filter f ─► panes of f ─► windows of f
+            lifted once per piece               └─ all classes         ─► panes of all
+
+Whatever a query needs (a piece, a filter, the edges of its windows) is complete from some position
+on, and what it needs is only read from there on: nothing before is invented. `complete_from` tells.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+from sqlglot import exp
+
+from panes.aggregates.aggregate import Argument, Bounded, Holistic, Piece, Rows
+from panes.aggregates.catalog import Call, build
+from panes.aggregates.custom import UserAggregate
+from panes.compiled import compiled
+from panes.engine.fill import ALL_ROWS, fill
+from panes.engine.shape import NEVER, Need, Shape, Wanted
+from panes.engine.shared_rows import SharedRows, classify
+from panes.engine.values import ValueStore
+from panes.engine.workers import workers
+from panes.planning.plan import Plan, ValueSet
+from panes.planning.sharing import SharedCut, choose_cut
+from panes.stores.fragments import Fragment, Fragments, joined, merged
+from panes.stores.groups import Groups
+from panes.windows.cut import Cut
+from panes.windows.spec import Sliding
+
+_ANY = Sliding(size=1, slide=1)
+_WIDE = 1 << 31
+
+
+@dataclass(frozen=True, slots=True)
+class _CutBefore:
+    """Panes that begin before a position may be those of an earlier cut."""
+
+    cut: Cut
+    before: int
+
+
+@dataclass(frozen=True, slots=True)
+class Filled:
+    """A batch of rows as partials, and as counted values of each multiset."""
+
+    partials: Fragment
+    counted: dict[ValueSet, Fragment]
+
+
+class SharedStore:
+    """The panes of one grouping, for all queries that have it."""
+
+    def __init__(
+        self, plan: Plan, schema: pa.Schema, aggregates: Sequence[UserAggregate] = ()
+    ) -> None:
+        count = len(plan.query.keys)
+        self._aggregates = tuple(aggregates)
+        self._executor = workers()
+        self.keys = plan.rows.expressions[:count]
+        self.rows = SharedRows(schema, self.keys, plan.key_types)
+        self.groups = Groups(plan.key_types)
+        self.shapes: list[Shape] = []
+        self.since: dict[Piece | ValueSet | int, int] = {}
+        self._class_of: dict[int, int] = {}
+        self.classes: list[int] = []
+        self.width = 1
+        self.fragments = Fragments([])
+        self.values: dict[ValueSet, ValueStore] = {}
+        self.shared_cut: SharedCut | None = None
+        self._is_cut = False
+        self._cuts: list[_CutBefore] = []
+        self.evicted_before = NEVER
+
+    def __len__(self) -> int:
+        """How many partials are held."""
+        return len(self.fragments) + sum(len(v.store) for v in self.values.values())
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes the partials take."""
+        return self.fragments.nbytes + sum(v.store.nbytes for v in self.values.values())
+
+    @property
+    def pieces(self) -> list[Piece]:
+        """The pieces that are kept, in the order of the fragments' partials."""
+        return [p for p in self.since if not isinstance(p, ValueSet | int)]
+
+    # Queries come and go
+
+    def shape_of(self, plan: Plan, newest: int) -> Shape:
+        """What a query needs, from now on kept; rows up to `newest` have come without it."""
+        trees, types = plan.rows.expressions, plan.row_types
+        read = sorted({c for given, _ in plan.call_columns for c in given})
+        columns = {c: self.rows.place(trees[c], types[c]) for c in read}
+        where = None if plan.rows.where is None else self._filter(plan.rows.where, newest)
+        calls = range(len(plan.query.calls))
+        needs = tuple(self._need(plan, i, columns, newest) for i in calls)
+        shape = Shape(plan, where, needs, frozenset(columns.values()))
+        self._hold({ALL_ROWS, *(w.piece for w in shape.pieces)}, newest)
+        for values in shape.value_sets:
+            if values not in self.values:
+                kinds = [self.rows.types[c] for c in values.columns]
+                self.values[values] = ValueStore(values, kinds, _ANY, self._executor)
+                self.since[values] = _after(newest)
+        self.shapes.append(shape)
+        return shape
+
+    def _need(self, plan: Plan, index: int, columns: dict[int, int], newest: int) -> Need:
+        call, (given, where) = plan.query.calls[index], plan.call_columns[index]
+        trees = [] if plan.rows.where is None else [plan.rows.where]
+        trees += [] if where is None else [plan.rows.expressions[where]]
+        number = self._filter(_all_of(trees), newest) if trees else None
+        arguments = tuple(Argument(columns[c], plan.row_types[c]) for c in given)
+        typed = Call(call.name, arguments, call.parameters, None, call.distinct, call.skip_nulls)
+        aggregate = build(typed, self._aggregates)
+        if isinstance(aggregate, Bounded):
+            return Need(aggregate, tuple(Wanted(p, number) for p in aggregate.pieces), None)
+        return Need(aggregate, (), _value_set(aggregate, number))
+
+    def _filter(self, tree: exp.Expression, newest: int) -> int:
+        number = self.rows.place_filter(tree)
+        self.since.setdefault(number, _after(newest))
+        return number
+
+    def _hold(self, pieces: set[Piece], newest: int) -> None:
+        """Keep these pieces too; panes that are there know nothing of them, which is neutral."""
+        new = [p for p in sorted(pieces, key=repr) if p not in self.since]
+        if not new:
+            return
+        self.since.update({p: _after(newest) for p in new})
+        held = self.fragments.fragments
+        self.fragments = Fragments([p.monoid for p in self.pieces])
+        self.fragments.fragments = [
+            replace(f, partials=(*f.partials, *(p.monoid.empty(len(f)) for p in new))) for f in held
+        ]
+
+    def complete_from(self, shape: Shape, spec: Sliding, newest: int) -> int:
+        """From where on everything is there that windows of a shape and a spec need.
+
+        `NEVER` if it was there from the beginning of the stream.
+        """
+        since = [self.since[n] for n in self.needed_by(shape)]
+        since += [c.before for c in self._cuts if not c.cut.serves(spec)]
+        if self.shared_cut is not None and not self.shared_cut.cut.serves(spec):
+            since.append(_after(newest))
+        return max(self.evicted_before, *since)
+
+    def needed_by(self, shape: Shape) -> set[Piece | ValueSet | int]:
+        """The pieces, multisets and filters that a shape reads."""
+        pieces = {ALL_ROWS, *(w.piece for w in shape.pieces)}
+        return {*filters_of(shape), *pieces, *shape.value_sets}
+
+    def cuts_at(self, position: int) -> list[Cut]:
+        """Every cut that a pane at or after a position may come from."""
+        return [self.cut, *(c.cut for c in self._cuts if c.before > position)]
+
+    def change_cut(self, newest: int) -> None:
+        """Queries have come or gone: before the next row, panes are cut anew."""
+        self._is_cut = False
+        if self.shared_cut is not None and newest != NEVER:
+            self._cuts.append(_CutBefore(self.shared_cut.cut, _after(newest)))
+            self._cuts = list({c.cut: c for c in self._cuts}.values())
+
+    def trim(self, shape: Shape) -> None:
+        """A shape has no queries left: forget what only it needed."""
+        self.shapes.remove(shape)
+        pieces = {w.piece for s in self.shapes for w in s.pieces} | {ALL_ROWS}
+        values = {v for s in self.shapes for v in s.value_sets}
+        filters = {f for s in self.shapes for f in filters_of(s)}
+        places = [i for i, p in enumerate(self.pieces) if p in pieces]
+        held = self.fragments.fragments
+        self.since = {
+            n: at for n, at in self.since.items() if n in pieces or n in values or n in filters
+        }
+        self.fragments = Fragments([p.monoid for p in self.pieces])
+        self.fragments.fragments = [
+            replace(f, partials=tuple(f.partials[i] for i in places)) for f in held
+        ]
+        self.values = {v: s for v, s in self.values.items() if v in values}
+        self.rows.keep(filters | _columns_of(self.shapes))
+        self._forget_filters(filters)
+
+    def _forget_filters(self, kept: set[int]) -> None:
+        """Classes that differ only in filters which are gone become one."""
+        bits = sum(1 << f for f in kept)
+        known, before = [c & bits for c in self.classes], self.width
+        if known == self.classes:
+            return
+        held = self.fragments.everything()
+        self.fragments.fragments = []
+        self._class_of, self.classes, self.width = {}, [], 1
+        renamed = self._number(known)
+        group, number = np.divmod(held.groups, before)
+        coded = replace(held, groups=group * self.width + renamed[number])
+        self.fragments.fragments = [merged([coded], self.fragments.monoids)]
+
+    # Rows come
+
+    @property
+    def cut(self) -> Cut:
+        """Where panes begin now."""
+        if self.shared_cut is None or not self._is_cut:
+            specs = [m.spec for s in self.shapes for m in s.members]
+            self.shared_cut = choose_cut(list(dict.fromkeys(specs)))
+            self._is_cut = True
+        return self.shared_cut.cut
+
+    def fill(self, at: NDArray[np.int64], table: pa.Table) -> Filled:
+        """Rows as partials: positions, and the columns of the stream; nothing is kept yet."""
+        columns = self.rows.read(table)
+        groups = self.groups.encode(columns[: len(self.keys)], len(at))
+        codes = self._coded(groups, columns)
+        rows = Rows(at, tuple(columns))
+        filled = fill(
+            rows,
+            codes,
+            len(self.groups) * self.width,
+            cut=self.cut,
+            pieces=self.pieces,
+            executor=self._executor,
+        )
+        counted = {
+            v: store.fill(rows, groups, at, self.cut, self._executor)
+            for v, store in self.values.items()
+        }
+        return Filled(filled, counted)
+
+    def add(self, filled: Filled) -> None:
+        """Take in what `fill` made of rows."""
+        self.fragments.add(filled.partials)
+        for values, fragment in filled.counted.items():
+            self.values[values].store.add(fragment)
+
+    def _coded(
+        self, groups: NDArray[np.int32], columns: Sequence[pa.Array]
+    ) -> NDArray[np.signedinteger]:
+        """The key and the class of each row as one number."""
+        local, classes = classify(columns, self.rows.filters, len(groups), self._executor)
+        number = self._number(classes)
+        coded: NDArray[np.signedinteger] = np.empty(len(groups), dtype=np.int32)
+        if len(self.groups) * self.width >= _WIDE:
+            coded = np.empty(len(groups), dtype=np.int64)
+        _join(groups, self.width, number, local, coded)
+        return coded
+
+    def _number(self, classes: Sequence[int]) -> NDArray[np.int64]:
+        """The numbers of classes; new ones get the next."""
+        for filters in classes:
+            if filters not in self._class_of:
+                self._class_of[filters] = len(self.classes)
+                self.classes.append(filters)
+        if len(self.classes) > self.width:
+            self._widen(len(self.classes))
+        return np.array([self._class_of[c] for c in classes], dtype=np.int64)
+
+    def _widen(self, width: int) -> None:
+        """Make room for so many classes."""
+        self.fragments.fragments = [
+            replace(f, groups=f.groups // self.width * width + f.groups % self.width)
+            for f in self.fragments.fragments
+        ]
+        self.width = width
+
+    def holding(self, where: int | None) -> NDArray[np.bool_]:
+        """The classes, by number, in which a filter holds."""
+        if where is None:
+            return np.ones(len(self.classes), dtype=np.bool_)
+        return np.array([c >> where & 1 for c in self.classes], dtype=np.bool_)
+
+    # Panes go
+
+    def evict(self) -> None:
+        """Forget panes that no window of any query needs any more, and keys nothing is held of."""
+        low = min(s.needed_from() for s in self.shapes)
+        if low <= self.evicted_before:
+            return
+        self.evicted_before = low
+        self._cuts = [c for c in self._cuts if c.before > low]
+        dropped = self.fragments.evict_before(low)
+        for values in self.values.values():
+            values.store.evict_before(low)
+        if dropped:
+            self._forget_keys()
+
+    def fold(self, progress: int) -> None:
+        """Panes that only long windows still need become the coarser panes of those."""
+        older = None if self.shared_cut is None else self.shared_cut.older
+        if older is None:
+            return
+        edge = int(older.cut.pane_start(np.array([progress - older.reach]))[0])
+        held = self.fragments.everything()
+        old = held.between(NEVER, edge)
+        coarse = older.cut.pane_start(old.starts)
+        if np.array_equal(coarse, old.starts):
+            return
+        folded = merged([replace(old, starts=coarse)], self.fragments.monoids)
+        self.fragments.fragments = [joined(folded, held.between(edge, -NEVER))]
+        self._cuts = [c for c in self._cuts if c.cut != older.cut]
+        self._cuts.append(_CutBefore(older.cut, edge))
+
+    def _forget_keys(self) -> None:
+        for values in self.values.values():
+            values.forget_keys()
+        live = np.unique(self.fragments.live_groups() // self.width)
+        if not self.groups.mostly_dead(len(live)):
+            return
+        keys = self.groups.columns(live)
+        self.groups = Groups([self.rows.types[i] for i in range(len(self.keys))])
+        renamed = np.full(int(live.max(initial=-1)) + 1, -1, dtype=np.int64)
+        renamed[live] = self.groups.encode(keys, len(live))
+        self.fragments.fragments = [
+            replace(f, groups=renamed[f.groups // self.width] * self.width + f.groups % self.width)
+            for f in self.fragments.fragments
+        ]
+        for values in self.values.values():
+            values.rename_groups(renamed)
+
+
+@compiled
+def _join(groups, width, number, local, coded):  # type: ignore[no-untyped-def]
+    for i in range(groups.shape[0]):
+        coded[i] = groups[i] * width + number[local[i]]
+
+
+def filters_of(shape: Shape) -> set[int]:
+    """The filters that a shape's queries have, by their columns."""
+    named = {shape.where, *(w.where for w in shape.pieces)}
+    named |= {v.selection.where for v in shape.value_sets}
+    return {n for n in named if n is not None}
+
+
+def _columns_of(shapes: Sequence[Shape]) -> set[int]:
+    return {c for s in shapes for c in s.columns}
+
+
+def _all_of(conditions: Sequence[exp.Expression]) -> exp.Expression:
+    first, *rest = conditions
+    for other in rest:
+        first = exp.And(this=exp.paren(first.copy()), expression=exp.paren(other.copy()))
+    return first
+
+
+def _value_set(aggregate: Holistic, where: int | None) -> ValueSet:
+    selection = replace(aggregate.selection, where=where)
+    return ValueSet(tuple(a.column for a in aggregate.arguments), selection)
+
+
+def _after(newest: int) -> int:
+    """The first position that no row has had; `NEVER` if there was no row."""
+    return NEVER if newest == NEVER else newest + 1

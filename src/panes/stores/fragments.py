@@ -1,0 +1,160 @@
+"""Fragments: partials of pairs (pane, group), kept as they came and merged when they are needed.
+
+Each fragment is sorted by pane and group with no pair twice, and never changes. Whoever keeps them
+says what a group is; nothing here knows of windows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from panes.algebra.monoid import Columns, Monoid, merge_slots
+from panes.stores.slots import compact_slots
+
+_MOST_FRAGMENTS = 16
+_END = 1 << 62
+
+
+@dataclass(frozen=True, slots=True)
+class Fragment:
+    """Partials of pairs (pane, group), sorted by pane and then group, no pair twice.
+
+    Pieces that turned out to be the same may share one array.
+    """
+
+    starts: NDArray[np.int64]
+    groups: NDArray[np.int64]
+    partials: tuple[Columns, ...]
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    @property
+    def nbytes(self) -> int:
+        return self.starts.nbytes + self.groups.nbytes + sum(p.nbytes for p in self.partials)
+
+    def between(self, low: int, high: int) -> Fragment:
+        """The part whose panes begin in ``[low, high)``; no copy."""
+        a, b = np.searchsorted(self.starts, [low, high])
+        views = {id(p): p[:, a:b] for p in self.partials}
+        partials = tuple(views[id(p)] for p in self.partials)
+        return Fragment(self.starts[a:b], self.groups[a:b], partials)
+
+
+class Fragments:
+    """Partials of one stream, one column of them for each monoid."""
+
+    def __init__(self, monoids: Sequence[Monoid]) -> None:
+        self.monoids = tuple(monoids)
+        self._fragments: list[Fragment] = []
+
+    @property
+    def fragments(self) -> tuple[Fragment, ...]:
+        """What is held, to be put back later: fragments never change."""
+        return tuple(self._fragments)
+
+    @fragments.setter
+    def fragments(self, fragments: Sequence[Fragment]) -> None:
+        self._fragments = list(fragments)
+
+    def __len__(self) -> int:
+        return sum(len(f) for f in self._fragments)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes held in partials."""
+        return sum(f.nbytes for f in self._fragments)
+
+    def add(self, fragment: Fragment) -> None:
+        """Take in partials; pairs already known are combined when they are next needed."""
+        if len(fragment):
+            self._fragments.append(fragment)
+        if len(self._fragments) > 1 and (
+            len(self._fragments) > _MOST_FRAGMENTS or len(self) > 1.5 * len(self._fragments[0])
+        ):
+            self._merge()
+
+    def live_groups(self) -> NDArray[np.int64]:
+        """The groups that hold anything, ascending."""
+        held = [np.flatnonzero(np.bincount(f.groups)) for f in self._fragments]
+        return np.unique(np.concatenate(held)) if held else np.empty(0, dtype=np.int64)
+
+    def rename_groups(self, new_name: NDArray[np.int64]) -> None:
+        """Give groups new numbers; the order of numbers must stay the same."""
+        self._fragments = [
+            Fragment(f.starts, new_name[f.groups], f.partials) for f in self._fragments
+        ]
+
+    def everything(self) -> Fragment:
+        """All partials, as one fragment."""
+        return self._merge()
+
+    def evict_before(self, low: int) -> bool:
+        """Forget panes that begin before `low`; says whether there were any."""
+        before = len(self)
+        kept = [f.between(low, _END) for f in self._fragments]
+        pairs = zip(kept, self._fragments, strict=True)
+        self._fragments = [_shrunk(k, len(f)) for k, f in pairs if len(k)]
+        return len(self) < before
+
+    def _merge(self) -> Fragment:
+        """All fragments as one."""
+        if len(self._fragments) > 1:
+            self._fragments = [_appended(*self._fragments, monoids=self.monoids)]
+        elif not self._fragments:
+            self._fragments = [merged([], self.monoids)]
+        return self._fragments[0]
+
+
+def _appended(oldest: Fragment, *newer: Fragment, monoids: Sequence[Monoid]) -> Fragment:
+    """All fragments as one; what is older than all that is newer is kept as it is."""
+    low = min(int(f.starts[0]) if len(f) else _END for f in newer)
+    untouched = oldest.between(-_END, low)
+    if not len(untouched):
+        return merged([oldest, *newer], monoids)
+    rest = [f for f in (oldest.between(low, _END), *newer) if len(f)]
+    return joined(untouched, rest[0] if len(rest) == 1 else merged(rest, monoids))
+
+
+def joined(older: Fragment, newer: Fragment) -> Fragment:
+    """Two fragments, the second of which begins after the first has ended."""
+    pairs = zip(older.partials, newer.partials, strict=True)
+    return Fragment(
+        np.concatenate([older.starts, newer.starts]),
+        np.concatenate([older.groups, newer.groups]),
+        tuple(np.concatenate(pair, axis=1) for pair in pairs),
+    )
+
+
+def merged(fragments: Sequence[Fragment], monoids: Sequence[Monoid]) -> Fragment:
+    """All fragments as one: sorted, pairs that occur several times combined.
+
+    What goes in need not be sorted.
+    """
+    if not fragments:
+        nothing = np.empty(0, dtype=np.int64)
+        return Fragment(nothing, nothing, tuple(m.empty(0) for m in monoids))
+    starts = np.concatenate([f.starts for f in fragments])
+    groups = np.concatenate([f.groups for f in fragments])
+    panes = np.unique(np.concatenate([np.unique(f.starts) for f in fragments]))
+    width = int(groups.max(initial=0)) + 1
+    codes = np.searchsorted(panes, starts) * width + groups
+    slots, pairs = compact_slots(codes, len(panes) * width)
+    partials = tuple(
+        merge_slots(
+            m, np.concatenate([f.partials[i] for f in fragments], axis=1), slots, len(pairs)
+        )
+        for i, m in enumerate(monoids)
+    )
+    return Fragment(panes[pairs // width], pairs % width, partials)
+
+
+def _shrunk(kept: Fragment, before: int) -> Fragment:
+    """A copy, if keeping the view would hold on to much more memory than it shows."""
+    if 2 * len(kept) > before:
+        return kept
+    return Fragment(kept.starts.copy(), kept.groups.copy(), tuple(p.copy() for p in kept.partials))
