@@ -192,6 +192,7 @@ def open(
 
 def register(
     stream: str,
+    frame: object = None,
     /,
     *,
     lateness: Duration | None = None,
@@ -235,6 +236,11 @@ def register(
      'dear': [{'window_start': -15, 'window_end': 5, 'n': 1},
               {'window_start': -10, 'window_end': 10, 'n': 1}]}
     """
+    if frame is not None:
+        raise QueryError(
+            "a register runs in one process, and takes its rows by push",
+            hint="on Spark, ask each query with panes.sql",
+        )
     run = Run(
         lateness=lateness,
         late=late,
