@@ -96,6 +96,26 @@ def test_finer_panes_exist_from_the_rows_to_come() -> None:
     assert reg.add("third", "SELECT count(*) AS n FROM t [TUMBLING 5 WATTR at]").exact_from == 15
 
 
+def test_panes_that_were_coarser_once_answer_no_finer_window() -> None:
+    """When the third comes panes are fine, but those before 17 were cut for the first alone."""
+    reg = panes.register("t", lateness=0)
+    reg.add("first", "SELECT count(*) AS n FROM t [RANGE 20 SLIDE 5 WATTR at]")
+    reg.push(rows(1, 6, 11, 16))
+    reg.add("second", "SELECT count(*) AS n FROM t [TUMBLING 4 WATTR at]")
+    reg.push(rows(17))
+    third = reg.add("third", "SELECT count(*) AS n FROM t [RANGE 8 SLIDE 4 WATTR at]")
+    assert third.exact_from == 20
+    assert counts(reg.push(rows(21, 29)), "third") == [(20, 1)]
+
+
+def test_panes_that_are_gone_answer_no_longer_window() -> None:
+    reg = panes.register("t", lateness=0)
+    reg.add("short", COUNT)
+    reg.push(rows(1, 11, 21, 35))
+    longer = reg.add("long", "SELECT count(*) AS n FROM t [RANGE 30 SLIDE 10 WATTR at]")
+    assert longer.exact_from == 30, "[10, 40) is open, but its first two panes are evicted"
+
+
 def test_the_moment_is_shown_as_the_axis_shows_it() -> None:
     reg = panes.register("t", lateness="0 seconds", max_ahead=None)
     reg.add("first", "SELECT count(*) AS n FROM t [TUMBLING 1 minute WATTR ts]")
@@ -135,10 +155,12 @@ def test_old_panes_that_only_long_windows_need_are_folded() -> None:
     reg = panes.register("t", lateness=0)
     reg.add("short", "SELECT count(*) AS n FROM t [RANGE 5 SLIDE 1 WATTR at]")
     reg.add("long", "SELECT count(*) AS n FROM t [RANGE 1000 SLIDE 100 WATTR at]")
-    answers = reg.push(rows(*range(950)))
+    answers = reg.push(rows(*range(998)))
     assert reg.state["partials"] < 120, "9 of the long window, and those of the last 100"
     assert counts(answers, "long")[-1] == (-100, 900)
-    assert counts(reg.finish(), "long")[0] == (0, 950)
+    rest = reg.finish()
+    assert counts(rest, "long")[0] == (0, 998)
+    assert counts(rest, "short") == [(993, 5), (994, 4), (995, 3), (996, 2), (997, 1)]
 
 
 def test_the_cheapest_cut_is_chosen_and_the_others_are_priced() -> None:
