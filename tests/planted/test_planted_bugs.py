@@ -19,6 +19,7 @@ from panes.algebra.monoid import Lanes
 from panes.engine import kept, partials, pipeline
 from panes.engine.partials import Partials
 from panes.reference.compare import difference
+from panes.stores import fragments
 from panes.stores import panes as store
 from panes.stores.rows import RowBuffer
 from panes.windows import tag
@@ -95,9 +96,9 @@ BUGS: dict[str, tuple[object, str, Callable[[Any], Any]]] = {
     "a pane is evicted one tick early": (store, "extent", lambda e: Extent(e.start + 1, e.end)),
     "a window closes one slide early": (pipeline, "windows_closed", lambda w: w + 1),
     "the last window is never answered": (pipeline, "windows_reached", lambda w: w - 1),
-    "answers come in the wrong order": (partials, "_by_window", lambda order: order[::-1].copy()),
+    "answers come in the wrong order": (partials, "by_window", lambda order: order[::-1].copy()),
     "partials of one pane are not merged": (
-        store, "compact_slots", lambda r: (np.zeros_like(r[0]), r[1]),
+        fragments, "compact_slots", lambda r: (np.zeros_like(r[0]), r[1]),
     ),
     "a pane begins one tick late": (Cut, "pane_start", lambda s: s + 1),
     "a neutral element is not neutral": (Lanes, "empty", lambda p: p + p.dtype.type(1)),
