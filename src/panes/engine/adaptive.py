@@ -212,9 +212,9 @@ class Adaptive(Tagging):
 
     def _join(self, groups: NDArray[np.int64]) -> None:
         eager = np.concatenate([self._eager, groups.astype(np.int32)])
-        passed = np.concatenate([self._passed, np.zeros(len(groups), dtype=np.uint32)])
         # A group that joins in the midst of an epoch is given the benefit of the doubt.
-        passed[len(self._passed) :] = np.iinfo(np.uint32).max // 2
+        many = np.full(len(groups), np.iinfo(np.uint32).max // 2, dtype=np.uint32)
+        passed = np.concatenate([self._passed, many])
         order = np.argsort(eager)
         self._eager, self._passed = eager[order], passed[order]
 

@@ -42,8 +42,8 @@ class Project:
     """Expressions over each row, under names; Apply where they compute anything.
 
     `axis` is the position of rows that go in, and `position` the output column that has the
-    position of those that come out. Where it `keeps_order`, being the column itself or a fixed
-    distance from it, a promise is moved as the rows are.
+    position of those that come out. Where that is the column itself, or a fixed distance from it
+    (`require_order`), a promise is moved as the rows are.
     """
 
     columns: Sequence[tuple[str, exp.Expression]]

@@ -22,7 +22,8 @@ class UnitCosts:
     """Seconds for one step: `a`, `b`, `c` and `a'` of the thesis, and `answer` beside them.
 
     An answer has to be lowered, labelled and put in order, which costs as much whatever the store;
-    the thesis leaves that out. The defaults are about what ``panes bench stores`` shows.
+    the thesis leaves that out. The defaults are orders of magnitude, not measurements: they are
+    there to compare stores, and `explain` shows the measured time beside them.
     """
 
     fill_row: float = 30e-9
