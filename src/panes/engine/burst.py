@@ -12,7 +12,7 @@ as it would be alone (`panes.windows.cover`), from panes to which its filter has
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -33,7 +33,7 @@ from panes.kernels.disjoint_table import disjoint_table
 from panes.kernels.prefix_differences import prefix_differences
 from panes.kernels.sliding_multiset import SlidingMultiset
 from panes.language.query import AGGREGATE, KEY, WINDOW_COLUMNS
-from panes.planning.plan import ValueSet
+from panes.planning.plan import Plan, ValueSet
 from panes.stores.fragments import Fragment
 from panes.stores.panes import PaneStore, Rolled
 from panes.stores.slots import compact_slots
@@ -42,6 +42,9 @@ from panes.stores.spread import spread
 # Below one filled pair in so many, going through the panes of each query visits less.
 _SPARSE = 16
 _MOST_ANSWERS = 1 << 22
+
+Finish = Callable[[Plan, pa.Table], tuple[NDArray[np.int64] | None, pa.Table]]
+"""From lowered answers to those that are given: which of them, None for all, and these."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,18 +72,23 @@ class Runs:
     last: NDArray[np.int64]
 
 
-def answer(store: SharedStore, due: Sequence[Due]) -> Iterator[tuple[Shape, dict[str, pa.Table]]]:
-    """The answers of every query that has any, shape by shape, the first ones first."""
+def answer(
+    store: SharedStore, due: Sequence[Due], finish: Finish = selected
+) -> Iterator[tuple[Shape, dict[str, pa.Table]]]:
+    """The answers of every query that has any, shape by shape, the first ones first.
+
+    `finish` makes of windows, keys and lowered aggregates what is given.
+    """
     held = _under(store, due)
     if not len(held):
         return
     panes = Panes(store, held)
     for batch in _batches(due, panes):
         if panes.is_dense and batch[0].shape.is_compiled:
-            yield from _together(panes, batch)
+            yield from _together(panes, batch, finish)
         else:
             for one in batch:
-                yield one.shape, _one_by_one(panes, one)
+                yield one.shape, _one_by_one(panes, one, finish)
 
 
 def _under(store: SharedStore, due: Sequence[Due]) -> Fragment:
@@ -188,7 +196,9 @@ def _stretches(
     return number[:-1], number[first], number[last]
 
 
-def _together(panes: Panes, batch: Sequence[Due]) -> Iterator[tuple[Shape, dict[str, pa.Table]]]:
+def _together(
+    panes: Panes, batch: Sequence[Due], finish: Finish
+) -> Iterator[tuple[Shape, dict[str, pa.Table]]]:
     """Shapes whose pieces are all numbers: every piece is rolled once for all of them."""
     runs = [panes.runs(one) for one in batch]
     users: dict[Wanted, list[int]] = {}
@@ -207,7 +217,7 @@ def _together(panes: Panes, batch: Sequence[Due]) -> Iterator[tuple[Shape, dict[
             found[i][wanted] = columns
     tables = spread(
         panes.executor,
-        lambda i: _cut_apart(panes, batch[i], runs[i], found[i]),
+        lambda i: _cut_apart(panes, batch[i], runs[i], found[i], finish),
         range(len(batch)),
         rows=sum(len(r.first) for r in runs) * len(panes.groups) // len(batch),
     )
@@ -216,7 +226,7 @@ def _together(panes: Panes, batch: Sequence[Due]) -> Iterator[tuple[Shape, dict[
 
 
 def _cut_apart(
-    panes: Panes, one: Due, runs: Runs, rolled: Mapping[Wanted, Columns]
+    panes: Panes, one: Due, runs: Runs, rolled: Mapping[Wanted, Columns], finish: Finish
 ) -> dict[str, pa.Table]:
     """The answers of one shape: lowered, selected, and a slice for each query."""
     shape, width = one.shape, len(panes.groups)
@@ -240,7 +250,7 @@ def _cut_apart(
     names = [*WINDOW_COLUMNS, *(f"{KEY}{i}" for i in range(len(keys)))]
     names += [f"{AGGREGATE}{i}" for i in range(len(lowered))]
     table = pa.table([axis.label(starts), axis.label(ends), *keys, *lowered], names=names)
-    having, table = selected(shape.plan, table)
+    having, table = finish(shape.plan, table)
     if having is not None:
         bounds = np.searchsorted(having, bounds)
     return {
@@ -250,7 +260,7 @@ def _cut_apart(
     }
 
 
-def _one_by_one(panes: Panes, one: Due) -> dict[str, pa.Table]:
+def _one_by_one(panes: Panes, one: Due, finish: Finish) -> dict[str, pa.Table]:
     """The answers of one shape, each query rolled by itself as if it were alone."""
     shape, found = one.shape, {}
     fragment, monoids = _filtered(panes, shape)
@@ -269,7 +279,7 @@ def _one_by_one(panes: Panes, one: Due) -> dict[str, pa.Table]:
         lowered = [column.take(pa.array(order)) for column in _lowered(panes, one, member, rolled)]
         axis, groups = shape.plan.axis, panes.store.groups
         table = named(axis, member.spec, groups, rolled, order, lowered)
-        table = selected(shape.plan, table)[1]
+        table = finish(shape.plan, table)[1]
         if len(table):
             found[member.name] = table
     return found
