@@ -27,6 +27,7 @@ from panes.engine.combine import (
     column_name,
 )
 from panes.engine.pipeline import projected
+from panes.engine.plan_filler import PlanFiller
 from panes.engine.shard import ABOUT, RECALL, Outcome, Shard
 from panes.engine.terms import Terms
 from panes.errors import StateError
@@ -62,7 +63,8 @@ class Host:
         )
         inboxes: list[list[bytes]] = [[] for _ in self.states]
         for task in range(self.tasks):
-            combiner = Combiner(self.plan, len(self.states), keep_rows=self.terms.drops_late)
+            filler = PlanFiller(self.plan, keep_rows=self.terms.drops_late)
+            combiner = Combiner(filler, len(self.states))
             for batch in rows.take(np.arange(task, len(rows), self.tasks)).to_batches(
                 max_chunksize=5
             ):

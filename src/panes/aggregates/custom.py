@@ -49,9 +49,9 @@ class CustomAggregate:
     """
 
     name: str
-    lift: Callable[..., Columns]
-    combine: Callable[[Columns, Columns], Columns]
-    lower: Callable[[Columns], object]
+    lift: Callable[..., Columns] = field(repr=False)
+    combine: Callable[[Columns, Columns], Columns] = field(repr=False)
+    lower: Callable[[Columns], object] = field(repr=False)
     empty: tuple[float | None, ...]
     type: pa.DataType
     arity: int = 1

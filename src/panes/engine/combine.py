@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -18,12 +19,8 @@ from numpy.typing import NDArray
 
 from panes.axis import LIMIT
 from panes.engine.apart import no_place, too_far_ahead
-from panes.engine.parcel import narrowed, to_tables
-from panes.engine.partials import Partials, inside
-from panes.engine.place import places
-from panes.planning.plan import Plan
+from panes.engine.parcel import narrowed
 from panes.stores import codec
-from panes.stores.groups import Groups
 
 SOURCE, AT, KEPT, PROMISE, ROW = "__source", "__at", "__kept", "__promise", "__row"
 """Columns of a task's rows beside the plan's: which stream a row is of, its position, whether it
@@ -53,25 +50,37 @@ class _Marks:
     promise: int | None = None
 
 
+class Filler(Protocol):
+    """What is made of rows that have a place on the axis, which is named by its `column`."""
+
+    @property
+    def column(self) -> str | None: ...
+
+    def see(self, table: pa.Table, source: NDArray[np.int32], at: NDArray[np.int64]) -> None:
+        """All rows, before WHERE."""
+        ...
+
+    def take(self, table: pa.Table, source: NDArray[np.int32], at: NDArray[np.int64]) -> None:
+        """The rows that pass."""
+        ...
+
+    def parts(self, shards: int) -> dict[int, dict[str, pa.Table]]:
+        """The tables of each shard that has any."""
+        ...
+
+
 @dataclass(slots=True)
 class Combiner:
-    """Collects a task's rows; gives one package per shard.
+    """Collects a task's rows; gives one package per shard."""
 
-    With `keep_rows`, rows are sent as they are instead of being filled here: the store then
-    decides row by row, as ``late='drop'`` needs.
-    """
-
-    plan: Plan
+    filler: Filler
     shards: int
-    keep_rows: bool = False
     _waiting: list[pa.Table] = field(default_factory=list)
     _rows: int = 0
     _had_rows: bool = False
     _marks: dict[int, _Marks] = field(default_factory=dict)
     _watched: dict[int, list[pa.Table]] = field(default_factory=dict)
     _rejected: list[pa.Table] = field(default_factory=list)
-    _sent: list[pa.Table] = field(default_factory=list)
-    _held: Partials | None = None
 
     def add(self, batch: pa.RecordBatch) -> None:
         """Take in some of the task's rows."""
@@ -87,7 +96,7 @@ class Combiner:
         self._combine()
         if not self._had_rows and not always:
             return
-        parts = self._parts()
+        parts = self.filler.parts(self.shards)
         marks = self._marks_table()
         watcher = (pc.max(marks.column("high")).as_py() or 0) % self.shards
         for shard in range(self.shards):
@@ -98,30 +107,6 @@ class Combiner:
                     tables[REJECTED] = pa.concat_tables(self._rejected)
             yield shard, codec.pack(tables)
 
-    def _parts(self) -> dict[int, dict[str, pa.Table]]:
-        """The tables of each shard that has any."""
-        if self._sends_rows:
-            return self._split_rows()
-        if self._held is None:
-            return {}
-        place = places(self._held.key_columns, self.shards)
-        parcels = self._held.split(lambda _, groups: place[groups])
-        return {shard: to_tables(self.plan, parcel) for shard, parcel in parcels.items()}
-
-    @property
-    def _sends_rows(self) -> bool:
-        return self.keep_rows or self.plan.counts_rows
-
-    def _split_rows(self) -> dict[int, dict[str, pa.Table]]:
-        if not self._sent:
-            return {}
-        rows = pa.concat_tables(self._sent).combine_chunks()
-        keys = self.plan.shard_columns
-        groups = Groups([self.plan.row_types[c] for c in keys])
-        numbers = groups.encode([_column(rows, column_name(c)) for c in keys], len(rows))
-        place = places(groups.columns(np.arange(len(groups))), self.shards)[numbers]
-        return {int(s): {ROWS: rows.filter(pa.array(place == s))} for s in np.unique(place)}
-
     def _combine(self) -> None:
         """Work through the rows that wait."""
         if not self._waiting:
@@ -131,12 +116,11 @@ class Combiner:
         source = self._sources(table)
         self._note_promises(table, source)
         table, source = self._placed(table, source)
-        at = _column(table, AT).to_numpy()
+        at = column_of(table, AT).to_numpy()
         self._note_positions(source, at, "high")
-        if self.plan.counts_rows:
-            self._send(table, source, at)  # a row counts before WHERE
+        self.filler.see(table, source, at)
         if KEPT in table.column_names:
-            kept = pc.fill_null(_column(table, KEPT), False)
+            kept = pc.fill_null(column_of(table, KEPT), False)
             table = table.filter(kept)
             mask = kept.to_numpy(zero_copy_only=False)
             source, at = source[mask], at[mask]
@@ -144,34 +128,12 @@ class Combiner:
             return
         self._note_positions(source, at, "newest")
         self._watch(table, source, at)
-        if self.plan.counts_rows:
-            return
-        if self.keep_rows:
-            self._send(table, source, at)
-            return
-        columns = self._columns(table)
-        if self._held is None:
-            self._held = Partials(self.plan, self.plan.spec)
-        at, held = inside(self.plan.spec, at, columns)
-        if len(at):
-            self._held.add(at, held)
-
-    def _columns(self, table: pa.Table) -> list[pa.Array]:
-        kinds = enumerate(self.plan.row_types)
-        return [_column(table, column_name(i)).cast(t) for i, t in kinds]
-
-    def _send(self, table: pa.Table, source: NDArray[np.int32], at: NDArray[np.int64]) -> None:
-        """Rows go to their shards as they are."""
-        named = {SOURCE: pa.array(source), AT: pa.array(at)}
-        if self.plan.counts_rows and KEPT in table.column_names:
-            named[KEPT] = pc.fill_null(_column(table, KEPT), False)
-        named |= {column_name(i): c for i, c in enumerate(self._columns(table))}
-        self._sent.append(pa.table(named))
+        self.filler.take(table, source, at)
 
     def _sources(self, table: pa.Table) -> NDArray[np.int32]:
         if SOURCE not in table.column_names:
             return np.zeros(len(table), dtype=np.int32)
-        numbers: NDArray[np.int32] = _column(table, SOURCE).to_numpy().astype(np.int32)
+        numbers: NDArray[np.int32] = column_of(table, SOURCE).to_numpy().astype(np.int32)
         return numbers
 
     def _watch(self, table: pa.Table, source: NDArray[np.int32], at: NDArray[np.int64]) -> None:
@@ -199,7 +161,7 @@ class Combiner:
     def _note_promises(self, table: pa.Table, source: NDArray[np.int32]) -> None:
         if PROMISE not in table.column_names:
             return
-        promised = _column(table, PROMISE)
+        promised = column_of(table, PROMISE)
         valid = pc.is_valid(promised).to_numpy(zero_copy_only=False)
         self._note_positions(source[valid], promised.drop_null().to_numpy(), "promise")
 
@@ -215,17 +177,17 @@ class Combiner:
     ) -> tuple[pa.Table, NDArray[np.int32]]:
         """Without rows that have no place, which are rejected, or that are a promise only."""
         kept = np.ones(len(table), dtype=np.bool_)
-        at = _column(table, AT)
+        at = column_of(table, AT)
         if at.null_count:
             missing = pc.is_null(at).to_numpy(zero_copy_only=False)
             is_row = source != EVERY_SOURCE
             if PROMISE in table.column_names:
-                is_row &= pc.is_null(_column(table, PROMISE)).to_numpy(zero_copy_only=False)
-            self._reject(table, missing & is_row, no_place(self.plan.axis.column))
+                is_row &= pc.is_null(column_of(table, PROMISE)).to_numpy(zero_copy_only=False)
+            self._reject(table, missing & is_row, no_place(self.filler.column))
             kept &= ~missing
         ahead = pc.fill_null(pc.greater(at, LIMIT), False).to_numpy(zero_copy_only=False)
         if ahead.any():
-            self._reject(table, ahead, too_far_ahead(self.plan.axis.column))
+            self._reject(table, ahead, too_far_ahead(self.filler.column))
             kept &= ~ahead
         if kept.all():
             return table, source
@@ -254,6 +216,7 @@ class Combiner:
         )
 
 
-def _column(table: pa.Table, name: str) -> pa.Array:
+def column_of(table: pa.Table, name: str) -> pa.Array:
+    """A column in one piece."""
     column = table.column(name)
     return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()

@@ -6,7 +6,7 @@ numbers are written in as few bytes as they need.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,9 +14,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from panes.aggregates import wire
+from panes.aggregates.aggregate import Piece
 from panes.algebra.monoid import Columns
 from panes.language.query import KEY
-from panes.planning.plan import Plan
 
 _KEYS, _STARTS, _PANES, _VALUES = "keys", "starts", "panes", "values"
 _PANE, _GROUP, _COUNT = "pane", "group", "count"
@@ -46,8 +46,8 @@ class Parcel:
         return len(self.starts) + sum(len(v.starts) for v in self.values)
 
 
-def to_tables(plan: Plan, parcel: Parcel) -> dict[str, pa.Table]:
-    """The columns of a parcel."""
+def to_tables(pieces: Sequence[Piece], parcel: Parcel) -> dict[str, pa.Table]:
+    """The columns of a parcel, whose partials are those of some pieces."""
     held = [parcel.starts, *(v.starts for v in parcel.values)]
     starts = np.unique(np.concatenate(held))
 
@@ -55,7 +55,7 @@ def to_tables(plan: Plan, parcel: Parcel) -> dict[str, pa.Table]:
         return {_PANE: narrowed(np.searchsorted(starts, of.starts)), _GROUP: narrowed(of.groups)}
 
     columns = placed(parcel)
-    for i, (piece, partial) in enumerate(zip(plan.pieces, parcel.partials, strict=True)):
+    for i, (piece, partial) in enumerate(zip(pieces, parcel.partials, strict=True)):
         lanes = enumerate(wire.to_arrow(piece, partial))
         columns |= {f"p{i}_{j}": _lane(partial, j, lane) for j, lane in lanes}
     tables = {
@@ -70,13 +70,18 @@ def to_tables(plan: Plan, parcel: Parcel) -> dict[str, pa.Table]:
     return tables
 
 
-def from_tables(plan: Plan, tables: Mapping[str, pa.Table]) -> Parcel | None:
-    """The parcel among these tables, if there is one."""
+def from_tables(pieces: Sequence[Piece | None], tables: Mapping[str, pa.Table]) -> Parcel | None:
+    """The parcel among these tables, if there is one.
+
+    The pieces are those it was written with; of those that are None, the partials are left out.
+    """
     if _PANES not in tables:
         return None
     panes, starts = tables[_PANES], _array(tables[_STARTS], _PANE).to_numpy()
     partials = []
-    for i, piece in enumerate(plan.pieces):
+    for i, piece in enumerate(pieces):
+        if piece is None:
+            continue
         lanes = [_array(panes, n) for n in panes.column_names if n.startswith(f"p{i}_")]
         partials.append(wire.from_arrow(piece, lanes))
     return Parcel(
@@ -84,9 +89,7 @@ def from_tables(plan: Plan, tables: Mapping[str, pa.Table]) -> Parcel | None:
         starts=starts[_array(panes, _PANE)],
         groups=widened(_array(panes, _GROUP)),
         partials=tuple(partials),
-        values=tuple(
-            _counted(tables[f"{_VALUES}{i}"], starts) for i in range(len(plan.value_sets))
-        ),
+        values=tuple(_counted(t, starts) for n, t in tables.items() if n.startswith(_VALUES)),
     )
 
 

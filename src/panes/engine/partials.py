@@ -168,9 +168,9 @@ class Partials:
     def split(self, part_of: PartOf) -> dict[int, Parcel]:
         """Everything held, part by part: `part_of` tells the part of each pane and group."""
         held = self._store.everything()
-        panes = _by_part(part_of(held.starts, held.groups))
+        panes = by_part(part_of(held.starts, held.groups))
         counted = [v.everything() for v in self._values]
-        values = [_by_part(part_of(c.starts, c.groups)) for c in counted]
+        values = [by_part(part_of(c.starts, c.groups)) for c in counted]
         parts = set(panes).union(*values)
         return {part: self._parcel(part, held, panes, counted, values) for part in sorted(parts)}
 
@@ -370,7 +370,7 @@ def _as_they_are(groups: NDArray[np.int64]) -> NDArray[np.int64]:
     return groups
 
 
-def _by_part(parts: NDArray[np.int64]) -> dict[int, NDArray[np.int64]]:
+def by_part(parts: NDArray[np.int64]) -> dict[int, NDArray[np.int64]]:
     """Where each part's rows stand, in their order."""
     order = np.argsort(parts, kind="stable")
     numbers, begins = np.unique(parts[order], return_index=True)

@@ -9,8 +9,8 @@ alone, never from the rows: hosts that hold different keys of one stream agree o
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pyarrow as pa
@@ -23,6 +23,7 @@ from panes.engine.burst import Due, Finish, answer
 from panes.engine.pace import Behind, Pace
 from panes.engine.pipeline import selected
 from panes.engine.shape import NEVER, Member, Shape
+from panes.engine.shared_rows import Numbering
 from panes.engine.shared_store import SharedStore
 from panes.errors import PanesError, QueryError
 from panes.language.parse import parse
@@ -50,6 +51,22 @@ class Asked:
     serial: int = 0
 
 
+@dataclass(slots=True)
+class Numbers:
+    """What names queries, stores and columns in a state: none is ever given twice.
+
+    `stores` are those of a register that is taken up again, by what they group by.
+    """
+
+    last: int = 0
+    stores: Mapping[str, tuple[int, Numbering]] = field(default_factory=dict)
+
+    def next(self) -> int:
+        """A number that nothing has had."""
+        self.last += 1
+        return self.last
+
+
 class Queries:
     """Queries over one stream, the stores they share, and how far the stream has come."""
 
@@ -59,8 +76,8 @@ class Queries:
         self.closed_at = NOTHING
         self.asked: dict[str, Asked] = {}
         self.behind: list[Behind] = []
+        self.numbers = Numbers()
         self._pace = Pace()
-        self._serial = 0
         self.forget_bindings()
 
     def forget_bindings(self) -> None:
@@ -71,6 +88,10 @@ class Queries:
         self.exact_from: dict[str, int | None] = {}
         self._shapes: dict[ShapeKey, tuple[SharedStore, Shape]] = {}
         self._schedule: Schedule | None = None
+
+    def __getstate__(self) -> dict[str, object]:
+        """What another process needs to hold panes of its own."""
+        return vars(self) | {"_schedule": None}
 
     # Queries come and go
 
@@ -83,8 +104,7 @@ class Queries:
         query = parse(text, self.aggregates)
         spec = _require_shareable(name, query, self.stream)
         ticks = None if deadline is None else parse_duration(deadline, option="deadline")
-        self._serial += 1
-        return Asked(name, text, query, spec, ticks, self._serial)
+        return Asked(name, text, query, spec, ticks, self.numbers.next())
 
     def bind(self, asked: Asked, schema: pa.Schema, plan_of: PlanOf) -> None:
         """Give a query its place in a store, from now on; `plan_of` plans one of each shape."""
@@ -99,7 +119,7 @@ class Queries:
             self.axis = bound.axis
             keys = bound.rows.expressions[: len(bound.query.keys)]
             if keys not in self.stores:
-                self.stores[keys] = SharedStore(bound, schema, self.aggregates)
+                self.stores[keys] = self._new_store(bound, schema)
             store = self.stores[keys]
             self._shapes[kind] = store, store.shape_of(bound, self.newest)
         store, shape = self._shapes[kind]
@@ -109,6 +129,14 @@ class Queries:
         if self._schedule is not None:
             self._schedule.add(asked.name, asked.spec)
         self.homes[asked.name] = store, shape
+
+    def _new_store(self, bound: Plan, schema: pa.Schema) -> SharedStore:
+        title = grouping(bound)
+        serial, numbering = self.numbers.stores.get(title, (None, None))
+        store = SharedStore(bound, schema, self.aggregates, numbering)
+        store.serial = self.numbers.next() if serial is None else serial
+        store.title = title
+        return store
 
     def settled(self, store: SharedStore, shape: Shape, spec: Sliding) -> tuple[int, int | None]:
         """The first window that can be answered in full, and where it starts; None: all can."""
@@ -161,6 +189,10 @@ class Queries:
             for name in self.homes:
                 self._schedule.add(name, self.asked[name].spec)
         return self._schedule
+
+    def forget_schedule(self) -> None:
+        """Where windows were last closed has changed."""
+        self._schedule = None
 
     @property
     def shapes(self) -> Iterator[Shape]:
@@ -240,6 +272,13 @@ class Queries:
 
     hands_over = False
     """Whether answers are handed over shape by shape, and not all of them together."""
+
+
+def grouping(bound: Plan) -> str:
+    """What a store groups by, and the types of that: two stores of a register never agree."""
+    trees = bound.rows.expressions[: len(bound.query.keys)]
+    named = zip(trees, bound.key_types, strict=True)
+    return ", ".join(f"{tree.sql(dialect='spark')} {kind}" for tree, kind in named)
 
 
 def _least_time(shape: Shape) -> float:

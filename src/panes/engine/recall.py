@@ -1,7 +1,7 @@
-"""Parcels that this process has read or written lately, by a digest of their bytes.
+"""What this process has read or written lately, by a name that can mean nothing else.
 
 A host may run the same shard here again in the next batch. What has not changed since need not be
-fetched then: state that a digest names can be nothing else. Whether something is still here
+fetched then: a digest names its bytes, a version its state. Whether something is still here
 changes how fast an answer comes, never what it is.
 """
 
@@ -10,35 +10,45 @@ from __future__ import annotations
 import hashlib
 from collections import OrderedDict
 from threading import Lock
+from typing import Generic, TypeVar
 
-from panes.engine.parcel import Parcel
+Held = TypeVar("Held")
 
 MOST_BYTES = 128 << 20
 
 
-class Recall:
-    """Parcels by digest; the ones unused for longest go first."""
+class Recall(Generic[Held]):
+    """Things by name; the ones unused for longest go first."""
 
     def __init__(self, most_bytes: int = MOST_BYTES) -> None:
-        self._held: OrderedDict[bytes, tuple[Parcel, int]] = OrderedDict()
+        self._held: OrderedDict[bytes | str, tuple[Held, int]] = OrderedDict()
         self._bytes, self._most = 0, most_bytes
         self._lock = Lock()
 
-    def get(self, digest: bytes) -> Parcel | None:
-        """The parcel of these bytes, if it is still here."""
+    def get(self, name: bytes | str) -> Held | None:
+        """What has this name, if it is still here."""
         with self._lock:
-            found = self._held.get(digest)
+            found = self._held.get(name)
             if found is None:
                 return None
-            self._held.move_to_end(digest)
+            self._held.move_to_end(name)
             return found[0]
 
-    def put(self, digest: bytes, parcel: Parcel, size: int) -> None:
-        """Keep a parcel whose bytes have this digest and size."""
+    def take(self, name: bytes | str) -> Held | None:
+        """As `get`; it is no longer here then, since it is about to change."""
         with self._lock:
-            if digest in self._held or size > self._most:
+            found = self._held.pop(name, None)
+            if found is None:
+                return None
+            self._bytes -= found[1]
+            return found[0]
+
+    def put(self, name: bytes | str, held: Held, size: int) -> None:
+        """Keep something of this name and size."""
+        with self._lock:
+            if name in self._held or size > self._most:
                 return
-            self._held[digest] = parcel, size
+            self._held[name] = held, size
             self._bytes += size
             while self._bytes > self._most:
                 _, (_, dropped) = self._held.popitem(last=False)

@@ -6,6 +6,7 @@ one pass, and cut apart at the end. Their windows stand in columns (`panes.windo
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -114,6 +115,17 @@ class Shape:
     def places(self, names: list[str]) -> NDArray[np.int64]:
         """Where queries stand, by their names."""
         return np.array([self._place[n] for n in names], dtype=np.int64)
+
+    def settled_members(self) -> list[Member]:
+        """The queries, with what is known of them by now."""
+        self._keep()
+        return self.members
+
+    def resume(self, first_open: Mapping[str, int]) -> None:
+        """Go on with these windows, by the names of the queries."""
+        self._keep()
+        for member in self.members:
+            member.first_open = first_open[member.name]
 
     def needed_from(self) -> int:
         """The oldest position that a window yet to be answered holds; `NEVER` if unknown."""

@@ -48,7 +48,7 @@ from panes.windows.blocks import MOST_BLOCKS, block_span
 from panes.windows.spec import Landmark, PerRow
 
 ABOUT = "about"
-RECALL = Recall()
+RECALL: Recall[Parcel] = Recall()
 _QUERY, _PROGRESS, _SOURCES, _BLOCKS = "query", "progress", "sources", "blocks"
 _ROWS, _LINE = "rows", "line"
 
@@ -116,7 +116,7 @@ class Shard:
         opened = [codec.unpack(data) for data in packages]
         late = [found for tables in opened for found in self._late(tables)]
         rejected = [t[REJECTED] for t in opened if REJECTED in t]
-        parcels = [p for t in opened if (p := from_tables(self._plan, t)) is not None]
+        parcels = [p for t in opened if (p := from_tables(self._plan.pieces, t)) is not None]
         self._pipeline.take(parcels)
         for tables in opened:
             if ROWS in tables:
@@ -305,7 +305,7 @@ class Shard:
         if known is not None:
             return known
         data = self._state.get(_name(block))
-        parcel = None if data is None else from_tables(self._plan, codec.unpack(data))
+        parcel = None if data is None else from_tables(self._plan.pieces, codec.unpack(data))
         if parcel is None:
             raise StateError(f"block {block} of the state is missing")
         RECALL.put(about.digest, parcel, about.nbytes)
@@ -353,7 +353,7 @@ class Shard:
 
     def _put(self, block: int, parcel: Parcel | None) -> None:
         if parcel is not None and len(parcel):
-            data = codec.pack(to_tables(self._plan, parcel))
+            data = codec.pack(to_tables(self._plan.pieces, parcel))
             self._state[_name(block)] = data
             self._about.blocks[block] = _Block(len(parcel), len(data), digest(data))
             RECALL.put(self._about.blocks[block].digest, parcel, len(data))

@@ -6,8 +6,9 @@ keeps its number as long as anything needs it, so that pieces which compare equa
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Executor
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -26,76 +27,105 @@ _MOST_BITS = 16
 _ROWS_AT_ONCE = 1 << 17
 
 
+@dataclass(frozen=True, slots=True)
+class Numbering:
+    """The numbers that columns have by what they are, and the first one that none has had."""
+
+    columns: Mapping[str, int]
+    end: int
+
+
 class SharedRows:
     """Expressions over the rows of one stream, by number."""
 
     def __init__(
-        self, schema: pa.Schema, keys: Sequence[exp.Expression], types: Sequence[pa.DataType]
+        self,
+        schema: pa.Schema,
+        keys: Sequence[exp.Expression],
+        types: Sequence[pa.DataType],
+        numbering: Numbering | None = None,
     ) -> None:
         self._schema = schema
+        self._known = {} if numbering is None else dict(numbering.columns)
         self._keys = len(keys)
-        self._expressions: dict[int, exp.Expression] = dict(enumerate(keys))
+        self.expressions: dict[int, exp.Expression] = dict(enumerate(keys))
         self.types: dict[int, pa.DataType] = dict(enumerate(types))
-        self._conditions: dict[int, Condition] = {}
-        self._next = len(keys)
+        self._filters: dict[int, None] = {}
+        self._next = len(keys) if numbering is None else numbering.end
+        self._forget_computed()
+
+    def _forget_computed(self) -> None:
         self._computed: Projection | None = None
+        self._conditions: dict[int, Condition] = {}
+
+    def __getstate__(self) -> dict[str, object]:
+        """How columns are computed is found anew wherever they are."""
+        return vars(self) | {"_computed": None, "_conditions": {}}
 
     def __len__(self) -> int:
-        return len(self._expressions)
+        return len(self.expressions)
 
     @property
     def filters(self) -> list[int]:
         """The columns that are filters, in the order in which they came."""
-        return list(self._conditions)
+        return list(self._filters)
+
+    @property
+    def numbering(self) -> Numbering:
+        """The number of every column that is needed."""
+        trees = self.expressions.items()
+        return Numbering({_title(t, n in self._filters): n for n, t in trees}, self._next)
 
     def text(self, column: int) -> str:
         """What a column is, in the words of the query."""
-        return self._expressions[column].sql(dialect="spark")
+        return self.expressions[column].sql(dialect="spark")
 
     def place(self, tree: exp.Expression, data_type: pa.DataType) -> int:
         """The number of an expression."""
-        for number, known in self._expressions.items():
-            if known == tree and number not in self._conditions:
+        for number, known in self.expressions.items():
+            if known == tree and number not in self._filters:
                 return number
-        return self._add(tree, data_type)
+        return self._add(tree, data_type, is_filter=False)
 
     def place_filter(self, tree: exp.Expression) -> int:
         """The number of a condition; where it is NULL it does not hold."""
-        for number in self._conditions:
-            if self._expressions[number] == tree:
+        for number in self._filters:
+            if self.expressions[number] == tree:
                 return number
-        number = self._add(tree, pa.bool_())
-        self._conditions[number] = condition(tree, self._schema)
-        return number
+        return self._add(tree, pa.bool_(), is_filter=True)
 
     def keep(self, needed: Iterable[int]) -> None:
         """Forget the columns that nothing needs."""
         kept = {*needed, *range(self._keys)}
-        for number in [n for n in self._expressions if n not in kept]:
-            del self._expressions[number], self.types[number]
-            self._conditions.pop(number, None)
-        self._computed = None
+        for number in [n for n in self.expressions if n not in kept]:
+            del self.expressions[number], self.types[number]
+            self._filters.pop(number, None)
+        self._forget_computed()
 
-    def read(self, table: pa.Table) -> list[pa.Array]:
-        """All columns of a batch, by number; those that are forgotten are empty."""
-        plain = [n for n in self._expressions if n not in self._conditions]
+    def read(self, table: pa.Table) -> dict[int, pa.Array]:
+        """All columns of a batch, by number."""
+        trees = self.expressions
+        plain = [n for n in trees if n not in self._filters]
         if self._computed is None:
-            self._computed = Projection(tuple(self._expressions[n] for n in plain), None)
-        columns = [_NOTHING] * self._next
-        for number, column in zip(plain, self._computed(table)[1], strict=True):
-            columns[number] = column
+            self._computed = Projection(tuple(trees[n] for n in plain), None)
+            self._conditions = {n: condition(trees[n], self._schema) for n in self._filters}
+        columns = dict(zip(plain, self._computed(table)[1], strict=True))
         for number, holds in self._conditions.items():
             columns[number] = pc.fill_null(holds(table), False)
         return columns
 
-    def _add(self, tree: exp.Expression, data_type: pa.DataType) -> int:
-        number, self._next = self._next, self._next + 1
-        self._expressions[number], self.types[number] = tree, data_type
-        self._computed = None
+    def _add(self, tree: exp.Expression, data_type: pa.DataType, *, is_filter: bool) -> int:
+        number = self._known.get(_title(tree, is_filter), self._next)
+        self._next = max(self._next, number + 1)
+        self.expressions[number], self.types[number] = tree, data_type
+        if is_filter:
+            self._filters[number] = None
+        self._forget_computed()
         return number
 
 
-_NOTHING = pa.array([], pa.null())
+def _title(tree: exp.Expression, is_filter: bool) -> str:
+    return f"{'filter' if is_filter else 'column'} {tree.sql(dialect='spark')}"
 
 
 def classify(

@@ -14,7 +14,7 @@ on, and what it needs is only read from there on: nothing before is invented. `c
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -28,7 +28,7 @@ from panes.aggregates.custom import UserAggregate
 from panes.compiled import compiled
 from panes.engine.fill import ALL_ROWS, fill
 from panes.engine.shape import NEVER, Need, Shape, Wanted
-from panes.engine.shared_rows import SharedRows, classify
+from panes.engine.shared_rows import Numbering, SharedRows, classify
 from panes.engine.values import ValueStore
 from panes.engine.workers import workers
 from panes.planning.plan import Plan, ValueSet
@@ -40,14 +40,7 @@ from panes.windows.spec import Sliding
 
 _ANY = Sliding(size=1, slide=1)
 _WIDE = 1 << 31
-
-
-@dataclass(frozen=True, slots=True)
-class _CutBefore:
-    """Panes that begin before a position may be those of an earlier cut."""
-
-    cut: Cut
-    before: int
+_NOTHING = pa.array([], pa.null())
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,25 +55,55 @@ class SharedStore:
     """The panes of one grouping, for all queries that have it."""
 
     def __init__(
-        self, plan: Plan, schema: pa.Schema, aggregates: Sequence[UserAggregate] = ()
+        self,
+        plan: Plan,
+        schema: pa.Schema,
+        aggregates: Sequence[UserAggregate] = (),
+        numbering: Numbering | None = None,
     ) -> None:
         count = len(plan.query.keys)
         self._aggregates = tuple(aggregates)
-        self._executor = workers()
+        self.serial, self.title = 0, ""
         self.keys = plan.rows.expressions[:count]
-        self.rows = SharedRows(schema, self.keys, plan.key_types)
-        self.groups = Groups(plan.key_types)
+        self.rows = SharedRows(schema, self.keys, plan.key_types, numbering)
         self.shapes: list[Shape] = []
         self.since: dict[Piece | ValueSet | int, int] = {}
-        self._class_of: dict[int, int] = {}
-        self.classes: list[int] = []
-        self.width = 1
-        self.fragments = Fragments([])
         self.values: dict[ValueSet, ValueStore] = {}
         self.shared_cut: SharedCut | None = None
         self._is_cut = False
-        self._cuts: list[_CutBefore] = []
+        self.cuts_before: dict[Cut, int] = {}
         self.evicted_before = NEVER
+        self.touched: list[NDArray[np.int64]] | None = None
+        self.clear()
+
+    def touch(self, *starts: NDArray[np.int64]) -> None:
+        """Panes that begin there change; a host that keeps them wants to know."""
+        if self.touched is not None:
+            self.touched += starts
+
+    def clear(self) -> None:
+        """Forget panes, keys and classes; queries and what they need stay."""
+        self.groups = Groups([self.rows.types[i] for i in range(len(self.keys))])
+        self._class_of: dict[int, int] = {}
+        self.classes: list[int] = []
+        self.width = 1
+        self.fragments = Fragments([p.monoid for p in self.pieces])
+        for values in self.values:
+            self.values[values] = self._value_store(values)
+
+    def __getstate__(self) -> dict[str, object]:
+        """What another process needs to hold panes of its own: everything but the panes."""
+        held = {"groups", "fragments", "values"}
+        told = {name: value for name, value in vars(self).items() if name not in held}
+        return told | {"values": dict.fromkeys(self.values)}
+
+    def __setstate__(self, told: dict[str, object]) -> None:
+        vars(self).update(told)
+        self.clear()
+
+    def _value_store(self, values: ValueSet) -> ValueStore:
+        kinds = [self.rows.types[c] for c in values.columns]
+        return ValueStore(values, kinds, _ANY, workers())
 
     def __len__(self) -> int:
         """How many partials are held."""
@@ -110,9 +133,8 @@ class SharedStore:
         self._hold({ALL_ROWS, *(w.piece for w in shape.pieces)}, newest)
         for values in shape.value_sets:
             if values not in self.values:
-                kinds = [self.rows.types[c] for c in values.columns]
-                self.values[values] = ValueStore(values, kinds, _ANY, self._executor)
-                self.since[values] = _after(newest)
+                self.values[values] = self._value_store(values)
+                self.since[values] = after(newest)
         self.shapes.append(shape)
         return shape
 
@@ -130,7 +152,7 @@ class SharedStore:
 
     def _filter(self, tree: exp.Expression, newest: int) -> int:
         number = self.rows.place_filter(tree)
-        self.since.setdefault(number, _after(newest))
+        self.since.setdefault(number, after(newest))
         return number
 
     def _hold(self, pieces: set[Piece], newest: int) -> None:
@@ -138,7 +160,7 @@ class SharedStore:
         new = [p for p in sorted(pieces, key=repr) if p not in self.since]
         if not new:
             return
-        self.since.update({p: _after(newest) for p in new})
+        self.since.update({p: after(newest) for p in new})
         held = self.fragments.fragments
         self.fragments = Fragments([p.monoid for p in self.pieces])
         self.fragments.fragments = [
@@ -151,9 +173,9 @@ class SharedStore:
         `NEVER` if it was there from the beginning of the stream.
         """
         since = [self.since[n] for n in self.needed_by(shape)]
-        since += [c.before for c in self._cuts if not c.cut.serves(spec)]
+        since += [at for cut, at in self.cuts_before.items() if not cut.serves(spec)]
         if self.shared_cut is not None and not self.shared_cut.cut.serves(spec):
-            since.append(_after(newest))
+            since.append(after(newest))
         return max(self.evicted_before, *since)
 
     def needed_by(self, shape: Shape) -> set[Piece | ValueSet | int]:
@@ -163,14 +185,17 @@ class SharedStore:
 
     def cuts_at(self, position: int) -> list[Cut]:
         """Every cut that a pane at or after a position may come from."""
-        return [self.cut, *(c.cut for c in self._cuts if c.before > position)]
+        return [self.cut, *(cut for cut, at in self.cuts_before.items() if at > position)]
 
     def change_cut(self, newest: int) -> None:
         """Queries have come or gone: before the next row, panes are cut anew."""
         self._is_cut = False
         if self.shared_cut is not None and newest != NEVER:
-            self._cuts.append(_CutBefore(self.shared_cut.cut, _after(newest)))
-            self._cuts = list({c.cut: c for c in self._cuts}.values())
+            self.note_cut(self.shared_cut.cut, after(newest))
+
+    def note_cut(self, cut: Cut, before: int) -> None:
+        """Panes that begin before a position may be those of a cut."""
+        self.cuts_before[cut] = max(self.cuts_before.get(cut, NEVER), before)
 
     def trim(self, shape: Shape) -> None:
         """A shape has no queries left: forget what only it needed."""
@@ -200,7 +225,7 @@ class SharedStore:
         held = self.fragments.everything()
         self.fragments.fragments = []
         self._class_of, self.classes, self.width = {}, [], 1
-        renamed = self._number(known)
+        renamed = self.number(known)
         group, number = np.divmod(held.groups, before)
         coded = replace(held, groups=group * self.width + renamed[number])
         self.fragments.fragments = [merged([coded], self.fragments.monoids)]
@@ -218,7 +243,11 @@ class SharedStore:
 
     def fill(self, at: NDArray[np.int64], table: pa.Table) -> Filled:
         """Rows as partials: positions, and the columns of the stream; nothing is kept yet."""
-        columns = self.rows.read(table)
+        return self.fill_columns(at, self.rows.read(table))
+
+    def fill_columns(self, at: NDArray[np.int64], read: Mapping[int, pa.Array]) -> Filled:
+        """As `fill`, from columns that have been read, by number."""
+        columns = [read.get(n, _NOTHING) for n in range(self.rows.numbering.end)]
         groups = self.groups.encode(columns[: len(self.keys)], len(at))
         codes = self._coded(groups, columns)
         rows = Rows(at, tuple(columns))
@@ -228,11 +257,10 @@ class SharedStore:
             len(self.groups) * self.width,
             cut=self.cut,
             pieces=self.pieces,
-            executor=self._executor,
+            executor=workers(),
         )
         counted = {
-            v: store.fill(rows, groups, at, self.cut, self._executor)
-            for v, store in self.values.items()
+            v: store.fill(rows, groups, at, self.cut, workers()) for v, store in self.values.items()
         }
         return Filled(filled, counted)
 
@@ -246,15 +274,15 @@ class SharedStore:
         self, groups: NDArray[np.int32], columns: Sequence[pa.Array]
     ) -> NDArray[np.signedinteger]:
         """The key and the class of each row as one number."""
-        local, classes = classify(columns, self.rows.filters, len(groups), self._executor)
-        number = self._number(classes)
+        local, classes = classify(columns, self.rows.filters, len(groups), workers())
+        number = self.number(classes)
         coded: NDArray[np.signedinteger] = np.empty(len(groups), dtype=np.int32)
         if len(self.groups) * self.width >= _WIDE:
             coded = np.empty(len(groups), dtype=np.int64)
         _join(groups, self.width, number, local, coded)
         return coded
 
-    def _number(self, classes: Sequence[int]) -> NDArray[np.int64]:
+    def number(self, classes: Sequence[int]) -> NDArray[np.int64]:
         """The numbers of classes; new ones get the next."""
         for filters in classes:
             if filters not in self._class_of:
@@ -286,7 +314,7 @@ class SharedStore:
         if low <= self.evicted_before:
             return
         self.evicted_before = low
-        self._cuts = [c for c in self._cuts if c.before > low]
+        self.cuts_before = {cut: at for cut, at in self.cuts_before.items() if at > low}
         dropped = self.fragments.evict_before(low)
         for values in self.values.values():
             values.store.evict_before(low)
@@ -299,15 +327,15 @@ class SharedStore:
         if older is None:
             return
         edge = int(older.cut.pane_start(np.array([progress - older.reach]))[0])
+        self.note_cut(older.cut, edge)
         held = self.fragments.everything()
         old = held.between(NEVER, edge)
         coarse = older.cut.pane_start(old.starts)
         if np.array_equal(coarse, old.starts):
             return
+        self.touch(old.starts, coarse)
         folded = merged([replace(old, starts=coarse)], self.fragments.monoids)
         self.fragments.fragments = [joined(folded, held.between(edge, -NEVER))]
-        self._cuts = [c for c in self._cuts if c.cut != older.cut]
-        self._cuts.append(_CutBefore(older.cut, edge))
 
     def _forget_keys(self) -> None:
         for values in self.values.values():
@@ -356,6 +384,6 @@ def _value_set(aggregate: Holistic, where: int | None) -> ValueSet:
     return ValueSet(tuple(a.column for a in aggregate.arguments), selection)
 
 
-def _after(newest: int) -> int:
+def after(newest: int) -> int:
     """The first position that no row has had; `NEVER` if there was no row."""
     return NEVER if newest == NEVER else newest + 1

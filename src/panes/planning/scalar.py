@@ -36,6 +36,10 @@ class Projection:
     labels: Mapping[str, str] = field(default_factory=dict)
     _connection: duckdb.DuckDBPyConnection | None = field(default=None, repr=False)
 
+    def __reduce__(self) -> tuple[type[Projection], tuple[object, ...]]:
+        """Without the connection: another process has its own."""
+        return Projection, (self.expressions, self.where, dict(self.labels))
+
     def __call__(self, table: pa.Table) -> tuple[NDArray[np.int64] | None, list[pa.Array]]:
         """The rows that pass the filter (None: all of them) and the expressions over these."""
         computed = [e for e in self.expressions if not isinstance(e, exp.Column)]

@@ -47,6 +47,7 @@ from panes.engine.combine import (
     Combiner,
     column_name,
 )
+from panes.engine.plan_filler import PlanFiller
 from panes.engine.shard import Outcome, Shard
 from panes.engine.stream import require_streamable
 from panes.engine.terms import Run, Terms
@@ -293,7 +294,7 @@ class Combine:
     tell_empty: bool
 
     def __call__(self, batches: Batches) -> Batches:
-        combiner = Combiner(self.plan, len(self.shards), self.keep_rows)
+        combiner = Combiner(PlanFiller(self.plan, self.keep_rows), len(self.shards))
         for batch in batches:
             combiner.add(batch)
         when = pa.array([_batch_number() * _TICK], pa.timestamp("us", UTC))

@@ -1,0 +1,99 @@
+"""A register over shards gives, batch by batch, what a register in one process gives."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import panes
+from panes.engine.register_shard import LIVE
+from panes.engine.terms import Late, Run
+from tests.sharded_register import ShardedRegister
+from tests.support import assert_same, sorted_answers
+
+QUERIES = {
+    "all": "SELECT count(*) AS n FROM s [RANGE 20 SLIDE 5 WATTR at]",
+    "keyed": "SELECT k, sum(x) AS total, avg(x) AS mean FROM s [RANGE 12 SLIDE 4 WATTR at] "
+    "GROUP BY k",
+    "dear": "SELECT k, max(x) AS most FROM s [RANGE 30 SLIDE 10 WATTR at] WHERE x > 5 GROUP BY k",
+    "middle": "SELECT k, median(x) AS m FROM s [RANGE 10 SLIDE 5 WATTR at] GROUP BY k",
+    "some": "SELECT k, count(*) FILTER (WHERE x < 3) AS few, count(*) AS n "
+    "FROM s [RANGE 9 SLIDE 3 WATTR at] GROUP BY k HAVING count(*) > 1",
+    "long": "SELECT k, min(x) AS least FROM s [RANGE 200 SLIDE 50 WATTR at] GROUP BY k",
+}
+SCHEMA = pa.schema({"at": pa.int64(), "k": pa.string(), "x": pa.int64()})
+
+
+def rows(seed: int, count: int, begin: int) -> pa.Table:
+    rng = np.random.default_rng(seed)
+    at = begin + np.sort(rng.integers(0, 40, count)) - rng.integers(0, 6, count)
+    keys = np.array(["a", "b", "c", None])[rng.integers(0, 4, count)]
+    return pa.table([at, keys.tolist(), rng.integers(0, 9, count)], schema=SCHEMA)
+
+
+def same(left: dict[str, pa.Table], right: dict[str, pa.Table]) -> None:
+    assert left.keys() == right.keys()
+    for name in left:
+        keys = int("k" in left[name].column_names)
+        assert_same(sorted_answers(left[name], keys), sorted_answers(right[name], keys))
+
+
+@pytest.mark.parametrize("late", ["open", "drop"])
+@pytest.mark.parametrize("forgets", [True, False])
+def test_every_batch_gives_what_one_process_gives(late: Late, forgets: bool) -> None:
+    alone = panes.register("s", lateness=4, late=late, schema=SCHEMA)
+    sharded = ShardedRegister("s", Run(lateness=4, late=late), SCHEMA)
+    sharded.forgets = forgets
+    LIVE.clear()
+    for name, text in QUERIES.items():
+        alone.add(name, text)
+        sharded.add(name, text)
+    for number in range(8):
+        batch = rows(number, 60, 30 * number)
+        same(sharded.push(batch), alone.push(batch))
+        assert len(sharded.late) == 0 or sum(map(len, sharded.late)) == len(alone.late)
+    same(sharded.punctuate(300), alone.punctuate(300))
+    same(sharded.finish(), alone.finish())
+
+
+def test_queries_that_come_and_go_are_answered_by_what_is_there() -> None:
+    alone = panes.register("s", lateness=4, schema=SCHEMA)
+    sharded = ShardedRegister("s", Run(lateness=4), SCHEMA)
+    for name in ("all", "long", "keyed"):
+        alone.add(name, QUERIES[name])
+        sharded.add(name, QUERIES[name])
+    changes = {
+        2: (["dear", "middle"], []),
+        4: (["some"], ["keyed"]),
+        5: (["keyed"], ["long"]),
+        6: ([], ["dear", "middle", "some", "keyed"]),
+        7: (["dear", "long"], []),
+    }
+    for number in range(10):
+        added, removed = changes.get(number, ([], []))
+        for name in removed:
+            alone.remove(name)
+            sharded.remove(name)
+        for name in added:
+            alone.add(name, QUERIES[name])
+            sharded.add(name, QUERIES[name])
+        for name in alone.queries():
+            assert sharded.exact_from(name) == alone.exact_from(name), (number, name)
+        batch = rows(number, 60, 30 * number)
+        same(sharded.push(batch), alone.push(batch))
+    same(sharded.finish(), alone.finish())
+
+
+def test_nothing_is_left_in_the_state_of_queries_that_are_gone() -> None:
+    sharded = ShardedRegister("s", Run(lateness=0), SCHEMA, shards=1)
+    sharded.add("keyed", QUERIES["keyed"])
+    sharded.add("all", QUERIES["all"])
+    sharded.push(rows(1, 60, 0))
+    [state] = sharded.states
+    before = set(state)
+    sharded.remove("keyed")
+    sharded.push(rows(2, 1, 40))
+    stores = {name.split("/")[0] for name in state if "/" in name}
+    assert len(stores) == 1
+    assert {n.split("/")[0] for n in before if "/" in n} > stores

@@ -1,0 +1,122 @@
+"""A register whose panes are spread over shards, with their state in dicts: Spark without Spark.
+
+Every batch is split over tasks and every shard is built anew from its bytes, so whatever holds of a
+register in one process must hold here, batch by batch.
+"""
+
+from __future__ import annotations
+
+import pyarrow as pa
+from pyspark import cloudpickle
+
+from panes.axis import parse_instant
+from panes.engine.combine import AT, EVERY_SOURCE, PROMISE, ROW, SOURCE
+from panes.engine.pipeline import selected
+from panes.engine.queries import Queries
+from panes.engine.register_filler import read_columns
+from panes.engine.register_shard import LIVE, Definition, RegisterOutcome, RegisterShard, combiner
+from panes.engine.terms import Run, Terms, agree
+from panes.planning.plan import plan
+from panes.planning.scalar import Projection
+
+
+class ShardedRegister:
+    """As `panes.engine.register.Register`, through combiners and shards."""
+
+    def __init__(
+        self, stream: str, run: Run, schema: pa.Schema, *, shards: int = 3, tasks: int = 2
+    ) -> None:
+        self.stream, self._run, self._schema = stream, run, schema
+        self._tasks, self._queries = tasks, Queries(stream)
+        self.states: list[dict[str, bytes]] = [{} for _ in range(shards)]
+        self.late: list[pa.Table] = []
+        self.rejected: list[pa.Table] = []
+        self.forgets = True
+        self._terms: Terms | None = None
+        self._definition: Definition | None = None
+
+    def add(self, name: str, text: str) -> None:
+        asked = self._queries.read(name, text)
+        self._terms = agree(asked.query, self._run)
+        self._queries.bind(asked, self._schema, lambda q: plan(q, {self.stream: self._schema}))
+        self._queries.asked[name] = asked
+        self._definition = None
+
+    def remove(self, name: str) -> None:
+        self._queries.remove(name)
+        self._definition = None
+
+    def queries(self) -> dict[str, str]:
+        return {name: asked.text for name, asked in self._queries.asked.items()}
+
+    def push(self, batch: pa.Table) -> dict[str, pa.Table]:
+        size = -(-len(batch) // self._tasks) or 1
+        parts = [batch.slice(begin, size) for begin in range(0, len(batch), size)]
+        return self._run_batch([self._projected(part) for part in parts])
+
+    def punctuate(self, at: int) -> dict[str, pa.Table]:
+        promise = {SOURCE: [EVERY_SOURCE], AT: pa.array([None], pa.int64())}
+        return self._run_batch([pa.table({**promise, PROMISE: [parse_instant(at)]})])
+
+    def finish(self) -> dict[str, pa.Table]:
+        return self._collected([shard.finish() for shard in self._shards()])
+
+    def exact_from(self, name: str) -> int | None:
+        """What the shards say, who must agree; they are asked as if a batch came now."""
+        told = {self._resumed(state).exact_from[name] for state in self.states}
+        assert len(told) == 1, told
+        return told.pop()
+
+    def _resumed(self, state: dict[str, bytes]) -> Queries:
+        LIVE.clear()
+        shard = RegisterShard(self._current(), self._agreed(), dict(state))
+        return shard._queries
+
+    def _current(self) -> Definition:
+        if self._definition is None:
+            self._definition = Definition.of(self._queries, cloudpickle.dumps)
+        return self._definition
+
+    def _agreed(self) -> Terms:
+        assert self._terms is not None
+        return self._terms
+
+    def _shards(self) -> list[RegisterShard]:
+        if self.forgets:
+            LIVE.clear()
+        return [RegisterShard(self._current(), self._agreed(), state) for state in self.states]
+
+    def _projected(self, part: pa.Table) -> pa.Table:
+        """What Spark would select of a task's rows."""
+        axis = self._queries.axis
+        assert axis is not None
+        at, missing = axis.ticks(part.column(axis.column).combine_chunks())
+        named = {AT: pa.array(at, mask=missing)}
+        named[ROW] = pa.StructArray.from_arrays(
+            [c.combine_chunks() for c in part.columns], names=part.column_names
+        )
+        trees = read_columns(self._queries)
+        columns = Projection(tuple(trees.values()), None)(part)[1]
+        return pa.table(named | dict(zip(trees, columns, strict=True)))
+
+    def _run_batch(self, tasks: list[pa.Table]) -> dict[str, pa.Table]:
+        sent: dict[int, list[bytes]] = {}
+        for rows in tasks:
+            task = combiner(self._current(), len(self.states), keep_rows=self._agreed().drops_late)
+            for piece in rows.to_batches():
+                task.add(piece)
+            for shard, package in task.packages():
+                sent.setdefault(shard, []).append(package)
+        shards = self._shards()
+        return self._collected([shards[i].take(packages) for i, packages in sent.items()])
+
+    def _collected(self, outcomes: list[RegisterOutcome]) -> dict[str, pa.Table]:
+        found: dict[str, list[pa.Table]] = {}
+        for outcome in outcomes:
+            self.late += outcome.late
+            self.rejected += outcome.rejected
+            for shape, tables in outcome.answers:
+                for name, table in tables.items():
+                    found.setdefault(name, []).append(selected(shape.plan, table)[1])
+        joined = {name: pa.concat_tables(tables) for name, tables in found.items()}
+        return {name: table for name, table in joined.items() if len(table)}
