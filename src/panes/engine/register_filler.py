@@ -27,17 +27,20 @@ def read_columns(queries: Queries) -> dict[str, exp.Expression]:
     """The columns of a task's rows, by name: what all stores read."""
     names = _names(queries)
     return {
-        names[title]: store.rows.expressions[number]
+        names[tree.sql(dialect="spark")]: tree
         for store in queries.stores.values()
-        for title, number in store.rows.numbering.columns.items()
+        for tree in store.rows.computed().values()
     }
 
 
 def _names(queries: Queries) -> dict[str, str]:
-    titles = dict.fromkeys(
-        title for store in queries.stores.values() for title in store.rows.numbering.columns
+    """What a column is called, by what is evaluated for it."""
+    texts = dict.fromkeys(
+        tree.sql(dialect="spark")
+        for store in queries.stores.values()
+        for tree in store.rows.computed().values()
     )
-    return {title: column_name(i) for i, title in enumerate(titles)}
+    return {text: column_name(i) for i, text in enumerate(texts)}
 
 
 def part_name(store: SharedStore, table: str) -> str:
@@ -62,7 +65,10 @@ class RegisterFiller:
         self._queries, self._keep_rows = queries, keep_rows
         names = _names(queries)
         self._columns = {
-            store.serial: {n: names[title] for title, n in store.rows.numbering.columns.items()}
+            store.serial: {
+                number: names[tree.sql(dialect="spark")]
+                for number, tree in store.rows.computed().items()
+            }
             for store in queries.stores.values()
         }
         self._sent: dict[int, list[pa.Table]] = {}

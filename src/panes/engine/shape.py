@@ -32,11 +32,16 @@ class Wanted(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """What one aggregate is lowered from: pieces, or a multiset."""
+    """What one aggregate is lowered from: pieces, or a multiset.
+
+    It reads `columns`, of the rows that satisfy the filter `where`; None: of all rows.
+    """
 
     aggregate: Aggregate
     pieces: tuple[Wanted, ...]
     values: ValueSet | None
+    columns: tuple[int, ...]
+    where: int | None
 
 
 @dataclass(slots=True)
@@ -57,6 +62,7 @@ class Shape:
     ) -> None:
         """`where` is the filter of all its rows; `columns` are those that its pieces read."""
         self.plan, self.where, self.needs, self.columns = plan, where, needs, columns
+        self.kind = 0  # a number for shapes whose answers have the same columns, at a host
         self.members: list[Member] = []
         self._place: dict[str, int] = {}
         self._rulers: Rulers | None = None

@@ -51,16 +51,17 @@ class SharedRows:
         self.expressions: dict[int, exp.Expression] = dict(enumerate(keys))
         self.types: dict[int, pa.DataType] = dict(enumerate(types))
         self._filters: dict[int, None] = {}
+        self._guards: dict[int, set[int]] = {}
         self._next = len(keys) if numbering is None else numbering.end
         self._forget_computed()
 
     def _forget_computed(self) -> None:
-        self._computed: Projection | None = None
+        self._projection: Projection | None = None
         self._conditions: dict[int, Condition] = {}
 
     def __getstate__(self) -> dict[str, object]:
         """How columns are computed is found anew wherever they are."""
-        return vars(self) | {"_computed": None, "_conditions": {}}
+        return vars(self) | {"_projection": None, "_conditions": {}}
 
     def __len__(self) -> int:
         return len(self.expressions)
@@ -102,14 +103,30 @@ class SharedRows:
             self._filters.pop(number, None)
         self._forget_computed()
 
+    def guard(self, guards: Mapping[int, set[int]]) -> None:
+        """Evaluate these columns only where one of their filters holds; it is NULL elsewhere."""
+        self._guards = dict(guards)
+        self._forget_computed()
+
+    def computed(self) -> dict[int, exp.Expression]:
+        """What is to be evaluated for each column, by number."""
+        return {n: self._guarded(n, tree) for n, tree in self.expressions.items()}
+
+    def _guarded(self, number: int, tree: exp.Expression) -> exp.Expression:
+        filters = sorted(self._guards.get(number, ()))
+        if not filters or isinstance(tree, exp.Column | exp.Literal):
+            return tree
+        conditions = [exp.paren(self.expressions[f].copy()) for f in filters]
+        return exp.Case().when(exp.or_(*conditions), tree.copy())
+
     def read(self, table: pa.Table) -> dict[int, pa.Array]:
         """All columns of a batch, by number."""
-        trees = self.expressions
+        trees = self.computed()
         plain = [n for n in trees if n not in self._filters]
-        if self._computed is None:
-            self._computed = Projection(tuple(trees[n] for n in plain), None)
+        if self._projection is None:
+            self._projection = Projection(tuple(trees[n] for n in plain), None)
             self._conditions = {n: condition(trees[n], self._schema) for n in self._filters}
-        columns = dict(zip(plain, self._computed(table)[1], strict=True))
+        columns = dict(zip(plain, self._projection(table)[1], strict=True))
         for number, holds in self._conditions.items():
             columns[number] = pc.fill_null(holds(table), False)
         return columns

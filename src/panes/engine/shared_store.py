@@ -136,7 +136,21 @@ class SharedStore:
                 self.values[values] = self._value_store(values)
                 self.since[values] = after(newest)
         self.shapes.append(shape)
+        self._guard()
         return shape
+
+    def _guard(self) -> None:
+        """An expression is evaluated only on rows that some query would evaluate it on."""
+        users: dict[int, set[int | None]] = {}
+        for shape in self.shapes:
+            for key in range(len(self.keys)):
+                users.setdefault(key, set()).add(shape.where)
+            for need in shape.needs:
+                for column in need.columns:
+                    users.setdefault(column, set()).add(need.where)
+        self.rows.guard(
+            {c: {f for f in some if f is not None} for c, some in users.items() if None not in some}
+        )
 
     def _need(self, plan: Plan, index: int, columns: dict[int, int], newest: int) -> Need:
         call, (given, where) = plan.query.calls[index], plan.call_columns[index]
@@ -146,9 +160,11 @@ class SharedStore:
         arguments = tuple(Argument(columns[c], plan.row_types[c]) for c in given)
         typed = Call(call.name, arguments, call.parameters, None, call.distinct, call.skip_nulls)
         aggregate = build(typed, self._aggregates)
+        read = tuple(a.column for a in arguments)
         if isinstance(aggregate, Bounded):
-            return Need(aggregate, tuple(Wanted(p, number) for p in aggregate.pieces), None)
-        return Need(aggregate, (), _value_set(aggregate, number))
+            pieces = tuple(Wanted(p, number) for p in aggregate.pieces)
+            return Need(aggregate, pieces, None, read, number)
+        return Need(aggregate, (), _value_set(aggregate, number), read, number)
 
     def _filter(self, tree: exp.Expression, newest: int) -> int:
         number = self.rows.place_filter(tree)
@@ -214,6 +230,7 @@ class SharedStore:
         ]
         self.values = {v: s for v, s in self.values.items() if v in values}
         self.rows.keep(filters | _columns_of(self.shapes))
+        self._guard()
         self._forget_filters(filters)
 
     def _forget_filters(self, kept: set[int]) -> None:

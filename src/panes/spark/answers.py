@@ -67,20 +67,21 @@ def with_edges(bound: BoundQuery, handed: DataFrame) -> DataFrame:
     if isinstance(bound.plan.window.spec, PerRow):
         return handed
     spec, axis = bound.plan.spec, bound.plan.axis
-
-    def label(ticks: Column) -> Column:
-        if axis.kind != "time":
-            return ticks
-        kind = bound.frames[0].schema[axis.column or ""].dataType
-        if isinstance(kind, T.TimestampNTZType):
-            return F.timestamp_add("MICROSECOND", ticks, F.lit("1970-01-01").cast("timestamp_ntz"))
-        return F.timestamp_micros(ticks)
-
+    kind = bound.frames[0].schema[axis.column or ""].dataType if axis.kind == "time" else None
     end = F.col(END)
     no_start = F.lit(None).cast("long")
     start = no_start if isinstance(spec, Landmark) else end - F.lit(ruler(spec).size)
-    edges = [label(t).alias(n) for t, n in zip((start, end), WINDOW_COLUMNS, strict=True)]
+    edges = [edge(t, kind).alias(n) for t, n in zip((start, end), WINDOW_COLUMNS, strict=True)]
     return handed.select("*", *edges)
+
+
+def edge(ticks: Column, kind: T.DataType | None) -> Column:
+    """Where a window starts or ends, in the type of a time axis; other axes have no type."""
+    if kind is None:
+        return ticks
+    if isinstance(kind, T.TimestampNTZType):
+        return F.timestamp_add("MICROSECOND", ticks, F.lit("1970-01-01").cast("timestamp_ntz"))
+    return F.timestamp_micros(ticks)
 
 
 def _spark_type(kind: pa.DataType) -> T.DataType:

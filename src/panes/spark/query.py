@@ -83,18 +83,19 @@ def split(
             raise OptionError("split needs a query that was asked with with_late=True")
         kept = tagged.persist()
         try:
-            _send(kept.where("answer IS NOT NULL").select("answer.*"), answers, batch_id)
+            send(kept.where("answer IS NOT NULL").select("answer.*"), answers, batch_id)
             for kind, sink in ((LATE, late), (REJECTED, rejected)):
                 if sink is not None:
                     apart = kept.where(F.col("apart.kind") == kind)
-                    _send(apart.select("apart.row.*", "apart.reason"), sink, batch_id)
+                    send(apart.select("apart.row.*", "apart.reason"), sink, batch_id)
         finally:
             kept.unpersist()
 
     return write
 
 
-def _send(frame: DataFrame, sink: Sink, batch_id: int) -> None:
+def send(frame: DataFrame, sink: Sink, batch_id: int) -> None:
+    """A batch of rows to a sink."""
     if callable(sink):
         sink(frame, batch_id)
     else:

@@ -1,0 +1,247 @@
+"""How Spark hosts shards: combine before the shuffle, one store per shard, progress as rows.
+
+    rows --mapInArrow: combine--> a package per shard --shuffle by shard-->
+         transformWithState: one shard's state --> what the shard gives
+
+Progress travels as rows: every task tells every shard how far its rows reach, in the same
+micro-batch. So a window closes in the batch that proves it complete, one batch before Spark's own
+watermark would. Packages and state are bytes of `panes.stores.codec`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import redirect_stdout
+from dataclasses import dataclass
+from functools import reduce
+from io import StringIO
+from typing import Any, Protocol
+
+import pandas as pd
+import pyarrow as pa
+from pyspark import TaskContext
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - as everyone writes it
+from pyspark.sql import types as T  # noqa: N812
+from pyspark.sql.streaming.stateful_processor import (
+    ExpiredTimerInfo,
+    MapState,
+    StatefulProcessor,
+    StatefulProcessorHandle,
+    TimerValues,
+)
+
+from panes.engine.combine import AT, EVERY_SOURCE, PROMISE, SOURCE, Combiner
+from panes.engine.shard import State
+from panes.engine.terms import Terms
+from panes.errors import OptionError, QueryError
+from panes.spark.bind import UTC
+from panes.spark.partitions import one_per_partition
+from panes.spark.session import STATE_STORE
+
+# Spark hands these to the store as named tuples, whose names cannot begin with an underscore.
+SHARD, PACKAGE, WHEN = "shard", "package", "sent_at"
+STATE_NAME = "panes"
+"""What the state of shards is called in Spark's checkpoint."""
+
+# Given as types: Spark would ask its JVM to parse them as text, once per task and batch.
+_NAME, _DATA = T.StructType().add("name", "string"), T.StructType().add("data", "binary")
+_TICK = 1_000_000
+Batches = Iterator[pa.RecordBatch]
+
+
+class Shard(Protocol):
+    """A shard for one batch."""
+
+    def take(self, packages: Sequence[bytes], /) -> Any: ...
+    def finish(self) -> Any: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Hosted:
+    """What runs on both sides of the shuffle.
+
+    `combiner` is what a task does with its rows, `shard` what a shard does with its state. What a
+    shard gives leaves Spark's store by `emit`, as rows of `output`.
+    """
+
+    combiner: Callable[[], Combiner]
+    shard: Callable[[State], Shard]
+    emit: Callable[[Any], Iterator[pd.DataFrame]]
+    output: T.StructType
+
+
+def host(
+    projected: Sequence[DataFrame],
+    hosted: Hosted,
+    shards: tuple[int, ...],
+    terms: Terms,
+    *,
+    bounded: bool,
+) -> DataFrame:
+    """What all shards give, for streams that have been projected to what a combiner reads."""
+    session = projected[0].sparkSession
+    _require_state_store(session.conf.get("spark.sql.streaming.stateStore.providerClass"))
+    tell_empty = bounded and not any(map(_shuffles, projected))
+    united = list(projected)
+    if terms.heartbeat is not None:
+        united.append(_heartbeat(session, terms.heartbeat.slack))
+    if bounded:
+        united.append(_one_row_per_run(session))
+    rows = reduce(lambda a, b: a.unionByName(b, allowMissingColumns=True), united)
+    combine = Combine(hosted.combiner, shards, tell_empty)
+    sent = rows.mapInArrow(combine, f"{SHARD} int, {PACKAGE} binary, {WHEN} timestamp")
+    if bounded:
+        sent = sent.withWatermark(WHEN, "0 seconds")
+    return sent.groupBy(SHARD).transformWithStateInPandas(
+        statefulProcessor=Store(hosted.shard, hosted.emit, bounded=bounded),
+        outputStructType=hosted.output,
+        outputMode="append",
+        timeMode="eventtime" if bounded else "none",
+    )
+
+
+def shard_numbers(session: SparkSession, asked: int | None, *, is_keyed: bool) -> tuple[int, ...]:
+    """The numbers that stand for shards in the shuffle; without keys there is one shard."""
+    partitions = int(session.conf.get("spark.sql.shuffle.partitions") or "2")
+    count = partitions if asked is None else asked
+    if count < 1:
+        raise OptionError(f"shards must be at least 1, got {count}")
+    return one_per_partition(count if is_keyed else 1)
+
+
+def _require_state_store(provider: str | None) -> None:
+    if provider != STATE_STORE:
+        raise OptionError(
+            "streams need Spark's RocksDB state store, and the session has another one",
+            hint=f'spark.conf.set("spark.sql.streaming.stateStore.providerClass", "{STATE_STORE}"),'
+            " or build the session with panes.spark.session()",
+        )
+
+
+def _heartbeat(session: SparkSession, slack: int) -> DataFrame:
+    """Rows that promise, by the clock, that nothing older than `slack` is still to come."""
+    rate = session.readStream.format("rate")
+    beats = rate.option("rowsPerSecond", 1).option("numPartitions", 1).load()
+    promised = F.unix_micros("timestamp") - F.lit(slack)
+    return beats.select(*_no_row(), promised.alias(PROMISE))
+
+
+def _one_row_per_run(session: SparkSession) -> DataFrame:
+    """A row in the first batch of every ``availableNow`` run, so that there is one.
+
+    Spark runs the batch without data, which tells the end, only after a batch with data in the
+    same run. A run that starts where the last one was killed may have no other.
+    """
+    rate = session.readStream.format("rate-micro-batch")
+    return rate.option("rowsPerBatch", 1).option("numPartitions", 1).load().select(*_no_row())
+
+
+def _no_row() -> list[Column]:
+    return [F.lit(EVERY_SOURCE).alias(SOURCE), F.lit(None).cast("long").alias(AT)]
+
+
+def _shuffles(frame: DataFrame) -> bool:
+    """Whether a stream is shuffled before it comes here, as by a join with a large table.
+
+    Then tasks run even in the batch without data, and have no rows there either.
+    """
+    with redirect_stdout(StringIO()) as said:
+        frame.explain()
+    return re.search(r"\b(Exchange|Coalesce)\b", said.getvalue()) is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Combine:
+    """What every task does with its rows before the shuffle.
+
+    With `tell_empty`, a task without rows says so, since a batch in which nothing is said is
+    taken for the end of the stream.
+    """
+
+    combiner: Callable[[], Combiner]
+    shards: tuple[int, ...]
+    tell_empty: bool
+
+    def __call__(self, batches: Batches) -> Batches:
+        combiner = self.combiner()
+        for batch in batches:
+            combiner.add(batch)
+        when = pa.array([_batch_number() * _TICK], pa.timestamp("us", UTC))
+        for shard, package in combiner.packages(always=self.tell_empty):
+            number, data = pa.array([self.shards[shard]], pa.int32()), pa.array([package])
+            yield pa.record_batch([number, data, when], names=[SHARD, PACKAGE, WHEN])
+
+
+def _batch_number() -> int:
+    """The micro-batch of this task, from 1: a clock that no machine's clock can turn back."""
+    context = TaskContext.get()
+    number = None if context is None else context.getLocalProperty("streaming.sql.batchId")
+    if number is None:
+        raise QueryError("the query runs outside of a micro-batch")
+    return int(number) + 1
+
+
+class Store(StatefulProcessor):
+    """Hosts a shard in Spark's state."""
+
+    def __init__(
+        self,
+        shard: Callable[[State], Shard],
+        emit: Callable[[Any], Iterator[pd.DataFrame]],
+        *,
+        bounded: bool,
+    ) -> None:
+        self._shard, self._emit, self._bounded = shard, emit, bounded
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        """Called once per task and batch."""
+        self._handle = handle
+        self._state = _Blobs(handle.getMapState(STATE_NAME, _NAME, _DATA))
+        self._fed: set[int] = set()
+
+    # Spark passes these arguments by name.
+
+    def handleInputRows(  # type: ignore[override]  # noqa: N802
+        self,
+        key: tuple[int],
+        rows: Iterator[pd.DataFrame],
+        timerValues: TimerValues,  # noqa: N803
+    ) -> Iterator[pd.DataFrame]:
+        """One batch of one shard."""
+        self._fed.add(key[0])
+        packages = [package for frame in rows for package in frame[PACKAGE]]
+        yield from self._emit(self._shard(self._state).take(packages))
+        if self._bounded:
+            self._handle.registerTimer(timerValues.getCurrentWatermarkInMs() + 1)
+
+    def handleExpiredTimer(  # noqa: N802
+        self,
+        key: tuple[int],
+        timerValues: TimerValues,  # noqa: ARG002, N803
+        expiredTimerInfo: ExpiredTimerInfo,  # noqa: ARG002, N803
+    ) -> Iterator[pd.DataFrame]:
+        """A timer fires in every batch; in one that brings no rows, the stream has ended."""
+        if key[0] not in self._fed:
+            yield from self._emit(self._shard(self._state).finish())
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+class _Blobs:
+    """Spark's map state, as a shard wants it."""
+
+    def __init__(self, state: MapState) -> None:
+        self._map = state
+
+    def get(self, name: str, /) -> bytes | None:
+        found = self._map.getValue((name,))
+        return None if found is None else bytes(found[0])
+
+    def __setitem__(self, name: str, data: bytes, /) -> None:
+        self._map.updateValue((name,), (data,))
+
+    def __delitem__(self, name: str, /) -> None:
+        self._map.removeKey((name,))

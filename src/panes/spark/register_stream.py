@@ -1,0 +1,299 @@
+"""The streaming DataFrame of a register: one read, one shuffle, all answers.
+
+    rows --select--> position, what any query reads --combine--> shuffle by shard --> all stores
+         --> packages of answers, one for each kind, in one streaming query
+         --foreachBatch--> rows of a kind --select--> what was asked --> sinks
+
+Queries are of one *kind* if their answers have the same columns and are finished by the same
+expressions. However many queries there are, there are few kinds.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeAlias
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+from pyspark import cloudpickle
+from pyspark.sql import DataFrame, Row
+from pyspark.sql import functions as F  # noqa: N812 - as everyone writes it
+from pyspark.sql import types as T  # noqa: N812
+from pyspark.sql.pandas.types import to_arrow_schema
+
+from panes.engine.admit import promise_column
+from panes.engine.combine import AT, PROMISE, ROW, SOURCE, TOO_FAR_AHEAD
+from panes.engine.queries import Queries
+from panes.engine.register_filler import read_columns
+from panes.engine.register_shard import Definition, RegisterOutcome, RegisterShard, combiner
+from panes.engine.terms import Terms
+from panes.language.query import WINDOW_COLUMNS
+from panes.planning.plan import Plan
+from panes.spark.answers import END, answer_columns, edge, handed_over_schema
+from panes.spark.bind import UTC, arrow_schema, sql, ticks
+from panes.spark.host import PACKAGE, Batches, Hosted, host
+from panes.spark.query import Sink, send
+from panes.stores import codec
+
+QUERY, START = "query", "__start"
+KIND, NAMES, STATUS = "kind", "names", "status"
+LATE, REJECTED = -1, -2
+"""What packages hold that are no answers: their kinds."""
+_ANSWERS = "answers"
+_REASON = "reason"
+_STATUS_FIELDS = ("answers", "late", "rejected", "partials", "bytes", "progress")
+_EMITTED = T.StructType().add(KIND, "int").add(PACKAGE, "binary").add(NAMES, "string")
+_EMITTED = _EMITTED.add(STATUS, "string")
+_ROWS_AT_ONCE = 1 << 16
+_ROWS_PER_PACKAGE = 1 << 20
+
+RegisterSink: TypeAlias = "str | Path | Callable[[str, DataFrame, int], None] | Together"
+"""A folder, or a function of a query's name, its answers and the batch's number."""
+
+
+@dataclass(frozen=True, slots=True)
+class Together:
+    """A sink for very many queries: one DataFrame per kind, with the query's name in ``query``.
+
+    Without it, a function is called once for every query that has answers.
+    """
+
+    function: Callable[[DataFrame, int], None]
+
+
+def kinds_of(queries: Queries) -> list[Plan]:
+    """A plan for each kind of answers; every shape is told its kind."""
+    known: dict[object, int] = {}
+    plans: list[Plan] = []
+    for shape in queries.shapes:
+        query = shape.plan.query
+        outputs = tuple((o.name, o.expression) for o in query.outputs)
+        shown = tuple((i, query.keys[i].name) for i in query.shown_keys)
+        finish = (str(shape.plan.lowered_schema()), query.having, outputs, shown)
+        if finish not in known:
+            known[finish] = len(plans)
+            plans.append(shape.plan)
+        shape.kind = known[finish]
+    return plans
+
+
+def emitted(
+    frame: DataFrame,
+    queries: Queries,
+    terms: Terms,
+    shards: tuple[int, ...],
+    *,
+    bounded: bool,
+    rows: bool,
+    name: str,
+) -> DataFrame:
+    """What a register gives in every batch: packages of answers and of rows set apart, status."""
+    definition = Definition.of(queries, cloudpickle.dumps)
+    count, keep_rows = len(shards), terms.drops_late
+    projected = _project(frame, queries, terms, rows=rows)
+    hosted = Hosted(
+        combiner=lambda: combiner(definition, count, keep_rows=keep_rows),
+        shard=lambda state: RegisterShard(definition, terms, state),
+        emit=emit,
+        output=_EMITTED,
+    )
+    given = host([projected], hosted, shards, terms, bounded=bounded)
+    status = F.from_json(STATUS, ", ".join(f"{field} long" for field in _STATUS_FIELDS))
+    summed = [field for field in _STATUS_FIELDS if field != "progress"]
+    return given.observe(
+        name,
+        *(F.coalesce(F.sum(status[field]), F.lit(0)).alias(field) for field in summed),
+        F.min(status["progress"]).alias("progress"),
+    )
+
+
+def _project(frame: DataFrame, queries: Queries, terms: Terms, *, rows: bool) -> DataFrame:
+    """What the combiner needs of the stream: its position, and what any query reads."""
+    axis = queries.axis
+    assert axis is not None
+    at = ticks(frame, axis.column or "")
+    if axis.kind == "time" and terms.lateness is not None and terms.max_ahead is not None:
+        latest = F.unix_micros(F.current_timestamp()) + F.lit(terms.max_ahead)
+        at = F.when(at > latest, F.lit(TOO_FAR_AHEAD)).otherwise(at)
+    columns = {AT: at, SOURCE: F.lit(0)}
+    if terms.punctuation is not None:
+        bound = next(shape.plan for shape in queries.shapes)
+        column = promise_column(bound, arrow_schema(frame), terms.punctuation, queries.stream)
+        columns[PROMISE] = ticks(frame, column)
+    if rows:
+        columns[ROW] = F.struct(*(F.col(f"`{n}`") for n in frame.columns))
+    columns |= {name: sql(tree) for name, tree in read_columns(queries).items()}
+    return frame.select(*(c.alias(n) for n, c in columns.items()))
+
+
+def emit(outcome: RegisterOutcome) -> Iterator[pd.DataFrame]:
+    """What leaves the store: a package for each kind that has answers, and one row of status."""
+    by_kind: dict[int, dict[str, pa.Table]] = {}
+    for shape, tables in outcome.answers:
+        by_kind.setdefault(shape.kind, {}).update(tables)
+    rows: list[tuple[int | None, bytes | None, str | None, str | None]] = []
+    for kind, tables in by_kind.items():
+        for names, some in _portions(tables):
+            rows.append((kind, codec.pack({_ANSWERS: some}), json.dumps(names), None))
+    for kind, apart in ((LATE, outcome.late), (REJECTED, outcome.rejected)):
+        if apart:
+            rows.append((kind, codec.pack({_ANSWERS: pa.concat_tables(apart)}), None, None))
+    status = {
+        "answers": sum(len(t) for tables in by_kind.values() for t in tables.values()),
+        "late": sum(map(len, outcome.late)),
+        "rejected": sum(map(len, outcome.rejected)),
+        "partials": outcome.partials,
+        "bytes": outcome.nbytes,
+        "progress": outcome.progress,
+    }
+    rows.append((None, None, None, json.dumps(status)))
+    yield pd.DataFrame(rows, columns=[KIND, PACKAGE, NAMES, STATUS]).astype({KIND: "Int32"})
+
+
+def _portions(tables: Mapping[str, pa.Table]) -> Iterator[tuple[list[str], pa.Table]]:
+    """The answers of queries of one kind, in tables that are not too large."""
+    names: list[str] = []
+    some: list[pa.Table] = []
+    for name, table in tables.items():
+        if some and sum(map(len, some)) + len(table) > _ROWS_PER_PACKAGE:
+            yield names, _named(names, some)
+            names, some = [], []
+        names.append(name)
+        some.append(table)
+    yield names, _named(names, some)
+
+
+def _named(names: Sequence[str], tables: Sequence[pa.Table]) -> pa.Table:
+    """Answers with the names of their queries in front, and edges in ticks."""
+    numbers = np.repeat(np.arange(len(names), dtype=np.int32), [len(t) for t in tables])
+    query = pa.DictionaryArray.from_arrays(pa.array(numbers), pa.array(names, pa.string()))
+    table = pa.concat_tables(tables)
+    columns = {QUERY: query}
+    for name, edge_name in zip(WINDOW_COLUMNS, (START, END), strict=True):
+        columns[edge_name] = table.column(name).combine_chunks().view(pa.int64())
+    others = [n for n in table.column_names if n not in WINDOW_COLUMNS]
+    return pa.table(columns | {n: table.column(n) for n in others})
+
+
+@dataclass(frozen=True, slots=True)
+class Unpack:
+    """Packages as rows of a schema."""
+
+    schema: pa.Schema
+
+    def __call__(self, batches: Batches) -> Batches:
+        for batch in batches:
+            for package in batch.column(0):
+                table = codec.unpack(package.as_py())[_ANSWERS]
+                columns = [table.column(f.name).cast(f.type) for f in self.schema]
+                typed = pa.table(columns, schema=self.schema)
+                yield from typed.combine_chunks().to_batches(max_chunksize=_ROWS_AT_ONCE)
+
+
+@dataclass(frozen=True, slots=True)
+class Deliver:
+    """What is done with every batch: each query's answers go to its sink.
+
+    Queries that have little time are delivered first. `own` are the sinks of single queries.
+    """
+
+    kinds: tuple[Plan, ...]
+    axis_type: T.DataType
+    row: T.StructType
+    sink: RegisterSink
+    own: Mapping[str, Sink] = field(default_factory=dict)
+    deadlines: Mapping[str, int] = field(default_factory=dict)
+    late: Sink | None = None
+    rejected: Sink | None = None
+
+    def __call__(self, batch: DataFrame, batch_id: int) -> None:
+        kept = batch.persist()
+        try:
+            told = kept.where(F.col(NAMES).isNotNull()).select(KIND, NAMES).collect()
+            for kind, names in self._in_order(told):
+                self._send(self._answers(kept, kind), names, batch_id)
+            for code, sink in ((LATE, self.late), (REJECTED, self.rejected)):
+                if sink is not None:
+                    send(self._apart(kept, code), sink, batch_id)
+        finally:
+            kept.unpersist()
+
+    def _in_order(self, told: Sequence[Row]) -> list[tuple[int, list[str]]]:
+        """The kinds that have answers, with the names of their queries, the most urgent first."""
+        names: dict[int, set[str]] = {}
+        for row in told:
+            names.setdefault(row[0], set()).update(json.loads(row[1]))
+        ordered = {k: sorted(v, key=lambda n: (self._time(n), n)) for k, v in names.items()}
+        return sorted(ordered.items(), key=lambda item: (self._time(item[1][0]), item[0]))
+
+    def _time(self, name: str) -> float:
+        return self.deadlines.get(name, float("inf"))
+
+    def _answers(self, kept: DataFrame, kind: int) -> DataFrame:
+        """The answers of one kind, finished by Spark; the query's name comes first."""
+        plan = self.kinds[kind]
+        schema = T.StructType([T.StructField(QUERY, T.StringType())])
+        schema = schema.add(START, "long")
+        for handed in handed_over_schema(plan).fields:
+            schema = schema.add(handed)
+        unpack = Unpack(to_arrow_schema(schema, timezone=UTC))
+        packages = kept.where(F.col(KIND) == kind).select(PACKAGE)
+        rows = packages.mapInArrow(unpack, schema)
+        edges = zip((START, END), WINDOW_COLUMNS, strict=True)
+        kind_of_axis = self.axis_type if plan.axis.kind == "time" else None
+        edged = rows.select("*", *(edge(F.col(e), kind_of_axis).alias(n) for e, n in edges))
+        having = plan.query.having
+        passing = edged if having is None else edged.where(sql(having))
+        named = F.col(QUERY).alias(_own_name(plan))
+        return passing.select(named, *answer_columns(plan))
+
+    def _apart(self, kept: DataFrame, code: int) -> DataFrame:
+        schema = T.StructType().add(_REASON, "string").add(ROW, self.row)
+        unpack = Unpack(to_arrow_schema(schema, timezone=UTC))
+        rows = kept.where(F.col(KIND) == code).select(PACKAGE).mapInArrow(unpack, schema)
+        return rows.select(f"{ROW}.*", _REASON)
+
+    def _send(self, answers: DataFrame, names: Sequence[str], batch_id: int) -> None:
+        query = answers.columns[0]
+        shared = [n for n in names if n not in self.own]
+        alone = [n for n in names if n in self.own]
+        each = alone + (shared if callable(self.sink) else [])
+        frame = answers.persist() if len(each) > 1 else answers
+        try:
+            for name in sorted(each, key=lambda n: (self._time(n), n)):
+                one = frame.where(F.col(query) == name).drop(query)
+                if name in self.own:
+                    send(one, self.own[name], batch_id)
+                elif callable(self.sink):
+                    self.sink(name, one, batch_id)
+            if not shared or callable(self.sink):
+                return
+            others = frame.where(~F.col(query).isin(alone)) if alone else frame
+            if isinstance(self.sink, Together):
+                self.sink.function(others, batch_id)
+            else:
+                _write(others, query, str(self.sink), batch_id)
+        finally:
+            frame.unpersist()
+
+
+def _write(answers: DataFrame, query: str, folder: str, batch_id: int) -> None:
+    """Parquet files in ``query=NAME/batch=N``; a batch that runs again replaces what it wrote."""
+    placed = answers.withColumn("batch", F.lit(batch_id)).repartition(query)
+    writer = placed.write.mode("overwrite").option("partitionOverwriteMode", "dynamic")
+    writer.partitionBy(query, "batch").parquet(folder)
+
+
+def _own_name(plan: Plan) -> str:
+    """What the column of query names is called: ``query``, unless an answer is called so."""
+    query = plan.query
+    taken = {o.name.lower() for o in query.outputs}
+    taken |= {query.keys[i].name.lower() for i in query.shown_keys}
+    name = QUERY
+    while name in taken:
+        name += "_"
+    return name
