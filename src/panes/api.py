@@ -6,6 +6,7 @@ import importlib
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Any
 
 import pyarrow as pa
 
@@ -204,7 +205,10 @@ def register(
     aggregates: Sequence[UserAggregate] = (),
     keep_rows: int = 0,
     hand_over: Callable[[str, pa.Table], None] | None = None,
-) -> Register:
+    heartbeat: Duration | None = None,
+    shards: int | None = None,
+    name: str = "panes",
+) -> Any:
     """Open a register: many queries over one stream, which share its read and its panes.
 
     Queries are added and removed while the stream runs. Each is answered as it would be alone.
@@ -236,18 +240,23 @@ def register(
      'dear': [{'window_start': -15, 'window_end': 5, 'n': 1},
               {'window_start': -10, 'window_end': 10, 'n': 1}]}
     """
-    if frame is not None:
-        raise QueryError(
-            "a register runs in one process, and takes its rows by push",
-            hint="on Spark, ask each query with panes.sql",
-        )
     run = Run(
         lateness=lateness,
         late=late,
         max_ahead=max_ahead,
         punctuation=punctuation,
         rows_late=rows_late,
+        heartbeat=heartbeat,
+        shards=shards,
+        name=name,
     )
+    if frame is not None:
+        if not is_spark(frame):
+            raise QueryError(
+                "a register takes a streaming DataFrame, or nothing and then rows by push"
+            )
+        on_spark = importlib.import_module("panes.spark.register").SparkRegister
+        return on_spark(stream, frame, run, aggregates)
     return Register(
         stream, run, schema=schema, aggregates=aggregates, keep_rows=keep_rows, hand_over=hand_over
     )

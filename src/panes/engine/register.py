@@ -13,6 +13,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -44,10 +45,16 @@ from panes.windows.spec import Sliding
 Answers = dict[str, pa.Table]
 
 
+class KnowsQueries(Protocol):
+    """A register, wherever it runs."""
+
+    def exact_from(self, name: str) -> object | None: ...
+
+
 class Added:
     """What became of a query that was added."""
 
-    def __init__(self, register: Register, name: str) -> None:
+    def __init__(self, register: KnowsQueries, name: str) -> None:
         self.name = name
         self._register = register
 

@@ -1,0 +1,451 @@
+"""A register on Spark: many queries over one streaming DataFrame, in one streaming query.
+
+A changed set of queries restarts the streaming query on the same checkpoint: Spark's plan and the
+variables of its state stay as they are, only the queries that tasks and shards are given change.
+That is a pause of seconds; nothing is read again, nothing is lost. The queries themselves are kept
+in the checkpoint too (`panes.spark.register_file`), written before Spark starts with them.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from threading import RLock
+
+import numpy as np
+from pyspark import cloudpickle
+from pyspark.errors import AnalysisException, PySparkException
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - as everyone writes it
+from pyspark.sql.streaming.query import StreamingQuery
+
+from panes.aggregates.custom import UserAggregate
+from panes.axis import SECOND, Duration, parse_duration
+from panes.engine.queries import Asked, Numbers, Queries
+from panes.engine.register import Added
+from panes.engine.register_shard import Definition
+from panes.engine.register_state import take_up
+from panes.engine.register_text import explain_stores
+from panes.engine.shard import ABOUT
+from panes.engine.shared_rows import Numbering
+from panes.engine.terms import Run, agree, require_lateness
+from panes.errors import OptionError, PanesError, QueryError
+from panes.language.query import Query
+from panes.planning.plan import Plan
+from panes.spark import register_file
+from panes.spark.bind import arrow_schema, bind_query
+from panes.spark.host import STATE_NAME, shard_numbers
+from panes.spark.query import Sink
+from panes.spark.register_file import Kept, KeptQuery, KeptStore
+from panes.spark.register_stream import Deliver, RegisterSink, emitted, kinds_of
+from panes.spark.watch import LOG, Watched, Watcher, wanted
+from panes.stores import codec
+
+_PATIENCE = 30.0
+_GLANCE = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class _Start:
+    """How the streaming query is started, each time the same."""
+
+    checkpoint: str
+    sink: RegisterSink
+    late: Sink | None
+    rejected: Sink | None
+    bounded: bool
+    trigger: Mapping[str, str]
+
+
+class SparkRegister:
+    """Queries over one streaming DataFrame, run together. See `panes.register`."""
+
+    def __init__(
+        self, stream: str, frame: DataFrame, run: Run, aggregates: Sequence[UserAggregate] = ()
+    ) -> None:
+        _require_possible(frame, run)
+        self.stream, self._frame, self._run = stream, frame, run
+        self._aggregates = tuple(aggregates)
+        self._session = frame.sparkSession
+        self._queries = Queries(stream, aggregates)
+        self._own: dict[str, Sink] = {}
+        self._watched: set[str] = set()
+        self._removed: dict[str, str] = {}
+        self._version = 0
+        self._shards: tuple[int, ...] = ()
+        self._started: _Start | None = None
+        self._watcher: Watcher | None = None
+        self._lock = RLock()
+        self.query: StreamingQuery | None = None
+        self.refused: dict[str, str] = {}
+
+    # Queries
+
+    def add(
+        self, name: str, text: str, *, deadline: Duration | None = None, sink: Sink | None = None
+    ) -> Added:
+        """Answer one more query from now on; says from where its answers are exact.
+
+        A register that runs is restarted on its checkpoint, which takes seconds. `sink` is where
+        the answers of this query go: a folder, or a function of a DataFrame and its batch's
+        number; without it they go where the register's answers go.
+        """
+        with self._lock:
+            self._add(name, text, deadline, sink)
+            self._removed.pop(name, None)
+            self._changed()
+        return Added(self, name)
+
+    def remove(self, name: str) -> None:
+        """Answer a query no longer, and forget what only it needed."""
+        self.change(remove=[name])
+
+    def change(self, *, add: Mapping[str, str] = {}, remove: Iterable[str] = ()) -> None:
+        """Remove some queries and add others, with one restart for all of them."""
+        with self._lock:
+            for name in remove:
+                self._remove(name)
+            for name, text in add.items():
+                self._add(name, text, None, None)
+                self._removed.pop(name, None)
+            self._changed()
+
+    def queries(self) -> dict[str, str]:
+        """The texts of all queries, by name, in the order in which they came."""
+        return {name: asked.text for name, asked in self._queries.asked.items()}
+
+    def explain(self) -> str:
+        """What is shared with whom, how panes are cut, and what that saves."""
+        return explain_stores(self.stream, list(self._queries.stores.values()))
+
+    def exact_from(self, name: str) -> object | None:
+        """Where the first answered window of a query starts; None: at the stream's beginning."""
+        if name not in self._queries.asked:
+            raise QueryError(f"no query `{name}` is registered")
+        queries = self._as_of_now()
+        at, axis = queries.exact_from[name], queries.axis
+        if at is None or axis is None:
+            return None
+        return axis.label(np.array([at]))[0].as_py()
+
+    def _add(self, name: str, text: str, deadline: Duration | None, sink: Sink | None) -> None:
+        asked = self._queries.read(name, text, deadline)
+        self._bind(self._queries, asked)
+        if sink is not None:
+            self._own[name] = sink
+
+    def _bind(self, queries: Queries, asked: Asked) -> None:
+        agree(asked.query, self._run)
+
+        def plan_of(query: Query) -> Plan:
+            bound = bind_query(query, (self._frame,), self._aggregates).plan
+            require_lateness(self._run.lateness, bound.axis.kind)
+            return bound
+
+        queries.bind(asked, arrow_schema(self._frame), plan_of)
+        queries.asked[asked.name] = asked
+
+    def _remove(self, name: str) -> None:
+        text = self.queries().get(name)
+        self._queries.remove(name)
+        self._own.pop(name, None)
+        self._watched.discard(name)
+        if self._started is not None and text is not None:
+            self._removed[name] = text
+
+    # The stream
+
+    def start(
+        self,
+        *,
+        checkpoint: str,
+        sink: RegisterSink,
+        late: Sink | None = None,
+        rejected: Sink | None = None,
+        bounded: bool = False,
+        trigger: Mapping[str, str] | None = None,
+        watch: Watched | None = None,
+        watch_every: Duration = "10 seconds",
+    ) -> SparkRegister:
+        """Run all queries in one streaming query; a checkpoint with a register is taken up again.
+
+        Then those queries run that ran last, and those added before `start` that the checkpoint
+        has never had, or has under another text. One that was removed while the register ran stays
+        removed.
+
+        Parameters
+        ----------
+        checkpoint
+            A folder for Spark's checkpoint, and the register's.
+        sink
+            A folder, which gets ``query=NAME/batch=N``; or a function, called with the name of a
+            query, a DataFrame of its answers and the batch's number. `panes.spark.Together` takes
+            the answers of all queries at once.
+        late, rejected
+            Sinks for rows that came late or have no place, with the reason.
+        bounded
+            Read what is there, answer every window, and end (``availableNow``).
+        trigger
+            As of Spark's ``trigger``: ``{"processingTime": "10 seconds"}``.
+        watch, watch_every
+            A folder with a ``.sql`` file for each query, or a function that gives a DataFrame of
+            ``name`` and ``sql``: what is there runs, what is gone does not.
+        """
+        with self._lock:
+            if self._started is not None:
+                raise QueryError("the register runs already", hint="stop it first")
+            self._take_up(checkpoint)
+            seen = None if watch is None else wanted(self._session, watch)
+            self._started = _Start(
+                str(checkpoint), sink, late, rejected, bounded, dict(trigger or {})
+            )
+            if seen is not None:
+                self._follow(seen)
+            if not self._queries.asked and watch is None:
+                self._started = None
+                raise QueryError(
+                    "the register has no query yet", hint='add one first: reg.add("hot", "...")'
+                )
+            self._changed()
+            if watch is not None and seen is not None:
+                every = parse_duration(watch_every, option="watch_every") / SECOND
+                place = watch
+                self._watcher = Watcher(
+                    lambda: wanted(self._session, place), self._watched_changed, every
+                )
+                self._watcher.start(seen)
+        return self
+
+    def stop(self) -> None:
+        """End the streaming query; `start` on the same checkpoint goes on."""
+        with self._lock:
+            if self._watcher is not None:
+                self._watcher.stop()
+            self._watcher, self._started = None, None
+            self._halt()
+
+    def await_end(self, timeout: float | None = None) -> bool:
+        """Wait until the register ends, for so many seconds at most; says whether it has.
+
+        If it fails, its exception is raised here.
+        """
+        until = None if timeout is None else time.monotonic() + timeout
+        while True:
+            query = self.query
+            left = _PATIENCE if until is None else until - time.monotonic()
+            if left <= 0:
+                return False
+            if query is None:
+                if self._started is None:
+                    return True
+                time.sleep(min(left, _GLANCE))
+                continue
+            query.awaitTermination(min(left, _PATIENCE))  # type: ignore[arg-type]
+            ended = not query.isActive
+            with self._lock:
+                if ended and self.query is query:
+                    self._started = None
+                    if self._watcher is not None:
+                        self._watcher.stop()
+                    return True
+
+    def process_all_available(self) -> None:
+        """Wait until everything that is there now has been taken in and answered."""
+        with self._lock:
+            query = self.query
+        if query is not None:
+            query.processAllAvailable()
+
+    def _changed(self) -> None:
+        """Queries have come or gone: write them down, and run with them."""
+        if self._started is None:
+            return
+        self._version += 1
+        register_file.write(self._session, self._started.checkpoint, self._kept())
+        self._halt()
+        if self._queries.asked:
+            self.query = self._run_query(self._started)
+
+    def _run_query(self, start: _Start) -> StreamingQuery:
+        terms = agree(next(iter(self._queries.asked.values())).query, self._run)
+        kinds = kinds_of(self._queries)
+        axis = self._queries.axis
+        assert axis is not None
+        given = emitted(
+            self._frame,
+            self._queries,
+            terms,
+            self._shards,
+            bounded=start.bounded,
+            rows=start.late is not None or start.rejected is not None,
+            name=self._run.name,
+        )
+        asked = self._queries.asked.values()
+        deliver = Deliver(
+            kinds=tuple(kinds),
+            axis_type=self._frame.schema[axis.column or ""].dataType,
+            row=self._frame.schema,
+            sink=start.sink,
+            own={name: sink for name, sink in self._own.items() if name in self._queries.asked},
+            deadlines={a.name: a.deadline for a in asked if a.deadline is not None},
+            late=start.late,
+            rejected=start.rejected,
+        )
+        writer = given.writeStream.option("checkpointLocation", start.checkpoint).outputMode(
+            "append"
+        )
+        if start.bounded:
+            writer = writer.trigger(availableNow=True)
+        elif start.trigger:
+            writer = writer.trigger(**start.trigger)
+        return writer.foreachBatch(deliver).start()
+
+    def _halt(self) -> None:
+        """Stop the streaming query between two batches, if one ends soon."""
+        query, self.query = self.query, None
+        if query is None:
+            return
+        until = time.monotonic() + _PATIENCE
+        while query.isActive and query.status["isTriggerActive"] and time.monotonic() < until:
+            time.sleep(_GLANCE)
+        query.stop()
+
+    # What is kept
+
+    def _take_up(self, checkpoint: str) -> None:
+        """The queries of a checkpoint, and those of this register that it has never had."""
+        kept = register_file.read(self._session, str(checkpoint))
+        if kept is None:
+            self._shards = shard_numbers(self._session, self._run.shards, is_keyed=True)
+            return
+        if kept.stream != self.stream:
+            raise OptionError(
+                f"the checkpoint is that of a register of `{kept.stream}`, not of `{self.stream}`"
+            )
+        if self._run.shards not in (None, kept.shards):
+            raise OptionError(
+                f"the register's state has {kept.shards} shards, and not {self._run.shards}",
+                hint="leave out shards=, or start with a new checkpoint",
+            )
+        declared, own = self._queries.asked, self._own
+        stores = {t: (s.serial, Numbering(s.columns, s.end)) for t, s in kept.stores.items()}
+        queries = Queries(self.stream, self._aggregates)
+        queries.numbers = Numbers(kept.last, stores)
+        self._own = {q.name: q.sink for q in kept.queries if q.sink is not None}
+        self._watched = {q.name for q in kept.queries if q.watched}
+        for old in kept.queries:
+            new = declared.get(old.name)
+            if new is not None and new.text != old.text:
+                continue
+            asked = queries.read(old.name, old.text)
+            deadline = old.deadline if new is None else new.deadline
+            self._bind(queries, replace(asked, serial=old.serial, deadline=deadline))
+        for name, new in declared.items():
+            if name not in queries.asked and kept.removed.get(name) != new.text:
+                self._bind(queries, replace(new, serial=queries.numbers.next()))
+        self._own |= {name: sink for name, sink in own.items() if name in queries.asked}
+        self._queries, self._version = queries, kept.version
+        self._removed = {n: t for n, t in kept.removed.items() if n not in queries.asked}
+        self._shards = shard_numbers(self._session, kept.shards, is_keyed=True)
+
+    def _kept(self) -> Kept:
+        asked, own = self._queries.asked, self._own
+        return Kept(
+            stream=self.stream,
+            shards=len(self._shards),
+            last=self._queries.numbers.last,
+            queries=[
+                KeptQuery(
+                    name=name,
+                    text=one.text,
+                    serial=one.serial,
+                    deadline=one.deadline,
+                    sink=None if name not in own or callable(own[name]) else str(own[name]),
+                    watched=name in self._watched,
+                )
+                for name, one in asked.items()
+            ],
+            stores={
+                s.title: KeptStore(s.serial, s.rows.numbering.columns, s.rows.numbering.end)
+                for s in self._queries.stores.values()
+            },
+            removed=self._removed,
+            version=self._version,
+        )
+
+    def _as_of_now(self) -> Queries:
+        """The queries as the next batch will find them, by what the last one left."""
+        queries = Definition.of(self._queries, cloudpickle.dumps).queries()
+        about = None if self._started is None else self._about(self._started.checkpoint)
+        if about is not None:
+            take_up(queries, codec.unpack(about))
+        return queries
+
+    def _about(self, checkpoint: str) -> bytes | None:
+        """What one shard remembers; all of them agree. None before the first batch."""
+        try:
+            state = read_state(self._frame, checkpoint)
+            rows = state.where(F.col("name") == ABOUT).select("data").limit(1).collect()
+        except PySparkException:
+            return None
+        return bytes(rows[0].data) if rows else None
+
+    # The watched place
+
+    def _watched_changed(self, texts: Mapping[str, str]) -> None:
+        with self._lock:
+            if self._started is not None:
+                before = self.queries()
+                self._follow(texts)
+                if self.queries() != before:
+                    self._changed()
+
+    def _follow(self, texts: Mapping[str, str]) -> None:
+        """Run what the watched place says; what cannot run is refused, the rest goes on."""
+        self.refused = {}
+        current = self.queries()
+        for name in sorted(self._watched):
+            if texts.get(name) != current.get(name):
+                self._remove(name)
+                self._removed.pop(name, None)
+        for name, text in texts.items():
+            if name in self._watched:
+                continue
+            try:
+                self._add(name, text, None, None)
+            except (PanesError, AnalysisException) as error:
+                self.refused[name] = str(error)
+                LOG.warning("the watched query `%s` is refused: %s", name, error)
+                continue
+            self._watched.add(name)
+
+
+def read_state(frame: DataFrame, checkpoint: str) -> DataFrame:
+    """What shards keep, as of the last batch: columns `shard`, `name` and `data`."""
+    session = frame.sparkSession
+    known = session.read.format("state-metadata").load(checkpoint)
+    ours = known.where(F.col("operatorName").startswith("transformWithState"))
+    operator = ours.agg(F.max("operatorId")).collect()[0][0]
+    reader = session.read.format("statestore").option("path", checkpoint)
+    state = reader.option("operatorId", operator or 0).option("stateVarName", STATE_NAME).load()
+    return state.select(
+        F.col("key.shard").alias("shard"),
+        F.col("user_map_key.name").alias("name"),
+        F.col("user_map_value.data").alias("data"),
+    )
+
+
+def _require_possible(frame: DataFrame, run: Run) -> None:
+    if not frame.isStreaming:
+        raise QueryError(
+            "a register on Spark runs over a streaming DataFrame, and this one is bounded",
+            hint="spark.readStream, and reg.start(..., bounded=True) to read it to its end",
+        )
+    if run.late == "revise":
+        raise OptionError(
+            "a register answers every window once, so late must be 'open' or 'drop'",
+            hint="panes.sql(..., late='revise') for a query of its own",
+        )
+    if run.rows_late is not None:
+        raise QueryError("rows_late is not available on Spark, where rows have no order of arrival")
