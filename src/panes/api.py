@@ -6,6 +6,7 @@ import importlib
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -205,6 +206,7 @@ def register(
     aggregates: Sequence[UserAggregate] = (),
     keep_rows: int = 0,
     hand_over: Callable[[str, pa.Table], None] | None = None,
+    saved: str | Path | None = None,
     heartbeat: Duration | None = None,
     shards: int | None = None,
     name: str = "panes",
@@ -225,6 +227,10 @@ def register(
     hand_over
         Called with the name and the answers of each query as soon as they are there, those with
         the nearest deadline first. Without it answers are handed over together, by `push`.
+    saved
+        A file that `Register.save` wrote: the register goes on from there, queries and all.
+    heartbeat, shards, name
+        On Spark, as for `sql`.
 
     Examples
     --------
@@ -257,9 +263,12 @@ def register(
             )
         on_spark = importlib.import_module("panes.spark.register").SparkRegister
         return on_spark(stream, frame, run, aggregates)
-    return Register(
+    opened = Register(
         stream, run, schema=schema, aggregates=aggregates, keep_rows=keep_rows, hand_over=hand_over
     )
+    if saved is not None:
+        opened.take_up(saved)
+    return opened
 
 
 def explain(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -9,6 +11,7 @@ import pytest
 import panes
 from panes.engine.register_shard import LIVE
 from panes.engine.terms import Late, Run
+from panes.errors import StateError
 from tests.sharded_register import ShardedRegister
 from tests.support import assert_same, sorted_answers
 
@@ -83,6 +86,53 @@ def test_queries_that_come_and_go_are_answered_by_what_is_there() -> None:
         batch = rows(number, 60, 30 * number)
         same(sharded.push(batch), alone.push(batch))
     same(sharded.finish(), alone.finish())
+
+
+def test_a_saved_register_goes_on(tmp_path: Path) -> None:
+    alone = panes.register("s", lateness=4, schema=SCHEMA, keep_rows=10)
+    saved = panes.register("s", lateness=4, schema=SCHEMA, keep_rows=10)
+    for name in ("all", "long", "keyed", "middle", "some"):
+        alone.add(name, QUERIES[name])
+        saved.add(name, QUERIES[name])
+    for number in range(8):
+        batch = rows(number, 60, 30 * number)
+        if number == 3:
+            for register in (alone, saved):
+                register.add("dear", QUERIES["dear"])
+                register.remove("keyed")
+        saved.save(tmp_path / "register")
+        saved = panes.register("s", lateness=4, keep_rows=10, saved=tmp_path / "register")
+        assert saved.queries() == alone.queries()
+        assert all(saved.exact_from(n) == alone.exact_from(n) for n in alone.queries())
+        same(saved.push(batch), alone.push(batch))
+        assert saved.late.equals(alone.late)
+        last = "SELECT sum(x) AS total FROM s [ROWS 7]"
+        assert saved.ask(last).column("total") == alone.ask(last).column("total")
+    same(saved.finish(), alone.finish())
+
+
+def test_a_register_that_lost_all_its_queries_remembers_how_far_it_was(tmp_path: Path) -> None:
+    register = panes.register("s", lateness=0, schema=SCHEMA)
+    register.add("all", QUERIES["all"])
+    register.push(rows(1, 60, 100))
+    register.remove("all")
+    register.save(tmp_path / "register")
+    again = panes.register("s", lateness=0, saved=tmp_path / "register")
+    assert again.progress == register.progress
+    assert again.add("all", QUERIES["all"]).exact_from == 140
+
+
+def test_what_is_no_saved_register_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(StateError, match="no register is saved"):
+        panes.register("s", saved=tmp_path / "nothing")
+    register = panes.register("s", lateness=0, schema=SCHEMA)
+    register.add("all", QUERIES["all"])
+    register.save(tmp_path / "register")
+    with pytest.raises(StateError, match="a register of `s`"):
+        panes.register("t", saved=tmp_path / "register")
+    (tmp_path / "register").write_bytes(b"PANE" + bytes(20))
+    with pytest.raises(StateError, match="format 0"):
+        panes.register("s", saved=tmp_path / "register")
 
 
 def test_nothing_is_left_in_the_state_of_queries_that_are_gone() -> None:

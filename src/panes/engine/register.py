@@ -13,6 +13,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Protocol
 
 import numpy as np
@@ -22,17 +23,20 @@ from sqlglot import exp
 
 from panes.aggregates.custom import UserAggregate
 from panes.axis import Duration, parse_instant
+from panes.engine import register_save
 from panes.engine.admit import Gate
 from panes.engine.apart import set_apart
 from panes.engine.ask import RowTail, ask_panes, ask_rows
 from panes.engine.pace import Behind
 from panes.engine.queries import Asked, Queries
+from panes.engine.register_kept import taken_up
+from panes.engine.register_shard import resumed
 from panes.engine.register_text import explain_stores
 from panes.engine.shape import NEVER, Shape
 from panes.engine.shared_store import SharedStore
 from panes.engine.stream import Instant
 from panes.engine.terms import Run, Terms, agree, require_lateness
-from panes.errors import InputError, OptionError, PanesError, QueryError
+from panes.errors import InputError, OptionError, PanesError, QueryError, StateError
 from panes.frames import differences, to_table
 from panes.language.parse import parse
 from panes.language.query import Query
@@ -43,6 +47,7 @@ from panes.progress.promise import EVERYTHING, NOTHING, Promise
 from panes.windows.spec import Sliding
 
 Answers = dict[str, pa.Table]
+_SCHEMA, _LATE, _REJECTED, _TAIL = "schema", "late", "rejected", "tail"
 
 
 class KnowsQueries(Protocol):
@@ -118,7 +123,8 @@ class Register:
             self._bind(asked, self._schema)
         if self._terms is None:
             self._terms = terms
-            self._queries.promise = Promise(terms.bound())
+            promised = self._queries.promise
+            self._queries.promise = Promise(terms.bound(), promised.at, promised.why)
         self._queries.asked[name] = asked
         return Added(self, name)
 
@@ -269,6 +275,40 @@ class Register:
                 hint="add one; it is answered from the rows to come",
             )
         return ask_panes(bound, store, spec.size, self._queries.newest)
+
+    def save(self, path: str | Path) -> None:
+        """Write everything to a file; ``panes.register(stream, saved=path)`` goes on from there.
+
+        Lateness and the like are said anew then, and so are prepared questions.
+        """
+        self._require_running()
+        if self._run.rows_late is not None:
+            raise OptionError("a register with rows_late cannot be saved", hint="give a lateness")
+        if self._schema is None:
+            raise QueryError("nothing has come yet that could be saved")
+        tables = {_SCHEMA: self._schema.empty_table(), _LATE: self.late, _REJECTED: self.rejected}
+        if self._tail is not None and self._tail.arrived:
+            tables[_TAIL] = self._tail.last(self._tail.keep)
+        register_save.write(path, self._queries, tables)
+
+    def take_up(self, path: str | Path) -> None:
+        """Go on where a saved register ended."""
+        kept, state, tables = register_save.read(path)
+        if kept.stream != self.stream:
+            raise StateError(f"{path} holds a register of `{kept.stream}`, not of `{self.stream}`")
+        schema = tables[_SCHEMA].schema
+
+        def bind(asked: Asked) -> None:
+            self._terms = agree(asked.query, self._run)
+            self._bind(asked, schema)
+            self._queries.asked[asked.name] = asked
+
+        taken_up(kept, self._queries, kept.queries, bind)
+        self._schema = schema
+        resumed(self._queries, self._terms or Terms(), state)
+        self._late, self._rejected = [tables[_LATE]], [tables[_REJECTED]]
+        if self._tail is not None and _TAIL in tables:
+            self._tail.push(tables[_TAIL])
 
     def explain(self) -> str:
         """What is shared with whom, how panes are cut, and what that saves."""

@@ -35,7 +35,7 @@ from panes.progress.promise import NOTHING, Promise
 from panes.stores import codec
 from panes.windows.blocks import MOST_BLOCKS
 
-_VERSION, _BLOCKS = "version", "blocks"
+_VERSION, BLOCKS = "version", "blocks"
 _PER_WINDOW = 8
 
 
@@ -233,7 +233,7 @@ class RegisterShard:
         self._state[ABOUT] = codec.pack(
             {
                 _VERSION: pa.table({"version": [version], "definition": [held.definition]}),
-                _BLOCKS: self._block_table(),
+                BLOCKS: self._block_table(),
                 **to_tables(self._queries),
             }
         )
@@ -263,10 +263,10 @@ class RegisterShard:
         blocks = self._held.blocks
         if parcel is not None and store is not None and len(parcel):
             data = codec.pack(parcel_tables(store.pieces, parcel))
-            self._state[_name(key)] = data
+            self._state[block_name(key)] = data
             blocks[key] = _Block(len(parcel), len(data))
         elif blocks.pop(key, None) is not None:
-            del self._state[_name(key)]
+            del self._state[block_name(key)]
 
     def _block_table(self) -> pa.Table:
         held = self._held
@@ -280,7 +280,7 @@ class RegisterShard:
             }
             for (s, b), k in held.blocks.items()
         ]
-        return pa.Table.from_pylist(rows, schema=_BLOCK)
+        return pa.Table.from_pylist(rows, schema=BLOCK_SCHEMA)
 
 
 def resumed(
@@ -296,13 +296,13 @@ def resumed(
     written = take_up(queries, about)
     held = _Held(queries, "")
     stores = {store.serial: store for store in queries.stores.values()}
-    for row in about[_BLOCKS].to_pylist():
+    for row in about[BLOCKS].to_pylist():
         key = row["store"], row["block"]
         held.spans[row["store"]] = row["span"]
         held.blocks[key] = _Block(row["partials"], row["bytes"])
         store = stores.get(row["store"])
         if store is not None:
-            _read_block(store, written[store.serial], state.get(_name(key)), key)
+            _read_block(store, written[store.serial], state.get(block_name(key)), key)
     return held
 
 
@@ -335,8 +335,9 @@ def _is_stream(marks: pa.Table) -> pa.Array:
     return pa.array([s >= 0 for s in marks.column(0).to_pylist()])
 
 
-def _name(key: tuple[int, int]) -> str:
+def block_name(key: tuple[int, int]) -> str:
+    """Where the panes of a block lie, by store and number."""
     return f"{key[0]}/{key[1]}"
 
 
-_BLOCK = pa.schema(dict.fromkeys(["store", "block", "span", "partials", "bytes"], pa.int64()))
+BLOCK_SCHEMA = pa.schema(dict.fromkeys(["store", "block", "span", "partials", "bytes"], pa.int64()))

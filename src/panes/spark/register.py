@@ -22,13 +22,13 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from panes.aggregates.custom import UserAggregate
 from panes.axis import SECOND, Duration, parse_duration
-from panes.engine.queries import Asked, Numbers, Queries
+from panes.engine.queries import Asked, Queries
 from panes.engine.register import Added
+from panes.engine.register_kept import Kept, KeptQuery, kept_stores, taken_up
 from panes.engine.register_shard import Definition
 from panes.engine.register_state import take_up
 from panes.engine.register_text import explain_stores
 from panes.engine.shard import ABOUT
-from panes.engine.shared_rows import Numbering
 from panes.engine.terms import Run, agree, require_lateness
 from panes.errors import OptionError, PanesError, QueryError
 from panes.language.query import Query
@@ -37,7 +37,6 @@ from panes.spark import register_file
 from panes.spark.bind import arrow_schema, bind_query
 from panes.spark.host import STATE_NAME, shard_numbers
 from panes.spark.query import Sink
-from panes.spark.register_file import Kept, KeptQuery, KeptStore
 from panes.spark.register_stream import Deliver, RegisterSink, emitted, kinds_of
 from panes.spark.watch import LOG, Watched, Watcher, wanted
 from panes.stores import codec
@@ -329,18 +328,17 @@ class SparkRegister:
                 hint="leave out shards=, or start with a new checkpoint",
             )
         declared, own = self._queries.asked, self._own
-        stores = {t: (s.serial, Numbering(s.columns, s.end)) for t, s in kept.stores.items()}
-        queries = Queries(self.stream, self._aggregates)
-        queries.numbers = Numbers(kept.last, stores)
         self._own = {q.name: q.sink for q in kept.queries if q.sink is not None}
         self._watched = {q.name for q in kept.queries if q.watched}
-        for old in kept.queries:
-            new = declared.get(old.name)
-            if new is not None and new.text != old.text:
-                continue
-            asked = queries.read(old.name, old.text)
-            deadline = old.deadline if new is None else new.deadline
-            self._bind(queries, replace(asked, serial=old.serial, deadline=deadline))
+        queries = Queries(self.stream, self._aggregates)
+        same = [
+            q for q in kept.queries if q.name not in declared or declared[q.name].text == q.text
+        ]
+        again = [
+            replace(q, deadline=declared[q.name].deadline) if q.name in declared else q
+            for q in same
+        ]
+        taken_up(kept, queries, again, lambda asked: self._bind(queries, asked))
         for name, new in declared.items():
             if name not in queries.asked and kept.removed.get(name) != new.text:
                 self._bind(queries, replace(new, serial=queries.numbers.next()))
@@ -366,10 +364,7 @@ class SparkRegister:
                 )
                 for name, one in asked.items()
             ],
-            stores={
-                s.title: KeptStore(s.serial, s.rows.numbering.columns, s.rows.numbering.end)
-                for s in self._queries.stores.values()
-            },
+            stores=kept_stores(self._queries),
             removed=self._removed,
             version=self._version,
         )
