@@ -256,6 +256,11 @@ class SparkRegister:
         if query is not None:
             query.processAllAvailable()
 
+    def look(self) -> None:
+        """Look at the watched place now, and not only when it is time to."""
+        if self._watcher is not None:
+            self._watcher.look()
+
     def _changed(self) -> None:
         """Queries have come or gone: write them down, and run with them."""
         if self._started is None:

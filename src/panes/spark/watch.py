@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from threading import Event, Thread
+from threading import Event, Lock, Thread
 from typing import TypeAlias
 
 from pyspark.sql import DataFrame, SparkSession
@@ -56,7 +56,7 @@ class Watcher:
         """`change` is told what is there, whenever that is other than before."""
         self._look, self._change, self._every = look, change, every
         self._seen: Mapping[str, str] | None = None
-        self._stopped = Event()
+        self._stopped, self._lock = Event(), Lock()
         self._thread = Thread(target=self._run, name="panes-watch", daemon=True)
 
     def start(self, seen: Mapping[str, str]) -> None:
@@ -68,15 +68,17 @@ class Watcher:
         """Look no more."""
         self._stopped.set()
 
-    def _run(self) -> None:
-        while not self._stopped.wait(self._every):
-            try:
-                found = self._look()
-            except Exception as error:
-                LOG.warning(
-                    "the watched place cannot be read, so queries stay as they are: %s", error
-                )
-                continue
+    def look(self) -> None:
+        """Look once, and tell what has changed."""
+        with self._lock:
+            found = self._look()
             if found != self._seen and not self._stopped.is_set():
                 self._change(found)
                 self._seen = found
+
+    def _run(self) -> None:
+        while not self._stopped.wait(self._every):
+            try:
+                self.look()
+            except Exception as error:
+                LOG.warning("watched queries stay as they are: %s", error)
