@@ -73,7 +73,7 @@ def run(rows: int, repeat: int, say: Callable[[str], None]) -> Report:
         for make in _contenders(spark, Path(folder) / "check", 60, 1_000).values():
             _run(make())
         for keys in KEYS:
-            files = _files(Path(folder) / f"bids-{keys}", bids(rows, keys=keys))
+            files = files_of(Path(folder) / f"bids-{keys}", bids(rows, keys=keys))
             for overlap in POINTS:
                 if keys == 1_000 or overlap in (1, 60):
                     say(f"timing {keys:,} keys, overlap {overlap:,}")
@@ -86,7 +86,7 @@ def run(rows: int, repeat: int, say: Callable[[str], None]) -> Report:
     return report
 
 
-def _files(folder: Path, table: pa.Table) -> Path:
+def files_of(folder: Path, table: pa.Table) -> Path:
     """A stream: files in the order of time, each a second newer than the one before."""
     folder.mkdir()
     files = BATCHES * FILES
@@ -98,15 +98,15 @@ def _files(folder: Path, table: pa.Table) -> Path:
     return folder
 
 
-def _stream(spark: Session, folder: Path) -> Frame:
+def stream_of(spark: Session, folder: Path) -> Frame:
     schema = spark.read.parquet(str(folder)).schema
     return spark.readStream.schema(schema).option("maxFilesPerTrigger", FILES).parquet(str(folder))
 
 
 def _check(spark: Session, folder: Path) -> None:
     """Every answer that a stream gives is `window()`'s, and at the end none is missing."""
-    files = _files(folder, bids(20_000, keys=50))
-    stream, frame = _stream(spark, files), spark.read.parquet(str(files))
+    files = files_of(folder, bids(20_000, keys=50))
+    stream, frame = stream_of(spark, files), spark.read.parquet(str(files))
     clause = "[RANGE 600 seconds SLIDE 60 seconds WATTR ts]"
     text = f"SELECT item, max(price) AS high, count(*) AS n FROM bids {clause} GROUP BY item"
     answers = panes.sql(text, lateness=LATENESS, bounded=True, bids=stream)
@@ -142,11 +142,11 @@ def _contenders(
 ) -> dict[str, Callable[[], Frame]]:
     size, slide = POINTS[overlap]
     found: dict[str, Callable[[], Frame]] = {
-        "tumbling": lambda: by_window_streaming(_stream(spark, files), slide, slide),
-        "panes": lambda: by_panes_streaming(_stream(spark, files), size, slide),
+        "tumbling": lambda: by_window_streaming(stream_of(spark, files), slide, slide),
+        "panes": lambda: by_panes_streaming(stream_of(spark, files), size, slide),
     }
     if 1 < overlap <= 60 and keys == 1_000:
-        found["window()"] = lambda: by_window_streaming(_stream(spark, files), size, slide)
+        found["window()"] = lambda: by_window_streaming(stream_of(spark, files), size, slide)
     return found
 
 

@@ -19,7 +19,9 @@ EXAMPLE = "Example: panes bench in-process --rows 1000000 --repeat 3"
 
 def bench(
     name: Annotated[
-        Literal["in-process", "many", "rows", "stores", "spark-batch", "spark-stream"],
+        Literal[
+            "in-process", "many", "rows", "stores", "spark-batch", "spark-many", "spark-stream"
+        ],
         typer.Argument(help="Which benchmark."),
     ] = "in-process",
     rows: Annotated[int, typer.Option(help="Rows of the main stream.")] = 5_000_000,
