@@ -100,6 +100,13 @@ def test_queries_come_and_go_while_the_stream_runs(spark: SparkSession, tmp_path
     register.process_all_available()
     mirror.push(*batches[:2])
 
+    for asked in (
+        "SELECT k, sum(x) AS total FROM s [RANGE 12 WATTR at] GROUP BY k HAVING sum(x) > 3",
+        "SELECT count(*) * 2 AS twice FROM s [RANGE 10 WATTR at]",
+    ):
+        assert_rows(register.ask(asked).toArrow(), mirror.register.ask(asked))
+    with pytest.raises(QueryError, match="inside a pane"):
+        register.ask("SELECT count(*) AS n FROM s [RANGE 11 WATTR at]")
     added = register.add("dear", QUERIES["dear"])
     expected = mirror.register.add("dear", QUERIES["dear"]).exact_from
     assert added.exact_from == expected

@@ -14,8 +14,8 @@ import numpy as np
 import pyarrow as pa
 
 from panes.axis import format_duration
-from panes.engine.burst import Due, answer
-from panes.engine.pipeline import Pipeline, projected
+from panes.engine.burst import Due, Finish, answer
+from panes.engine.pipeline import Pipeline, projected, selected
 from panes.engine.shape import NEVER, Member
 from panes.engine.shared_store import SharedStore
 from panes.errors import QueryError
@@ -68,8 +68,16 @@ def ask_rows(bound: Plan, tail: RowTail, count: int) -> pa.Table:
 
 def ask_panes(bound: Plan, store: SharedStore, size: int, newest: int) -> pa.Table:
     """The answer over the window of `size` that ends with the pane of the newest row."""
-    if newest == NEVER or not len(store.fragments):
-        return bound.schema().empty_table()
+    found = answer_now(bound, store, size, newest, selected)
+    return bound.schema().empty_table() if found is None else found
+
+
+def answer_now(
+    bound: Plan, store: SharedStore, size: int, newest: int, finish: Finish
+) -> pa.Table | None:
+    """The same, finished as `finish` does; None if the window holds no row."""
+    if newest == NEVER:
+        return None
     end = min(int(next_edge(f.slide, f.phase, newest)) for f in store.cut.families)
     start = end - size
     _require_edge(bound, store, start, end)
@@ -81,10 +89,10 @@ def ask_panes(bound: Plan, store: SharedStore, size: int, newest: int) -> pa.Tab
         spec = Sliding(size=size, slide=size, origin=end)
         shape.add(Member("asked", spec, None, NEVER))
         due = Due(shape, np.array([0]), np.array([-1]), np.array([0]))
-        found = [tables["asked"] for _, tables in answer(store, [due]) if "asked" in tables]
+        found = [tables["asked"] for _, tables in answer(store, [due], finish) if "asked" in tables]
     finally:
         store.trim(shape)
-    return found[0] if found else bound.schema().empty_table()
+    return found[0] if found else None
 
 
 def _require_edge(bound: Plan, store: SharedStore, start: int, end: int) -> None:

@@ -133,7 +133,7 @@ class RegisterShard:
         return self._outcome([], [])
 
     def _outcome(self, late: list[pa.Table], rejected: list[pa.Table]) -> RegisterOutcome:
-        answers = list(self._queries.answers(_as_lowered))
+        answers = list(self._queries.answers(as_lowered))
         self._keep()
         blocks = self._held.blocks.values()
         return RegisterOutcome(
@@ -317,7 +317,7 @@ def _read_block(
         take(store, parcel, pieces, values)
 
 
-def _as_lowered(
+def as_lowered(
     plan: Plan,  # noqa: ARG001 - as `burst` calls it
     table: pa.Table,
 ) -> tuple[None, pa.Table]:

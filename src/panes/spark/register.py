@@ -31,12 +31,14 @@ from panes.engine.register_text import explain_stores
 from panes.engine.shard import ABOUT
 from panes.engine.terms import Run, agree, require_lateness
 from panes.errors import OptionError, PanesError, QueryError
+from panes.language.parse import parse
 from panes.language.query import Query
 from panes.planning.plan import Plan
 from panes.spark import register_file
 from panes.spark.bind import arrow_schema, bind_query
-from panes.spark.host import STATE_NAME, shard_numbers
+from panes.spark.host import shard_numbers
 from panes.spark.query import Sink
+from panes.spark.register_ask import ask, read_state
 from panes.spark.register_stream import Deliver, RegisterSink, emitted, kinds_of
 from panes.spark.watch import LOG, Watched, Watcher, wanted
 from panes.stores import codec
@@ -127,6 +129,24 @@ class SparkRegister:
         if at is None or axis is None:
             return None
         return axis.label(np.array([at]))[0].as_py()
+
+    def ask(self, text: str) -> DataFrame:
+        """An answer now, from what the last batch left in the checkpoint.
+
+        ``[RANGE 10 minutes WATTR ts]`` ends with the pane of the newest row. It is exact where it
+        begins with a pane, and refused elsewhere.
+        """
+        if self._started is None:
+            raise QueryError("the register has not been started, so nothing is stored")
+        query = parse(text, self._aggregates, once=True)
+        if query.streams != (self.stream,) or query.window is None:
+            raise QueryError(f"only windows over `{self.stream}` can be asked for")
+        bound = bind_query(query, (self._frame,), self._aggregates).plan
+        with self._lock:
+            self._queries.require_same_axis("asked", bound)
+            checkpoint, queries = self._started.checkpoint, self._queries
+            terms = agree(query, self._run)
+            return ask(self._frame, checkpoint, queries, self._as_of_now(), terms, bound)
 
     def _add(self, name: str, text: str, deadline: Duration | None, sink: Sink | None) -> None:
         asked = self._queries.read(name, text, deadline)
@@ -419,21 +439,6 @@ class SparkRegister:
                 LOG.warning("the watched query `%s` is refused: %s", name, error)
                 continue
             self._watched.add(name)
-
-
-def read_state(frame: DataFrame, checkpoint: str) -> DataFrame:
-    """What shards keep, as of the last batch: columns `shard`, `name` and `data`."""
-    session = frame.sparkSession
-    known = session.read.format("state-metadata").load(checkpoint)
-    ours = known.where(F.col("operatorName").startswith("transformWithState"))
-    operator = ours.agg(F.max("operatorId")).collect()[0][0]
-    reader = session.read.format("statestore").option("path", checkpoint)
-    state = reader.option("operatorId", operator or 0).option("stateVarName", STATE_NAME).load()
-    return state.select(
-        F.col("key.shard").alias("shard"),
-        F.col("user_map_key.name").alias("name"),
-        F.col("user_map_value.data").alias("data"),
-    )
 
 
 def _require_possible(frame: DataFrame, run: Run) -> None:

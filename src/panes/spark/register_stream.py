@@ -171,12 +171,7 @@ def _named(names: Sequence[str], tables: Sequence[pa.Table]) -> pa.Table:
     """Answers with the names of their queries in front, and edges in ticks."""
     numbers = np.repeat(np.arange(len(names), dtype=np.int32), [len(t) for t in tables])
     query = pa.DictionaryArray.from_arrays(pa.array(numbers), pa.array(names, pa.string()))
-    table = pa.concat_tables(tables)
-    columns = {QUERY: query}
-    for name, edge_name in zip(WINDOW_COLUMNS, (START, END), strict=True):
-        columns[edge_name] = table.column(name).combine_chunks().view(pa.int64())
-    others = [n for n in table.column_names if n not in WINDOW_COLUMNS]
-    return pa.table(columns | {n: table.column(n) for n in others})
+    return with_ticks(pa.concat_tables(tables)).add_column(0, QUERY, query)
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,19 +232,12 @@ class Deliver:
         """The answers of one kind, finished by Spark; the query's name comes first."""
         plan = self.kinds[kind]
         schema = T.StructType([T.StructField(QUERY, T.StringType())])
-        schema = schema.add(START, "long")
-        for handed in handed_over_schema(plan).fields:
+        for handed in lowered_schema(plan).fields:
             schema = schema.add(handed)
         unpack = Unpack(to_arrow_schema(schema, timezone=UTC))
         packages = kept.where(F.col(KIND) == kind).select(PACKAGE)
-        rows = packages.mapInArrow(unpack, schema)
-        edges = zip((START, END), WINDOW_COLUMNS, strict=True)
-        kind_of_axis = self.axis_type if plan.axis.kind == "time" else None
-        edged = rows.select("*", *(edge(F.col(e), kind_of_axis).alias(n) for e, n in edges))
-        having = plan.query.having
-        passing = edged if having is None else edged.where(sql(having))
-        named = F.col(QUERY).alias(_own_name(plan))
-        return passing.select(named, *answer_columns(plan))
+        passing = finished(plan, packages.mapInArrow(unpack, schema), self.axis_type)
+        return passing.select(F.col(QUERY).alias(_own_name(plan)), *answer_columns(plan))
 
     def _apart(self, kept: DataFrame, code: int) -> DataFrame:
         schema = T.StructType().add(_REASON, "string").add(ROW, self.row)
@@ -279,6 +267,29 @@ class Deliver:
                 _write(others, query, str(self.sink), batch_id)
         finally:
             frame.unpersist()
+
+
+def lowered_schema(plan: Plan) -> T.StructType:
+    """Lowered answers in Spark's types, with both edges in ticks."""
+    return T.StructType([T.StructField(START, T.LongType()), *handed_over_schema(plan).fields])
+
+
+def finished(plan: Plan, lowered: DataFrame, axis_type: T.DataType) -> DataFrame:
+    """Lowered answers that HAVING keeps, with edges in the type of the axis."""
+    kind = axis_type if plan.axis.kind == "time" else None
+    edges = zip((START, END), WINDOW_COLUMNS, strict=True)
+    edged = lowered.select("*", *(edge(F.col(e), kind).alias(n) for e, n in edges))
+    having = plan.query.having
+    return edged if having is None else edged.where(sql(having))
+
+
+def with_ticks(lowered: pa.Table) -> pa.Table:
+    """Lowered answers with their edges in ticks, in front."""
+    columns = {}
+    for name, edge_name in zip(WINDOW_COLUMNS, (START, END), strict=True):
+        columns[edge_name] = lowered.column(name).combine_chunks().view(pa.int64())
+    others = [n for n in lowered.column_names if n not in WINDOW_COLUMNS]
+    return pa.table(columns | {n: lowered.column(n) for n in others})
 
 
 def _write(answers: DataFrame, query: str, folder: str, batch_id: int) -> None:
