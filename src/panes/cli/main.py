@@ -13,7 +13,7 @@ from typing import Annotated
 
 import typer
 
-from panes.cli import bench, demo, explain, papers, run, verify
+from panes.cli import bench, demo, explain, papers, register, run, verify
 from panes.cli.show import say
 from panes.errors import (
     ColumnTypeError,
@@ -45,6 +45,7 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 app.command(epilog=run.EXAMPLE)(run.run)
+app.command(epilog=register.EXAMPLE)(register.register)
 app.command(epilog=explain.EXAMPLE)(explain.explain)
 app.command(epilog=verify.EXAMPLE)(verify.verify)
 app.command(epilog=bench.EXAMPLE)(bench.bench)

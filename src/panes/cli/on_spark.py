@@ -27,7 +27,7 @@ _KINDS = ("answers", "late", "rejected")
 def answer(text: str, query: Query, sources: list[Source], output: str) -> None:
     """Answer a bounded query on Spark and write it where the command was told to."""
     with tempfile.TemporaryDirectory() as folder:
-        _start(Path(folder))
+        start(Path(folder))
         frames: dict[str, Any] = {s.name: files.read(s.path) for s in sources}
         answers = sql(text, **frames).toArrow()
     write(_in_order(answers, query), output)
@@ -46,7 +46,7 @@ class Job:
     def run(self, output: str, late_output: str | None, checkpoint: Path | None) -> None:
         """Answers go to a file at the end; with a checkpoint, to a folder batch by batch."""
         with tempfile.TemporaryDirectory() as folder:
-            _start(Path(folder))
+            start(Path(folder))
             places = {kind: Path(folder) / kind for kind in _KINDS}
             if checkpoint is not None:
                 places["answers"] = _folder(output, "--output")
@@ -73,7 +73,7 @@ class Job:
         try:
             query.awaitTermination()
         except Exception as failure:
-            raise PanesError(f"the stream stopped: {_reason(failure)}") from None
+            raise PanesError(f"the stream stopped: {reason(failure)}") from None
         finally:
             query.stop()
         for progress in query.recentProgress:
@@ -83,7 +83,7 @@ class Job:
         return counts
 
 
-def _start(folder: Path) -> None:
+def start(folder: Path) -> None:
     """Start Spark without what it says of itself while it does; shown if it fails."""
     with errors_in(folder / "spark.log"):
         files.spark()
@@ -110,7 +110,7 @@ def _in_order(answers: pa.Table, query: Query) -> pa.Table:
     return answers.sort_by([(n, "ascending", "at_start") for n in names])
 
 
-def _reason(failure: Exception) -> str:
+def reason(failure: Exception) -> str:
     """What went wrong, without the stack traces that Spark wraps around it."""
     lines = [line.strip() for line in str(failure).splitlines()]
     ours = [line for line in lines if line.startswith("panes.errors.")]

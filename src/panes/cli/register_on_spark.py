@@ -1,0 +1,74 @@
+"""What `panes register --engine spark` does: a register over a stream of files."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+from panes.api import register as open_register
+from panes.axis import Duration
+from panes.cli.files import Source
+from panes.cli.on_spark import reason, start
+from panes.cli.register import texts
+from panes.cli.show import say
+from panes.engine.terms import Late
+from panes.errors import PanesError
+from panes.spark import files
+from panes.spark.register import SparkRegister
+from panes.spark.session import quiet
+
+_COUNTS = ("answers", "late", "rejected")
+
+
+def run(
+    source: Source,
+    queries: Path,
+    output: Path,
+    lateness: Duration | None,
+    late: Late,
+    checkpoint: Path | None,
+    files_per_batch: int,
+    *,
+    follow: bool,
+    explain: bool,
+) -> None:
+    """Answers go to ``output/query=NAME``, batch by batch."""
+    texts(queries)
+    with tempfile.TemporaryDirectory() as folder:
+        start(Path(folder))
+        quiet(files.spark())  # what goes wrong is told below
+        stream = files.read_stream(source.path, files_per_batch)
+        reg: SparkRegister = open_register(
+            source.name, stream, lateness=lateness, late=late, max_ahead=None
+        )
+        try:
+            _run(reg, queries, output, checkpoint or Path(folder) / "checkpoint", follow=follow)
+        finally:
+            if explain:
+                say(reg.explain())
+            reg.stop()
+
+
+def _run(
+    reg: SparkRegister, queries: Path, output: Path, checkpoint: Path, *, follow: bool
+) -> None:
+    reg.start(checkpoint=str(checkpoint), sink=str(output), bounded=not follow, watch=str(queries))
+    if reg.refused:
+        name, why = next(iter(reg.refused.items()))
+        raise PanesError(f"the query `{name}` cannot run: {why}")
+    query = reg.query
+    if follow:
+        say(f"{len(reg.queries()):,} queries run; change {queries} to change them, Ctrl-C to end")
+    try:
+        reg.await_end()
+    except Exception as failure:
+        raise PanesError(f"the register stopped: {reason(failure)}") from None
+    counts = dict.fromkeys(_COUNTS, 0)
+    for progress in () if query is None else query.recentProgress:
+        observed = progress["observedMetrics"].get("panes")
+        for name in _COUNTS if observed is not None else ():
+            counts[name] += observed[name]
+    say(f"{counts['answers']:,} answers of {len(reg.queries()):,} queries")
+    for name in _COUNTS[1:]:
+        if counts[name]:
+            say(f"{counts[name]:,} rows {name}")
