@@ -289,9 +289,9 @@ def _require_shareable(name: str, query: Query, stream: str) -> Sliding:
 def _due(store: SharedStore, shape: Shape, which: NDArray[np.int64], now: int) -> Due:
     """The windows of some queries that end at or before `now` and may hold a pane."""
     rulers, first = shape.rulers.take(which), shape.first_open(which)
-    held = store.fragments.everything()
-    if not len(held):
+    span = store.fragments.span()
+    if span is None:
         return Due(shape, which, first, first)
-    first = np.maximum(first, rulers.closed(int(held.starts[0])))
-    end = np.minimum(rulers.closed(now), rulers.reached(int(held.starts[-1])))
+    first = np.maximum(first, rulers.closed(span[0]))
+    end = np.minimum(rulers.closed(now), rulers.reached(span[1]))
     return Due(shape, which, first, np.maximum(first, end))

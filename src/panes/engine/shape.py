@@ -54,8 +54,17 @@ class Shape:
     def __init__(
         self, plan: Plan, where: int | None, needs: tuple[Need, ...], columns: frozenset[int]
     ) -> None:
-        """`where` is the filter of all its rows; `columns` are those that its pieces read."""
+        """`where` is the filter of all its rows; `columns` are those that its pieces read.
+
+        `pieces` and `value_sets` are those of all its aggregates, each once. If all of them are
+        numbers, it `is_compiled`: tables answer many windows at a time.
+        """
         self.plan, self.where, self.needs, self.columns = plan, where, needs, columns
+        self.pieces = list(dict.fromkeys(w for need in needs for w in need.pieces))
+        self.value_sets = list(dict.fromkeys(n.values for n in needs if n.values is not None))
+        self.is_compiled = not self.value_sets and all(
+            isinstance(w.piece.monoid, Lanes) for w in self.pieces
+        )
         self.members: list[Member] = []
         self._place: dict[str, int] = {}
         self._rulers: Rulers | None = None
@@ -63,21 +72,6 @@ class Shape:
 
     def __len__(self) -> int:
         return len(self.members)
-
-    @property
-    def pieces(self) -> list[Wanted]:
-        """The pieces of all its aggregates, each once."""
-        return list(dict.fromkeys(w for need in self.needs for w in need.pieces))
-
-    @property
-    def value_sets(self) -> list[ValueSet]:
-        """The multisets of all its aggregates, each once."""
-        return list(dict.fromkeys(n.values for n in self.needs if n.values is not None))
-
-    @property
-    def is_compiled(self) -> bool:
-        """Whether all of it is numbers, which tables answer many windows at a time from."""
-        return not self.value_sets and all(isinstance(w.piece.monoid, Lanes) for w in self.pieces)
 
     @property
     def rulers(self) -> Rulers:

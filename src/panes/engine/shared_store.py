@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -37,6 +38,9 @@ from panes.stores.fragments import Fragment, Fragments, joined, merged
 from panes.stores.groups import Groups
 from panes.windows.cut import Cut
 from panes.windows.spec import Sliding
+
+if TYPE_CHECKING:
+    from panes.engine.pane_tables import PaneTables
 
 _ANY = Sliding(size=1, slide=1)
 _WIDE = 1 << 31
@@ -81,6 +85,7 @@ class SharedStore:
         self._is_cut = False
         self._cuts: list[_CutBefore] = []
         self.evicted_before = NEVER
+        self.tables: PaneTables | None = None
 
     def __len__(self) -> int:
         """How many partials are held."""
