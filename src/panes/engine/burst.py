@@ -13,7 +13,7 @@ as it would be alone (`panes.windows.cover`), from panes to which its filter has
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import accumulate, pairwise
 
 import numpy as np
@@ -23,7 +23,6 @@ from numpy.typing import NDArray
 from panes.aggregates.aggregate import Bounded
 from panes.algebra.lanes import Op
 from panes.algebra.monoid import Columns, Lanes, Monoid, merge_slots
-from panes.engine.fill import ALL_ROWS
 from panes.engine.pane_tables import PaneTables, tables_over
 from panes.engine.partials import by_window, named
 from panes.engine.pipeline import selected
@@ -47,19 +46,18 @@ Finish = Callable[[Plan, pa.Table], tuple[NDArray[np.int64] | None, pa.Table]]
 """From lowered answers to those that are given: which of them, None for all, and these."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Due:
-    """The windows ``[first, end)`` that are due of some queries of a shape."""
+    """The windows ``[first, end)`` that are due of some queries of a shape; how many in all."""
 
     shape: Shape
     which: NDArray[np.int64]
     first: NDArray[np.int64]
     end: NDArray[np.int64]
+    windows: int = field(init=False)
 
-    @property
-    def windows(self) -> int:
-        """How many windows there are."""
-        return int(np.maximum(self.end - self.first, 0).sum())
+    def __post_init__(self) -> None:
+        self.windows = int(np.maximum(self.end - self.first, 0).sum())
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +144,7 @@ def _together(
     runs = Runs.of(batch, panes.starts)
     users: dict[Wanted, list[int]] = {}
     for i, one in enumerate(batch):
-        for wanted in dict.fromkeys([Wanted(ALL_ROWS, one.shape.where), *one.shape.pieces]):
+        for wanted in dict.fromkeys([one.shape.counted, *one.shape.pieces]):
             users.setdefault(wanted, []).append(i)
     panes.prepare(users)
     rolled = spread(
@@ -197,7 +195,7 @@ def _cut_apart(
 ) -> dict[str, pa.Table]:
     """The answers of one shape: lowered, selected, and a slice for each query."""
     shape = one.shape
-    counts = rolled[Wanted(ALL_ROWS, shape.where)][0]
+    counts = rolled[shape.counted][0]
     bounds = np.zeros(len(one.which) + 1, dtype=np.int64)
     np.cumsum(np.maximum(one.end - one.first, 0) * width, out=bounds[1:])
     if not counts.all():
@@ -210,9 +208,7 @@ def _cut_apart(
     for need in shape.needs:
         assert isinstance(need.aggregate, Bounded)
         lowered.append(need.aggregate.lower([rolled[w] for w in need.pieces]))
-    names = [*WINDOW_COLUMNS, *(f"{KEY}{i}" for i in range(len(given) - 2))]
-    names += [f"{AGGREGATE}{i}" for i in range(len(lowered))]
-    having, table = finish(shape.plan, pa.table([*given, *lowered], names=names))
+    having, table = _finished(shape, [*given, *lowered], finish)
     if having is not None:
         bounds = np.searchsorted(having, bounds)
     return {
@@ -220,6 +216,19 @@ def _cut_apart(
         for place, (a, b) in zip(one.which.tolist(), pairwise(bounds.tolist()), strict=True)
         if b > a
     }
+
+
+def _finished(
+    shape: Shape, columns: Sequence[pa.Array], finish: Finish
+) -> tuple[NDArray[np.int64] | None, pa.Table]:
+    """As `finish` does it; where that only names columns, without asking it."""
+    if finish is selected and shape.outputs is not None and len(columns[0]):
+        places, titles = shape.outputs
+        return None, pa.table([columns[i] for i in places], names=titles)
+    keys = len(columns) - len(WINDOW_COLUMNS) - len(shape.needs)
+    names = [*WINDOW_COLUMNS, *(f"{KEY}{i}" for i in range(keys))]
+    names += [f"{AGGREGATE}{i}" for i in range(len(shape.needs))]
+    return finish(shape.plan, pa.table(columns, names=names))
 
 
 def _one_by_one(
