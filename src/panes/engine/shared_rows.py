@@ -6,24 +6,16 @@ keeps its number as long as anything needs it, so that pieces which compare equa
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from concurrent.futures import Executor
-from functools import partial
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 from sqlglot import exp
 
-from panes.compiled import compiled
-from panes.errors import QueryError
-from panes.planning.condition import Condition, condition
-from panes.planning.scalar import Projection
-from panes.stores.spread import spread
-
-_MOST_BITS = 16
-_ROWS_AT_ONCE = 1 << 17
+from panes.engine.kinds import ToldApart, bits, number_kinds, regions, to_sets
+from panes.planning.condition import Compared, Condition, compared, condition
+from panes.planning.scalar import Projection, column_of
 
 
 class SharedRows:
@@ -37,6 +29,7 @@ class SharedRows:
         self._expressions: dict[int, exp.Expression] = dict(enumerate(keys))
         self.types: dict[int, pa.DataType] = dict(enumerate(types))
         self._conditions: dict[int, Condition] = {}
+        self._compared: dict[int, Compared | None] = {}
         self._next = len(keys)
         self._computed: Projection | None = None
 
@@ -66,6 +59,7 @@ class SharedRows:
                 return number
         number = self._add(tree, pa.bool_())
         self._conditions[number] = condition(tree, self._schema)
+        self._compared[number] = compared(tree, self._schema)
         return number
 
     def keep(self, needed: Iterable[int]) -> None:
@@ -74,10 +68,14 @@ class SharedRows:
         for number in [n for n in self._expressions if n not in kept]:
             del self._expressions[number], self.types[number]
             self._conditions.pop(number, None)
+            self._compared.pop(number, None)
         self._computed = None
 
-    def read(self, table: pa.Table) -> list[pa.Array]:
-        """All columns of a batch, by number; those that are forgotten are empty."""
+    def read(self, table: pa.Table, needed: Container[int | None] = ()) -> list[pa.Array]:
+        """All columns of a batch, by number; those that are forgotten are empty.
+
+        Filters that compare columns with constants are left out too, unless `needed`.
+        """
         plain = [n for n in self._expressions if n not in self._conditions]
         if self._computed is None:
             self._computed = Projection(tuple(self._expressions[n] for n in plain), None)
@@ -85,8 +83,32 @@ class SharedRows:
         for number, column in zip(plain, self._computed(table)[1], strict=True):
             columns[number] = column
         for number, holds in self._conditions.items():
-            columns[number] = pc.fill_null(holds(table), False)
+            if number in needed or self._compared[number] is None:
+                columns[number] = pc.fill_null(holds(table), False)
         return columns
+
+    def tell_apart(
+        self, table: pa.Table, columns: Sequence[pa.Array], executor: Executor
+    ) -> ToldApart:
+        """Rows by the filters that hold of them. `columns` are those that `read` gives.
+
+        Filters that compare columns with constants are asked of one row of each kind only.
+        """
+        constants: dict[str, set[object]] = {}
+        for found in self._compared.values():
+            for name, some in (found or {}).items():
+                constants.setdefault(name, set()).update(some)
+        asked = [n for n, found in self._compared.items() if found is None]
+        digits = [regions(column_of(table, name), some) for name, some in constants.items()]
+        codes, place, rows = number_kinds(
+            len(table), [*digits, *(bits(columns[n]) for n in asked)], executor
+        )
+        few, taken = table.select(list(constants)).take(pa.array(rows)), pa.array(rows)
+        holding = (
+            (n, columns[n].take(taken) if c is None else self._conditions[n](few))
+            for n, c in self._compared.items()
+        )
+        return ToldApart(codes, place, to_sets(holding, len(rows), self._next))
 
     def _add(self, tree: exp.Expression, data_type: pa.DataType) -> int:
         number, self._next = self._next, self._next + 1
@@ -96,67 +118,3 @@ class SharedRows:
 
 
 _NOTHING = pa.array([], pa.null())
-
-
-def classify(
-    columns: Sequence[pa.Array], filters: Sequence[int], rows: int, executor: Executor
-) -> tuple[NDArray[np.uint16], list[int]]:
-    """Rows by the filters that hold of them: the class of each, and the filters of each class.
-
-    A class is a set of filters, written as a number with bit `f` for the filter in column `f`.
-
-    >>> from concurrent.futures import ThreadPoolExecutor
-    >>> columns = [pa.array([True, False, True]), pa.array([True, True, True])]
-    >>> classify(columns, [0, 1], 3, ThreadPoolExecutor(1))
-    (array([1, 0, 1], dtype=uint16), [2, 3])
-    """
-    codes, classes = np.zeros(rows, dtype=np.uint16), [0]
-    parts = [slice(i, min(i + _ROWS_AT_ONCE, rows)) for i in range(0, rows, _ROWS_AT_ONCE)]
-    waiting = list(filters)
-    while waiting:
-        bits = min(len(waiting), _MOST_BITS - (len(classes) - 1).bit_length())
-        if bits <= 0:
-            raise QueryError(
-                f"rows fall into {len(classes):,} classes of filters, which is too many to share",
-                hint="put queries with other filters into a register of their own",
-            )
-        some, waiting = waiting[:bits], waiting[bits:]
-        place = np.zeros(len(classes) << bits, dtype=np.uint16)
-        append = partial(_append_filters, codes, [columns[f] for f in some], place)
-        spread(executor, append, parts, rows=min(rows, _ROWS_AT_ONCE))
-        found = np.flatnonzero(place)
-        place[found] = np.arange(len(found))
-        spread(executor, partial(_rename, codes, place), parts, rows=min(rows, _ROWS_AT_ONCE))
-        classes = [_joined(classes[code >> bits], code, some) for code in found.tolist()]
-    return codes, classes
-
-
-def _append_filters(
-    codes: NDArray[np.uint16], filters: Sequence[pa.Array], place: NDArray[np.uint16], part: slice
-) -> None:
-    """Write a bit for each filter behind the codes of some rows, and mark the codes that occur."""
-    for column in reversed(filters):
-        bitmap = np.frombuffer(column.buffers()[1], dtype=np.uint8)
-        _append_bit(codes[part], bitmap, column.offset + part.start)
-    _mark(codes[part], place)
-
-
-def _rename(codes: NDArray[np.uint16], place: NDArray[np.uint16], part: slice) -> None:
-    np.take(place, codes[part], out=codes[part], mode="clip")
-
-
-def _joined(before: int, code: int, filters: Sequence[int]) -> int:
-    return before | sum(1 << number for bit, number in enumerate(filters) if code >> bit & 1)
-
-
-@compiled
-def _append_bit(codes, bitmap, offset):  # type: ignore[no-untyped-def]
-    for i in range(codes.shape[0]):
-        bit = i + offset
-        codes[i] = codes[i] << 1 | (bitmap[bit >> 3] >> (bit & 7) & 1)
-
-
-@compiled
-def _mark(codes, place):  # type: ignore[no-untyped-def]
-    for i in range(codes.shape[0]):
-        place[codes[i]] = 1
