@@ -222,6 +222,20 @@ def combine_cells(op: int, lanes: int) -> Scalar:
 
 
 @cache
+def combine_runs(op: int, lanes: int) -> Scalar:
+    """A loop as that of `combine_slots`, for some runs of columns, which begin at `begins`."""
+
+    @compiled
+    def loop(into, other, slots, begins, runs):  # type: ignore[no-untyped-def]
+        for r in runs:
+            for k in range(begins[r], begins[r + 1]):
+                i = slots[k]
+                store(into, i, combine(op, load(into, i, lanes), load(other, k, lanes)))
+
+    return loop
+
+
+@cache
 def combine_pairs(op: int, lanes: int) -> Scalar:
     """A loop that combines two arrays of partials, column by column, into a third."""
 

@@ -41,6 +41,7 @@ from panes.stores.spread import spread
 from panes.windows.many import Rulers
 
 _MOST_ANSWERS = 1 << 22
+_FEW_ANSWERS = 1 << 18
 
 Finish = Callable[[Plan, pa.Table], tuple[NDArray[np.int64] | None, pa.Table]]
 """From lowered answers to those that are given: which of them, None for all, and these."""
@@ -121,20 +122,26 @@ def _under(store: SharedStore, due: Sequence[Due]) -> Fragment:
 
 
 def _batches(due: Sequence[Due], groups: int) -> Iterator[list[Due]]:
-    """Shapes that are rolled together: those with the same filter, as far as they fit memory."""
+    """Shapes that are rolled together: those with the same filter, as far as they fit memory.
+
+    Filters that few answers are due of share a batch.
+    """
     alike: dict[tuple[bool, int | None], list[Due]] = {}
     for one in due:
         alike.setdefault((one.shape.is_compiled, one.shape.where), []).append(one)
+    batch: list[Due] = []
+    answers = 0
     for several in alike.values():
-        batch: list[Due] = []
-        answers = 0
+        most = _FEW_ANSWERS
         for one in several:
-            answers += one.windows * groups
-            if batch and answers > _MOST_ANSWERS:
+            own = one.windows * groups
+            is_other = batch and batch[0].shape.is_compiled != one.shape.is_compiled
+            if batch and (is_other or answers + own > most):
                 yield batch
-                batch, answers = [], one.windows * groups
+                batch, answers = [], 0
             batch.append(one)
-        yield batch
+            answers, most = answers + own, _MOST_ANSWERS
+    yield batch
 
 
 def _together(

@@ -134,7 +134,8 @@ def number_kinds(
         if domain * waiting[0].radix >= _WIDE:
             codes, row = _renumbered(codes)
             domain = max(1, len(row))
-        some = []
+        some = [waiting.pop(0)]
+        domain *= some[0].radix
         while waiting and domain * waiting[0].radix < _WIDE:
             domain *= waiting[0].radix
             some.append(waiting.pop(0))

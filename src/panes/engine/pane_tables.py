@@ -20,11 +20,12 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from panes.aggregates.aggregate import Piece
-from panes.algebra.lanes import combine_cells, combine_slots
+from panes.algebra.lanes import combine_cells, combine_runs, combine_slots
 from panes.algebra.monoid import Columns, Lanes
 from panes.engine.shape import Wanted
 from panes.engine.workers import workers
 from panes.stores.fragments import Fragment
+from panes.stores.radix import sort
 from panes.stores.spread import spread
 
 if TYPE_CHECKING:
@@ -33,15 +34,32 @@ if TYPE_CHECKING:
 # Below one filled pair in so many, going through the panes of each query visits less.
 _SPARSE = 16
 _MOST_KEPT = 1 << 24
+_MANY_CLASSES = 64
 
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """Partials, and for each of them its cell, pane times keys plus key, and its class."""
+    """Partials, and for each of them its cell, pane times keys plus key, and its class.
+
+    Where there are many classes, partials stand class by class, and `begins` says where each does.
+    """
 
     partials: Mapping[Piece, Columns]
     cells: NDArray[np.int64]
     kinds: NDArray[np.int64]
+    begins: NDArray[np.int64] | None = None
+
+    def by_class(self, classes: int) -> Placed:
+        """The same, class by class: a filter then only visits what it lets through."""
+        order, kinds = sort(self.kinds)
+        moved = {id(p): p for p in self.partials.values()}
+        taken = spread(
+            workers(), lambda p: np.take(p, order, axis=1), moved.values(), rows=len(order)
+        )
+        of = dict(zip(moved, taken, strict=True))
+        partials = {piece: of[id(p)] for piece, p in self.partials.items()}
+        begins = np.searchsorted(kinds, np.arange(classes + 1))
+        return Placed(partials, self.cells[order], kinds, begins)
 
 
 class PaneTables:
@@ -104,8 +122,9 @@ class PaneTables:
         """All partials, placed."""
         if self._whole is None:
             held = self._store.fragments.everything() if self._held is None else self._held
-            self._whole = self._located(held)
-            assert self._whole is not None
+            whole, classes = self._located(held), len(self._store.holding(None))
+            assert whole is not None
+            self._whole = whole if classes < _MANY_CLASSES else whole.by_class(classes)
         return self._whole
 
     def forget_whole(self) -> None:
@@ -118,7 +137,12 @@ class PaneTables:
             combine_slots(int(monoid.op), len(into))(into, partials, placed.cells)
             return
         holds = self._store.holding(wanted.where)
-        combine_cells(int(monoid.op), len(into))(into, partials, placed.cells, placed.kinds, holds)
+        if placed.begins is None:
+            combine = combine_cells(int(monoid.op), len(into))
+            combine(into, partials, placed.cells, placed.kinds, holds)
+        else:
+            combine = combine_runs(int(monoid.op), len(into))
+            combine(into, partials, placed.cells, placed.begins, np.flatnonzero(holds))
 
     def take(self, fragment: Fragment) -> bool:
         """Take in what was added to the store; says whether there was a place for all of it."""
