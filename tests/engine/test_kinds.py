@@ -117,8 +117,8 @@ def test_more_classes_than_sixteen_bits_can_tell() -> None:
     table = pa.table({"at": np.arange(count), "k": rng.integers(0, 2, count), **columns})
     reg = panes.register("t", schema=table.schema)
     asked = {
-        f"q{f}": f"SELECT k, count(*) AS n, max(c{f}) AS m FROM t [RANGE 40000 SLIDE 20000 WATTR at] "
-        f"WHERE c{f} > 0.5 GROUP BY k"
+        f"q{f}": f"SELECT k, count(*) AS n, max(c{f}) AS m "
+        f"FROM t [RANGE 40000 SLIDE 20000 WATTR at] WHERE c{f} > 0.5 GROUP BY k"
         for f in range(bits)
     }
     for name, text in asked.items():
