@@ -209,16 +209,27 @@ def combine_slots(op: int, lanes: int) -> Scalar:
 
 @cache
 def combine_cells(op: int, lanes: int) -> Scalar:
-    """A loop that combines column k of `other` into a matrix, if its kind is one that `holds`.
-
-    It goes to row `rows[k]`, unless that is -1, and to column `columns[k]` of `width`.
-    """
+    """A loop as that of `combine_slots`, for the columns whose kind is one that `holds`."""
 
     @compiled
-    def loop(into, other, rows, columns, width, kinds, holds):  # type: ignore[no-untyped-def]
-        for k in range(rows.shape[0]):
-            if holds[kinds[k]] and rows[k] >= 0:
-                i = rows[k] * width + columns[k]
+    def loop(into, other, cells, kinds, holds):  # type: ignore[no-untyped-def]
+        for k in range(cells.shape[0]):
+            if holds[kinds[k]]:
+                i = cells[k]
+                store(into, i, combine(op, load(into, i, lanes), load(other, k, lanes)))
+
+    return loop
+
+
+@cache
+def combine_runs(op: int, lanes: int) -> Scalar:
+    """A loop as that of `combine_slots`, for some runs of columns, which begin at `begins`."""
+
+    @compiled
+    def loop(into, other, slots, begins, runs):  # type: ignore[no-untyped-def]
+        for r in runs:
+            for k in range(begins[r], begins[r + 1]):
+                i = slots[k]
                 store(into, i, combine(op, load(into, i, lanes), load(other, k, lanes)))
 
     return loop

@@ -13,6 +13,7 @@ from typing import Generic, TypeVar
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
+from sqlglot import exp
 
 from panes.algebra.monoid import Columns
 from panes.engine.held import Held, HeldWindows, Hold
@@ -216,3 +217,19 @@ def selected(plan: Plan, table: pa.Table) -> tuple[NDArray[np.int64] | None, pa.
     titles = [*WINDOW_COLUMNS, *(query.keys[i].name for i in query.shown_keys)]
     titles += [o.name for o in query.outputs]
     return kept, pa.table([*given, *outputs], names=titles)
+
+
+def plain_outputs(plan: Plan) -> tuple[list[int], list[str]] | None:
+    """What `selected` gives of lowered answers where it is columns of these: which, and titles.
+
+    None if anything is computed or left out.
+    """
+    query, given = plan.query, plan.lowered_schema().names
+    trees = plan.answers.expressions
+    if plan.answers.where is not None or isinstance(plan.window.spec, PerRow):
+        return None
+    if not all(isinstance(tree, exp.Column) for tree in trees):
+        return None
+    places = [0, 1, *(2 + i for i in query.shown_keys), *(given.index(t.name) for t in trees)]
+    titles = [*WINDOW_COLUMNS, *(query.keys[i].name for i in query.shown_keys)]
+    return places, [*titles, *(o.name for o in query.outputs)]

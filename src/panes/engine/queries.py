@@ -9,6 +9,7 @@ alone, never from the rows: hosts that hold different keys of one stream agree o
 from __future__ import annotations
 
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -217,14 +218,11 @@ class Queries:
         now = self.promise.at
         if now == NOTHING or self.axis is None:
             return iter(())
-        names: dict[int, list[str]] = {}
-        homes: dict[int, tuple[SharedStore, Shape]] = {}
+        names: defaultdict[tuple[SharedStore, Shape], list[str]] = defaultdict(list)
         for name in self.schedule.advance(now):
-            found = self.homes[name]
-            names.setdefault(id(found[1]), []).append(name)
-            homes[id(found[1])] = found
+            names[self.homes[name]].append(name)
         self.closed_at = now
-        due = [(*homes[i], homes[i][1].places(some)) for i, some in names.items()]
+        due = [(store, shape, shape.places(some)) for (store, shape), some in names.items()]
         return self._answered(due, now, finish)
 
     def last_answers(self) -> Iterator[tuple[Shape, dict[str, pa.Table]]]:
@@ -282,10 +280,12 @@ def grouping(bound: Plan) -> str:
 
 
 def _least_time(shape: Shape) -> float:
-    return min((m.deadline for m in shape.members if m.deadline is not None), default=np.inf)
+    return np.inf if shape.least_deadline is None else shape.least_deadline
 
 
 def _deadlines(one: Due) -> list[tuple[str, int]]:
+    if one.shape.least_deadline is None:
+        return []
     members = (one.shape.members[i] for i in one.which)
     return [(m.name, m.deadline) for m in members if m.deadline is not None]
 
@@ -328,9 +328,9 @@ def _require_shareable(name: str, query: Query, stream: str) -> Sliding:
 def _due(store: SharedStore, shape: Shape, which: NDArray[np.int64], now: int) -> Due:
     """The windows of some queries that end at or before `now` and may hold a pane."""
     rulers, first = shape.rulers.take(which), shape.first_open(which)
-    held = store.fragments.everything()
-    if not len(held):
+    span = store.fragments.span()
+    if span is None:
         return Due(shape, which, first, first)
-    first = np.maximum(first, rulers.closed(int(held.starts[0])))
-    end = np.minimum(rulers.closed(now), rulers.reached(int(held.starts[-1])))
+    first = np.maximum(first, rulers.closed(span[0]))
+    end = np.minimum(rulers.closed(now), rulers.reached(span[1]))
     return Due(shape, which, first, np.maximum(first, end))

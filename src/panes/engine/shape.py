@@ -6,15 +6,16 @@ one pass, and cut apart at the end. Their windows stand in columns (`panes.windo
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from panes.aggregates.aggregate import Aggregate, Piece
 from panes.algebra.monoid import Lanes
+from panes.engine.fill import ALL_ROWS
+from panes.engine.pipeline import plain_outputs
 from panes.planning.plan import Plan, ValueSet
 from panes.windows.many import Rulers
 from panes.windows.spec import Sliding
@@ -23,11 +24,26 @@ NEVER = -(1 << 62)
 """The first open window of a query that has closed none, and the beginning of the stream."""
 
 
-class Wanted(NamedTuple):
-    """A piece over the rows that satisfy a filter, which is named by its column; None: all rows."""
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A piece over the rows that satisfy a filter, which is named by its column; None: all rows.
+
+    It is looked up far more often than made, so it knows its hash.
+    """
 
     piece: Piece
     where: int | None
+    _hash: int = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_hash", hash((self.piece, self.where)))
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __reduce__(self) -> tuple[type[Wanted], tuple[Piece, int | None]]:
+        """Text has another hash in another process."""
+        return Wanted, (self.piece, self.where)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,31 +76,29 @@ class Shape:
     def __init__(
         self, plan: Plan, where: int | None, needs: tuple[Need, ...], columns: frozenset[int]
     ) -> None:
-        """`where` is the filter of all its rows; `columns` are those that its pieces read."""
+        """`where` is the filter of all its rows; `columns` are those that its pieces read.
+
+        `pieces` and `value_sets` are those of all its aggregates, each once. If all of them are
+        numbers, it `is_compiled`: tables answer many windows at a time. `counted` tells whether a
+        window holds a row.
+        """
         self.plan, self.where, self.needs, self.columns = plan, where, needs, columns
         self.kind = 0  # a number for shapes whose answers have the same columns, at a host
+        self.pieces = list(dict.fromkeys(w for need in needs for w in need.pieces))
+        self.value_sets = list(dict.fromkeys(n.values for n in needs if n.values is not None))
+        self.is_compiled = not self.value_sets and all(
+            isinstance(w.piece.monoid, Lanes) for w in self.pieces
+        )
+        self.counted = Wanted(ALL_ROWS, where)
+        self.outputs = plain_outputs(plan)
         self.members: list[Member] = []
         self._place: dict[str, int] = {}
         self._rulers: Rulers | None = None
         self._first_open = np.empty(0, dtype=np.int64)
+        self._least_deadline: int | None = None
 
     def __len__(self) -> int:
         return len(self.members)
-
-    @property
-    def pieces(self) -> list[Wanted]:
-        """The pieces of all its aggregates, each once."""
-        return list(dict.fromkeys(w for need in self.needs for w in need.pieces))
-
-    @property
-    def value_sets(self) -> list[ValueSet]:
-        """The multisets of all its aggregates, each once."""
-        return list(dict.fromkeys(n.values for n in self.needs if n.values is not None))
-
-    @property
-    def is_compiled(self) -> bool:
-        """Whether all of it is numbers, which tables answer many windows at a time from."""
-        return not self.value_sets and all(isinstance(w.piece.monoid, Lanes) for w in self.pieces)
 
     @property
     def rulers(self) -> Rulers:
@@ -92,7 +106,14 @@ class Shape:
         if self._rulers is None:
             self._rulers = Rulers.of([m.spec for m in self.members])
             self._first_open = np.array([m.first_open for m in self.members], dtype=np.int64)
+            given = (m.deadline for m in self.members if m.deadline is not None)
+            self._least_deadline = min(given, default=None)
         return self._rulers
+
+    @property
+    def least_deadline(self) -> int | None:
+        """The shortest deadline of its queries; None if there is none."""
+        return self._least_deadline if len(self.rulers) else None
 
     def first_open(self, which: NDArray[np.int64]) -> NDArray[np.int64]:
         """The oldest window of some queries that is still to be answered; `NEVER` at first."""
@@ -118,7 +139,7 @@ class Shape:
         self._place[last.name] = place
         return member
 
-    def places(self, names: list[str]) -> NDArray[np.int64]:
+    def places(self, names: Sequence[str]) -> NDArray[np.int64]:
         """Where queries stand, by their names."""
         return np.array([self._place[n] for n in names], dtype=np.int64)
 

@@ -13,6 +13,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from panes.aggregates.aggregate import Piece
+from panes.engine.classes import to_words
 from panes.engine.parcel import Counted, Parcel
 from panes.engine.partials import PartOf, by_part
 from panes.engine.shared_store import SharedStore
@@ -76,7 +77,7 @@ def take(
     key = store.groups.encode(keys, len(names)).astype(np.int64)
     known = names.dictionary_encode()
     bits = sum(1 << f for f in store.rows.filters)
-    classes = store.number([_from_bytes(c) & bits for c in known.dictionary.to_pylist()])
+    classes = store.number(to_words([_from_bytes(c) & bits for c in known.dictionary.to_pylist()]))
     coded = key * store.width + classes[known.indices.to_numpy()]
     kept = np.flatnonzero(parcel.starts >= store.evicted_before)
     given = dict(zip([p for p in pieces if p is not None], parcel.partials, strict=True))

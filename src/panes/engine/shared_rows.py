@@ -6,25 +6,17 @@ keeps its number as long as anything needs it, so that pieces which compare equa
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
-from functools import partial
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 from sqlglot import exp
 
-from panes.compiled import compiled
-from panes.errors import QueryError
-from panes.planning.condition import Condition, condition
-from panes.planning.scalar import Projection
-from panes.stores.spread import spread
-
-_MOST_BITS = 16
-_ROWS_AT_ONCE = 1 << 17
+from panes.engine.kinds import ToldApart, bits, number_kinds, regions, to_sets
+from panes.planning.condition import Compared, Condition, compared, condition
+from panes.planning.scalar import Projection, column_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,10 +50,11 @@ class SharedRows:
     def _forget_computed(self) -> None:
         self._projection: Projection | None = None
         self._conditions: dict[int, Condition] = {}
+        self._compared: dict[int, Compared | None] = {}
 
     def __getstate__(self) -> dict[str, object]:
         """How columns are computed is found anew wherever they are."""
-        return vars(self) | {"_projection": None, "_conditions": {}}
+        return vars(self) | {"_projection": None, "_conditions": {}, "_compared": {}}
 
     def __len__(self) -> int:
         return len(self.expressions)
@@ -70,6 +63,11 @@ class SharedRows:
     def filters(self) -> list[int]:
         """The columns that are filters, in the order in which they came."""
         return list(self._filters)
+
+    @property
+    def end(self) -> int:
+        """The first number that no column has had."""
+        return self._next
 
     @property
     def numbering(self) -> Numbering:
@@ -119,17 +117,55 @@ class SharedRows:
         conditions = [exp.paren(self.expressions[f].copy()) for f in filters]
         return exp.Case().when(exp.or_(*conditions), tree.copy())
 
-    def read(self, table: pa.Table) -> dict[int, pa.Array]:
-        """All columns of a batch, by number."""
-        trees = self.computed()
-        plain = [n for n in trees if n not in self._filters]
+    def read(self, table: pa.Table, needed: Container[int | None] = ()) -> dict[int, pa.Array]:
+        """All columns of a batch, by number.
+
+        Filters that compare columns with constants are left out, unless `needed`.
+        """
+        plain = [n for n in self.expressions if n not in self._filters]
         if self._projection is None:
+            trees = self.computed()
             self._projection = Projection(tuple(trees[n] for n in plain), None)
             self._conditions = {n: condition(trees[n], self._schema) for n in self._filters}
+            self._compared = {n: compared(trees[n], self._schema) for n in self._filters}
         columns = dict(zip(plain, self._projection(table)[1], strict=True))
         for number, holds in self._conditions.items():
-            columns[number] = pc.fill_null(holds(table), False)
+            if number in needed or self._compared[number] is None:
+                columns[number] = pc.fill_null(holds(table), False)
         return columns
+
+    def tell_apart(
+        self, table: pa.Table, columns: Mapping[int, pa.Array], executor: Executor
+    ) -> ToldApart:
+        """Rows by the filters that hold of them. `columns` are those that `read` gives.
+
+        Filters that compare columns with constants are asked of one row of each kind only.
+        """
+        constants: dict[str, set[object]] = {}
+        for found in self._compared.values():
+            for name, some in (found or {}).items():
+                constants.setdefault(name, set()).update(some)
+        asked = [n for n, found in self._compared.items() if found is None]
+        digits = [regions(column_of(table, name), some) for name, some in constants.items()]
+        codes, place, rows = number_kinds(
+            len(table), [*digits, *(bits(columns[n]) for n in asked)], executor
+        )
+        few, taken = table.select(list(constants)).take(pa.array(rows)), pa.array(rows)
+        holding = (
+            (n, columns[n].take(taken) if c is None else self._conditions[n](few))
+            for n, c in self._compared.items()
+        )
+        return ToldApart(codes, place, to_sets(holding, len(rows), self._next))
+
+    def told_apart(
+        self, columns: Mapping[int, pa.Array], rows: int, executor: Executor
+    ) -> ToldApart:
+        """The same where all filters have been read, and nothing else is known of the rows."""
+        digits = [bits(columns[n]) for n in self._filters]
+        codes, place, kinds = number_kinds(rows, digits, executor)
+        taken = pa.array(kinds)
+        holding = ((n, columns[n].take(taken)) for n in self._filters)
+        return ToldApart(codes, place, to_sets(holding, len(kinds), self._next))
 
     def _add(self, tree: exp.Expression, data_type: pa.DataType, *, is_filter: bool) -> int:
         number = self._known.get(_title(tree, is_filter), self._next)
@@ -143,67 +179,3 @@ class SharedRows:
 
 def _title(tree: exp.Expression, is_filter: bool) -> str:
     return f"{'filter' if is_filter else 'column'} {tree.sql(dialect='spark')}"
-
-
-def classify(
-    columns: Sequence[pa.Array], filters: Sequence[int], rows: int, executor: Executor
-) -> tuple[NDArray[np.uint16], list[int]]:
-    """Rows by the filters that hold of them: the class of each, and the filters of each class.
-
-    A class is a set of filters, written as a number with bit `f` for the filter in column `f`.
-
-    >>> from concurrent.futures import ThreadPoolExecutor
-    >>> columns = [pa.array([True, False, True]), pa.array([True, True, True])]
-    >>> classify(columns, [0, 1], 3, ThreadPoolExecutor(1))
-    (array([1, 0, 1], dtype=uint16), [2, 3])
-    """
-    codes, classes = np.zeros(rows, dtype=np.uint16), [0]
-    parts = [slice(i, min(i + _ROWS_AT_ONCE, rows)) for i in range(0, rows, _ROWS_AT_ONCE)]
-    waiting = list(filters)
-    while waiting:
-        bits = min(len(waiting), _MOST_BITS - (len(classes) - 1).bit_length())
-        if bits <= 0:
-            raise QueryError(
-                f"rows fall into {len(classes):,} classes of filters, which is too many to share",
-                hint="put queries with other filters into a register of their own",
-            )
-        some, waiting = waiting[:bits], waiting[bits:]
-        place = np.zeros(len(classes) << bits, dtype=np.uint16)
-        append = partial(_append_filters, codes, [columns[f] for f in some], place)
-        spread(executor, append, parts, rows=min(rows, _ROWS_AT_ONCE))
-        found = np.flatnonzero(place)
-        place[found] = np.arange(len(found))
-        spread(executor, partial(_rename, codes, place), parts, rows=min(rows, _ROWS_AT_ONCE))
-        classes = [_joined(classes[code >> bits], code, some) for code in found.tolist()]
-    return codes, classes
-
-
-def _append_filters(
-    codes: NDArray[np.uint16], filters: Sequence[pa.Array], place: NDArray[np.uint16], part: slice
-) -> None:
-    """Write a bit for each filter behind the codes of some rows, and mark the codes that occur."""
-    for column in reversed(filters):
-        bitmap = np.frombuffer(column.buffers()[1], dtype=np.uint8)
-        _append_bit(codes[part], bitmap, column.offset + part.start)
-    _mark(codes[part], place)
-
-
-def _rename(codes: NDArray[np.uint16], place: NDArray[np.uint16], part: slice) -> None:
-    np.take(place, codes[part], out=codes[part], mode="clip")
-
-
-def _joined(before: int, code: int, filters: Sequence[int]) -> int:
-    return before | sum(1 << number for bit, number in enumerate(filters) if code >> bit & 1)
-
-
-@compiled
-def _append_bit(codes, bitmap, offset):  # type: ignore[no-untyped-def]
-    for i in range(codes.shape[0]):
-        bit = i + offset
-        codes[i] = codes[i] << 1 | (bitmap[bit >> 3] >> (bit & 7) & 1)
-
-
-@compiled
-def _mark(codes, place):  # type: ignore[no-untyped-def]
-    for i in range(codes.shape[0]):
-        place[codes[i]] = 1

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -26,9 +27,11 @@ from panes.aggregates.aggregate import Argument, Bounded, Holistic, Piece, Rows
 from panes.aggregates.catalog import Call, build
 from panes.aggregates.custom import UserAggregate
 from panes.compiled import compiled
+from panes.engine.classes import Classes, Words
 from panes.engine.fill import ALL_ROWS, fill
+from panes.engine.kinds import ToldApart
 from panes.engine.shape import NEVER, Need, Shape, Wanted
-from panes.engine.shared_rows import Numbering, SharedRows, classify
+from panes.engine.shared_rows import Numbering, SharedRows
 from panes.engine.values import ValueStore
 from panes.engine.workers import workers
 from panes.planning.plan import Plan, ValueSet
@@ -37,6 +40,9 @@ from panes.stores.fragments import Fragment, Fragments, joined, merged
 from panes.stores.groups import Groups
 from panes.windows.cut import Cut
 from panes.windows.spec import Sliding
+
+if TYPE_CHECKING:
+    from panes.engine.pane_tables import PaneTables
 
 _ANY = Sliding(size=1, slide=1)
 _WIDE = 1 << 31
@@ -84,16 +90,15 @@ class SharedStore:
     def clear(self) -> None:
         """Forget panes, keys and classes; queries and what they need stay."""
         self.groups = Groups([self.rows.types[i] for i in range(len(self.keys))])
-        self._class_of: dict[int, int] = {}
-        self.classes: list[int] = []
-        self.width = 1
+        self._classes, self.width = Classes(), 1
         self.fragments = Fragments([p.monoid for p in self.pieces])
+        self.tables: PaneTables | None = None
         for values in self.values:
             self.values[values] = self._value_store(values)
 
     def __getstate__(self) -> dict[str, object]:
         """What another process needs to hold panes of its own: everything but the panes."""
-        held = {"groups", "fragments", "values"}
+        held = {"groups", "fragments", "values", "tables", "_classes"}
         told = {name: value for name, value in vars(self).items() if name not in held}
         return told | {"values": dict.fromkeys(self.values)}
 
@@ -118,6 +123,11 @@ class SharedStore:
     def pieces(self) -> list[Piece]:
         """The pieces that are kept, in the order of the fragments' partials."""
         return [p for p in self.since if not isinstance(p, ValueSet | int)]
+
+    @property
+    def classes(self) -> list[int]:
+        """The filters of each class, as a number with bit `f` for the filter in column `f`."""
+        return self._classes.sets()
 
     # Queries come and go
 
@@ -235,13 +245,12 @@ class SharedStore:
 
     def _forget_filters(self, kept: set[int]) -> None:
         """Classes that differ only in filters which are gone become one."""
-        bits = sum(1 << f for f in kept)
-        known, before = [c & bits for c in self.classes], self.width
-        if known == self.classes:
+        known, before = self._classes.only(kept), self.width
+        if np.array_equal(known, self._classes.words()):
             return
         held = self.fragments.everything()
         self.fragments.fragments = []
-        self._class_of, self.classes, self.width = {}, [], 1
+        self._classes, self.width = Classes(), 1
         renamed = self.number(known)
         group, number = np.divmod(held.groups, before)
         coded = replace(held, groups=group * self.width + renamed[number])
@@ -260,13 +269,19 @@ class SharedStore:
 
     def fill(self, at: NDArray[np.int64], table: pa.Table) -> Filled:
         """Rows as partials: positions, and the columns of the stream; nothing is kept yet."""
-        return self.fill_columns(at, self.rows.read(table))
+        columns = self.rows.read(table, {v.selection.where for v in self.values})
+        return self._filled(at, columns, self.rows.tell_apart(table, columns, workers()))
 
     def fill_columns(self, at: NDArray[np.int64], read: Mapping[int, pa.Array]) -> Filled:
         """As `fill`, from columns that have been read, by number."""
-        columns = [read.get(n, _NOTHING) for n in range(self.rows.numbering.end)]
+        return self._filled(at, read, self.rows.told_apart(read, len(at), workers()))
+
+    def _filled(
+        self, at: NDArray[np.int64], read: Mapping[int, pa.Array], told: ToldApart
+    ) -> Filled:
+        columns = [read.get(n, _NOTHING) for n in range(self.rows.end)]
         groups = self.groups.encode(columns[: len(self.keys)], len(at))
-        codes = self._coded(groups, columns)
+        codes = self._coded(groups, told)
         rows = Rows(at, tuple(columns))
         filled = fill(
             rows,
@@ -287,27 +302,21 @@ class SharedStore:
         for values, fragment in filled.counted.items():
             self.values[values].store.add(fragment)
 
-    def _coded(
-        self, groups: NDArray[np.int32], columns: Sequence[pa.Array]
-    ) -> NDArray[np.signedinteger]:
+    def _coded(self, groups: NDArray[np.int32], told: ToldApart) -> NDArray[np.signedinteger]:
         """The key and the class of each row as one number."""
-        local, classes = classify(columns, self.rows.filters, len(groups), workers())
-        number = self.number(classes)
+        number = self.number(told.sets)[told.place]
         coded: NDArray[np.signedinteger] = np.empty(len(groups), dtype=np.int32)
         if len(self.groups) * self.width >= _WIDE:
             coded = np.empty(len(groups), dtype=np.int64)
-        _join(groups, self.width, number, local, coded)
+        _join(groups, self.width, number, told.codes, coded)
         return coded
 
-    def number(self, classes: Sequence[int]) -> NDArray[np.int64]:
-        """The numbers of classes; new ones get the next."""
-        for filters in classes:
-            if filters not in self._class_of:
-                self._class_of[filters] = len(self.classes)
-                self.classes.append(filters)
-        if len(self.classes) > self.width:
-            self._widen(len(self.classes))
-        return np.array([self._class_of[c] for c in classes], dtype=np.int64)
+    def number(self, sets: Words) -> NDArray[np.int64]:
+        """The numbers of classes; new ones get the next, and room for as many again."""
+        numbers = self._classes.number(sets)
+        if len(self._classes) > self.width:
+            self._widen(max(len(self._classes), 2 * self.width if len(self.fragments) else 0))
+        return numbers
 
     def _widen(self, width: int) -> None:
         """Make room for so many classes."""
@@ -320,8 +329,8 @@ class SharedStore:
     def holding(self, where: int | None) -> NDArray[np.bool_]:
         """The classes, by number, in which a filter holds."""
         if where is None:
-            return np.ones(len(self.classes), dtype=np.bool_)
-        return np.array([c >> where & 1 for c in self.classes], dtype=np.bool_)
+            return np.ones(len(self._classes), dtype=np.bool_)
+        return self._classes.holding(where)
 
     # Panes go
 

@@ -7,15 +7,16 @@ means exactly the same in both is taken: NaN is greater than every number, NULL 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Set
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from sqlglot import exp
 
-from panes.planning.scalar import Projection
+from panes.planning.scalar import Projection, column_of
 
 Condition = Callable[[pa.Table], pa.Array]
+Compared = Mapping[str, Set[object]]
 _EXACT_DIGITS = 15
 _COMPARE: dict[type[exp.Expression], Callable[[pa.Array, pa.Scalar], pa.Array]] = {
     exp.EQ: pc.equal,
@@ -48,6 +49,25 @@ def is_plain(tree: exp.Expression, schema: pa.Schema) -> bool:
     return _plain(tree, schema) is not None
 
 
+def compared(tree: exp.Expression, schema: pa.Schema) -> Compared | None:
+    """What a condition compares each column with; None if Arrow alone cannot tell.
+
+    Rows that lie alike to all these constants, or are NULL alike, agree on the condition.
+
+    >>> from sqlglot import parse_one
+    >>> compared(parse_one("x > 3 AND (x < 4.5 OR x IS NULL)"), pa.schema({"x": pa.float64()}))
+    {'x': {3.0, 4.5}}
+    """
+    if _plain(tree, schema) is None:
+        return None
+    found: dict[str, set[object]] = {c.name: set() for c in tree.find_all(exp.Column)}
+    for node in tree.find_all(*_COMPARE):
+        value = _constant(node.args["expression"], _type(node.this, schema))
+        assert value is not None
+        found[node.this.name].add(value.as_py())
+    return found
+
+
 def _plain(tree: exp.Expression, schema: pa.Schema) -> Condition | None:
     if isinstance(tree, exp.Paren):
         return _plain(tree.this, schema)
@@ -59,7 +79,7 @@ def _plain(tree: exp.Expression, schema: pa.Schema) -> Condition | None:
     if isinstance(tree, exp.Is) and isinstance(tree.expression, exp.Null):
         return _is_null(tree.this, schema)
     if isinstance(tree, exp.Column) and _type(tree, schema) == pa.bool_():
-        return lambda table: _column(table, tree.name)
+        return lambda table: column_of(table, tree.name)
     return _comparison(tree, schema)
 
 
@@ -74,7 +94,7 @@ def _both(tree: exp.Expression, schema: pa.Schema) -> Condition | None:
 def _is_null(tree: exp.Expression, schema: pa.Schema) -> Condition | None:
     if not isinstance(tree, exp.Column) or _type(tree, schema) is None:
         return None
-    return lambda table: pc.is_null(_column(table, tree.name))
+    return lambda table: pc.is_null(column_of(table, tree.name))
 
 
 def _comparison(tree: exp.Expression, schema: pa.Schema) -> Condition | None:
@@ -85,7 +105,7 @@ def _comparison(tree: exp.Expression, schema: pa.Schema) -> Condition | None:
     if value is None or (pa.types.is_string(value.type) and isinstance(tree, _ORDERED)):
         return None
     name = tree.this.name
-    return lambda table: compare(_column(table, name), value)
+    return lambda table: compare(column_of(table, name), value)
 
 
 def _constant(tree: exp.Expression, data_type: pa.DataType | None) -> pa.Scalar | None:
@@ -112,8 +132,3 @@ def _is_decimal(text: str) -> bool:
 
 def _type(column: exp.Expression, schema: pa.Schema) -> pa.DataType | None:
     return schema.field(column.name).type if column.name in schema.names else None
-
-
-def _column(table: pa.Table, name: str) -> pa.Array:
-    chunks = table.column(name)
-    return chunks.chunk(0) if chunks.num_chunks == 1 else chunks.combine_chunks()

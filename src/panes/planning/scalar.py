@@ -44,14 +44,14 @@ class Projection:
         """The rows that pass the filter (None: all of them) and the expressions over these."""
         computed = [e for e in self.expressions if not isinstance(e, exp.Column)]
         if not computed and self.where is None:
-            return None, [_column(table, e.name) for e in self.expressions]
+            return None, [column_of(table, e.name) for e in self.expressions]
         rows, results = self._run(table, computed)
         kept = rows if self.where is not None else None
         computed_columns = iter(results)
         columns = []
         for e in self.expressions:
             if isinstance(e, exp.Column):
-                whole = _column(table, e.name)
+                whole = column_of(table, e.name)
                 columns.append(whole if kept is None else whole.take(pa.array(kept)))
             else:
                 columns.append(next(computed_columns))
@@ -87,8 +87,8 @@ class Projection:
             raise self._explained(failure, (*computed, self.where)) from None
         finally:
             self._connection.unregister("batch")
-        rows = _column(result, _ROW).to_numpy()
-        return rows, [_column(result, f"c{i}") for i in range(len(computed))]
+        rows = column_of(result, _ROW).to_numpy()
+        return rows, [column_of(result, f"c{i}") for i in range(len(computed))]
 
     def _explained(
         self, failure: duckdb.Error, trees: Sequence[exp.Expression | None]
@@ -154,7 +154,8 @@ def _has_both(node: exp.Sub, schema: pa.Schema) -> bool:
     return node.left.name.lower() in known and node.right.name.lower() in known
 
 
-def _column(table: pa.Table, name: str) -> pa.Array:
+def column_of(table: pa.Table, name: str) -> pa.Array:
+    """A column as one array; no copy where it is one."""
     chunks = table.column(name)
     return chunks.chunk(0) if chunks.num_chunks == 1 else chunks.combine_chunks()
 

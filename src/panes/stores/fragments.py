@@ -51,6 +51,7 @@ class Fragments:
     def __init__(self, monoids: Sequence[Monoid]) -> None:
         self.monoids = tuple(monoids)
         self._fragments: list[Fragment] = []
+        self._unread: list[Fragment] | None = None
 
     @property
     def fragments(self) -> tuple[Fragment, ...]:
@@ -60,6 +61,7 @@ class Fragments:
     @fragments.setter
     def fragments(self, fragments: Sequence[Fragment]) -> None:
         self._fragments = list(fragments)
+        self._unread = None
 
     def __len__(self) -> int:
         return sum(len(f) for f in self._fragments)
@@ -73,10 +75,32 @@ class Fragments:
         """Take in partials; pairs already known are combined when they are next needed."""
         if len(fragment):
             self._fragments.append(fragment)
+            self._note(fragment)
         if len(self._fragments) > 1 and (
             len(self._fragments) > _MOST_FRAGMENTS or len(self) > 1.5 * len(self._fragments[0])
         ):
             self._merge()
+
+    def _note(self, fragment: Fragment) -> None:
+        if self._unread is not None:
+            self._unread.append(fragment)
+            if len(self._unread) > _MOST_FRAGMENTS:
+                self._unread = [merged(self._unread, self.monoids)]
+
+    def news(self) -> list[Fragment] | None:
+        """What was added since this was last asked; None if more than that has changed.
+
+        Eviction is no change: who has read panes that are gone may keep them.
+        """
+        unread, self._unread = self._unread, []
+        return unread
+
+    def span(self) -> tuple[int, int] | None:
+        """Where the first and the last pane begin; None if there is none."""
+        held = [f.starts for f in self._fragments if len(f)]
+        if not held:
+            return None
+        return min(int(s[0]) for s in held), max(int(s[-1]) for s in held)
 
     def live_groups(self) -> NDArray[np.int64]:
         """The groups that hold anything, ascending."""
@@ -88,6 +112,7 @@ class Fragments:
         self._fragments = [
             Fragment(f.starts, new_name[f.groups], f.partials) for f in self._fragments
         ]
+        self._unread = None
 
     def everything(self) -> Fragment:
         """All partials, as one fragment."""

@@ -38,6 +38,15 @@ class Rulers:
         rows = np.array([(s.size, s.slide, s.origin) for s in specs], dtype=np.int64)
         return cls(*rows.reshape(-1, 3).T.copy())
 
+    @classmethod
+    def joined(cls, several: Sequence[Rulers]) -> Rulers:
+        """Those of several, one after the other."""
+        return cls(
+            np.concatenate([r.size for r in several]),
+            np.concatenate([r.slide for r in several]),
+            np.concatenate([r.origin for r in several]),
+        )
+
     def __len__(self) -> int:
         return len(self.size)
 
