@@ -178,7 +178,10 @@ def split_limbs(array: pa.Array) -> NDArray[np.int64]:
         unsigned = without_nulls(array, 0).astype(np.uint64)
         return np.stack([unsigned & 0xFFFFFFFF, unsigned >> np.uint64(_LIMB)]).astype(np.int64)
     values = without_nulls(array.cast(pa.int64()), 0)
-    return np.stack([values & 0xFFFFFFFF, values >> _LIMB])
+    limbs = np.empty((2, len(values)), dtype=np.int64)
+    np.bitwise_and(values, 0xFFFFFFFF, out=limbs[0])
+    np.right_shift(values, _LIMB, out=limbs[1])
+    return limbs
 
 
 def _lower_integer_sum(partials: Sequence[Columns]) -> pa.Array:

@@ -41,7 +41,8 @@ class Moments:
 
     def lift(self, rows: Rows, slots: Slots, size: int) -> Columns:
         selection = Selection(tuple(a.column for a in self.arguments), self.where)
-        values = np.stack([rows.numbers(a) for a in self.arguments])
+        given = [rows.numbers(a) for a in self.arguments]
+        values = given[0][None, :] if len(given) == 1 else np.stack(given)
         return self.monoid.absorb(values, selection.slots(rows, slots), size)
 
 
