@@ -1,7 +1,8 @@
 """The rows of the largest window, as columns: appended behind, evicted in front.
 
 Positions ascend. Both ends move in amortised constant time per row: room is doubled when it runs
-out, and evicted rows are overwritten once they are half of it.
+out, and evicted rows are overwritten once they are half of it. A row that lies behind others is put
+in its place by taking those out and appending all of them again.
 """
 
 from __future__ import annotations
@@ -54,3 +55,24 @@ class Tail:
     def evict_before(self, at: int) -> None:
         """Drop the rows before a position."""
         self.first += int(np.searchsorted(self.at, at))
+
+    def cut_after(self, at: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Take out the rows behind a position; those at it stay."""
+        first = self.first + int(np.searchsorted(self.at, at, side="right"))
+        taken = self.buffer[:, first : self.last].copy()
+        self.last = first
+        return taken[0], taken[1]
+
+
+def in_axis_order(
+    at: NDArray[np.int64], keys: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Rows by position, those at one position as they stand.
+
+    >>> in_axis_order(np.array([3, 1, 3]), np.array([7, 8, 9]))
+    (array([1, 3, 3]), array([8, 7, 9]))
+    """
+    if (at[1:] >= at[:-1]).all():
+        return at, keys
+    order = np.argsort(at, kind="stable")
+    return at[order], keys[order]
