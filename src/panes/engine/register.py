@@ -23,9 +23,11 @@ from panes.aggregates.custom import UserAggregate
 from panes.axis import Duration, parse_duration, parse_instant
 from panes.engine.admit import Gate
 from panes.engine.apart import set_apart
-from panes.engine.ask import RowTail, ask_panes, ask_rows
+from panes.engine.ask import RowTail, ask_panes
 from panes.engine.burst import Due, answer
 from panes.engine.pace import Behind, Pace
+from panes.engine.preparable import as_width
+from panes.engine.prepared import Prepared, ask_prepared
 from panes.engine.register_text import explain_stores
 from panes.engine.shape import NEVER, Member, Shape
 from panes.engine.shared_store import SharedStore
@@ -113,6 +115,9 @@ class Register:
         self.behind: list[Behind] = []
         self._asked: dict[str, Asked] = {}
         self._forget_bindings()
+        self._prepared = Prepared(stream, aggregates)
+        if self._schema is not None:
+            self._prepared.bind(self._schema, self._settle_axis)
 
     def _forget_bindings(self) -> None:
         self._home: dict[str, tuple[SharedStore, Shape]] = {}
@@ -196,6 +201,7 @@ class Register:
         admitted = gate.admit(self.stream, table, Chain(), 0)
         rows = pa.table(admitted.columns, names=schema.names)
         filled = [(store, store.fill(admitted.at, rows)) for store in self._stores.values()]
+        prepared = self._prepared.read(rows)
         for store, partials in filled:
             store.add(partials)
         if self._tail is not None:
@@ -203,6 +209,7 @@ class Register:
         self._late += admitted.late
         self._rejected += admitted.rejected
         self._newest = max(self._newest, int(admitted.placed.max(initial=NEVER)))
+        self._prepared.push(admitted.at, prepared, self._newest)
         self._promise.observe(admitted.placed)
         if admitted.promise is not None:
             self._promise.punctuate(admitted.promise)
@@ -233,6 +240,7 @@ class Register:
         found = self._answered(due, EVERYTHING)
         self._promise.punctuate(EVERYTHING, "the end")
         self._forget_bindings()
+        self._prepared = Prepared(self.stream)
         return found
 
     @property
@@ -252,7 +260,7 @@ class Register:
 
     @property
     def state(self) -> Mapping[str, int]:
-        """How much is held: queries, stores, keys, partials and their bytes."""
+        """How much is held: queries, stores, keys, partials and their bytes; prepared questions."""
         stores = self._stores.values()
         return {
             "queries": len(self._asked),
@@ -261,6 +269,8 @@ class Register:
             "partials": sum(len(s) for s in stores),
             "bytes": sum(s.nbytes for s in stores),
             "rows": 0 if self._tail is None else len(self._tail),
+            "prepared": len(self._prepared),
+            "prepared_bytes": self._prepared.nbytes,
         }
 
     @property
@@ -268,13 +278,44 @@ class Register:
         """The stores, one for each GROUP BY."""
         return list(self._stores.values())
 
-    def ask(self, text: str) -> pa.Table:
+    # Asking
+
+    def prepare(self, text: str, *, within: float | None = None) -> None:
+        """Say that a question will be asked: what answers it is kept up to date from now on.
+
+        Min and max over ``[ROWS n]`` are exact. With `within`, a width of values, count, sum, avg,
+        min and max over ROWS or RANGE are known by an interval, which a TimeGram gives. Questions
+        over the same argument and filter share a structure, whatever their sizes.
+        """
+        self._require_running()
+        width = as_width(within)
+        query = parse(text, self._aggregates, once=True)
+        is_placed = query.window is not None and query.window.measure != "rows"
+        terms = agree(query, self._run) if is_placed else None
+        self._prepared.add((text, width), query, tail=self._tail, settle=self._settle_axis)
+        if self._terms is None and terms is not None:
+            self._terms, self._promise = terms, Promise(terms.bound())
+
+    def forget(self, text: str, *, within: float | None = None) -> None:
+        """Keep no longer what only this prepared question needs."""
+        self._prepared.forget((text, as_width(within)))
+
+    def prepared(self) -> list[tuple[str, float | None]]:
+        """The prepared questions: text and `within`, in the order in which they came."""
+        return self._prepared.asked
+
+    def ask(self, text: str, *, within: float | None = None) -> pa.Table:
         """An answer now, from what is stored: of the newest panes, or of the last rows.
 
         ``[RANGE 10 minutes WATTR ts]`` ends with the pane of the newest row. ``[ROWS 500]`` needs
-        a register with ``keep_rows``.
+        to be prepared, or a register with ``keep_rows``. `within` asks for the interval that was
+        prepared with that width; RANGE windows end just after the newest row then.
         """
         self._require_running()
+        width = as_width(within)
+        question = self._prepared.find((text, width))
+        if question is not None and self._prepared.refusal(question) is None:
+            return self._prepared.answer(question)
         query = parse(text, self._aggregates, once=True)
         if self._schema is None or query.streams != (self.stream,) or query.window is None:
             raise QueryError(
@@ -284,13 +325,10 @@ class Register:
         spec = bound.window.spec
         if not isinstance(spec, Sliding):
             raise QueryError("what is asked for now is one window: RANGE or ROWS")
-        if bound.axis.column is None:
-            if self._tail is None:
-                raise QueryError(
-                    "the register keeps no rows", hint=f"panes.register(..., keep_rows={spec.size})"
-                )
-            return ask_rows(bound, self._tail, spec.size)
-        self._require_same_axis("asked", bound)
+        if bound.axis.column is not None:
+            self._require_same_axis("asked", bound)
+        if bound.axis.column is None or width is not None:
+            return ask_prepared(bound, spec.size, width, self._prepared, self._tail)
         store = self._stores.get(bound.rows.expressions[: len(bound.query.keys)])
         if store is None:
             raise QueryError(
@@ -301,7 +339,7 @@ class Register:
 
     def explain(self) -> str:
         """What is shared with whom, how panes are cut, and what that saves."""
-        return explain_stores(self.stream, self.stores)
+        return explain_stores(self.stream, self.stores, list(self._prepared.explain()))
 
     # What is due
 
@@ -375,6 +413,7 @@ class Register:
             try:
                 for asked in self._asked.values():
                     self._bind(asked, schema, self._require_terms())
+                self._prepared.bind(schema, self._settle_axis)
             except PanesError:
                 self._forget_bindings()
                 self._reading = None
@@ -417,6 +456,14 @@ class Register:
         self._schedule.add(asked.name, asked.spec)
         self._home[asked.name] = store, shape
         self._exact_from[asked.name] = exact_from
+
+    def _settle_axis(self, bound: Plan, schema: pa.Schema) -> None:
+        """A prepared question over a column has the axis of all, or is the first to say which."""
+        if bound.axis.column is not None:
+            require_lateness(self._run.lateness, bound.axis.kind)
+            self._require_same_axis("asked", bound)
+            if self._reading is None:
+                self._reading = _reading(bound, schema)
 
     def _require_same_axis(self, name: str, bound: Plan) -> None:
         if self._reading is not None and bound.axis != self._reading.axis:

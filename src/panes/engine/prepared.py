@@ -1,0 +1,474 @@
+"""Questions prepared for asking: what is kept of every row, so that asking looks at none.
+
+Each aggregate of a question needs one structure over its argument and filter. All questions that
+need the same share it, whatever their sizes::
+
+                               ┌─ newest row, per WHERE ──────── is there a row at all?
+    rows ─► columns, filters ──┼─ staircase, per min or max ──── exact, [ROWS n]
+            read once          └─ TimeGram, per width ────────── interval, [ROWS n], [RANGE n]
+
+Of the report's two ways to share min and max over many sizes, the staircase is taken and not the
+tree of windows: a lookup in the tree that finds no valid answer goes through the rows, and it keeps
+them for that; the staircase keeps only rows that are an answer, and never looks at any other.
+
+Invariant: a structure knows all rows from `known_from` on. A window that begins before is refused,
+and never answered from fewer rows than it holds.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Protocol, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from panes.aggregates.custom import UserAggregate
+from panes.axis import Axis, format_duration
+from panes.engine.ask import RowTail, ask_rows
+from panes.engine.bounded_column import BoundedColumn, Estimate
+from panes.engine.pipeline import projected
+from panes.engine.preparable import Kind, Over, bounded_names, kind_of, require_preparable
+from panes.engine.shape import NEVER
+from panes.engine.shared_rows import SharedRows
+from panes.errors import PanesError, QueryError
+from panes.language.query import WINDOW_COLUMNS, Query
+from panes.planning.plan import Plan, plan
+from panes.stores.buckets import Number
+from panes.stores.ordered_sharing import StaircaseSharing
+
+Positions: TypeAlias = NDArray[np.int64]
+Asked: TypeAlias = tuple[str, Number | None]
+"""A question as it was prepared: its text, and `within`."""
+Settle: TypeAlias = Callable[[Plan, pa.Schema], None]
+"""Refuses a plan whose axis is not that of the stream."""
+
+
+class Structure(Protocol):
+    """What answers for every size up to a largest one."""
+
+    @property
+    def nbytes(self) -> int: ...
+    def add(self, at: Positions, values: pa.Array) -> None: ...
+    def advance(self, end: int) -> None: ...
+    def resize(self, max_size: int) -> None: ...
+
+
+class Newest:
+    """The newest row, which tells of every window whether it holds one."""
+
+    nbytes = 8
+
+    def __init__(self) -> None:
+        self.at = NEVER
+
+    def add(self, at: Positions, values: pa.Array) -> None:  # noqa: ARG002 - as a Structure does
+        self.at = max(self.at, int(at.max(initial=NEVER)))
+
+    def advance(self, end: int) -> None:
+        """Nothing is kept that could go."""
+
+    def resize(self, max_size: int) -> None:
+        """Nor does it depend on any size."""
+
+
+@dataclass(slots=True)
+class Held:
+    """A structure, the columns it reads, from where on it knows all rows, and who asks for it."""
+
+    over: Over
+    structure: Structure
+    argument: int | None
+    where: int | None
+    known_from: int
+    largest: int
+    sizes: Counter[int] = field(default_factory=Counter)
+
+    def release(self, size: int) -> None:
+        """One question less asks for a size."""
+        self.sizes[size] -= 1
+        if not self.sizes[size]:
+            del self.sizes[size]
+            if self.sizes and size == self.largest:
+                self.resize(max(self.sizes))
+
+    def resize(self, largest: int) -> None:
+        """Let another window be the largest that can be asked for."""
+        self.largest = largest
+        self.structure.resize(largest)
+
+
+@dataclass(slots=True)
+class Batch:
+    """Columns of some rows, their arrival numbers and their positions.
+
+    Filters and NULLs are looked at once for all structures over the same.
+    """
+
+    columns: Sequence[pa.Array]
+    arrivals: Positions
+    at: Positions
+    _chosen: dict[tuple[int | None, int | None, bool], tuple[Positions, pa.Array]] = field(
+        default_factory=dict
+    )
+
+    def rows_for(self, held: Held) -> tuple[Positions, pa.Array]:
+        """Positions and values that count: those that the filter lets through, without NULLs."""
+        key = held.argument, held.where, held.over.by_arrival
+        if key not in self._chosen:
+            self._chosen[key] = self._choose(*key)
+        return self._chosen[key]
+
+    def _choose(
+        self, argument: int | None, where: int | None, by_arrival: bool
+    ) -> tuple[Positions, pa.Array]:
+        at = self.arrivals if by_arrival else self.at
+        values = _zeros(len(at)) if argument is None else self.columns[argument]
+        kept = None if where is None else self.columns[where]
+        if values.null_count:
+            valid = pc.is_valid(values)
+            kept = valid if kept is None else pc.and_(kept, valid)
+        if kept is None:
+            return at, values
+        return at[kept.to_numpy(zero_copy_only=False)], values.filter(kept)
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """One window to be asked for."""
+
+    asked: Asked
+    kind: Kind
+    size: int
+
+
+class Prepared:
+    """The prepared questions of a register, and what is kept for them.
+
+    Until the columns of the stream are known they wait; `bind` makes them known.
+    """
+
+    def __init__(self, stream: str, aggregates: Sequence[UserAggregate] = ()) -> None:
+        self._stream, self._aggregates = stream, tuple(aggregates)
+        self._queries: dict[Asked, Query] = {}
+        self._schema: pa.Schema | None = None
+        self._rows: SharedRows | None = None
+        self._questions: dict[Asked, Question] = {}
+        self._kinds: dict[tuple[Query, str, Number | None], Kind] = {}
+        self._held: dict[Over, Held] = {}
+        self._arrived = 0
+        self._newest = NEVER
+
+    def __len__(self) -> int:
+        return len(self._queries)
+
+    @property
+    def asked(self) -> list[Asked]:
+        """Texts and widths, in the order in which they came."""
+        return list(self._queries)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that all structures take."""
+        return sum(held.structure.nbytes for held in self._held.values())
+
+    # Questions come and go
+
+    def add(self, asked: Asked, query: Query, *, tail: RowTail | None, settle: Settle) -> None:
+        """Keep from now on what a question needs; rows that a tail has are known already."""
+        if asked in self._queries:
+            return
+        require_preparable(query, asked[1], self._stream)
+        if self._schema is not None:
+            self._questions[asked] = self._settled(asked, query, tail, settle)
+        self._queries[asked] = query
+
+    def bind(self, schema: pa.Schema, settle: Settle) -> None:
+        """The columns are known now: all waiting questions are given what they need, or none."""
+        bound = Prepared(self._stream, self._aggregates)
+        bound._schema, bound._rows = schema, SharedRows(schema, (), ())
+        for asked, query in self._queries.items():
+            bound.add(asked, query, tail=None, settle=settle)
+        self._schema, self._rows = bound._schema, bound._rows
+        self._questions, self._kinds, self._held = bound._questions, bound._kinds, bound._held
+
+    def forget(self, asked: Asked) -> None:
+        """Keep no longer what only this question needs."""
+        if asked not in self._queries:
+            known = "; ".join(_written(one) for one in self._queries) or "none"
+            raise QueryError(f"{_written(asked)} is not prepared", hint=f"prepared: {known}")
+        del self._queries[asked]
+        question = self._questions.pop(asked, None)
+        if question is None:
+            return
+        for over in question.kind.needs:
+            self._held[over].release(question.size)
+            if not self._held[over].sizes:
+                del self._held[over]
+        kinds = {id(q.kind) for q in self._questions.values()}
+        self._kinds = {key: kind for key, kind in self._kinds.items() if id(kind) in kinds}
+        self._forget_columns()
+
+    def _settled(
+        self, asked: Asked, query: Query, tail: RowTail | None, settle: Settle
+    ) -> Question:
+        try:
+            kind, size = self._kind(query, asked[1]), _size_of(query)
+            settle(kind.plan, self._schema)
+        except PanesError as error:
+            error.add_note(f"in the question {asked[0]}")
+            raise
+        fresh = [self._new(over, size) for over in kind.needs if self._knows_less(over, size)]
+        try:
+            self._fill_from(tail, fresh)
+        except PanesError:
+            self._forget_columns()
+            raise
+        for held in fresh:
+            self._held[held.over] = self._the_wiser(self._held.get(held.over), held)
+        for over in kind.needs:
+            self._held[over].sizes[size] += 1
+        return Question(asked, kind, size)
+
+    def _the_wiser(self, before: Held | None, fresh: Held) -> Held:
+        """What is kept so far and grows, or what a tail knows, whichever knows more rows."""
+        if before is None:
+            return fresh
+        grown_from = max(before.known_from, self._end(before.over) - before.largest)
+        if fresh.known_from < grown_from:
+            fresh.sizes = before.sizes
+            return fresh
+        before.known_from = grown_from
+        before.resize(fresh.largest)
+        return before
+
+    def _kind(self, query: Query, within: Number | None) -> Kind:
+        """What questions that differ in their size alone have in common, planned once."""
+        window = query.window
+        axis = "" if window is None else f"{window.measure} {window.column}"
+        key = replace(query, text="", window=None), axis, within
+        if key not in self._kinds:
+            bound = plan(query, {self._stream: self._schema}, self._aggregates)
+            self._kinds[key] = kind_of(bound, within)
+        return self._kinds[key]
+
+    def _knows_less(self, over: Over, size: int) -> bool:
+        return over not in self._held or self._held[over].largest < size
+
+    def _new(self, over: Over, size: int) -> Held:
+        """An empty structure that knows what is to come."""
+        assert self._rows is not None
+        argument = None if over.argument is None else self._rows.place(over.argument, pa.null())
+        where = None if over.where is None else self._rows.place_filter(over.where)
+        since = NEVER if self._newest == NEVER and not over.by_arrival else self._end(over)
+        return Held(over, _structure(over, size), argument, where, since, size)
+
+    def _fill_from(self, tail: RowTail | None, fresh: Iterable[Held]) -> None:
+        """Take in the last rows, for windows that count them."""
+        counted = [held for held in fresh if held.over.by_arrival]
+        if tail is None or not len(tail) or not counted:
+            return
+        assert self._rows is not None
+        rows = tail.last(tail.keep)
+        arrivals = np.arange(self._arrived - len(rows), self._arrived)
+        batch = Batch(self._rows.read(rows), arrivals, arrivals)
+        for held in counted:
+            self._take(held, batch)
+            held.known_from = self._arrived - len(rows)
+
+    def _forget_columns(self) -> None:
+        if self._rows is not None:
+            held = self._held.values()
+            columns = {c for h in held for c in (h.argument, h.where) if c is not None}
+            self._rows.keep(columns)
+
+    # Rows come
+
+    def _end(self, over: Over) -> int:
+        """Where windows end: just after the last row, or the newest one."""
+        return self._arrived if over.by_arrival else self._newest + 1
+
+    def read(self, rows: pa.Table) -> list[pa.Array]:
+        """The columns that structures need of a batch; nothing is kept yet."""
+        return self._rows.read(rows) if self._rows is not None and self._held else []
+
+    def push(self, at: Positions, columns: Sequence[pa.Array], newest: int) -> None:
+        """Take in what `read` gave of rows at these positions, in the order they came."""
+        batch = Batch(columns, np.arange(self._arrived, self._arrived + len(at)), at)
+        self._arrived += len(at)
+        self._newest = max(self._newest, newest)
+        if self._newest != NEVER:
+            for held in self._held.values():
+                self._take(held, batch)
+
+    def _take(self, held: Held, batch: Batch) -> None:
+        held.structure.add(*batch.rows_for(held))
+        held.structure.advance(self._end(held.over))
+
+    # Asking
+
+    def find(self, asked: Asked) -> Question | None:
+        """The question that was prepared with this text, if one was."""
+        return self._questions.get(asked)
+
+    def question(self, bound: Plan, size: int, within: Number | None) -> Question:
+        """A question that nobody prepared as it is written, and which others may answer."""
+        require_preparable(bound.query, within, self._stream)
+        return Question((bound.query.text, within), kind_of(bound, within), size)
+
+    def holds(self, question: Question) -> bool:
+        """Whether everything is kept that a question needs, for windows of some size."""
+        return all(over in self._held for over in question.kind.needs)
+
+    def refusal(self, question: Question) -> QueryError | None:
+        """Why a question cannot be answered; None if it can."""
+        kind, size = question.kind, question.size
+        if not self.holds(question):
+            return QueryError(
+                f"nothing is prepared that answers {_written(question.asked)}{self._widths(kind)}",
+                hint="reg.prepare(...) the same question; it is answered from the rows to come",
+            )
+        there = [self._held[over] for over in kind.needs]
+        largest = min(h.largest for h in there)
+        if size > largest:
+            return QueryError(
+                f"windows of up to {_length(kind.plan.axis, largest)} are prepared, and one of "
+                f"{_length(kind.plan.axis, size)} is asked for",
+                hint="reg.prepare(...) that one; it is answered from the rows to come",
+            )
+        start, known = self._extent(question)[0], max(h.known_from for h in there)
+        if self._newest == NEVER or known <= (max(start, 0) if kind.rows.by_arrival else start):
+            return None
+        shown = kind.plan.axis.format
+        return QueryError(
+            f"the window begins at {shown(start)}, and what is prepared knows rows from "
+            f"{shown(known)} on",
+            hint=f"it can be asked once windows begin there: "
+            f"{_length(kind.plan.axis, known - start)} from now",
+        )
+
+    def _widths(self, kind: Kind) -> str:
+        widths = {o.width for o in self._held if replace(o, width=kind.within) in kind.calls}
+        told = ", ".join(str(w) for w in sorted(w for w in widths if w is not None))
+        return f"; it is prepared within {told}" if told and kind.within is not None else ""
+
+    def answer(self, question: Question) -> pa.Table:
+        """The answer, now; nothing if no row lies in the window."""
+        refusal = self.refusal(question)
+        if refusal is not None:
+            raise refusal
+        kind, size = question.kind, question.size
+        start, end = self._extent(question)
+        newest = self._held[kind.rows].structure
+        assert isinstance(newest, Newest)
+        is_empty = newest.at == NEVER or newest.at < start
+        if kind.within is not None:
+            found = _bounded(kind, (start, end), self._estimates(kind, size))
+            return found.slice(0, 0) if is_empty else found
+        columns = [kind.plan.axis.label(np.array([at])) for at in (start, end)]
+        columns += self._extremes(kind, size)
+        lowered = pa.table(columns, schema=kind.plan.lowered_schema())
+        return projected(kind.plan, lowered.slice(0, 0) if is_empty else lowered)
+
+    def _extent(self, question: Question) -> tuple[int, int]:
+        end = self._end(question.kind.rows)
+        return end - question.size, end
+
+    def _extremes(self, kind: Kind, size: int) -> Iterator[pa.Array]:
+        for over, aggregate in zip(kind.calls, kind.plan.aggregates, strict=True):
+            stairs = self._held[over].structure
+            assert isinstance(stairs, StaircaseSharing)
+            yield stairs.ask_each([size]).cast(aggregate.type)
+
+    def _estimates(self, kind: Kind, size: int) -> Iterator[Estimate]:
+        for over, aggregate in zip(kind.calls, kind.names, strict=True):
+            column = self._held[over].structure
+            assert isinstance(column, BoundedColumn)
+            yield column.ask(aggregate, size)
+
+    def explain(self) -> Iterator[str]:
+        """What is kept, and for how many questions; a line each."""
+        for over, held in self._held.items():
+            if over.form != "newest":
+                yield self._told(over, held)
+
+    def _told(self, over: Over, held: Held) -> str:
+        assert self._rows is not None
+        what = "rows" if over.argument is None else over.argument.sql(dialect="spark")
+        where = "" if over.where is None else f" where {over.where.sql(dialect='spark')}"
+        axis = next(q.kind.plan.axis for q in self._questions.values() if over in q.kind.needs)
+        longest = f"{held.largest:,}" if over.by_arrival else _length(axis, held.largest)
+        reach = f"{'ROWS' if over.by_arrival else 'RANGE'} up to {longest}"
+        form = f"TimeGram of {what}, within {over.width}"
+        if over.form != "timegram":
+            form = f"staircase for {over.form} of {what}"
+        users = sum(held.sizes.values())
+        return f"{form}{where}; {reach}, {users:,} {'question' if users == 1 else 'questions'}"
+
+
+def ask_prepared(
+    bound: Plan, size: int, within: Number | None, prepared: Prepared, tail: RowTail | None
+) -> pa.Table:
+    """The answer from what is prepared, or, where it is exact, from the rows that a tail keeps."""
+    if within is not None:
+        return prepared.answer(prepared.question(bound, size, within))
+    try:
+        question, why_not = prepared.question(bound, size, None), None
+        is_held = prepared.holds(question)
+    except PanesError as refused:
+        question, why_not, is_held = None, refused, False
+    if question is not None and prepared.refusal(question) is None:
+        return prepared.answer(question)
+    if tail is not None and (size <= tail.keep or not is_held):
+        return ask_rows(bound, tail, size)
+    if question is not None and is_held:
+        return prepared.answer(question)
+    hint = f"panes.register(..., keep_rows={size})"
+    if why_not is None:
+        hint += ", or reg.prepare(...) the same question before the rows come"
+    raise QueryError("the register keeps no rows", hint=hint)
+
+
+def _structure(over: Over, max_size: int) -> Structure:
+    if over.form == "newest":
+        return Newest()
+    if over.width is not None:
+        return BoundedColumn(width=over.width, max_size=max_size)
+    return StaircaseSharing("min" if over.form == "min" else "max", max_size=max_size)
+
+
+def _bounded(kind: Kind, extent: tuple[int, int], found: Iterable[Estimate]) -> pa.Table:
+    """One answer: the window, and of each aggregate the middle and the ends of its interval."""
+    names, columns = list(WINDOW_COLUMNS), [kind.plan.axis.label(np.array([at])) for at in extent]
+    estimates = list(found)
+    for output in kind.plan.query.outputs:
+        number = int(output.expression.name.removeprefix("__a"))
+        kept_as = pa.int64() if kind.names[number] == "count" else pa.float64()
+        one = estimates[number]
+        names += bounded_names(output.name)
+        columns += [pa.array([v], kept_as) for v in (one.value, one.low, one.high)]
+    return pa.table(columns, names=names)
+
+
+def _size_of(query: Query) -> int:
+    assert query.window is not None
+    return query.window.spec.size  # type: ignore[union-attr]
+
+
+def _zeros(count: int) -> pa.Array:
+    return pa.array(np.zeros(count, dtype=np.int64))
+
+
+def _length(axis: Axis, ticks: int) -> str:
+    if axis.kind == "rows":
+        return f"{ticks:,} rows"
+    return format_duration(ticks) if axis.kind == "time" else str(ticks)
+
+
+def _written(asked: Asked) -> str:
+    text, within = asked
+    return f"`{text}`" + ("" if within is None else f" within {within}")
