@@ -46,18 +46,14 @@ class Kind:
     """Questions that differ in nothing but the size of their window.
 
     `rows` tells whether a window holds a row that WHERE lets through, `calls` are for its
-    aggregates, one for each.
+    aggregates, one for each; `needs` are all of these, each once.
     """
 
     plan: Plan
     within: Number | None
     rows: Over
     calls: tuple[Over, ...]
-
-    @property
-    def needs(self) -> tuple[Over, ...]:
-        """Everything that has to be kept, each once."""
-        return tuple(dict.fromkeys((self.rows, *self.calls)))
+    needs: tuple[Over, ...]
 
     @property
     def names(self) -> tuple[Aggregate, ...]:
@@ -162,9 +158,9 @@ def bounded_names(name: str) -> tuple[str, str, str]:
 def kind_of(plan: Plan, within: Number | None) -> Kind:
     """What has to be kept for a question, once its columns are known."""
     by_arrival = plan.axis.column is None
-    where = plan.rows.where
+    rows = Over("newest", None, plan.rows.where, by_arrival)
     calls = tuple(_over(plan, i, within, by_arrival) for i in range(len(plan.query.calls)))
-    return Kind(plan, within, Over("newest", None, where, by_arrival), calls)
+    return Kind(plan, within, rows, calls, tuple(dict.fromkeys((rows, *calls))))
 
 
 def _over(plan: Plan, index: int, within: Number | None, by_arrival: bool) -> Over:

@@ -357,10 +357,7 @@ class Prepared:
         return f"; it is prepared within {told}" if told and kind.within is not None else ""
 
     def answer(self, question: Question) -> pa.Table:
-        """The answer, now; nothing if no row lies in the window."""
-        refusal = self.refusal(question)
-        if refusal is not None:
-            raise refusal
+        """The answer, now, to a question without a `refusal`; nothing if no row is there."""
         kind, size = question.kind, question.size
         start, end = self._extent(question)
         newest = self._held[kind.rows].structure
@@ -414,23 +411,26 @@ def ask_prepared(
     bound: Plan, size: int, within: Number | None, prepared: Prepared, tail: RowTail | None
 ) -> pa.Table:
     """The answer from what is prepared, or, where it is exact, from the rows that a tail keeps."""
-    if within is not None:
-        return prepared.answer(prepared.question(bound, size, within))
     try:
-        question, why_not = prepared.question(bound, size, None), None
-        is_held = prepared.holds(question)
-    except PanesError as refused:
-        question, why_not, is_held = None, refused, False
-    if question is not None and prepared.refusal(question) is None:
+        question = prepared.question(bound, size, within)
+    except PanesError:
+        if within is not None:
+            raise
+        return _ask_rows(bound, size, tail, f"panes.register(..., keep_rows={size})")
+    refusal = prepared.refusal(question)
+    if refusal is None:
         return prepared.answer(question)
-    if tail is not None and (size <= tail.keep or not is_held):
-        return ask_rows(bound, tail, size)
-    if question is not None and is_held:
-        return prepared.answer(question)
-    hint = f"panes.register(..., keep_rows={size})"
-    if why_not is None:
-        hint += ", or reg.prepare(...) the same question before the rows come"
-    raise QueryError("the register keeps no rows", hint=hint)
+    has_rows = tail is not None and size <= tail.keep
+    if within is not None or (prepared.holds(question) and not has_rows):
+        raise refusal
+    hint = f"panes.register(..., keep_rows={size}), or reg.prepare(...) it before the rows come"
+    return _ask_rows(bound, size, tail, hint)
+
+
+def _ask_rows(bound: Plan, size: int, tail: RowTail | None, hint: str) -> pa.Table:
+    if tail is None:
+        raise QueryError("the register keeps no rows", hint=hint)
+    return ask_rows(bound, tail, size)
 
 
 def _structure(over: Over, max_size: int) -> Structure:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from panes.compiled import compiled
-from panes.stores.tail import Tail, in_axis_order
+from panes.stores.tail import Tail, in_axis_order, merged
 
 
 class Staircase:
@@ -65,10 +65,8 @@ class Staircase:
         """
         if not len(at):
             return
-        later = self._steps.cut_after(int(at.min()))
-        if len(later[0]):
-            at, keys = np.concatenate([later[0], at]), np.concatenate([later[1], keys])
-        self.push(*in_axis_order(at, keys))
+        at, keys = in_axis_order(at, keys)
+        self.push(*merged(self._steps.cut_after(int(at[0])), (at, keys)))
 
     def greatest(self, starts: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
         """The greatest key from each start on, and whether there is one (0 where not)."""

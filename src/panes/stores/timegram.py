@@ -29,7 +29,7 @@ from panes.errors import InputError, OptionError
 from panes.stores.buckets import HIGHEST, LOWEST, Buckets, Interval, Number
 from panes.stores.reach import Reach
 from panes.stores.staircase import Staircase
-from panes.stores.tail import Tail, in_axis_order
+from panes.stores.tail import Columns, Tail, in_axis_order, merged
 
 Aggregate: TypeAlias = Literal["count", "sum", "avg", "min", "max"]
 AGGREGATES: tuple[Aggregate, ...] = ("count", "sum", "avg", "min", "max")
@@ -114,9 +114,10 @@ class TimeGram:
         numbers = self.buckets_of.numbers(values)
         self._reach.include(at)
         if len(at):
+            at, numbers = in_axis_order(at, numbers)
             self._highest.merge(at, numbers)
             self._lowest.merge(at, ~numbers)
-            self._append(*in_axis_order(*self._with_later(at, numbers)))
+            self._append(*merged(self._cut_after(int(at[0])), (at, numbers)))
         self._evict()
 
     def _append(self, at: NDArray[np.int64], numbers: NDArray[np.int64]) -> None:
@@ -125,16 +126,12 @@ class TimeGram:
         self._rows.append(at, totals[:-1])
         self._total = totals[-1:]
 
-    def _with_later(
-        self, at: NDArray[np.int64], numbers: NDArray[np.int64]
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Rows, and before them those that they lie behind, which are taken out."""
-        later, totals = self._rows.cut_after(int(at.min()))
-        if not len(later):
-            return at, numbers
-        displaced = np.diff(totals, append=self._total)
-        self._total = totals[:1]
-        return np.concatenate([later, at]), np.concatenate([displaced, numbers])
+    def _cut_after(self, at: int) -> Columns:
+        """Take out the rows behind a position, with their bucket numbers."""
+        later, totals = self._rows.cut_after(at)
+        numbers = np.diff(totals, append=self._total)
+        self._total = totals[:1] if len(totals) else self._total
+        return later, numbers
 
     def add_rows(self, values: NDArray[np.generic]) -> None:
         """Take in rows whose positions are their arrival numbers, from 0."""
