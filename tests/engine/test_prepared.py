@@ -265,6 +265,28 @@ def test_a_group_by_is_answered_from_kept_rows_as_before() -> None:
     assert reg.ask("SELECT median(x) AS m FROM t [ROWS 3]")["m"].to_pylist() == [2.0]
 
 
+def test_names_are_in_any_case_and_an_aggregate_of_one_s_own_is_not_taken_for_ours() -> (
+    None
+):
+    reg = register()
+    reg.prepare("select MAX(X) as h from t [rows 2]")
+    reg.push(rows((1, 1), (2, 2)))
+    assert reg.ask("SELECT Max(x) AS h FROM t [ROWS 2]")["h"].to_pylist() == [2]
+    own = panes.CustomAggregate(
+        name="max",
+        lift=lambda x: np.ones((1, len(x))),
+        combine=np.add,
+        lower=lambda partial: partial[0],
+        empty=(0.0,),
+        type=pa.float64(),
+    )
+    reg = register(aggregates=[own], keep_rows=2)
+    with pytest.raises(panes.QueryError, match="of your own"):
+        reg.prepare(HIGH.format(2))
+    reg.push(rows((1, 1), (2, 9)))
+    assert reg.ask(HIGH.format(2))["h"].to_pylist() == [2.0]
+
+
 @pytest.mark.parametrize(
     ("text", "within", "said"),
     [

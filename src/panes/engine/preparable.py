@@ -7,6 +7,7 @@ rows; nothing here is answered by something else than was asked.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Literal, TypeAlias, get_args
@@ -14,6 +15,7 @@ from typing import Literal, TypeAlias, get_args
 import pyarrow as pa
 from sqlglot import exp
 
+from panes.aggregates.custom import UserAggregate
 from panes.aggregates.order_keys import has_key
 from panes.engine.bounded_column import has_buckets
 from panes.errors import ColumnTypeError, OptionError, QueryError
@@ -77,8 +79,10 @@ def as_width(within: object) -> Number | None:
     return number
 
 
-def require_preparable(query: Query, within: Number | None, stream: str) -> Sliding:
-    """Refuse what cannot be prepared, as far as the text tells; gives its window."""
+def require_preparable(
+    query: Query, within: Number | None, stream: str, aggregates: Sequence[UserAggregate] = ()
+) -> None:
+    """Refuse what cannot be prepared, as far as the text tells."""
     window = query.window
     if query.streams != (stream,) or any(i is not None for i in query.inner):
         raise QueryError(
@@ -104,11 +108,14 @@ def require_preparable(query: Query, within: Number | None, stream: str) -> Slid
             if is_counted
             else "add a query with that GROUP BY, and ask for whole panes",
         )
+    own = {aggregate.name.lower() for aggregate in aggregates}
+    for call in query.calls:
+        if call.name.lower() in own:
+            raise QueryError(f"{call.sql} is an aggregate of your own, which cannot be prepared")
     if within is None:
         _require_exact(query, window.spec.size, is_counted=is_counted)
     else:
         _require_bounded(query)
-    return window.spec
 
 
 def _require_exact(query: Query, size: int, *, is_counted: bool) -> None:

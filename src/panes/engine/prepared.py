@@ -17,15 +17,12 @@ and never answered from fewer rows than it holds.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Protocol, TypeAlias
+from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
-from numpy.typing import NDArray
 
 from panes.aggregates.custom import UserAggregate
 from panes.axis import Axis, format_duration
@@ -35,106 +32,17 @@ from panes.engine.pipeline import projected
 from panes.engine.preparable import Kind, Over, bounded_names, kind_of, require_preparable
 from panes.engine.shape import NEVER
 from panes.engine.shared_rows import SharedRows
+from panes.engine.structures import Batch, Held, Newest, Positions, structure_for
 from panes.errors import PanesError, QueryError
 from panes.language.query import WINDOW_COLUMNS, Query
 from panes.planning.plan import Plan, plan
 from panes.stores.buckets import Number
 from panes.stores.ordered_sharing import StaircaseSharing
 
-Positions: TypeAlias = NDArray[np.int64]
 Asked: TypeAlias = tuple[str, Number | None]
 """A question as it was prepared: its text, and `within`."""
 Settle: TypeAlias = Callable[[Plan, pa.Schema], None]
 """Refuses a plan whose axis is not that of the stream."""
-
-
-class Structure(Protocol):
-    """What answers for every size up to a largest one."""
-
-    @property
-    def nbytes(self) -> int: ...
-    def add(self, at: Positions, values: pa.Array) -> None: ...
-    def advance(self, end: int) -> None: ...
-    def resize(self, max_size: int) -> None: ...
-
-
-class Newest:
-    """The newest row, which tells of every window whether it holds one."""
-
-    nbytes = 8
-
-    def __init__(self) -> None:
-        self.at = NEVER
-
-    def add(self, at: Positions, values: pa.Array) -> None:  # noqa: ARG002 - as a Structure does
-        self.at = max(self.at, int(at.max(initial=NEVER)))
-
-    def advance(self, end: int) -> None:
-        """Nothing is kept that could go."""
-
-    def resize(self, max_size: int) -> None:
-        """Nor does it depend on any size."""
-
-
-@dataclass(slots=True)
-class Held:
-    """A structure, the columns it reads, from where on it knows all rows, and who asks for it."""
-
-    over: Over
-    structure: Structure
-    argument: int | None
-    where: int | None
-    known_from: int
-    largest: int
-    sizes: Counter[int] = field(default_factory=Counter)
-
-    def release(self, size: int) -> None:
-        """One question less asks for a size."""
-        self.sizes[size] -= 1
-        if not self.sizes[size]:
-            del self.sizes[size]
-            if self.sizes and size == self.largest:
-                self.resize(max(self.sizes))
-
-    def resize(self, largest: int) -> None:
-        """Let another window be the largest that can be asked for."""
-        self.largest = largest
-        self.structure.resize(largest)
-
-
-@dataclass(slots=True)
-class Batch:
-    """Columns of some rows, their arrival numbers and their positions.
-
-    Filters and NULLs are looked at once for all structures over the same.
-    """
-
-    columns: Sequence[pa.Array]
-    arrivals: Positions
-    at: Positions
-    _chosen: dict[tuple[int | None, int | None, bool], tuple[Positions, pa.Array]] = field(
-        default_factory=dict
-    )
-
-    def rows_for(self, held: Held) -> tuple[Positions, pa.Array]:
-        """Positions and values that count: those that the filter lets through, without NULLs."""
-        key = held.argument, held.where, held.over.by_arrival
-        if key not in self._chosen:
-            self._chosen[key] = self._choose(*key)
-        return self._chosen[key]
-
-    def _choose(
-        self, argument: int | None, where: int | None, by_arrival: bool
-    ) -> tuple[Positions, pa.Array]:
-        at = self.arrivals if by_arrival else self.at
-        values = _zeros(len(at)) if argument is None else self.columns[argument]
-        kept = None if where is None else self.columns[where]
-        if values.null_count:
-            valid = pc.is_valid(values)
-            kept = valid if kept is None else pc.and_(kept, valid)
-        if kept is None:
-            return at, values
-        return at[kept.to_numpy(zero_copy_only=False)], values.filter(kept)
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +90,7 @@ class Prepared:
         """Keep from now on what a question needs; rows that a tail has are known already."""
         if asked in self._queries:
             return
-        require_preparable(query, asked[1], self._stream)
+        require_preparable(query, asked[1], self._stream, self._aggregates)
         if self._schema is not None:
             self._questions[asked] = self._settled(asked, query, tail, settle)
         self._queries[asked] = query
@@ -209,8 +117,11 @@ class Prepared:
             self._held[over].release(question.size)
             if not self._held[over].sizes:
                 del self._held[over]
-        kinds = {id(q.kind) for q in self._questions.values()}
-        self._kinds = {key: kind for key, kind in self._kinds.items() if id(kind) in kinds}
+        self._kinds = {
+            key: kind
+            for key, kind in self._kinds.items()
+            if all(over in self._held for over in kind.needs)
+        }
         self._forget_columns()
 
     def _settled(
@@ -265,7 +176,7 @@ class Prepared:
         argument = None if over.argument is None else self._rows.place(over.argument, pa.null())
         where = None if over.where is None else self._rows.place_filter(over.where)
         since = NEVER if self._newest == NEVER and not over.by_arrival else self._end(over)
-        return Held(over, _structure(over, size), argument, where, since, size)
+        return Held(over, structure_for(over, size), argument, where, since, size)
 
     def _fill_from(self, tail: RowTail | None, fresh: Iterable[Held]) -> None:
         """Take in the last rows, for windows that count them."""
@@ -317,7 +228,7 @@ class Prepared:
 
     def question(self, bound: Plan, size: int, within: Number | None) -> Question:
         """A question that nobody prepared as it is written, and which others may answer."""
-        require_preparable(bound.query, within, self._stream)
+        require_preparable(bound.query, within, self._stream, self._aggregates)
         return Question((bound.query.text, within), kind_of(bound, within), size)
 
     def holds(self, question: Question) -> bool:
@@ -433,14 +344,6 @@ def _ask_rows(bound: Plan, size: int, tail: RowTail | None, hint: str) -> pa.Tab
     return ask_rows(bound, tail, size)
 
 
-def _structure(over: Over, max_size: int) -> Structure:
-    if over.form == "newest":
-        return Newest()
-    if over.width is not None:
-        return BoundedColumn(width=over.width, max_size=max_size)
-    return StaircaseSharing("min" if over.form == "min" else "max", max_size=max_size)
-
-
 def _bounded(kind: Kind, extent: tuple[int, int], found: Iterable[Estimate]) -> pa.Table:
     """One answer: the window, and of each aggregate the middle and the ends of its interval."""
     names, columns = list(WINDOW_COLUMNS), [kind.plan.axis.label(np.array([at])) for at in extent]
@@ -459,13 +362,9 @@ def _size_of(query: Query) -> int:
     return query.window.spec.size  # type: ignore[union-attr]
 
 
-def _zeros(count: int) -> pa.Array:
-    return pa.array(np.zeros(count, dtype=np.int64))
-
-
 def _length(axis: Axis, ticks: int) -> str:
     if axis.kind == "rows":
-        return f"{ticks:,} rows"
+        return "1 row" if ticks == 1 else f"{ticks:,} rows"
     return format_duration(ticks) if axis.kind == "time" else str(ticks)
 
 
