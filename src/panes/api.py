@@ -223,7 +223,8 @@ def register(
         The columns of the stream. With it, a query is checked when it is added; without it, those
         added before the first batch are checked then.
     keep_rows
-        How many of the last rows are kept, for `Register.ask` with ``[ROWS n]``.
+        How many of the last rows are kept, for `Register.ask` with ``[ROWS n]``; what
+        `Register.prepare` takes needs none.
     hand_over
         Called with the name and the answers of each query as soon as they are there, those with
         the nearest deadline first. Without it answers are handed over together, by `push`.

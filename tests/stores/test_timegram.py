@@ -187,6 +187,45 @@ def test_time_the_interval_holds_the_truth(
     holds_the_truth(gram, at, values)
 
 
+@settings(max_examples=100)
+@given(
+    rows=st.lists(st.tuples(st.integers(-20, 40), st.integers(-40, 40)), max_size=30),
+    cuts=st.lists(st.integers(0, 30), max_size=4),
+)
+def test_rows_in_any_order_are_remembered_as_if_they_had_come_in_order(
+    rows: list[tuple[int, int]], cuts: list[int]
+) -> None:
+    """Also after rows have been evicted: what comes behind them is in no window."""
+    merged = TimeGram(width=3, max_size=32)
+    at, values = (np.array([r[i] for r in rows], dtype=np.int64) for i in (0, 1))
+    for batch in in_batches(len(rows), cuts):
+        merged.merge(at[batch], values[batch])
+        order = np.argsort(at[: batch.stop], kind="stable")
+        sorted_at, sorted_values = at[: batch.stop][order], values[: batch.stop][order]
+        plain = TimeGram(width=3, max_size=32)
+        plain.add(sorted_at, sorted_values)
+        assert (merged.end, merged.nbytes) == (plain.end, plain.nbytes)
+        assert merged.buckets() == plain.buckets()
+        for aggregate in AGGREGATES:
+            assert merged.ask_each(aggregate, range(1, 33)) == plain.ask_each(
+                aggregate, range(1, 33)
+            )
+        holds_the_truth(merged, sorted_at, sorted_values)
+
+
+def test_the_largest_window_changes() -> None:
+    gram = TimeGram(width=1, max_size=3)
+    gram.add_rows(np.arange(10))
+    gram.resize(5)
+    assert len(gram) == 3, "what is gone is not brought back"
+    gram.add_rows(np.arange(10))
+    assert len(gram) == 5
+    gram.resize(2)
+    assert len(gram) == 2
+    with pytest.raises(OptionError, match="positive size, got 0"):
+        gram.resize(0)
+
+
 @given(values=ALL_INTEGERS, width=st.integers(1, 1 << 31), origin=st.integers(-9, 9))
 def test_whole_buckets_hold_any_64_bit_integer(values: list[int], width: int, origin: int) -> None:
     gram = TimeGram(width=width, origin=origin, max_size=32)

@@ -107,7 +107,8 @@ def _require_edge(bound: Plan, store: SharedStore, start: int, end: int) -> None
     shown = " or ".join(format_duration(s) if is_time else str(s) for s in sizes)
     raise QueryError(
         f"a window of that size would begin at {bound.axis.format(start)}, inside a pane",
-        hint=f"RANGE {shown} is exact",
+        hint=f"RANGE {shown} is exact; what reg.prepare(..., within=10) keeps knows any by an "
+        "interval",
     )
 
 

@@ -26,8 +26,10 @@ from panes.axis import Duration, parse_instant
 from panes.engine import register_save
 from panes.engine.admit import Gate
 from panes.engine.apart import set_apart
-from panes.engine.ask import RowTail, ask_panes, ask_rows
+from panes.engine.ask import RowTail, ask_panes
 from panes.engine.pace import Behind
+from panes.engine.preparable import as_width
+from panes.engine.prepared import Prepared, ask_prepared
 from panes.engine.queries import Asked, Queries
 from panes.engine.register_kept import taken_up
 from panes.engine.register_shard import resumed
@@ -107,6 +109,9 @@ class Register:
         self._tail = RowTail(keep_rows) if keep_rows else None
         self._queries = Queries(stream, aggregates)
         self._queries.hands_over = hand_over is not None
+        self._prepared = Prepared(stream, aggregates)
+        if self._schema is not None:
+            self._prepared.bind(self._schema, self._settle_axis)
 
     # Queries
 
@@ -121,10 +126,7 @@ class Register:
         terms = agree(asked.query, self._run)
         if self._schema is not None:
             self._bind(asked, self._schema)
-        if self._terms is None:
-            self._terms = terms
-            promised = self._queries.promise
-            self._queries.promise = Promise(terms.bound(), promised.at, promised.why)
+        self._settle_terms(terms)
         self._queries.asked[name] = asked
         return Added(self, name)
 
@@ -161,6 +163,7 @@ class Register:
         admitted = gate.admit(self.stream, table, Chain(), 0)
         rows = pa.table(admitted.columns, names=schema.names)
         filled = [(store, store.fill(admitted.at, rows)) for store in self.stores]
+        prepared = self._prepared.read(rows)
         for store, partials in filled:
             store.add(partials)
         if self._tail is not None:
@@ -169,6 +172,7 @@ class Register:
         self._rejected += admitted.rejected
         queries = self._queries
         queries.newest = max(queries.newest, int(admitted.placed.max(initial=NEVER)))
+        self._prepared.push(admitted.at, prepared, queries.newest)
         queries.promise.observe(admitted.placed)
         if admitted.promise is not None:
             queries.promise.punctuate(admitted.promise)
@@ -195,6 +199,7 @@ class Register:
         found = self._handed_over(self._queries.last_answers())
         self._queries.promise.punctuate(EVERYTHING, "the end")
         self._queries.forget_bindings()
+        self._prepared = Prepared(self.stream)
         return found
 
     def _handed_over(self, answers: Iterator[tuple[Shape, Answers]]) -> Answers:
@@ -229,7 +234,7 @@ class Register:
 
     @property
     def state(self) -> Mapping[str, int]:
-        """How much is held: queries, stores, keys, partials and their bytes."""
+        """How much is held: queries, stores, keys, partials and their bytes; prepared questions."""
         stores = self.stores
         return {
             "queries": len(self._queries.asked),
@@ -238,6 +243,8 @@ class Register:
             "partials": sum(len(s) for s in stores),
             "bytes": sum(s.nbytes for s in stores),
             "rows": 0 if self._tail is None else len(self._tail),
+            "prepared": len(self._prepared),
+            "prepared_bytes": self._prepared.nbytes,
         }
 
     @property
@@ -245,13 +252,44 @@ class Register:
         """The stores, one for each GROUP BY."""
         return list(self._queries.stores.values())
 
-    def ask(self, text: str) -> pa.Table:
+    # Asking
+
+    def prepare(self, text: str, *, within: float | None = None) -> None:
+        """Say that a question will be asked: what answers it is kept up to date from now on.
+
+        Min and max over ``[ROWS n]`` are exact. With `within`, a width of values, count, sum, avg,
+        min and max over ROWS or RANGE are known by an interval, which a TimeGram gives. Questions
+        over the same argument and filter share a structure, whatever their sizes.
+        """
+        self._require_running()
+        width = as_width(within)
+        query = parse(text, self._aggregates, once=True)
+        is_placed = query.window is not None and query.window.measure != "rows"
+        terms = agree(query, self._run) if is_placed else None
+        self._prepared.add((text, width), query, tail=self._tail, settle=self._settle_axis)
+        if terms is not None:
+            self._settle_terms(terms)
+
+    def forget(self, text: str, *, within: float | None = None) -> None:
+        """Keep no longer what only this prepared question needs."""
+        self._prepared.forget((text, as_width(within)))
+
+    def prepared(self) -> list[tuple[str, float | None]]:
+        """The prepared questions: text and `within`, in the order in which they came."""
+        return self._prepared.asked
+
+    def ask(self, text: str, *, within: float | None = None) -> pa.Table:
         """An answer now, from what is stored: of the newest panes, or of the last rows.
 
         ``[RANGE 10 minutes WATTR ts]`` ends with the pane of the newest row. ``[ROWS 500]`` needs
-        a register with ``keep_rows``.
+        to be prepared, or a register with ``keep_rows``. `within` asks for the interval that was
+        prepared with that width; RANGE windows end just after the newest row then.
         """
         self._require_running()
+        width = as_width(within)
+        question = self._prepared.find((text, width))
+        if question is not None and self._prepared.refusal(question) is None:
+            return self._prepared.answer(question)
         query = parse(text, self._aggregates, once=True)
         if self._schema is None or query.streams != (self.stream,) or query.window is None:
             raise QueryError(
@@ -261,13 +299,10 @@ class Register:
         spec = bound.window.spec
         if not isinstance(spec, Sliding):
             raise QueryError("what is asked for now is one window: RANGE or ROWS")
-        if bound.axis.column is None:
-            if self._tail is None:
-                raise QueryError(
-                    "the register keeps no rows", hint=f"panes.register(..., keep_rows={spec.size})"
-                )
-            return ask_rows(bound, self._tail, spec.size)
-        self._queries.require_same_axis("asked", bound)
+        if bound.axis.column is not None:
+            self._queries.require_same_axis("asked", bound)
+        if bound.axis.column is None or width is not None:
+            return ask_prepared(bound, spec.size, width, self._prepared, self._tail)
         store = self._queries.stores.get(bound.rows.expressions[: len(bound.query.keys)])
         if store is None:
             raise QueryError(
@@ -312,7 +347,7 @@ class Register:
 
     def explain(self) -> str:
         """What is shared with whom, how panes are cut, and what that saves."""
-        return explain_stores(self.stream, self.stores)
+        return explain_stores(self.stream, self.stores, list(self._prepared.explain()))
 
     # Binding
 
@@ -327,6 +362,7 @@ class Register:
             try:
                 for asked in self._queries.asked.values():
                     self._bind(asked, schema)
+                self._prepared.bind(schema, self._settle_axis)
             except PanesError:
                 self._queries.forget_bindings()
                 self._reading = None
@@ -345,6 +381,21 @@ class Register:
         if self._reading is None:
             _, shape = self._queries.homes[asked.name]
             self._reading = _reading(shape.plan, schema)
+
+    def _settle_axis(self, bound: Plan, schema: pa.Schema) -> None:
+        """A prepared question over a column has the axis of all, or is the first to say which."""
+        if bound.axis.column is not None:
+            require_lateness(self._run.lateness, bound.axis.kind)
+            self._queries.require_same_axis("asked", bound)
+            self._queries.axis = bound.axis
+            if self._reading is None:
+                self._reading = _reading(bound, schema)
+
+    def _settle_terms(self, terms: Terms) -> None:
+        """The first question says how the stream progresses; where it stands stays as it is."""
+        if self._terms is None:
+            promised, self._terms = self._queries.promise, terms
+            self._queries.promise = Promise(terms.bound(), promised.at, promised.why)
 
     def _require_running(self) -> None:
         if self._finished:

@@ -19,13 +19,15 @@ _LABEL = 11
 _FEW = 3
 
 
-def explain_stores(stream: str, stores: Sequence[SharedStore]) -> str:
-    """All stores of a register, one after the other."""
+def explain_stores(stream: str, stores: Sequence[SharedStore], prepared: Sequence[str] = ()) -> str:
+    """All stores of a register, one after the other, and what is kept for prepared questions."""
     queries = sum(len(shape) for store in stores for shape in store.shapes)
     told = f"{_many(queries, 'query', 'queries')} in {_many(len(stores), 'store', 'stores')}"
     lines = [_line("register", f"`{stream}`, read once: {told}")]
     for store in stores:
         lines += _store_lines(store)
+    lines += [""] if prepared else []
+    lines += [_line("" if i else "prepared", text) for i, text in enumerate(prepared)]
     return "\n".join(lines) + "\n"
 
 

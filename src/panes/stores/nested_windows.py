@@ -34,11 +34,16 @@ class NestedWindows(ABC):
         """Where all windows end: just after the newest row, or at the newest promise."""
         return self._reach.end
 
-    def add(self, at: NDArray[np.int64], values: NDArray[np.generic]) -> None:
-        """Take in rows in axis order; NaN is greater than any other number."""
+    def resize(self, max_size: int) -> None:
+        """Let another window be the largest; rows that are evicted by now stay so."""
+        self._reach.resize(max_size)
+        self._evict_before(self._reach.oldest)
+
+    def add(self, at: NDArray[np.int64], values: NDArray[np.generic] | pa.Array) -> None:
+        """Take in rows in axis order, none of them NULL; NaN is greater than any other number."""
         if len(at) != len(values):
             raise InputError(f"{len(at)} positions came with {len(values)} values")
-        column = pa.array(values)
+        column = values if isinstance(values, pa.Array) else pa.array(values)
         if self._type not in (None, column.type):
             raise ColumnTypeError(f"values were {self._type} so far, and now are {column.type}")
         if not has_key(column.type):

@@ -145,6 +145,15 @@ class StaircaseSharing(NestedWindows):
         super().__init__(aggregate, max_size=max_size)
         self._stairs = Staircase()
 
+    def __len__(self) -> int:
+        """How many rows are remembered: those that are the answer of some window."""
+        return len(self._stairs)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that they take."""
+        return 16 * len(self._stairs)
+
     def _insert(self, at: NDArray[np.int64], keys: NDArray[np.int64]) -> None:
         self._stairs.push(at, keys)
 

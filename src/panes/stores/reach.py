@@ -2,8 +2,8 @@
 
 Every window asked for ends at `end`, just after the newest row or at the newest promise, whichever
 is later, and holds the positions ``[end - size, end)``: on a row axis the last `size` rows, on a
-time axis the last `size` ticks. Rows come in axis order, equal positions as they arrive; `end`
-never moves back.
+time axis the last `size` ticks. Rows come in axis order, equal positions as they arrive, unless
+they are `include`d; `end` never moves back.
 
 ::
 
@@ -25,12 +25,16 @@ class Reach:
     """The end of all windows, and the largest of them."""
 
     def __init__(self, max_size: int) -> None:
-        if not 0 < max_size < LIMIT:
-            raise OptionError(f"the largest window needs a positive size, got {max_size}")
-        self.max_size = max_size
+        self.resize(max_size)
         self.end = 0
         self._least = -LIMIT
         self._has_begun = False
+
+    def resize(self, max_size: int) -> None:
+        """Let another window be the largest; what is gone by now is not brought back."""
+        if not 0 < max_size < LIMIT:
+            raise OptionError(f"the largest window needs a positive size, got {max_size}")
+        self.max_size = max_size
 
     @property
     def oldest(self) -> int:
@@ -53,9 +57,17 @@ class Reach:
                 f"{before[behind[0]]}",
                 hint="hold rows back until progress has passed them, and add them sorted",
             )
-        if not (at[0] > -LIMIT and at[-1] < LIMIT):
-            raise InputError(f"positions {at[0]} to {at[-1]} lie outside the axis")
-        self._move(least=int(at[-1]), end=int(at[-1]) + 1)
+        self._move_to(int(at[0]), int(at[-1]))
+
+    def include(self, at: NDArray[np.int64]) -> None:
+        """Move to the newest of these rows, which come in any order and behind others too."""
+        if len(at):
+            self._move_to(int(at.min()), int(at.max()))
+
+    def _move_to(self, oldest: int, newest: int) -> None:
+        if not (oldest > -LIMIT and newest < LIMIT):
+            raise InputError(f"positions {oldest} to {newest} lie outside the axis")
+        self._move(least=max(self._least, newest), end=newest + 1)
 
     def advance(self, progress: int) -> None:
         """Take in a promise: no later row lies before `progress`."""

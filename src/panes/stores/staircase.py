@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from panes.compiled import compiled
-from panes.stores.tail import Tail
+from panes.stores.tail import Tail, in_axis_order, merged
 
 
 class Staircase:
@@ -51,6 +51,22 @@ class Staircase:
         steps = self._steps
         steps.reserve(len(at))
         steps.last = _push(steps.buffer, steps.first, steps.last, at, keys)
+
+    def merge(self, at: NDArray[np.int64], keys: NDArray[np.int64]) -> None:
+        """Take in rows in any order: only the steps that they lie behind are looked at again.
+
+        A row that is no step has one behind it that is as great, and always will have.
+
+        >>> stairs = Staircase()
+        >>> stairs.push(np.array([1, 4, 5]), np.array([9, 7, 2]))
+        >>> stairs.merge(np.array([3, 2]), np.array([6, 8]))
+        >>> stairs.at.tolist(), stairs.keys.tolist()
+        ([1, 2, 4, 5], [9, 8, 7, 2])
+        """
+        if not len(at):
+            return
+        at, keys = in_axis_order(at, keys)
+        self.push(*merged(self._steps.cut_after(int(at[0])), (at, keys)))
 
     def greatest(self, starts: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
         """The greatest key from each start on, and whether there is one (0 where not)."""

@@ -29,7 +29,7 @@ from panes.errors import InputError, OptionError
 from panes.stores.buckets import HIGHEST, LOWEST, Buckets, Interval, Number
 from panes.stores.reach import Reach
 from panes.stores.staircase import Staircase
-from panes.stores.tail import Tail
+from panes.stores.tail import Columns, Tail, in_axis_order, merged
 
 Aggregate: TypeAlias = Literal["count", "sum", "avg", "min", "max"]
 AGGREGATES: tuple[Aggregate, ...] = ("count", "sum", "avg", "min", "max")
@@ -75,6 +75,16 @@ class TimeGram:
         return len(self._rows)
 
     @property
+    def nbytes(self) -> int:
+        """Bytes that the remembered rows take."""
+        return 16 * (len(self._rows) + len(self._highest) + len(self._lowest))
+
+    def resize(self, max_size: int) -> None:
+        """Let another window be the largest; rows that are evicted by now stay so."""
+        self._reach.resize(max_size)
+        self._evict()
+
+    @property
     def end(self) -> int:
         """Where all windows end: just after the newest row, or at the newest promise."""
         return self._reach.end
@@ -85,13 +95,43 @@ class TimeGram:
             raise InputError(f"{len(at)} positions came with {len(values)} values")
         numbers = self.buckets_of.numbers(values)
         self._reach.follow(at)
+        self._append(at, numbers)
+        self._highest.push(at, numbers)
+        self._lowest.push(at, ~numbers)
+        self._evict()
+
+    def merge(self, at: NDArray[np.int64], values: NDArray[np.generic]) -> None:
+        """Take in rows in any order; each costs as much as the rows that it lies behind.
+
+        >>> gram = TimeGram(width=1, max_size=10)
+        >>> gram.merge(np.array([5, 2]), np.array([7, 3]))
+        >>> gram.merge(np.array([4]), np.array([1]))
+        >>> gram.ask("sum", 2), gram.ask("min", 4)
+        (Interval(low=8, high=10), Interval(low=1, high=2))
+        """
+        if len(at) != len(values):
+            raise InputError(f"{len(at)} positions came with {len(values)} values")
+        numbers = self.buckets_of.numbers(values)
+        self._reach.include(at)
+        if len(at):
+            at, numbers = in_axis_order(at, numbers)
+            self._highest.merge(at, numbers)
+            self._lowest.merge(at, ~numbers)
+            self._append(*merged(self._cut_after(int(at[0])), (at, numbers)))
+        self._evict()
+
+    def _append(self, at: NDArray[np.int64], numbers: NDArray[np.int64]) -> None:
         # Totals may wrap around 64 bits in a long stream; differences over a window do not.
         totals = np.cumsum(np.concatenate([self._total, numbers]))
         self._rows.append(at, totals[:-1])
         self._total = totals[-1:]
-        self._highest.push(at, numbers)
-        self._lowest.push(at, ~numbers)
-        self._evict()
+
+    def _cut_after(self, at: int) -> Columns:
+        """Take out the rows behind a position, with their bucket numbers."""
+        later, totals = self._rows.cut_after(at)
+        numbers = np.diff(totals, append=self._total)
+        self._total = totals[:1] if len(totals) else self._total
+        return later, numbers
 
     def add_rows(self, values: NDArray[np.generic]) -> None:
         """Take in rows whose positions are their arrival numbers, from 0."""
