@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -38,8 +39,10 @@ def test_the_readmes_commands_run(tmp_path: Path) -> None:
         "SELECT item, count(*) AS n FROM bids [RANGE 5 minutes SLIDE 1 minute WATTR ts] "
         "GROUP BY item"
     )
+    (tmp_path / "queries").mkdir()
+    shutil.copy(tmp_path / "busy.sql", tmp_path / "queries")
     commands = console_commands()
-    assert len(commands) == 4
+    assert len(commands) == 5
     for command in commands:
         assert command[0] == "panes"
         quick = ["--no-spark"] if command[1] == "verify" else []

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 import panes.spark
@@ -32,6 +32,25 @@ def test_the_pages_code_runs(
             block = re.sub(rf'([(=,] ?)"{place}"', rf'\1"{tmp_path}/{place}"', block)
         exec(block, names)
     for place in ("highest", "answers", "per minute"):
+        assert spark.read.parquet(str(tmp_path / place)).count() > 0, place
+
+
+def test_the_registers_code_runs(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "bids").mkdir()
+    pq.write_table(bids(300, keys=3, hours=0.2), tmp_path / "bids" / "part.parquet")
+    monkeypatch.chdir(tmp_path)
+    page = PAGE.with_name("register.md").read_text()
+    [block] = [b for b in re.findall(r"```python\n(.*?)```", page, re.DOTALL) if ">>>" not in b]
+    for place in ("bids", "dear", "state", "answers"):
+        block = re.sub(
+            rf'(parquet\(|(?:sink|checkpoint)=)"{place}"', rf'\1"{tmp_path}/{place}"', block
+        )
+    names: dict[str, DataFrame] = {}
+    exec(block, names)
+    assert names["now"].count() > 0
+    for place in ("answers/query=busy", "dear"):
         assert spark.read.parquet(str(tmp_path / place)).count() > 0, place
 
 
