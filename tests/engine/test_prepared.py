@@ -265,9 +265,7 @@ def test_a_group_by_is_answered_from_kept_rows_as_before() -> None:
     assert reg.ask("SELECT median(x) AS m FROM t [ROWS 3]")["m"].to_pylist() == [2.0]
 
 
-def test_names_are_in_any_case_and_an_aggregate_of_one_s_own_is_not_taken_for_ours() -> (
-    None
-):
+def test_names_are_in_any_case_and_an_aggregate_of_one_s_own_is_not_taken_for_ours() -> None:
     reg = register()
     reg.prepare("select MAX(X) as h from t [rows 2]")
     reg.push(rows((1, 1), (2, 2)))
