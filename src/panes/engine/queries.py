@@ -91,8 +91,12 @@ class Queries:
         self._schedule: Schedule | None = None
 
     def __getstate__(self) -> dict[str, object]:
-        """What another process needs to hold panes of its own."""
-        return vars(self) | {"_schedule": None}
+        """What another process needs to hold panes of its own: no query as it was written."""
+        asked = {
+            name: replace(self.asked[name], text="", query=shape.plan.query)
+            for name, (_, shape) in self.homes.items()
+        }
+        return vars(self) | {"asked": asked, "_shapes": {}, "_schedule": None}
 
     # Queries come and go
 

@@ -255,7 +255,7 @@ class RegisterShard:
             store.touched += [v.store.everything().starts for v in store.values.values()]
             self._keep_store(store)
             return
-        parcels = split(store, lambda starts, _: starts // span) if changed else {}
+        parcels = split(store, lambda starts, _: starts // span, changed) if changed else {}
         for block in changed | over:
             self._put((serial, block), store, parcels.get(block) if block not in over else None)
 

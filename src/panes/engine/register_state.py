@@ -46,7 +46,7 @@ def to_tables(queries: Queries) -> dict[str, pa.Table]:
         "newest": queries.newest,
         "closed_at": queries.closed_at,
     }
-    members = {m.name: m for s in queries.shapes for m in s.settled_members()}
+    first = {name: wid for shape in queries.shapes for name, wid in shape.first_windows().items()}
     asked = list(queries.homes)
     stores = list(queries.stores.values())
     return {
@@ -54,7 +54,7 @@ def to_tables(queries: Queries) -> dict[str, pa.Table]:
         _QUERIES: pa.table(
             {
                 "serial": pa.array([queries.asked[n].serial for n in asked], pa.int64()),
-                "first_open": pa.array([members[n].first_open for n in asked], pa.int64()),
+                "first_open": pa.array([first[n] for n in asked], pa.int64()),
                 "exact_from": pa.array([queries.exact_from[n] for n in asked], pa.int64()),
             }
         ),

@@ -143,10 +143,9 @@ class Shape:
         """Where queries stand, by their names."""
         return np.array([self._place[n] for n in names], dtype=np.int64)
 
-    def settled_members(self) -> list[Member]:
-        """The queries, with what is known of them by now."""
-        self._keep()
-        return self.members
+    def first_windows(self) -> dict[str, int]:
+        """The oldest window of each query that is still to be answered, by name."""
+        return dict(zip(self._place, self.first_open(self.places(list(self._place))), strict=True))
 
     def resume(self, first_open: Mapping[str, int]) -> None:
         """Go on with these windows, by the names of the queries."""

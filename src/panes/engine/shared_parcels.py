@@ -6,7 +6,7 @@ and pieces are named by columns, whose numbers hosts agree on as long as a regis
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -23,14 +23,21 @@ from panes.stores.fragments import Fragment, merged
 _NOTHING = np.empty(0, dtype=np.int64)
 
 
-def split(store: SharedStore, part_of: PartOf) -> dict[int, Parcel]:
-    """Everything held, part by part: `part_of` tells the part of each pane and key."""
+def split(
+    store: SharedStore, part_of: PartOf, only: Container[int] | None = None
+) -> dict[int, Parcel]:
+    """Everything held, part by part: `part_of` tells the part of each pane and key.
+
+    With `only`, other parts are left out.
+    """
     held = store.fragments.everything()
     parts = by_part(part_of(held.starts, held.groups // store.width))
     counted = [values.everything() for values in store.values.values()]
     valued = [by_part(part_of(c.starts, c.groups)) for c in counted]
     found = {}
     for part in sorted(parts.keys() | {p for v in valued for p in v}):
+        if only is not None and part not in only:
+            continue
         some = [v.get(part, _NOTHING) for v in valued]
         which = list(zip(counted, some, strict=True))
         found[part] = _parcel(store, held, parts.get(part, _NOTHING), which)
