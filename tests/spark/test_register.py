@@ -279,6 +279,9 @@ def test_what_cannot_run_is_refused_with_the_reason(spark: SparkSession, tmp_pat
         registered(spark, files, late="revise")
     with pytest.raises(QueryError, match="no query yet"):
         registered(spark, files).start(checkpoint=str(tmp_path / "c"), sink=str(tmp_path / "o"))
+    endless = registered(spark, files, "all", lateness=None)
+    with pytest.raises(OptionError, match="no window would ever close"):
+        endless.start(checkpoint=str(tmp_path / "c"), sink=str(tmp_path / "o"))
     register = registered(spark, files, "all")
     with pytest.raises(QueryError, match="already registered"):
         register.add("all", QUERIES["all"])

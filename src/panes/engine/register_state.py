@@ -16,6 +16,7 @@ from panes.aggregates.aggregate import Piece
 from panes.engine.queries import Queries
 from panes.engine.shape import NEVER
 from panes.engine.shared_store import SharedStore, after
+from panes.errors import StateError
 from panes.planning.plan import ValueSet
 from panes.windows.cut import Cut, Edges
 
@@ -41,6 +42,7 @@ def to_tables(queries: Queries) -> dict[str, pa.Table]:
     """Everything that is remembered."""
     promise = queries.promise
     progress = {
+        "axis": _axis(queries),
         "promise": promise.at,
         "why": promise.why,
         "newest": queries.newest,
@@ -89,6 +91,12 @@ def _cuts(store: SharedStore) -> list[dict[str, object]]:
 def take_up(queries: Queries, tables: Mapping[str, pa.Table]) -> dict[int, Written]:
     """Go on where a state ended; gives what the panes of each store were written with."""
     progress = tables[_PROGRESS].to_pylist()[0]
+    if queries.axis is not None and progress["axis"] != _axis(queries):
+        raise StateError(
+            f"the register has run on `{progress['axis']}`, and its queries run on "
+            f"`{_axis(queries)}`: what was promised of one says nothing of the other",
+            hint="start with a new checkpoint",
+        )
     queries.promise.at, queries.promise.why = progress["promise"], progress["why"]
     queries.newest, queries.closed_at = progress["newest"], progress["closed_at"]
     evicted = {row["store"]: row["evicted_before"] for row in tables[_STORES].to_pylist()}
@@ -139,6 +147,10 @@ def _take_up_queries(queries: Queries, kept: pa.Table) -> None:
     for shape in queries.shapes:
         shape.resume(first_open)
     queries.forget_schedule()
+
+
+def _axis(queries: Queries) -> str | None:
+    return None if queries.axis is None else queries.axis.column
 
 
 def _kind(need: Piece | ValueSet | int) -> str:

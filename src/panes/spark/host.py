@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import redirect_stdout
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from io import StringIO
 from typing import Any, Protocol
@@ -34,7 +34,7 @@ from pyspark.sql.streaming.stateful_processor import (
 
 from panes.engine.combine import AT, EVERY_SOURCE, PROMISE, SOURCE, Combiner
 from panes.engine.shard import State
-from panes.engine.terms import Terms
+from panes.engine.terms import Run, Terms
 from panes.errors import OptionError, QueryError
 from panes.spark.bind import UTC
 from panes.spark.partitions import one_per_partition
@@ -42,6 +42,8 @@ from panes.spark.session import STATE_STORE
 
 # Spark hands these to the store as named tuples, whose names cannot begin with an underscore.
 SHARD, PACKAGE, WHEN = "shard", "package", "sent_at"
+WATERMARK = "spark.watermarkDelayMs"
+"""Where Spark notes, in a column's metadata, the milliseconds that a watermark waits."""
 STATE_NAME = "panes"
 """What the state of shards is called in Spark's checkpoint."""
 
@@ -109,6 +111,31 @@ def shard_numbers(session: SparkSession, asked: int | None, *, is_keyed: bool) -
     if count < 1:
         raise OptionError(f"shards must be at least 1, got {count}")
     return one_per_partition(count if is_keyed else 1)
+
+
+def with_watermark(frames: Sequence[DataFrame], column: str, run: Run) -> Run:
+    """How late rows may be, from the streams' own ``withWatermark`` if nothing else says it."""
+    delays = [f.schema[column].metadata.get(WATERMARK) for f in frames]
+    if run.bounded and any(delay is not None for delay in delays):
+        raise OptionError(
+            f"`{column}` has a watermark, and Spark takes only one: the end would not be noticed",
+            hint='leave out withWatermark and say lateness="10 seconds"',
+        )
+    found = [delay * 1_000 for delay in delays if delay is not None]
+    if run.lateness is not None or run.punctuation is not None or len(found) < len(delays):
+        return run
+    return replace(run, lateness=max(found))
+
+
+def require_progress(terms: Terms, *, bounded: bool) -> None:
+    """Refuse a stream of which nothing would ever close a window."""
+    closes = (terms.lateness, terms.punctuation, terms.heartbeat)
+    if all(c is None for c in closes) and not bounded:
+        raise OptionError(
+            "nothing says how the stream progresses, so no window would ever close",
+            hint='give lateness="10 seconds", punctuation=, heartbeat=, or bounded=True for an '
+            "availableNow run; a watermark of the stream will do too",
+        )
 
 
 def _require_state_store(provider: str | None) -> None:

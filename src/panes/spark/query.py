@@ -15,6 +15,7 @@ from panes.errors import OptionError, QueryError
 from panes.language.query import Query
 from panes.spark import batch, per_row, rows, stream
 from panes.spark.bind import bind
+from panes.spark.host import with_watermark
 from panes.spark.stream import LATE, REJECTED
 from panes.windows.spec import PerRow
 
@@ -32,7 +33,7 @@ def answer(
     bound = bind(text, streams, user)
     if bound.is_streaming:
         require_lateness(run.lateness, bound.plan.placing.kind)
-        run = stream.with_watermark(bound, run)
+        run = with_watermark(bound.frames, bound.plan.axis.column or "", run)
     terms = agree(bound.plan.query, run)
     _require_possible(bound.plan.query, run, is_streaming=bound.is_streaming)
     if bound.is_streaming:

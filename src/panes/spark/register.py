@@ -29,14 +29,14 @@ from panes.engine.register_shard import Definition
 from panes.engine.register_state import take_up
 from panes.engine.register_text import explain_stores
 from panes.engine.shard import ABOUT
-from panes.engine.terms import Run, agree, require_lateness
+from panes.engine.terms import Run, Terms, agree, require_lateness
 from panes.errors import OptionError, PanesError, QueryError
 from panes.language.parse import parse
 from panes.language.query import Query
 from panes.planning.plan import Plan
 from panes.spark import register_file
 from panes.spark.bind import arrow_schema, bind_query
-from panes.spark.host import shard_numbers
+from panes.spark.host import require_progress, shard_numbers, with_watermark
 from panes.spark.query import Sink
 from panes.spark.register_ask import ask, read_state
 from panes.spark.register_stream import Deliver, RegisterSink, emitted, kinds_of
@@ -77,6 +77,7 @@ class SparkRegister:
         self._shards: tuple[int, ...] = ()
         self._started: _Start | None = None
         self._watcher: Watcher | None = None
+        self._failure: Exception | None = None
         self._lock = RLock()
         self.query: StreamingQuery | None = None
         self.refused: dict[str, str] = {}
@@ -124,7 +125,8 @@ class SparkRegister:
         """Where the first answered window of a query starts; None: at the stream's beginning."""
         if name not in self._queries.asked:
             raise QueryError(f"no query `{name}` is registered")
-        queries = self._as_of_now()
+        with self._lock:
+            queries = self._queries if self._started is None else self._as_of_now()
         at, axis = queries.exact_from[name], queries.axis
         if at is None or axis is None:
             return None
@@ -145,7 +147,7 @@ class SparkRegister:
         with self._lock:
             self._queries.require_same_axis("asked", bound)
             checkpoint, queries = self._started.checkpoint, self._queries
-            terms = agree(query, self._run)
+            terms = self._terms(self._started)
             return ask(self._frame, checkpoint, queries, self._as_of_now(), terms, bound)
 
     def _add(self, name: str, text: str, deadline: Duration | None, sink: Sink | None) -> None:
@@ -216,6 +218,7 @@ class SparkRegister:
                 raise QueryError("the register runs already", hint="stop it first")
             self._take_up(checkpoint)
             seen = None if watch is None else wanted(self._session, watch)
+            self._failure = None
             self._started = _Start(
                 str(checkpoint), sink, late, rejected, bounded, dict(trigger or {})
             )
@@ -226,6 +229,12 @@ class SparkRegister:
                 raise QueryError(
                     "the register has no query yet", hint='add one first: reg.add("hot", "...")'
                 )
+            if self._queries.asked:
+                try:
+                    self._terms(self._started)
+                except PanesError:
+                    self._started = None
+                    raise
             self._changed()
             if watch is not None and seen is not None:
                 every = parse_duration(watch_every, option="watch_every") / SECOND
@@ -239,9 +248,7 @@ class SparkRegister:
     def stop(self) -> None:
         """End the streaming query; `start` on the same checkpoint goes on."""
         with self._lock:
-            if self._watcher is not None:
-                self._watcher.stop()
-            self._watcher, self._started = None, None
+            self._end()
             self._halt()
 
     def await_end(self, timeout: float | None = None) -> bool:
@@ -251,23 +258,33 @@ class SparkRegister:
         """
         until = None if timeout is None else time.monotonic() + timeout
         while True:
-            query = self.query
             left = _PATIENCE if until is None else until - time.monotonic()
             if left <= 0:
                 return False
+            query = self.query
             if query is None:
+                if self._failure is not None:
+                    raise self._failure
                 if self._started is None:
                     return True
                 time.sleep(min(left, _GLANCE))
                 continue
-            query.awaitTermination(min(left, _PATIENCE))  # type: ignore[arg-type]
-            ended = not query.isActive
-            with self._lock:
-                if ended and self.query is query:
-                    self._started = None
-                    if self._watcher is not None:
-                        self._watcher.stop()
-                    return True
+            try:
+                query.awaitTermination(min(left, _PATIENCE))  # type: ignore[arg-type]
+            finally:
+                self._note_end(query)
+
+    def _note_end(self, query: StreamingQuery) -> None:
+        """If the streaming query has ended by itself, the register has."""
+        with self._lock:
+            if self.query is query and not query.isActive:
+                self.query = None
+                self._end()
+
+    def _end(self) -> None:
+        if self._watcher is not None:
+            self._watcher.stop()
+        self._watcher, self._started = None, None
 
     def process_all_available(self) -> None:
         """Wait until everything that is there now has been taken in and answered."""
@@ -285,14 +302,21 @@ class SparkRegister:
         """Queries have come or gone: write them down, and run with them."""
         if self._started is None:
             return
+        if self.query is not None and (failure := self.query.exception()) is not None:
+            raise failure
         self._version += 1
         register_file.write(self._session, self._started.checkpoint, self._kept())
         self._halt()
-        if self._queries.asked:
-            self.query = self._run_query(self._started)
+        try:
+            if self._queries.asked:
+                self.query = self._run_query(self._started)
+        except Exception as failure:
+            self._failure = failure
+            self._end()
+            raise
 
     def _run_query(self, start: _Start) -> StreamingQuery:
-        terms = agree(next(iter(self._queries.asked.values())).query, self._run)
+        terms = self._terms(start)
         kinds = kinds_of(self._queries)
         axis = self._queries.axis
         assert axis is not None
@@ -324,6 +348,16 @@ class SparkRegister:
         elif start.trigger:
             writer = writer.trigger(**start.trigger)
         return writer.foreachBatch(deliver).start()
+
+    def _terms(self, start: _Start) -> Terms:
+        """What the stream promises, for all queries alike."""
+        axis = self._queries.axis
+        assert axis is not None
+        run = replace(self._run, bounded=start.bounded)
+        run = with_watermark([self._frame], axis.column or "", run)
+        terms = agree(next(iter(self._queries.asked.values())).query, run)
+        require_progress(terms, bounded=start.bounded)
+        return terms
 
     def _halt(self) -> None:
         """Stop the streaming query between two batches, if one ends soon."""

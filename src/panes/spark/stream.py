@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import pandas as pd
 import pyarrow as pa
@@ -36,7 +36,7 @@ from panes.engine.plan_filler import PlanFiller
 from panes.engine.shard import Outcome, Shard
 from panes.engine.stream import require_streamable
 from panes.engine.terms import Run, Terms
-from panes.errors import OptionError, QueryError
+from panes.errors import QueryError
 from panes.planning.plan import Plan
 from panes.spark.answers import (
     END,
@@ -47,7 +47,7 @@ from panes.spark.answers import (
     with_edges,
 )
 from panes.spark.bind import UTC, BoundQuery, arrow_schema, sql, ticks
-from panes.spark.host import PACKAGE, Batches, Hosted, host, shard_numbers
+from panes.spark.host import PACKAGE, Batches, Hosted, host, require_progress, shard_numbers
 from panes.stores import codec
 
 STATUS, APART = "__status", "__apart"
@@ -55,8 +55,6 @@ ANSWERS = "answers"
 KIND, REASON, WHOLE = "kind", "reason", "row"
 LATE, REJECTED = "late", "rejected"
 
-WATERMARK = "spark.watermarkDelayMs"
-"""Where Spark notes, in a column's metadata, the milliseconds that a watermark waits."""
 
 _STATUS_FIELDS = ("answers", "late", "rejected", "partials", "bytes", "progress")
 _EMITTED_AT_ONCE = 1 << 16
@@ -86,7 +84,7 @@ def answer_and_apart(bound: BoundQuery, terms: Terms, run: Run) -> DataFrame:
 def _tagged(bound: BoundQuery, terms: Terms, run: Run, *, rows: bool) -> DataFrame:
     """Everything the store emits: answers before the SELECT, rows set apart, and status."""
     plan = bound.plan
-    _require_progress(terms, run)
+    require_progress(terms, bounded=run.bounded)
     require_streamable(plan)
     if terms.flush is not None:
         require_flushable(plan)
@@ -122,31 +120,6 @@ def _tagged(bound: BoundQuery, terms: Terms, run: Run, *, rows: bool) -> DataFra
         *(F.coalesce(F.sum(status[name]), F.lit(0)).alias(name) for name in summed),
         F.min(status["progress"]).alias("progress"),
     )
-
-
-def with_watermark(bound: BoundQuery, run: Run) -> Run:
-    """How late rows may be, from the streams' own ``withWatermark`` if nothing else says it."""
-    column = bound.plan.axis.column or ""
-    delays = [f.schema[column].metadata.get(WATERMARK) for f in bound.frames]
-    if run.bounded and any(delay is not None for delay in delays):
-        raise OptionError(
-            f"`{column}` has a watermark, and Spark takes only one: the end would not be noticed",
-            hint='leave out withWatermark and say lateness="10 seconds"',
-        )
-    found = [delay * 1_000 for delay in delays if delay is not None]
-    if run.lateness is not None or run.punctuation is not None or len(found) < len(delays):
-        return run
-    return replace(run, lateness=max(found))
-
-
-def _require_progress(terms: Terms, run: Run) -> None:
-    closes = (terms.lateness, terms.punctuation, terms.heartbeat)
-    if all(c is None for c in closes) and not run.bounded:
-        raise OptionError(
-            "nothing says how the stream progresses, so no window would ever close",
-            hint='give lateness="10 seconds", punctuation=, heartbeat=, or bounded=True for an '
-            "availableNow run; a watermark of the stream will do too",
-        )
 
 
 def _project(
