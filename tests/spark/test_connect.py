@@ -33,6 +33,13 @@ frame, stream = spark.read.parquet(str(files)), read_stream(spark, files)
 print("batch:", told(panes.sql(text, bids=frame).toArrow()))
 run_to_end(panes.sql(text, lateness="10 seconds", bounded=True, bids=stream), folder)
 print("stream:", told(spark.read.parquet(str(folder / "out")).toArrow()))
+reg = panes.register("bids", stream, lateness="10 seconds")
+reg.add("high", text)
+reg.add("all", "SELECT count(*) AS n FROM bids [TUMBLING 1 minute WATTR ts]")
+reg.start(checkpoint=str(folder / "state"), sink=str(folder / "register"), bounded=True)
+reg.await_end(300)
+answers = spark.read.parquet(str(folder / "register/query=high")).drop("batch")
+print("register:", told(answers.toArrow()))
 window = ("ts", "5 minutes", "1 minute")
 mine = panes.spark.group_by(frame, panes.spark.window(*window), "item").agg(F.avg("price"))
 theirs = frame.groupBy(F.window(*window), "item").agg(F.avg("price"))
@@ -43,7 +50,7 @@ print("drop-in:", (mine.count(), near.count()) == (theirs.count(), theirs.count(
 """
 
 
-def test_batch_stream_and_drop_in_work_through_connect() -> None:
+def test_batch_stream_register_and_drop_in_work_through_connect() -> None:
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM],
         env={**os.environ, "SPARK_REMOTE": "local[2]", "PYSPARK_PYTHON": sys.executable},
@@ -51,5 +58,6 @@ def test_batch_stream_and_drop_in_work_through_connect() -> None:
         text=True,
         check=False,
     )
-    for line in ("connect.session", "batch: None", "stream: None", "drop-in: True"):
+    said = ("connect.session", "batch: None", "stream: None", "register: None", "drop-in: True")
+    for line in said:
         assert line in done.stdout, done.stdout[-500:] + done.stderr[-2000:]

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import redirect_stdout
+from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass, replace
 from functools import reduce
 from io import StringIO
@@ -50,6 +50,7 @@ STATE_NAME = "panes"
 # Given as types: Spark would ask its JVM to parse them as text, once per task and batch.
 _NAME, _DATA = T.StructType().add("name", "string"), T.StructType().add("data", "binary")
 _TICK = 1_000_000
+_TAG = "panes-batch-"
 Batches = Iterator[pa.RecordBatch]
 
 
@@ -201,10 +202,29 @@ class Combine:
             yield pa.record_batch([number, data, when], names=[SHARD, PACKAGE, WHEN])
 
 
+@contextmanager
+def named_batch(batch: DataFrame, batch_id: int) -> Iterator[DataFrame]:
+    """A batch in ``foreachBatch``, kept while several sinks read it.
+
+    Through Spark Connect its tasks run outside of the micro-batch, so a tag tells them its number.
+    """
+    session, tag = batch.sparkSession, f"{_TAG}{batch_id}"
+    session.addTag(tag)
+    kept = batch.persist()
+    try:
+        yield kept
+    finally:
+        kept.unpersist()
+        session.removeTag(tag)
+
+
 def _batch_number() -> int:
     """The micro-batch of this task, from 1: a clock that no machine's clock can turn back."""
     context = TaskContext.get()
     number = None if context is None else context.getLocalProperty("streaming.sql.batchId")
+    if number is None and context is not None:
+        tagged = re.search(rf"{_TAG}(\d+)", context.getLocalProperty("spark.job.tags") or "")
+        number = None if tagged is None else tagged[1]
     if number is None:
         raise QueryError("the query runs outside of a micro-batch")
     return int(number) + 1

@@ -15,7 +15,7 @@ from panes.errors import OptionError, QueryError
 from panes.language.query import Query
 from panes.spark import batch, per_row, rows, stream
 from panes.spark.bind import bind
-from panes.spark.host import with_watermark
+from panes.spark.host import named_batch, with_watermark
 from panes.spark.stream import LATE, REJECTED
 from panes.windows.spec import PerRow
 
@@ -82,15 +82,12 @@ def split(
     def write(tagged: DataFrame, batch_id: int) -> None:
         if "apart" not in tagged.columns:
             raise OptionError("split needs a query that was asked with with_late=True")
-        kept = tagged.persist()
-        try:
+        with named_batch(tagged, batch_id) as kept:
             send(kept.where("answer IS NOT NULL").select("answer.*"), answers, batch_id)
             for kind, sink in ((LATE, late), (REJECTED, rejected)):
                 if sink is not None:
                     apart = kept.where(F.col("apart.kind") == kind)
                     send(apart.select("apart.row.*", "apart.reason"), sink, batch_id)
-        finally:
-            kept.unpersist()
 
     return write
 

@@ -35,7 +35,7 @@ from panes.language.query import WINDOW_COLUMNS
 from panes.planning.plan import Plan
 from panes.spark.answers import END, answer_columns, edge, handed_over_schema
 from panes.spark.bind import UTC, arrow_schema, sql, ticks
-from panes.spark.host import PACKAGE, Batches, Hosted, host
+from panes.spark.host import PACKAGE, Batches, Hosted, host, named_batch
 from panes.spark.query import Sink, send
 from panes.stores import codec
 
@@ -206,16 +206,13 @@ class Deliver:
     rejected: Sink | None = None
 
     def __call__(self, batch: DataFrame, batch_id: int) -> None:
-        kept = batch.persist()
-        try:
+        with named_batch(batch, batch_id) as kept:
             told = kept.where(F.col(NAMES).isNotNull()).select(KIND, NAMES).collect()
             for kind, names in self._in_order(told):
                 self._send(self._answers(kept, kind), names, batch_id)
             for code, sink in ((LATE, self.late), (REJECTED, self.rejected)):
                 if sink is not None:
                     send(self._apart(kept, code), sink, batch_id)
-        finally:
-            kept.unpersist()
 
     def _in_order(self, told: Sequence[Row]) -> list[tuple[int, list[str]]]:
         """The kinds that have answers, with the names of their queries, the most urgent first."""
