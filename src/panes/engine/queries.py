@@ -171,7 +171,7 @@ class Queries:
             store.trim(shape)
         if store.shapes:
             store.change_cut(self.newest)
-            store.evict()
+            store.evict(self.newest)
         else:
             self.stores = {k: s for k, s in self.stores.items() if s is not store}
 
@@ -259,8 +259,8 @@ class Queries:
                 continue
             for one in several:
                 one.shape.close_before(one.which, one.shape.rulers.take(one.which).closed(now))
-            store.evict()
-            store.fold(now)
+            store.evict(self.newest)
+            store.fold(now, self.newest)
         self._pace.saw(count, time.perf_counter() - begun)
 
     def _foresee(self, due: Iterable[tuple[SharedStore, list[Due]]]) -> None:

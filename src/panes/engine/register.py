@@ -198,7 +198,9 @@ class Register:
         self._finished = True
         found = self._handed_over(self._queries.last_answers())
         self._queries.promise.punctuate(EVERYTHING, "the end")
+        exact_from, axis = self._queries.exact_from, self._queries.axis
         self._queries.forget_bindings()
+        self._queries.exact_from, self._queries.axis = exact_from, axis
         self._prepared = Prepared(self.stream)
         return found
 
@@ -402,7 +404,7 @@ class Register:
             raise QueryError("the register has finished; open another one to go on")
 
     def _require_terms(self) -> Terms:
-        if self._terms is None:
+        if self._terms is None or (self._reading is None and not self._queries.asked):
             raise InputError(
                 f"the register of `{self.stream}` has no query yet, so it cannot know which column "
                 "orders the rows",

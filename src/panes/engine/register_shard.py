@@ -212,7 +212,7 @@ class RegisterShard:
                 store.touch(
                     *(np.array([b * held.spans[s]]) for s, b in held.blocks if s == store.serial)
                 )
-                store.evict()
+                store.evict(held.queries.newest)
         return held
 
     def _watched(self, held: _Held) -> _Held:

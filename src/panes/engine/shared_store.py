@@ -334,12 +334,15 @@ class SharedStore:
 
     # Panes go
 
-    def evict(self) -> None:
-        """Forget panes that no window of any query needs any more, and keys nothing is held of."""
+    def evict(self, newest: int) -> None:
+        """Forget panes that no window of any query needs any more, and keys nothing is held of.
+
+        Progress may be ahead of the newest row; after that row nothing is missing.
+        """
         low = min(s.needed_from() for s in self.shapes)
         if low <= self.evicted_before:
             return
-        self.evicted_before = low
+        self.evicted_before = min(low, after(newest))
         self.cuts_before = {cut: at for cut, at in self.cuts_before.items() if at > low}
         dropped = self.fragments.evict_before(low)
         for values in self.values.values():
@@ -347,13 +350,17 @@ class SharedStore:
         if dropped:
             self._forget_keys()
 
-    def fold(self, progress: int) -> None:
-        """Panes that only long windows still need become the coarser panes of those."""
+    def fold(self, progress: int, newest: int) -> None:
+        """Panes that only long windows still need become the coarser panes of those.
+
+        Not before panes have been cut for the queries that are there now: a new one may still need
+        what the others no longer do.
+        """
         older = None if self.shared_cut is None else self.shared_cut.older
-        if older is None:
+        if older is None or not self._is_cut:
             return
         edge = int(older.cut.pane_start(np.array([progress - older.reach]))[0])
-        self.note_cut(older.cut, edge)
+        self.note_cut(older.cut, min(edge, after(newest)))
         held = self.fragments.everything()
         old = held.between(NEVER, edge)
         coarse = older.cut.pane_start(old.starts)
