@@ -68,7 +68,7 @@ class Prepared:
         self._questions: dict[Asked, Question] = {}
         self._kinds: dict[tuple[Query, str, Number | None], Kind] = {}
         self._held: dict[Over, Held] = {}
-        self._arrived = 0
+        self.arrived = 0
         self._newest = NEVER
 
     def __len__(self) -> int:
@@ -185,11 +185,11 @@ class Prepared:
             return
         assert self._rows is not None
         rows = tail.last(tail.keep)
-        arrivals = np.arange(self._arrived - len(rows), self._arrived)
+        arrivals = np.arange(self.arrived - len(rows), self.arrived)
         batch = Batch(self._rows.read(rows, self._rows.filters), arrivals, arrivals)
         for held in counted:
             self._take(held, batch)
-            held.known_from = self._arrived - len(rows)
+            held.known_from = self.arrived - len(rows)
 
     def _forget_columns(self) -> None:
         if self._rows is not None:
@@ -201,7 +201,7 @@ class Prepared:
 
     def _end(self, over: Over) -> int:
         """Where windows end: just after the last row, or the newest one."""
-        return self._arrived if over.by_arrival else self._newest + 1
+        return self.arrived if over.by_arrival else self._newest + 1
 
     def read(self, rows: pa.Table) -> dict[int, pa.Array]:
         """The columns that structures need of a batch, by number; nothing is kept yet."""
@@ -211,8 +211,8 @@ class Prepared:
 
     def push(self, at: Positions, columns: Mapping[int, pa.Array], newest: int) -> None:
         """Take in what `read` gave of rows at these positions, in the order they came."""
-        batch = Batch(columns, np.arange(self._arrived, self._arrived + len(at)), at)
-        self._arrived += len(at)
+        batch = Batch(columns, np.arange(self.arrived, self.arrived + len(at)), at)
+        self.arrived += len(at)
         self._newest = max(self._newest, newest)
         if self._newest != NEVER:
             for held in self._held.values():

@@ -49,7 +49,8 @@ from panes.progress.promise import EVERYTHING, NOTHING, Promise
 from panes.windows.spec import Sliding
 
 Answers = dict[str, pa.Table]
-_SCHEMA, _LATE, _REJECTED, _TAIL = "schema", "late", "rejected", "tail"
+_SCHEMA, _LATE, _REJECTED = "schema", "late", "rejected"
+_TAIL, _ARRIVED, _ORDER = "tail", "arrived", "order"
 
 
 class KnowsQueries(Protocol):
@@ -324,9 +325,19 @@ class Register:
         if self._schema is None:
             raise QueryError("nothing has come yet that could be saved")
         tables = {_SCHEMA: self._schema.empty_table(), _LATE: self.late, _REJECTED: self.rejected}
+        tables[_ARRIVED] = pa.table({"rows": [self._prepared.arrived]})
+        tables[_ORDER] = pa.table({"query": [self._ordering()]})
         if self._tail is not None and self._tail.arrived:
             tables[_TAIL] = self._tail.last(self._tail.keep)
         register_save.write(path, self._queries, tables)
+
+    def _ordering(self) -> str | None:
+        """A query over the column that orders the rows: it is known even if no query is left."""
+        if self._reading is None:
+            return None
+        axis = self._reading.axis
+        length = "1 second" if axis.kind == "time" else "1"
+        return f"SELECT count(*) FROM `{self.stream}` [TUMBLING {length} WATTR `{axis.column}`]"
 
     def take_up(self, path: str | Path) -> None:
         """Go on where a saved register ended."""
@@ -340,12 +351,20 @@ class Register:
             self._bind(asked, schema)
             self._queries.asked[asked.name] = asked
 
-        taken_up(kept, self._queries, kept.queries, bind)
         self._schema = schema
+        taken_up(kept, self._queries, kept.queries, bind)
+        ordering = tables[_ORDER].column("query")[0].as_py()
+        if self._reading is None and ordering is not None:
+            query = parse(ordering)
+            self._settle_axis(plan(query, {self.stream: schema}), schema)
+            self._settle_terms(agree(query, self._run))
         resumed(self._queries, self._terms or Terms(), state)
         self._late, self._rejected = [tables[_LATE]], [tables[_REJECTED]]
-        if self._tail is not None and _TAIL in tables:
-            self._tail.push(tables[_TAIL])
+        self._prepared.arrived = tables[_ARRIVED].column("rows")[0].as_py()
+        if self._tail is not None:
+            if _TAIL in tables:
+                self._tail.push(tables[_TAIL])
+            self._tail.arrived = self._prepared.arrived
 
     def explain(self) -> str:
         """What is shared with whom, how panes are cut, and what that saves."""
