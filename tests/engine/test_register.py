@@ -163,6 +163,29 @@ def test_old_panes_that_only_long_windows_need_are_folded() -> None:
     assert counts(rest, "short") == [(993, 5), (994, 4), (995, 3), (996, 2), (997, 1)]
 
 
+def test_panes_that_were_folded_answer_no_finer_window() -> None:
+    """Panes before 900 are those of the long window, so [700, 1000) is open but not known."""
+    reg = panes.register("t", lateness=0)
+    reg.add("short", "SELECT count(*) AS n FROM t [RANGE 5 SLIDE 1 WATTR at]")
+    reg.add("long", "SELECT count(*) AS n FROM t [RANGE 1000 SLIDE 100 WATTR at]")
+    reg.push(rows(*range(998)))
+    added = reg.add("middle", "SELECT count(*) AS n FROM t [RANGE 300 SLIDE 10 WATTR at]")
+    assert added.exact_from == 900
+    assert counts(reg.finish(), "middle")[:2] == [(900, 98), (910, 88)]
+
+
+def test_panes_that_a_new_query_needs_are_not_folded() -> None:
+    """Progress moves before panes are cut for the new query."""
+    reg = panes.register("t", lateness=0)
+    reg.add("short", "SELECT count(*) AS n FROM t [RANGE 5 SLIDE 1 WATTR at]")
+    reg.add("long", "SELECT count(*) AS n FROM t [RANGE 1000 SLIDE 100 WATTR at]")
+    reg.push(rows(*range(501)))
+    added = reg.add("middle", "SELECT count(*) AS n FROM t [RANGE 300 SLIDE 10 WATTR at]")
+    assert added.exact_from == 400
+    reg.punctuate(600)
+    assert counts(reg.punctuate(1000), "middle")[:2] == [(400, 101), (410, 91)]
+
+
 def test_the_cheapest_cut_is_chosen_and_the_others_are_priced() -> None:
     seconds = choose_cut([Sliding(size=60, slide=s) for s in range(2, 60)])
     assert (seconds.way, seconds.cut.grid) == ("gcd", 1)

@@ -59,7 +59,7 @@ MOVES = (
     "punctuate",
     "pass_everything",
 )
-HISTORIES = settings(max_examples=200, stateful_step_count=30)
+HISTORIES = settings(max_examples=100, stateful_step_count=30)
 
 
 def forget_keys_early(monkeypatch: pytest.MonkeyPatch) -> None:
