@@ -111,6 +111,11 @@ def test_queries_come_and_go_while_the_stream_runs(spark: SparkSession, tmp_path
     expected = mirror.register.add("dear", QUERIES["dear"]).exact_from
     assert added.exact_from == expected
     assert expected is not None
+    before = register.queries()
+    for wrong in ({"remove": ["keyed", "none"]}, {"add": {"x": QUERIES["middle"], "y": "SELECT"}}):
+        with pytest.raises(QueryError):
+            register.change(**wrong)
+    assert register.queries() == before
     register.change(remove=["keyed"], add={"middle": QUERIES["middle"]})
     mirror.register.remove("keyed")
     mirror.register.add("middle", QUERIES["middle"])

@@ -423,7 +423,8 @@ class Register:
             raise QueryError("the register has finished; open another one to go on")
 
     def _require_terms(self) -> Terms:
-        if self._terms is None or (self._reading is None and not self._queries.asked):
+        is_asked = self._queries.asked or len(self._prepared)
+        if self._terms is None or (self._reading is None and not is_asked):
             raise InputError(
                 f"the register of `{self.stream}` has no query yet, so it cannot know which column "
                 "orders the rows",

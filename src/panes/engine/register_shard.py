@@ -246,7 +246,8 @@ class RegisterShard:
         changed = {b for starts in store.touched or () for b in np.unique(starts // span).tolist()}
         store.touched = []
         own = [b for s, b in held.blocks if s == serial]
-        over = {b for b in own if (b + 1) * span <= store.evicted_before}
+        needed_from = store.needed_from()
+        over = {b for b in {*own, *changed} if (b + 1) * span <= needed_from}
         if len({*own, *changed} - over) > MOST_BLOCKS:
             held.spans[serial], changed = 2 * span, set(own)
             for block in own:

@@ -334,12 +334,16 @@ class SharedStore:
 
     # Panes go
 
+    def needed_from(self) -> int:
+        """The oldest position that a window yet to be answered holds; `NEVER` if unknown."""
+        return min(shape.needed_from() for shape in self.shapes)
+
     def evict(self, newest: int) -> None:
         """Forget panes that no window of any query needs any more, and keys nothing is held of.
 
         Progress may be ahead of the newest row; after that row nothing is missing.
         """
-        low = min(s.needed_from() for s in self.shapes)
+        low = self.needed_from()
         if low <= self.evicted_before:
             return
         self.evicted_before = min(low, after(newest))

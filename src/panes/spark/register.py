@@ -104,14 +104,34 @@ class SparkRegister:
         self.change(remove=[name])
 
     def change(self, *, add: Mapping[str, str] = {}, remove: Iterable[str] = ()) -> None:
-        """Remove some queries and add others, with one restart for all of them."""
+        """Remove some queries and add others, with one restart for all of them, or nothing."""
         with self._lock:
-            for name in remove:
+            gone = list(remove)
+            self._require_possible_change(gone, add)
+            for name in gone:
                 self._remove(name)
             for name, text in add.items():
                 self._add(name, text, None, None)
                 self._removed.pop(name, None)
             self._changed()
+
+    def _require_possible_change(self, gone: Sequence[str], add: Mapping[str, str]) -> None:
+        """Before anything changes: all that goes is there, and all that comes can run."""
+        known = self._queries.asked
+        missing = [name for name in gone if name not in known]
+        taken = [name for name in add if name in known and name not in gone]
+        if missing:
+            told = ", ".join(sorted(known)) or "none"
+            raise QueryError(f"no query `{missing[0]}` is registered", hint=f"queries: {told}")
+        if taken:
+            hint = "remove it first, or rename one"
+            raise QueryError(f"a query `{taken[0]}` is already registered", hint=hint)
+        if self._started is None:
+            return
+        trial = Queries(self.stream, self._aggregates)
+        trial.axis = self._queries.axis
+        for name, text in add.items():
+            self._bind(trial, trial.read(name, text))
 
     def queries(self) -> dict[str, str]:
         """The texts of all queries, by name, in the order in which they came."""
