@@ -116,6 +116,51 @@ def test_panes_that_are_gone_answer_no_longer_window() -> None:
     assert longer.exact_from == 30, "[10, 40) is open, but its first two panes are evicted"
 
 
+def sliding(size: int, slide: int) -> str:
+    return f"SELECT count(*) AS n FROM t [RANGE {size} SLIDE {slide} WATTR at]"
+
+
+def test_folding_does_not_hide_that_panes_were_coarse_before() -> None:
+    """Panes before 38 were cut for the long windows; those before 20 are now folded to the same."""
+    reg = panes.register("t")
+    reg.add("long", sliding(100, 20))
+    reg.push(rows(*range(38)))
+    reg.add("short", sliding(2, 1))
+    reg.push(rows(5, 39))
+    reg.punctuate(22)
+    assert reg.add("middle", sliding(5, 5)).exact_from == 40
+
+
+def test_no_row_is_missing_where_progress_is_ahead_of_the_newest() -> None:
+    """[20, 40) is open; panes are evicted up to 22, but the newest row was at 19."""
+    reg = panes.register("t", lateness=0)
+    reg.add("short", sliding(1, 1))
+    reg.push(rows(*range(20)))
+    reg.punctuate(22)
+    assert reg.add("long", sliding(20, 20)).exact_from == 20
+    reg.push(rows(22))
+    assert reg.add("twin", sliding(20, 20)).exact_from == 20
+
+
+def test_where_the_first_answer_begins_is_known_after_the_end() -> None:
+    reg = panes.register("t", lateness=0)
+    reg.add("short", COUNT)
+    reg.push(rows(1, 11, 21, 35))
+    longer = reg.add("long", sliding(30, 10))
+    reg.finish()
+    assert longer.exact_from == 30
+
+
+def test_asking_for_panes_that_are_all_evicted_is_refused() -> None:
+    """The window would hold the row at 5, which is no longer known."""
+    reg = panes.register("t")
+    reg.add("q", COUNT)
+    reg.push(rows(5))
+    reg.punctuate(10)
+    with pytest.raises(panes.QueryError, match="do not reach back"):
+        reg.ask("SELECT count(*) AS n FROM t [RANGE 10 WATTR at]")
+
+
 def test_the_moment_is_shown_as_the_axis_shows_it() -> None:
     reg = panes.register("t", lateness="0 seconds", max_ahead=None)
     reg.add("first", "SELECT count(*) AS n FROM t [TUMBLING 1 minute WATTR ts]")
@@ -275,6 +320,10 @@ def test_names_and_options_are_checked() -> None:
     with pytest.raises(panes.PanesError, match="answers every window once"):
         panes.register("t", late="revise")
     reg = panes.register("t")
+    with pytest.raises(panes.PanesError, match="has no query yet"):
+        reg.push(rows(1))
+    reg.add("gone", COUNT)
+    reg.remove("gone")
     with pytest.raises(panes.PanesError, match="has no query yet"):
         reg.push(rows(1))
     reg.add("q", COUNT)
