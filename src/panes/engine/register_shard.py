@@ -9,6 +9,7 @@ holds then is still there, under the name of the state it belongs to.
 from __future__ import annotations
 
 import pickle
+import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from uuid import uuid4
@@ -41,7 +42,11 @@ _PER_WINDOW = 8
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """The queries of a register as other processes get them, and a name for just these."""
+    """The queries of a register as other processes get them, and a name for just these.
+
+    Compressed: Spark sends what is larger than a megabyte in a way that its stateful processors
+    cannot read.
+    """
 
     data: bytes
     name: str
@@ -54,11 +59,11 @@ class Definition:
         """
         for store in queries.stores.values():
             store.cut  # noqa: B018 - found here, and sent with the rest
-        return cls(dumps(queries), uuid4().hex)
+        return cls(zlib.compress(dumps(queries)), uuid4().hex)
 
     def queries(self) -> Queries:
         """The queries, with nothing held."""
-        found: Queries = pickle.loads(self.data)
+        found: Queries = pickle.loads(zlib.decompress(self.data))
         return found
 
 
