@@ -44,6 +44,7 @@ _PER_WINDOW = 8
 class Definition:
     """The queries of a register as other processes get them, and a name for just these.
 
+    It goes with a job's functions, as they do, and is never kept: states and files are Arrow.
     Compressed: Spark sends what is larger than a megabyte in a way that its stateful processors
     cannot read.
     """
