@@ -115,8 +115,8 @@ class ShardedRegister:
         for outcome in outcomes:
             self.late += outcome.late
             self.rejected += outcome.rejected
-            for shape, tables in outcome.answers:
-                for name, table in tables.items():
-                    found.setdefault(name, []).append(selected(shape.plan, table)[1])
+            for portion in outcome.answers:
+                for name, table in portion.tables():
+                    found.setdefault(name, []).append(selected(portion.shape.plan, table)[1])
         joined = {name: pa.concat_tables(tables) for name, tables in found.items()}
         return {name: table for name, table in joined.items() if len(table)}

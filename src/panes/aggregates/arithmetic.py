@@ -26,6 +26,7 @@ from panes.aggregates.aggregate import (
 )
 from panes.algebra.lanes import Op
 from panes.algebra.monoid import Columns, Lanes, Slots
+from panes.compiled import compiled
 from panes.errors import ArithmeticOverflowError, ColumnTypeError
 
 COUNT = Lanes(Op.ADD, ("count",), (0,))
@@ -75,11 +76,24 @@ class LimbSum:
     def lift(self, rows: Rows, slots: Slots, size: int) -> Columns:
         result = self.monoid.empty(size)
         kept = self.selection.slots(rows, slots)
+        kind = self.argument.type
         for part, few in rows.chunks():
-            self.monoid.absorb_into(
-                result, split_limbs(few.columns[self.argument.column]), kept[part]
-            )
+            column = few.columns[self.argument.column]
+            if pa.types.is_decimal(kind) or pa.types.is_uint64(kind):
+                self.monoid.absorb_into(result, split_limbs(column), kept[part])
+            else:
+                _add_limbs(result, without_nulls(column.cast(pa.int64()), 0), kept[part])
         return result
+
+
+@compiled
+def _add_limbs(into, values, slots):  # type: ignore[no-untyped-def]
+    """Split integers into two limbs, as `split_limbs` does, and add them where slots say."""
+    for k in range(slots.shape[0]):
+        i = slots[k]
+        if i >= 0:
+            into[0, i] += values[k] & 0xFFFFFFFF
+            into[1, i] += values[k] >> 32
 
 
 def count(selection: Selection) -> Bounded:

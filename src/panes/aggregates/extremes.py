@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Literal
 
 import numpy as np
@@ -27,10 +28,11 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from panes.aggregates import order_keys
-from panes.aggregates.aggregate import Argument, Bounded, Rows, Selection
-from panes.algebra.lanes import Op
+from panes.aggregates.aggregate import Argument, Bounded, Rows, Selection, without_nulls
+from panes.algebra.lanes import Op, Scalar, absorb, load, store
 from panes.algebra.monoid import Columns, Lanes, Monoid, Slots
 from panes.axis import FOREVER
+from panes.compiled import compiled
 from panes.errors import ColumnTypeError
 
 Side = Literal[Op.LEAST, Op.GREATEST]
@@ -88,11 +90,50 @@ class Pick:
     def lift(self, rows: Rows, slots: Slots, size: int) -> Columns:
         result = self.monoid.empty(size)
         kept = self.selection.slots(rows, slots)
+        names = [c.what for c in self.components]
+        last = self.components[-1].argument
+        if names == ["value"] and last is not None and pa.types.is_float64(last.type):
+            values = without_nulls(rows.columns[last.column], 0.0)
+            _absorb_floats(int(self.side))(result, values, values.view(np.int64), kept)
+            return result
         for part, few in rows.chunks():
-            keys = [c.keys(few, self.side) for c in self.components]
-            values = keys[0][None, :] if len(keys) == 1 else np.stack(keys)
-            self.monoid.absorb_into(result, values, kept[part])
+            if names == ["seen", "value"]:
+                values = self.components[1].keys(few, self.side)
+                _absorb_seen(int(self.side))(result, values, kept[part])
+            else:
+                keys = [c.keys(few, self.side) for c in self.components]
+                self.monoid.absorb_into(result, np.stack(keys), kept[part])
         return result
+
+
+@cache
+def _absorb_floats(op: int) -> Scalar:
+    """As `absorb_rows` does it with order keys, which are found on the way."""
+
+    @compiled
+    def loop(into, values, bits, slots):  # type: ignore[no-untyped-def]
+        for k in range(slots.shape[0]):
+            i = slots[k]
+            if i >= 0:
+                key = order_keys.float_key(values[k], bits[k])
+                store(into, i, absorb(op, load(into, i, 1), (key,)))
+
+    return loop
+
+
+@cache
+def _absorb_seen(op: int) -> Scalar:
+    """As `absorb_rows` does it for values that have been seen, all of them."""
+    seen = int(op == Op.GREATEST)
+
+    @compiled
+    def loop(into, values, slots):  # type: ignore[no-untyped-def]
+        for k in range(slots.shape[0]):
+            i = slots[k]
+            if i >= 0:
+                store(into, i, absorb(op, load(into, i, 2), (seen, values[k])))
+
+    return loop
 
 
 @dataclass(frozen=True, slots=True)

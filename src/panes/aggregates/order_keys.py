@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
+from numba.extending import register_jitable
 from numpy.typing import NDArray
 
 from panes.aggregates.aggregate import without_nulls
@@ -92,11 +93,15 @@ def _float_values(keys, values):  # type: ignore[no-untyped-def]
 @compiled
 def _float_keys(values, keys):  # type: ignore[no-untyped-def]
     bits = values.view(np.int64)
-    greatest = np.int64((1 << 63) - 1)
     for i in range(values.shape[0]):
-        if values[i] != values[i]:
-            keys[i] = np.int64(0x7FF8000000000000)
-        elif values[i] == 0.0:
-            keys[i] = np.int64(0)
-        else:
-            keys[i] = bits[i] ^ ((bits[i] >> 63) & greatest)
+        keys[i] = float_key(values[i], bits[i])
+
+
+@register_jitable
+def float_key(value, bits):  # type: ignore[no-untyped-def]
+    """The order key of one float, which is also given as its bits."""
+    if value != value:
+        return np.int64(0x7FF8000000000000)
+    if value == 0.0:
+        return np.int64(0)
+    return bits ^ ((bits >> 63) & np.int64((1 << 63) - 1))

@@ -209,28 +209,21 @@ def combine_slots(op: int, lanes: int) -> Scalar:
 
 @cache
 def combine_cells(op: int, lanes: int) -> Scalar:
-    """A loop as that of `combine_slots`, for the columns whose kind is one that `holds`."""
+    """A loop that combines partials of panes and keys into tables with `width` keys in a row.
+
+    `rows` names the row of each pane, -1 is none. A partial of class c belongs to the tables
+    ``which[begins[c]:begins[c + 1]]``.
+    """
 
     @compiled
-    def loop(into, other, cells, kinds, holds):  # type: ignore[no-untyped-def]
-        for k in range(cells.shape[0]):
-            if holds[kinds[k]]:
-                i = cells[k]
-                store(into, i, combine(op, load(into, i, lanes), load(other, k, lanes)))
-
-    return loop
-
-
-@cache
-def combine_runs(op: int, lanes: int) -> Scalar:
-    """A loop as that of `combine_slots`, for some runs of columns, which begin at `begins`."""
-
-    @compiled
-    def loop(into, other, slots, begins, runs):  # type: ignore[no-untyped-def]
-        for r in runs:
-            for k in range(begins[r], begins[r + 1]):
-                i = slots[k]
-                store(into, i, combine(op, load(into, i, lanes), load(other, k, lanes)))
+    def loop(tables, partials, rows, panes, keys, width, classes, begins, which):  # type: ignore[no-untyped-def]
+        for k in range(panes.shape[0]):
+            row, c = rows[panes[k]], classes[k]
+            if row >= 0:
+                i = row * width + keys[k]
+                for t in which[begins[c] : begins[c + 1]]:
+                    into = tables[t]
+                    store(into, i, combine(op, load(into, i, lanes), load(partials, k, lanes)))
 
     return loop
 

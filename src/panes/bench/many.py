@@ -10,7 +10,7 @@ stream in as many pushes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -87,19 +87,11 @@ def registered(asked: dict[str, str], schema: pa.Schema) -> panes.Register:
 
 def run_through(
     reg: panes.Register, table: pa.Table, *, pushes: int = 1
-) -> dict[str, list[pa.Table]]:
-    """All answers, as they came."""
-    found: dict[str, list[pa.Table]] = {name: [] for name in reg.queries()}
+) -> list[Mapping[str, pa.Table]]:
+    """All answers, as each push gave them."""
     length = -(-len(table) // pushes)
-    for begin in range(0, len(table), length):
-        _collect(found, reg.push(table.slice(begin, length)))
-    _collect(found, reg.finish())
-    return found
-
-
-def _collect(found: dict[str, list[pa.Table]], answers: dict[str, pa.Table]) -> None:
-    for name, table in answers.items():
-        found[name].append(table)
+    batches = (table.slice(begin, length) for begin in range(0, len(table), length))
+    return [*map(reg.push, batches), reg.finish()]
 
 
 def check(table: pa.Table, asked: dict[str, str], sample: Sequence[str], *, pushes: int = 1) -> int:
@@ -107,11 +99,12 @@ def check(table: pa.Table, asked: dict[str, str], sample: Sequence[str], *, push
     found = run_through(registered(asked, table.schema), table, pushes=pushes)
     for name in sample:
         want = panes.sql(asked[name], bids=table)
-        got = pa.concat_tables([want.schema.empty_table(), *found[name]])
+        given = (answers[name] for answers in found if name in answers)
+        got = pa.concat_tables([want.schema.empty_table(), *given])
         said = difference(got, want)
         if said is not None:
             raise AssertionError(f"{asked[name]} differs from itself alone: {said}")
-    return sum(len(t) for tables in found.values() for t in tables)
+    return sum(len(t) for answers in found for t in answers.values())
 
 
 def run(rows: int, repeat: int, say: Callable[[str], None]) -> Report:

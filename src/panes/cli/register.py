@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -118,6 +119,6 @@ def _follow(reg: Register, wanted: dict[str, str]) -> None:
             reg.add(name, text)
 
 
-def _collect(found: dict[str, list[pa.Table]], answers: dict[str, pa.Table]) -> None:
+def _collect(found: dict[str, list[pa.Table]], answers: Mapping[str, pa.Table]) -> None:
     for name, table in answers.items():
         found.setdefault(name, []).append(table)

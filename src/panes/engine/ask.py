@@ -89,7 +89,7 @@ def answer_now(
         spec = Sliding(size=size, slide=size, origin=end)
         shape.add(Member("asked", spec, None, NEVER))
         due = Due(shape, np.array([0]), np.array([-1]), np.array([0]))
-        found = [tables["asked"] for _, tables in answer(store, [due], finish) if "asked" in tables]
+        found = [portion.table for portion in answer(store, [due], finish) if portion.names]
     finally:
         store.trim(shape)
     return found[0] if found else None

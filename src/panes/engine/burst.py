@@ -1,10 +1,11 @@
 """Many due windows of many queries, answered from one store in one pass.
 
-Queries of one shape are answered together, and pieces that several shapes need are rolled once::
+Pieces that several queries need are rolled once, and queries that differ only in windows and
+filters are lowered and named together::
 
-    due windows of all queries  ─► runs of panes [first, last)
-    every piece under its filter ─► table over panes x keys ─► one combine per (window, key)
-    lower, select and project per shape ─► slice per query
+    due windows of all queries ─► runs of panes [first, last)
+    every piece                ─► a table per filter, panes x keys ─► one combine per (window, key)
+    queries with equal calls   ─► lower, select and project ─► a portion: one table, cut by query
 
 Where panes hold few of the keys, or a piece is not made of numbers, each query is rolled by itself
 as it would be alone (`panes.windows.cover`), from panes to which its filter has been applied.
@@ -12,7 +13,7 @@ as it would be alone (`panes.windows.cover`), from panes to which its filter has
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate, pairwise
 
@@ -20,13 +21,14 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from panes.aggregates.aggregate import Bounded
+from panes.aggregates.aggregate import Bounded, Piece
 from panes.algebra.lanes import Op
 from panes.algebra.monoid import Columns, Lanes, Monoid, merge_slots
-from panes.engine.pane_tables import PaneTables, tables_over
+from panes.engine.pane_tables import Filter, PaneTables, tables_over
 from panes.engine.partials import by_window, named
 from panes.engine.pipeline import selected
-from panes.engine.shape import Member, Shape, Wanted
+from panes.engine.query_answers import Portion
+from panes.engine.shape import Member, Shape
 from panes.engine.shared_store import SharedStore
 from panes.engine.workers import workers
 from panes.kernels.disjoint_table import disjoint_table
@@ -42,6 +44,7 @@ from panes.windows.many import Rulers
 
 _MOST_ANSWERS = 1 << 22
 _FEW_ANSWERS = 1 << 18
+_MOST_CELLS = 1 << 23
 
 Finish = Callable[[Plan, pa.Table], tuple[NDArray[np.int64] | None, pa.Table]]
 """From lowered answers to those that are given: which of them, None for all, and these."""
@@ -85,17 +88,41 @@ class Runs:
         return cls(starts, ends, first, last, [slice(a, b) for a, b in pairwise(bounds)])
 
 
-def answer(
-    store: SharedStore, due: Sequence[Due], finish: Finish = selected
-) -> Iterator[tuple[Shape, dict[str, pa.Table]]]:
-    """The answers of every query that has any, shape by shape, the first ones first.
+@dataclass(slots=True)
+class Group:
+    """Shapes that are lowered together: the windows ``[begin, end)`` of a batch are theirs.
+
+    `rolled` has the partials of what they want, in the order in which they list it.
+    """
+
+    due: list[Due]
+    begin: int
+    end: int
+    rolled: dict[int, Columns] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Job:
+    """What is rolled of one piece: the windows of some shapes, each under a filter.
+
+    Windows stand group by group; `users` are these, and for which of their wants.
+    """
+
+    parts: list[int] = field(default_factory=list)
+    filters: list[Filter] = field(default_factory=list)
+    users: list[tuple[Group, int]] = field(default_factory=list)
+
+
+def answer(store: SharedStore, due: Sequence[Due], finish: Finish = selected) -> Iterator[Portion]:
+    """The answers of every query that has any, the first ones first.
 
     `finish` makes of windows, keys and lowered aggregates what is given.
     """
     kept = under = None
     if any(one.shape.is_compiled for one in due) and len(store.fragments):
         kept = tables_over(store)
-    for batch in _batches(due, len(store.groups)):
+    cells = 0 if kept is None else kept.size
+    for batch in _batches(due, len(store.groups), cells):
         panes, is_compiled = kept, batch[0].shape.is_compiled
         if panes is None or not is_compiled or not panes.is_dense:
             panes = under = PaneTables(store, _under(store, due)) if under is None else under
@@ -105,7 +132,7 @@ def answer(
             yield from _together(panes, batch, finish)
         else:
             for one in batch:
-                yield one.shape, _one_by_one(store, panes, one, finish)
+                yield from _one_by_one(store, panes, one, finish)
     if kept is not None:
         kept.forget_whole()
 
@@ -121,108 +148,139 @@ def _under(store: SharedStore, due: Sequence[Due]) -> Fragment:
     return store.fragments.everything().between(min(lows), max(highs))
 
 
-def _batches(due: Sequence[Due], groups: int) -> Iterator[list[Due]]:
+def _batches(due: Sequence[Due], groups: int, cells: int) -> Iterator[list[Due]]:
     """Shapes that are rolled together: those with the same filter, as far as they fit memory.
 
-    Filters that few answers are due of share a batch.
+    Filters that few answers are due of share a batch, if their tables of so many cells fit too.
     """
-    alike: dict[tuple[bool, int | None], list[Due]] = {}
+    alike: dict[tuple[bool, Filter], list[Due]] = {}
     for one in due:
         alike.setdefault((one.shape.is_compiled, one.shape.where), []).append(one)
     batch: list[Due] = []
-    answers = 0
+    answers = filters = 0
     for several in alike.values():
-        most = _FEW_ANSWERS
+        most, filters = _FEW_ANSWERS, filters + 1
         for one in several:
             own = one.windows * groups
             is_other = batch and batch[0].shape.is_compiled != one.shape.is_compiled
-            if batch and (is_other or answers + own > most):
+            is_full = answers + own > most or filters * cells > _MOST_CELLS
+            if batch and (is_other or is_full):
                 yield batch
-                batch, answers = [], 0
+                batch, answers, filters = [], 0, 1
             batch.append(one)
             answers, most = answers + own, _MOST_ANSWERS
     yield batch
 
 
-def _together(
-    panes: PaneTables, batch: Sequence[Due], finish: Finish
-) -> Iterator[tuple[Shape, dict[str, pa.Table]]]:
+def _together(panes: PaneTables, batch: Sequence[Due], finish: Finish) -> Iterator[Portion]:
     """Shapes whose pieces are all numbers: every piece is rolled once for all of them."""
-    runs = Runs.of(batch, panes.starts)
-    users: dict[Wanted, list[int]] = {}
-    for i, one in enumerate(batch):
-        for wanted in dict.fromkeys([one.shape.counted, *one.shape.pieces]):
-            users.setdefault(wanted, []).append(i)
-    panes.prepare(users)
+    groups = _groups(batch)
+    runs = Runs.of([one for group in groups for one in group.due], panes.starts)
+    jobs = _jobs(groups)
+    is_kept = panes.prepare({piece: job.filters for piece, job in jobs.items()})
+    width = len(panes.groups)
     rolled = spread(
         workers(),
-        lambda wanted: _roll(panes, wanted, [runs.parts[i] for i in users[wanted]], runs),
-        users,
+        lambda piece: _roll(panes, piece, jobs[piece], runs, is_kept=is_kept),
+        jobs,
         rows=panes.size,
     )
-    found: list[dict[Wanted, Columns]] = [{} for _ in batch]
-    for (wanted, using), each in zip(users.items(), rolled, strict=True):
-        for i, columns in zip(using, each, strict=True):
-            found[i][wanted] = columns
-    axis, width = batch[0].shape.plan.axis, len(panes.groups)
+    for job, partials in zip(jobs.values(), rolled, strict=True):
+        begin = 0
+        for group, place in job.users:
+            end = begin + (group.end - group.begin) * width
+            group.rolled[place] = partials[:, begin:end]
+            begin = end
+    axis = batch[0].shape.plan.axis
     starts, ends = (axis.label(np.repeat(x, width)) for x in (runs.starts, runs.ends))
-    keys = panes.keys(max(p.stop - p.start for p in runs.parts))
+    keys = panes.keys(max(group.end - group.begin for group in groups))
 
-    def cut_apart(i: int) -> dict[str, pa.Table]:
-        part, length = runs.parts[i], runs.parts[i].stop - runs.parts[i].start
-        given = [c.slice(part.start * width, length * width) for c in (starts, ends)]
-        given += [c.slice(0, length * width) for c in keys]
-        return _cut_apart(batch[i], given, width, found[i], finish)
+    def lower(group: Group) -> Portion:
+        begin, length = group.begin * width, (group.end - group.begin) * width
+        given = [c.slice(begin, length) for c in (starts, ends)]
+        given += [c.slice(0, length) for c in keys]
+        return _portion(group, given, width, finish)
 
-    tables = spread(
-        workers(), cut_apart, range(len(batch)), rows=len(runs.first) * width // len(batch)
-    )
-    for one, table in zip(batch, tables, strict=True):
-        yield one.shape, table
+    yield from spread(workers(), lower, groups, rows=len(runs.first) * width // len(groups))
 
 
-def _roll(panes: PaneTables, wanted: Wanted, parts: Sequence[slice], runs: Runs) -> list[Columns]:
-    """A piece under its filter, for all keys in each window of some shapes."""
-    monoid, width = wanted.piece.monoid, len(panes.groups)
+def _groups(batch: Sequence[Due]) -> list[Group]:
+    """Shapes that differ only in filters are one group; those with a nearer deadline come first."""
+    alike: dict[tuple[int, int | None], list[Due]] = {}
+    for one in batch:
+        alike.setdefault((one.shape.alike, one.shape.least_deadline), []).append(one)
+    bounds = accumulate((sum(one.windows for one in due) for due in alike.values()), initial=0)
+    return [Group(due, *span) for due, span in zip(alike.values(), pairwise(bounds), strict=True)]
+
+
+def _jobs(groups: Sequence[Group]) -> dict[Piece, Job]:
+    """What there is to roll, by piece."""
+    jobs: dict[Piece, Job] = {}
+    part = 0
+    for group in groups:
+        shapes = [one.shape for one in group.due]
+        for place, wanted in enumerate(shapes[0].wanted):
+            job = jobs.setdefault(wanted.piece, Job())
+            job.parts += range(part, part + len(shapes))
+            job.filters += (shape.wanted[place].where for shape in shapes)
+            job.users.append((group, place))
+        part += len(shapes)
+    return jobs
+
+
+def _roll(panes: PaneTables, piece: Piece, job: Job, runs: Runs, *, is_kept: bool) -> Columns:
+    """A piece for all keys in each window of some shapes, under their filters."""
+    monoid = piece.monoid
     assert isinstance(monoid, Lanes)
+    parts = [runs.parts[p] for p in job.parts]
     first = np.concatenate([runs.first[p] for p in parts])
     last = np.concatenate([runs.last[p] for p in parts])
-    table = prefix_differences if monoid.op is Op.ADD else disjoint_table
-    rolled = table(monoid, panes.matrix(wanted), first, last, groups=width)
-    bounds = accumulate((p.stop - p.start for p in parts), initial=0)
-    return [rolled[:, a * width : b * width] for a, b in pairwise(bounds)]
+    if is_kept:
+        tables = panes.tables(piece, job.filters)
+    else:
+        stretch, first, last = _stretches(first, last, len(panes.starts))
+        tables = panes.stretched(piece, job.filters, stretch)
+    places = np.array([tables.places[f] for f in job.filters])
+    of = np.repeat(places, [p.stop - p.start for p in parts])
+    answer_runs = prefix_differences if monoid.op is Op.ADD else disjoint_table
+    return answer_runs(monoid, tables.stack, first, last, of=of, groups=len(panes.groups))
 
 
-def _cut_apart(
-    one: Due,
-    given: list[pa.Array],
-    width: int,
-    rolled: Mapping[Wanted, Columns],
-    finish: Finish,
-) -> dict[str, pa.Table]:
-    """The answers of one shape: lowered, selected, and a slice for each query."""
-    shape = one.shape
-    counts = rolled[shape.counted][0]
-    bounds = np.zeros(len(one.which) + 1, dtype=np.int64)
-    np.cumsum(np.maximum(one.end - one.first, 0) * width, out=bounds[1:])
+def _stretches(
+    first: NDArray[np.int64], last: NDArray[np.int64], panes: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """The stretch of each pane, and runs of stretches for runs of panes.
+
+    >>> _stretches(np.array([1, 3]), np.array([5, 5]), 6)
+    (array([-1,  0,  0,  1,  1,  2]), array([0, 1]), array([2, 2]))
+    """
+    is_edge = np.zeros(panes + 1, dtype=np.int64)
+    is_edge[first] = is_edge[last] = 1
+    number = np.cumsum(is_edge) - 1
+    return number[:-1], number[first], number[last]
+
+
+def _portion(group: Group, given: list[pa.Array], width: int, finish: Finish) -> Portion:
+    """The answers of shapes that are alike: lowered, selected, with the bounds of each query."""
+    shape, rolled = group.due[0].shape, group.rolled
+    counts = rolled[0][0]
+    windows = np.concatenate([np.maximum(one.end - one.first, 0) for one in group.due])
+    bounds = np.concatenate([[0], np.cumsum(windows * width)])
     if not counts.all():
         kept = np.flatnonzero(counts)
         taken = pa.array(kept)
         given = [c.take(taken) for c in given]
-        rolled = {w: np.take(c, kept, axis=1) for w, c in rolled.items()}
+        rolled = {place: np.take(c, kept, axis=1) for place, c in rolled.items()}
         bounds = np.searchsorted(kept, bounds)
     lowered = []
-    for need in shape.needs:
+    for need, places in zip(shape.needs, shape.places_of_needs, strict=True):
         assert isinstance(need.aggregate, Bounded)
-        lowered.append(need.aggregate.lower([rolled[w] for w in need.pieces]))
+        lowered.append(need.aggregate.lower([rolled[p] for p in places]))
     having, table = _finished(shape, [*given, *lowered], finish)
     if having is not None:
         bounds = np.searchsorted(having, bounds)
-    return {
-        shape.members[place].name: table.slice(a, b - a)
-        for place, (a, b) in zip(one.which.tolist(), pairwise(bounds.tolist()), strict=True)
-        if b > a
-    }
+    names = [name for one in group.due for name in one.shape.names(one.which)]
+    return Portion.of(shape, names, bounds, table)
 
 
 def _finished(
@@ -240,9 +298,9 @@ def _finished(
 
 def _one_by_one(
     store: SharedStore, panes: PaneTables, one: Due, finish: Finish
-) -> dict[str, pa.Table]:
+) -> Iterator[Portion]:
     """The answers of one shape, each query rolled by itself as if it were alone."""
-    shape, found = one.shape, {}
+    shape = one.shape
     fragment, monoids = _filtered(store, panes, shape)
     for place, first, end in zip(
         one.which.tolist(), one.first.tolist(), one.end.tolist(), strict=True
@@ -262,8 +320,7 @@ def _one_by_one(
         table = named(shape.plan.axis, member.spec, store.groups, rolled, order, lowered)
         table = finish(shape.plan, table)[1]
         if len(table):
-            found[member.name] = table
-    return found
+            yield Portion(shape, [member.name], np.array([0, len(table)]), table)
 
 
 def _lowered(
@@ -284,17 +341,18 @@ def _lowered(
 def _filtered(store: SharedStore, panes: PaneTables, shape: Shape) -> tuple[Fragment, list[Monoid]]:
     """The panes of a shape: keys without classes, its pieces under their filters."""
     whole = panes.whole()
-    own = np.flatnonzero(store.holding(shape.where)[whole.kinds])
-    numbers, pairs = compact_slots(whole.cells[own], panes.size)
-    place = np.full(len(whole.cells), -1, dtype=np.int64)
+    own = np.flatnonzero(store.holding(shape.where)[whole.classes])
+    width = len(panes.groups)
+    cells = whole.panes[own].astype(np.int64) * width + whole.ranks[own]
+    numbers, pairs = compact_slots(cells, panes.size)
+    place = np.full(len(whole.classes), -1, dtype=np.int64)
     place[own] = numbers
     partials, monoids = [], []
     for wanted in shape.pieces:
-        own = np.flatnonzero(store.holding(wanted.where)[whole.kinds])
+        own = np.flatnonzero(store.holding(wanted.where)[whole.classes])
         monoid = wanted.piece.monoid
         held = np.take(whole.partials[wanted.piece], own, axis=1)
         partials.append(merge_slots(monoid, held, place[own], len(pairs)))
         monoids.append(monoid)
-    width = len(panes.groups)
     fragment = Fragment(panes.starts[pairs // width], panes.groups[pairs % width], tuple(partials))
     return fragment, monoids

@@ -1,17 +1,20 @@
-"""What the panes of a store say of each piece under its filter: one matrix, panes by keys.
+"""What the panes of a store say of each piece, under each filter: tables, panes by keys.
 
-A matrix is made once, when a burst first needs it, and kept for the bursts to come. Partials that
-are added to the store are combined into every matrix that is kept, wherever they lie, so rows that
+Tables are made once, when a burst first needs them, and kept for the bursts to come. Partials that
+are added to the store are combined into every table that is kept, wherever they lie, so rows that
 come late are no exception. What would move panes or keys (a key that is new, a pane between two
 others, half of the panes gone, fragments that were changed in any other way) starts anew.
 
-Invariant: kept matrices are what they would be if they were made now, of all that the store holds
+Where tables would take too much memory to be kept, those of a burst are made for it alone: of
+*stretches*, panes that none of its windows begins or ends between, which are far fewer.
+
+Invariant: kept tables are what they would be if they were made now, of all that the store holds
 and of panes that it has evicted, which no window reads.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -20,50 +23,61 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from panes.aggregates.aggregate import Piece
-from panes.algebra.lanes import combine_cells, combine_runs, combine_slots
+from panes.algebra.lanes import combine_cells
 from panes.algebra.monoid import Columns, Lanes
-from panes.engine.shape import Wanted
 from panes.engine.workers import workers
 from panes.stores.fragments import Fragment
-from panes.stores.radix import sort
 from panes.stores.spread import spread
 
 if TYPE_CHECKING:
     from panes.engine.shared_store import SharedStore
 
+Filter = int | None
+"""A filter by its number; None: all rows."""
+
 # Below one filled pair in so many, going through the panes of each query visits less.
 _SPARSE = 16
 _MOST_KEPT = 1 << 24
-_MANY_CLASSES = 64
 
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """Partials, and for each of them its cell, pane times keys plus key, and its class.
-
-    Where there are many classes, partials stand class by class, and `begins` says where each does.
-    """
+    """Partials, and for each of them its pane, its key's rank, and its class."""
 
     partials: Mapping[Piece, Columns]
-    cells: NDArray[np.int64]
-    kinds: NDArray[np.int64]
-    begins: NDArray[np.int64] | None = None
+    panes: NDArray[np.int32]
+    ranks: NDArray[np.int32]
+    classes: NDArray[np.int32]
 
-    def by_class(self, classes: int) -> Placed:
-        """The same, class by class: a filter then only visits what it lets through."""
-        order, kinds = sort(self.kinds)
-        moved = {id(p): p for p in self.partials.values()}
-        taken = spread(
-            workers(), lambda p: np.take(p, order, axis=1), moved.values(), rows=len(order)
-        )
-        of = dict(zip(moved, taken, strict=True))
-        partials = {piece: of[id(p)] for piece, p in self.partials.items()}
-        begins = np.searchsorted(kinds, np.arange(classes + 1))
-        return Placed(partials, self.cells[order], kinds, begins)
+
+@dataclass(slots=True)
+class Tables:
+    """The tables of one piece: one for each filter, by its place."""
+
+    places: dict[Filter, int]
+    stack: Columns
+
+    @classmethod
+    def empty(cls, filters: Sequence[Filter], monoid: Lanes, cells: int) -> Tables:
+        """Tables of so many cells, with nothing in them."""
+        one = monoid.empty(cells)
+        stack = np.repeat(one[None], len(filters), axis=0)
+        return cls({f: i for i, f in enumerate(filters)}, stack)
+
+    def grown(self, monoid: Lanes, cells: int, filled: int) -> Tables:
+        """The same with more cells; so many are filled."""
+        larger = Tables.empty(list(self.places), monoid, cells)
+        larger.stack[:, :, :filled] = self.stack[:, :, :filled]
+        return larger
+
+    def joined(self, other: Tables) -> Tables:
+        """These and those of other filters."""
+        places = {f: len(self.places) + i for f, i in other.places.items()}
+        return Tables(self.places | places, np.concatenate([self.stack, other.stack]))
 
 
 class PaneTables:
-    """The panes of a fragment of a store, as matrices: pane by pane, each with all keys in order.
+    """The panes of a fragment of a store, as tables: pane by pane, each with all keys in order.
 
     `starts` are where the panes begin, `groups` the keys.
     """
@@ -73,10 +87,10 @@ class PaneTables:
         self._held: Fragment | None = held
         self.starts = held.starts[_is_first(held.starts)]
         self.groups = store.groups.order(np.flatnonzero(np.bincount(held.groups // store.width)))
-        self._rank = np.full(int(self.groups.max(initial=-1)) + 1, -1, dtype=np.int64)
+        self._rank = np.full(int(self.groups.max(initial=-1)) + 1, -1, dtype=np.int32)
         self._rank[self.groups] = np.arange(len(self.groups))
         self._capacity = len(self.starts)
-        self._kept: dict[Wanted, Columns] = {}
+        self._kept: dict[Piece, Tables] = {}
         self._whole: Placed | None = None
 
     def __reduce__(self) -> tuple[type[None], tuple[()]]:
@@ -90,7 +104,7 @@ class PaneTables:
 
     @property
     def is_dense(self) -> bool:
-        """Whether a matrix is no waste."""
+        """Whether a table is no waste."""
         return self.size <= _SPARSE * self._partials + 65_536
 
     def is_mostly_held(self) -> bool:
@@ -103,46 +117,70 @@ class PaneTables:
         taken = pa.array(np.tile(np.arange(len(self.groups)), windows))
         return [c.take(taken) for c in self._store.groups.columns(self.groups)]
 
-    def matrix(self, wanted: Wanted) -> Columns:
-        """A piece under its filter, for every pane and key; behind the last pane there is room."""
-        if wanted in self._kept:
-            return self._kept[wanted]
-        into = _lanes(wanted).empty(self._capacity * len(self.groups))
-        self._combine(wanted, into, self.whole())
-        if (len(self._kept) + 1) * into.size <= _MOST_KEPT:
-            self._kept[wanted] = into
-        return into
-
-    def prepare(self, wanted: Iterable[Wanted]) -> None:
-        """Before several threads ask for matrices: find what all of them need."""
-        if not self._kept.keys() >= set(wanted):
+    def prepare(self, wanted: Mapping[Piece, Iterable[Filter]]) -> bool:
+        """Before several threads ask for tables of pieces under filters; says if they are kept."""
+        cells, is_new = sum(tables.stack.size for tables in self._kept.values()), False
+        for piece, filters in wanted.items():
+            new = len(self._new(piece, filters))
+            cells += new * len(_lanes(piece).names) * self._capacity * len(self.groups)
+            is_new = is_new or new > 0
+        is_kept = not is_new or cells <= _MOST_KEPT
+        if is_new:
             self.whole()
+        return is_kept
+
+    def _new(self, piece: Piece, filters: Iterable[Filter]) -> list[Filter]:
+        kept = self._kept.get(piece)
+        return [f for f in dict.fromkeys(filters) if kept is None or f not in kept.places]
+
+    def tables(self, piece: Piece, filters: Iterable[Filter]) -> Tables:
+        """A piece under some filters, kept: for every pane and key, with room behind the last."""
+        new = self._new(piece, filters)
+        if new:
+            made = Tables.empty(new, _lanes(piece), self._capacity * len(self.groups))
+            self._combine(piece, made, self.whole(), np.arange(len(self.starts)))
+            kept = self._kept.get(piece)
+            self._kept[piece] = made if kept is None else kept.joined(made)
+        return self._kept[piece]
+
+    def stretched(
+        self, piece: Piece, filters: Iterable[Filter], stretch: NDArray[np.int64]
+    ) -> Tables:
+        """The same for stretches of panes: the number of each pane's, -1 for none."""
+        cells = (int(stretch.max(initial=-1)) + 1) * len(self.groups)
+        made = Tables.empty(list(dict.fromkeys(filters)), _lanes(piece), cells)
+        self._combine(piece, made, self.whole(), stretch)
+        return made
 
     def whole(self) -> Placed:
         """All partials, placed."""
         if self._whole is None:
             held = self._store.fragments.everything() if self._held is None else self._held
-            whole, classes = self._located(held), len(self._store.holding(None))
-            assert whole is not None
-            self._whole = whole if classes < _MANY_CLASSES else whole.by_class(classes)
+            self._whole = self._located(held)
+            assert self._whole is not None
         return self._whole
 
     def forget_whole(self) -> None:
-        """Keep the matrices alone."""
+        """Keep the tables alone."""
         self._whole = self._held = None
 
-    def _combine(self, wanted: Wanted, into: Columns, placed: Placed) -> None:
-        monoid, partials = _lanes(wanted), placed.partials[wanted.piece]
-        if wanted.where is None:
-            combine_slots(int(monoid.op), len(into))(into, partials, placed.cells)
-            return
-        holds = self._store.holding(wanted.where)
-        if placed.begins is None:
-            combine = combine_cells(int(monoid.op), len(into))
-            combine(into, partials, placed.cells, placed.kinds, holds)
-        else:
-            combine = combine_runs(int(monoid.op), len(into))
-            combine(into, partials, placed.cells, placed.begins, np.flatnonzero(holds))
+    def _combine(self, piece: Piece, into: Tables, placed: Placed, rows: NDArray[np.int64]) -> None:
+        """Combine partials into tables; `rows` says in which row of them each pane is."""
+        holding = np.array([self._store.holding(f) for f in into.places])
+        classes, which = np.nonzero(holding.T)
+        begins = np.searchsorted(classes, np.arange(holding.shape[1] + 1))
+        combine = combine_cells(int(_lanes(piece).op), into.stack.shape[1])
+        combine(
+            into.stack,
+            placed.partials[piece],
+            rows,
+            placed.panes,
+            placed.ranks,
+            len(self.groups),
+            placed.classes,
+            begins,
+            which,
+        )
 
     def take(self, fragment: Fragment) -> bool:
         """Take in what was added to the store; says whether there was a place for all of it."""
@@ -154,8 +192,8 @@ class PaneTables:
         self.forget_whole()
         if len(self.starts) > self._capacity:
             self._grow(before)
-        items = list(self._kept.items())
-        spread(workers(), lambda i: self._combine(*i, placed), items, rows=len(fragment))
+        items, rows = self._kept.items(), np.arange(len(self.starts))
+        spread(workers(), lambda i: self._combine(*i, placed, rows), items, rows=len(fragment))
         return True
 
     def _located(self, fragment: Fragment) -> Placed | None:
@@ -164,27 +202,27 @@ class PaneTables:
         starts = fragment.starts[is_first]
         known = int(np.searchsorted(starts, self.starts[-1], side="right"))
         place = np.searchsorted(self.starts, starts)
-        group, kinds = np.divmod(fragment.groups, self._store.width)
+        group, classes = np.divmod(fragment.groups, self._store.width)
         is_known = group.max(initial=0) < len(self._rank) and (self._rank[group] >= 0).all()
         if not is_known or (self.starts[place[:known]] != starts[:known]).any():
             return None
         place[known:] = len(self.starts) + np.arange(len(starts) - known)
         self.starts = np.concatenate([self.starts, starts[known:]])
-        pane = place[np.cumsum(is_first) - 1]
+        panes = place.astype(np.int32)[np.cumsum(is_first) - 1]
         partials = dict(zip(self._store.pieces, fragment.partials, strict=True))
-        return Placed(partials, pane * len(self.groups) + self._rank[group], kinds)
+        return Placed(partials, panes, self._rank[group], classes.astype(np.int32))
 
     def _grow(self, before: int) -> None:
         """Make room for twice as many panes."""
         self._capacity, filled = 2 * len(self.starts), before * len(self.groups)
-        for wanted, table in self._kept.items():
-            larger = _lanes(wanted).empty(self._capacity * len(self.groups))
-            larger[:, :filled] = table[:, :filled]
-            self._kept[wanted] = larger
+        self._kept = {
+            piece: tables.grown(_lanes(piece), self._capacity * len(self.groups), filled)
+            for piece, tables in self._kept.items()
+        }
 
 
 def tables_over(store: SharedStore) -> PaneTables:
-    """The matrices of all panes of a store: those that are kept, up to date, or new ones."""
+    """The tables of all panes of a store: those that are kept, up to date, or new ones."""
     news, kept, store.tables = store.fragments.news(), store.tables, None
     if kept is None or news is None or not (kept.is_mostly_held() and all(map(kept.take, news))):
         kept = PaneTables(store, store.fragments.everything())
@@ -192,8 +230,8 @@ def tables_over(store: SharedStore) -> PaneTables:
     return kept
 
 
-def _lanes(wanted: Wanted) -> Lanes:
-    monoid = wanted.piece.monoid
+def _lanes(piece: Piece) -> Lanes:
+    monoid = piece.monoid
     assert isinstance(monoid, Lanes)
     return monoid
 

@@ -23,6 +23,7 @@ from panes.axis import Axis, Duration, parse_duration
 from panes.engine.burst import Due, Finish, answer
 from panes.engine.pace import Behind, Pace
 from panes.engine.pipeline import selected
+from panes.engine.query_answers import Portion
 from panes.engine.shape import NEVER, Member, Shape
 from panes.engine.shared_rows import Numbering
 from panes.engine.shared_store import SharedStore
@@ -217,8 +218,8 @@ class Queries:
         )
         return max(self.promise.at, *(int(e.max()) for e in ends))
 
-    def answers(self, finish: Finish = selected) -> Iterator[tuple[Shape, dict[str, pa.Table]]]:
-        """What progress has closed, shape by shape, the nearest deadlines first."""
+    def answers(self, finish: Finish = selected) -> Iterator[Portion]:
+        """What progress has closed, portion by portion, the nearest deadlines first."""
         now = self.promise.at
         if now == NOTHING or self.axis is None:
             return iter(())
@@ -229,7 +230,7 @@ class Queries:
         due = [(store, shape, shape.places(some)) for (store, shape), some in names.items()]
         return self._answered(due, now, finish)
 
-    def last_answers(self) -> Iterator[tuple[Shape, dict[str, pa.Table]]]:
+    def last_answers(self) -> Iterator[Portion]:
         """The stream has ended: every window that holds a row."""
         due = [
             (store, shape, np.arange(len(shape)))
@@ -243,7 +244,7 @@ class Queries:
         due: Sequence[tuple[SharedStore, Shape, NDArray[np.int64]]],
         now: int,
         finish: Finish,
-    ) -> Iterator[tuple[Shape, dict[str, pa.Table]]]:
+    ) -> Iterator[Portion]:
         """The answers of due queries of some shapes; what they alone held is forgotten."""
         begun, count = time.perf_counter(), 0
         by_store: dict[int, tuple[SharedStore, list[Due]]] = {}
@@ -252,9 +253,9 @@ class Queries:
         self._foresee(by_store.values())
         for store, several in by_store.values():
             wanted = [d for d in several if d.windows]
-            for shape, tables in answer(store, wanted, finish) if wanted else ():
-                count += sum(map(len, tables.values()))
-                yield shape, tables
+            for portion in answer(store, wanted, finish) if wanted else ():
+                count += len(portion.table)
+                yield portion
             if now == EVERYTHING:
                 continue
             for one in several:
@@ -273,7 +274,7 @@ class Queries:
         self.behind = self._pace.behind(steps, each=self.hands_over)
 
     hands_over = False
-    """Whether answers are handed over shape by shape, and not all of them together."""
+    """Whether answers are handed over portion by portion, and not all of them together."""
 
 
 def grouping(bound: Plan) -> str:

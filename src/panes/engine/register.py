@@ -31,10 +31,11 @@ from panes.engine.pace import Behind
 from panes.engine.preparable import as_width
 from panes.engine.prepared import Prepared, ask_prepared
 from panes.engine.queries import Asked, Queries
+from panes.engine.query_answers import Portion, QueryAnswers
 from panes.engine.register_kept import taken_up
 from panes.engine.register_shard import resumed
 from panes.engine.register_text import explain_stores
-from panes.engine.shape import NEVER, Shape
+from panes.engine.shape import NEVER
 from panes.engine.shared_store import SharedStore
 from panes.engine.stream import Instant
 from panes.engine.terms import Run, Terms, agree, require_lateness
@@ -48,7 +49,6 @@ from panes.planning.scalar import Projection
 from panes.progress.promise import EVERYTHING, NOTHING, Promise
 from panes.windows.spec import Sliding
 
-Answers = dict[str, pa.Table]
 _SCHEMA, _LATE, _REJECTED = "schema", "late", "rejected"
 _TAIL, _ARRIVED, _ORDER = "tail", "arrived", "order"
 
@@ -148,7 +148,7 @@ class Register:
 
     # The stream
 
-    def push(self, batch: object) -> Answers:
+    def push(self, batch: object) -> QueryAnswers:
         """Take in a batch; gives the answers that are final from now on, by query.
 
         All or nothing: if the batch is refused, the register is as it was before.
@@ -179,7 +179,7 @@ class Register:
             queries.promise.punctuate(admitted.promise)
         return self._handed_over(queries.answers())
 
-    def punctuate(self, at: Instant) -> Answers:
+    def punctuate(self, at: Instant) -> QueryAnswers:
         """Promise that no later row lies before an instant; gives what that closes."""
         self._require_running()
         self._require_terms()
@@ -193,7 +193,7 @@ class Register:
         self._queries.promise.punctuate(parse_instant(at))
         return self._handed_over(self._queries.answers())
 
-    def finish(self) -> Answers:
+    def finish(self) -> QueryAnswers:
         """The stream has ended: gives all answers that are left, and forgets everything."""
         self._require_running()
         self._finished = True
@@ -205,15 +205,15 @@ class Register:
         self._prepared = Prepared(self.stream)
         return found
 
-    def _handed_over(self, answers: Iterator[tuple[Shape, Answers]]) -> Answers:
+    def _handed_over(self, portions: Iterator[Portion]) -> QueryAnswers:
         """All answers together; each query's as soon as it is there, to who wants it so."""
-        found: Answers = {}
-        for _, tables in answers:
-            found.update(tables)
+        found = []
+        for portion in portions:
+            found.append(portion)
             if self._hand_over is not None:
-                for name, table in tables.items():
+                for name, table in portion.tables():
                     self._hand_over(name, table)
-        return found
+        return QueryAnswers(found)
 
     @property
     def behind(self) -> list[Behind]:

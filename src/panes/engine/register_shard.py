@@ -22,10 +22,10 @@ from panes.engine.combine import AT, MARKS, REJECTED, ROW, ROWS, WATCH, Combiner
 from panes.engine.parcel import Parcel, from_tables, widened
 from panes.engine.parcel import to_tables as parcel_tables
 from panes.engine.queries import Queries
+from panes.engine.query_answers import Portion
 from panes.engine.recall import Recall
 from panes.engine.register_filler import RegisterFiller, columns_of_rows, tables_of
 from panes.engine.register_state import Written, take_up, to_tables
-from panes.engine.shape import Shape
 from panes.engine.shard import ABOUT, State
 from panes.engine.shared_parcels import split, take
 from panes.engine.shared_store import SharedStore
@@ -70,9 +70,9 @@ class Definition:
 
 @dataclass(frozen=True, slots=True)
 class RegisterOutcome:
-    """What a batch gave: lowered answers by shape and query, rows set apart, and sizes."""
+    """What a batch gave: lowered answers, rows set apart, and sizes."""
 
-    answers: list[tuple[Shape, dict[str, pa.Table]]]
+    answers: list[Portion]
     late: list[pa.Table]
     rejected: list[pa.Table]
     progress: int

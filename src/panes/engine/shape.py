@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from panes.aggregates.aggregate import Aggregate, Piece
+from panes.aggregates.catalog import Call
 from panes.algebra.monoid import Lanes
 from panes.engine.fill import ALL_ROWS
 from panes.engine.pipeline import plain_outputs
@@ -48,11 +49,12 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """What one aggregate is lowered from: pieces, or a multiset.
+    """What one aggregate, the meaning of a `call`, is lowered from: pieces, or a multiset.
 
     It reads `columns`, of the rows that satisfy the filter `where`; None: of all rows.
     """
 
+    call: Call
     aggregate: Aggregate
     pieces: tuple[Wanted, ...]
     values: ValueSet | None
@@ -79,8 +81,9 @@ class Shape:
         """`where` is the filter of all its rows; `columns` are those that its pieces read.
 
         `pieces` and `value_sets` are those of all its aggregates, each once. If all of them are
-        numbers, it `is_compiled`: tables answer many windows at a time. `counted` tells whether a
-        window holds a row.
+        numbers, it `is_compiled`: tables answer many windows at a time. `wanted` are its pieces
+        behind one that tells whether a window holds a row; `places_of_needs` are, for each
+        aggregate, the places of its pieces among these.
         """
         self.plan, self.where, self.needs, self.columns = plan, where, needs, columns
         self.kind = 0  # a number for shapes whose answers have the same columns, at a host
@@ -89,8 +92,12 @@ class Shape:
         self.is_compiled = not self.value_sets and all(
             isinstance(w.piece.monoid, Lanes) for w in self.pieces
         )
-        self.counted = Wanted(ALL_ROWS, where)
+        self.wanted = list(dict.fromkeys([Wanted(ALL_ROWS, where), *self.pieces]))
+        self.places_of_needs = tuple(
+            tuple(self.wanted.index(w) for w in need.pieces) for need in needs
+        )
         self.outputs = plain_outputs(plan)
+        self.alike = -1  # a number for shapes that differ in nothing but filters, in their store
         self.members: list[Member] = []
         self._place: dict[str, int] = {}
         self._rulers: Rulers | None = None
@@ -99,6 +106,17 @@ class Shape:
 
     def __len__(self) -> int:
         return len(self.members)
+
+    def likeness(self) -> object:
+        """What it has in common with shapes whose answers are lowered and named as its own are.
+
+        They differ in nothing but filters. What is computed of answers is computed by itself.
+        """
+        if self.outputs is None:
+            return id(self)
+        places, titles = self.outputs
+        calls = tuple(need.call for need in self.needs)
+        return calls, self.places_of_needs, tuple(places), tuple(titles)
 
     @property
     def rulers(self) -> Rulers:
@@ -142,6 +160,10 @@ class Shape:
     def places(self, names: Sequence[str]) -> NDArray[np.int64]:
         """Where queries stand, by their names."""
         return np.array([self._place[n] for n in names], dtype=np.int64)
+
+    def names(self, which: NDArray[np.int64]) -> list[str]:
+        """The names of some queries."""
+        return [self.members[i].name for i in which.tolist()]
 
     def first_windows(self) -> dict[str, int]:
         """The oldest window of each query that is still to be answered, by name."""

@@ -73,6 +73,7 @@ class SharedStore:
         self.keys = plan.rows.expressions[:count]
         self.rows = SharedRows(schema, self.keys, plan.key_types, numbering)
         self.shapes: list[Shape] = []
+        self._alike: dict[object, int] = {}
         self.since: dict[Piece | ValueSet | int, int] = {}
         self.values: dict[ValueSet, ValueStore] = {}
         self.shared_cut: SharedCut | None = None
@@ -140,6 +141,7 @@ class SharedStore:
         calls = range(len(plan.query.calls))
         needs = tuple(self._need(plan, i, columns, newest) for i in calls)
         shape = Shape(plan, where, needs, frozenset(columns.values()))
+        shape.alike = self._alike.setdefault(shape.likeness(), len(self._alike))
         self._hold({ALL_ROWS, *(w.piece for w in shape.pieces)}, newest)
         for values in shape.value_sets:
             if values not in self.values:
@@ -173,8 +175,8 @@ class SharedStore:
         read = tuple(a.column for a in arguments)
         if isinstance(aggregate, Bounded):
             pieces = tuple(Wanted(p, number) for p in aggregate.pieces)
-            return Need(aggregate, pieces, None, read, number)
-        return Need(aggregate, (), _value_set(aggregate, number), read, number)
+            return Need(typed, aggregate, pieces, None, read, number)
+        return Need(typed, aggregate, (), _value_set(aggregate, number), read, number)
 
     def _filter(self, tree: exp.Expression, newest: int) -> int:
         number = self.rows.place_filter(tree)

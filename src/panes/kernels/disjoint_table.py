@@ -28,21 +28,25 @@ from numpy.typing import NDArray
 from panes.algebra.lanes import Scalar, combine, load, store
 from panes.algebra.monoid import Columns, Lanes
 from panes.compiled import compiled
+from panes.kernels.tables import by_table
 
 _SCRATCH = 1 << 19  # partials of one level that fit the processor's cache, or nearly
+_LEVELS = 128
 
 
 def disjoint_table(
     monoid: Lanes,
-    panes: Columns,
+    tables: Columns,
     first: NDArray[np.int64],
     last: NDArray[np.int64],
     *,
+    of: NDArray[np.integer] | None = None,
     groups: int = 1,
 ) -> Columns:
     """One partial per run ``[first, last)`` and group, run by run; empty runs give empty partials.
 
-    Panes stand pane by pane, each with all its `groups`.
+    Panes stand pane by pane, each with all its `groups`; `of` says which of several tables of panes
+    a run is over.
 
     >>> from panes.algebra.lanes import Op
     >>> count = Lanes(Op.ADD, ("n",), (0,))
@@ -50,15 +54,20 @@ def disjoint_table(
     >>> disjoint_table(count, panes, np.array([0, 1]), np.array([3, 2]), groups=2)
     array([[ 6, 60,  2, 20]])
     """
-    answers = np.empty((len(panes), len(first) * groups), dtype=panes.dtype)
-    length = panes.shape[1] // groups
+    stack = tables[None] if tables.ndim == 2 else tables
+    answers = np.empty((stack.shape[1], len(first) * groups), dtype=stack.dtype)
+    length = stack.shape[2] // groups
     width = max(1, min(groups, _SCRATCH // max(length, 1)))
-    scratch = np.empty((len(panes), length * width), dtype=panes.dtype)
+    scratch = np.empty((stack.shape[1], length * width), dtype=stack.dtype)
     shift = _shift(first, last, length)
-    begins, order = _by_level(first + shift, last + shift)
-    table = _table(int(monoid.op), len(panes))
-    empty = monoid.empty(1)
-    table(empty, panes, first, last, begins, order, shift, groups, width, scratch, answers)
+    level = np.zeros(len(first), dtype=np.int64)
+    _find_levels(first + shift, last + shift, level)
+    if of is not None:
+        level += of * _LEVELS
+    _, order, parts, begins = by_table(tables, level, len(first))
+    table = _table(int(monoid.op), stack.shape[1])
+    neutral = monoid.empty(1)
+    table(neutral, stack, first, last, order, parts, begins, shift, groups, width, scratch, answers)
     return answers
 
 
@@ -69,19 +78,9 @@ def _shift(first: NDArray[np.int64], last: NDArray[np.int64], length: int) -> in
     return (1 << length.bit_length()) - earliest
 
 
-def _by_level(
-    first: NDArray[np.int64], last: NDArray[np.int64]
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Runs by level, and where each level begins: empty ones, single panes, then level 0, 1, ..."""
-    level = np.zeros(len(first), dtype=np.uint8)
-    _find_levels(first, last, level)
-    order = np.argsort(level, kind="stable")
-    begins = np.searchsorted(level[order], np.arange(int(level.max(initial=0)) + 2))
-    return begins, order
-
-
 @compiled
 def _find_levels(first, last, level):  # type: ignore[no-untyped-def]
+    """The level of each run, from 2 on; empty ones have 0, and single panes 1."""
     for w in range(first.shape[0]):
         if last[w] > first[w]:
             differing = first[w] ^ (last[w] - 1)
@@ -93,39 +92,38 @@ def _find_levels(first, last, level):  # type: ignore[no-untyped-def]
 
 @cache
 def _table(op: int, lanes: int) -> Scalar:
+    # One function: Numba keeps none on disk that refers to another compiled one.
     @compiled
-    def build(panes, half, low, high, shift, begin, width, groups, scratch):  # type: ignore[no-untyped-def]
-        """One level over ``[low, high)``: running combines away from the middle of every block."""
-        block = (low + shift) // (2 * half) * (2 * half) - shift
-        while block < high:
-            middle = block + half
-            for i in range(min(middle, high) - 1, max(block, low) - 1, -1):
-                for g in range(width):
-                    own = load(panes, i * groups + begin + g, lanes)
-                    if i + 1 < min(middle, high):
-                        own = combine(op, own, load(scratch, (i + 1) * width + g, lanes))
-                    store(scratch, i * width + g, own)
-            for i in range(max(middle, low), min(middle + half, high)):
-                for g in range(width):
-                    own = load(panes, i * groups + begin + g, lanes)
-                    if i > middle:
-                        own = combine(op, load(scratch, (i - 1) * width + g, lanes), own)
-                    store(scratch, i * width + g, own)
-            block += 2 * half
-
-    @compiled
-    def table(empty, panes, first, last, begins, order, shift, groups, most, scratch, answers):  # type: ignore[no-untyped-def]
+    def table(  # type: ignore[no-untyped-def]
+        empty, stack, first, last, order, parts, begins, shift, groups, most, scratch, answers
+    ):
         neutral = load(empty, 0, lanes)
         for begin in range(0, groups, most):
             width = min(most, groups - begin)
-            for level in range(begins.shape[0] - 1):
-                runs = order[begins[level] : begins[level + 1]]
-                if level > 1 and runs.shape[0]:
-                    low, high = first[runs[0]], last[runs[0]]
-                    for w in runs:
-                        low, high = min(low, first[w]), max(high, last[w])
-                    half = 1 << (level - 2)
-                    build(panes, half, low, high, shift, begin, width, groups, scratch)
+            for part in range(parts.shape[0]):
+                panes, level = stack[parts[part] // _LEVELS], parts[part] % _LEVELS
+                runs = order[begins[part] : begins[part + 1]]
+                low, high = first[runs[0]], last[runs[0]]
+                for w in runs:
+                    low, high = min(low, first[w]), max(high, last[w])
+                # One level over [low, high): running combines away from the middle of each block.
+                half = 1 << max(level - 2, 0)
+                block = (low + shift) // (2 * half) * (2 * half) - shift
+                while level > 1 and block < high:
+                    middle = block + half
+                    for i in range(min(middle, high) - 1, max(block, low) - 1, -1):
+                        for g in range(width):
+                            own = load(panes, i * groups + begin + g, lanes)
+                            if i + 1 < min(middle, high):
+                                own = combine(op, own, load(scratch, (i + 1) * width + g, lanes))
+                            store(scratch, i * width + g, own)
+                    for i in range(max(middle, low), min(middle + half, high)):
+                        for g in range(width):
+                            own = load(panes, i * groups + begin + g, lanes)
+                            if i > middle:
+                                own = combine(op, load(scratch, (i - 1) * width + g, lanes), own)
+                            store(scratch, i * width + g, own)
+                    block += 2 * half
                 for w in runs:
                     a, b, to = first[w], last[w] - 1, w * groups + begin
                     for g in range(width):

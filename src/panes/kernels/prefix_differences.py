@@ -13,14 +13,16 @@ from numpy.typing import NDArray
 from panes.algebra.lanes import Op
 from panes.algebra.monoid import Columns, Lanes
 from panes.compiled import compiled
+from panes.kernels.tables import by_table
 
 
 def prefix_differences(
     monoid: Lanes,
-    panes: Columns,
+    tables: Columns,
     first: NDArray[np.int64],
     last: NDArray[np.int64],
     *,
+    of: NDArray[np.integer] | None = None,
     groups: int = 1,
 ) -> Columns:
     """One partial per run ``[first, last)`` and group, as `panes.kernels.disjoint_table` gives it.
@@ -32,28 +34,28 @@ def prefix_differences(
     """
     if monoid.op is not Op.ADD:
         raise AssertionError(f"{monoid.op.name} cannot be subtracted exactly")
-    answers = np.empty((len(panes), len(first) * groups), dtype=panes.dtype)
+    stack, order, which, begins = by_table(tables, of, len(first))
+    answers = np.empty((stack.shape[1], len(first) * groups), dtype=stack.dtype)
     if not len(first):
         return answers
     low = min(int(first.min()), int(last.min()))
     length = max(int(first.max()), int(last.max())) - low
-    totals = np.empty((length + 1) * groups, dtype=panes.dtype)
-    for lane, to in zip(panes, answers, strict=True):
-        _totals(lane[low * groups : (low + length) * groups], groups, totals)
-        _differences(totals, first, last, low, groups, to)
+    totals = np.empty((length + 1) * groups, dtype=stack.dtype)
+    _answer(stack, first, last, low, length, groups, order, which, begins, totals, answers)
     return answers
 
 
 @compiled
-def _totals(lane, groups, totals):  # type: ignore[no-untyped-def]
-    totals[:groups] = 0
-    for i in range(lane.shape[0]):
-        totals[i + groups] = totals[i] + lane[i]
-
-
-@compiled
-def _differences(totals, first, last, low, groups, answers):  # type: ignore[no-untyped-def]
-    for w in range(first.shape[0]):
-        a, b = (first[w] - low) * groups, (last[w] - low) * groups
-        for g in range(groups):
-            answers[w * groups + g] = totals[b + g] - totals[a + g]
+def _answer(stack, first, last, low, length, groups, order, which, begins, totals, answers):  # type: ignore[no-untyped-def]
+    for part in range(which.shape[0]):
+        for lane in range(stack.shape[1]):
+            panes = stack[which[part], lane]
+            to = answers[lane]
+            totals[:groups] = 0
+            for i in range(length * groups):
+                totals[i + groups] = totals[i] + panes[low * groups + i]
+            for k in range(begins[part], begins[part + 1]):
+                w = order[k]
+                a, b = (first[w] - low) * groups, (last[w] - low) * groups
+                for g in range(groups):
+                    to[w * groups + g] = totals[b + g] - totals[a + g]

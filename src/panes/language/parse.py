@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 
 from sqlglot import exp
 from sqlglot.dialects.spark import Spark
@@ -22,8 +23,10 @@ from panes.language.clause import is_clause, read_clause, read_early, window_of
 from panes.language.query import Early, Inner, Output, Query, Window
 from panes.language.select import read_select
 from panes.language.tokens import TokenReader, error_at, tokenize
+from panes.windows.spec import PerRow
 
 _STREAM = "__stream"
+_MOST_READ = 1_024
 _AFTER_FROM = frozenset({"WHERE", "GROUP BY", "HAVING", "ORDER BY", "LIMIT", "EMIT", ""})
 
 
@@ -53,20 +56,58 @@ def parse(text: str, aggregates: Sequence[UserAggregate] = (), *, once: bool = F
     (('bids',), 'ts', 'high')
     """
     plain, sources, window, early = _take_out(tokenize(text), once=once)
+    per_row = window is not None and isinstance(window.spec, PerRow)
     try:
-        select = _parse_select(plain, text)
-        query = read_select(
-            select,
-            text=text,
-            streams=tuple(sources.streams),
-            aliases=frozenset(sources.aliases),
-            window=window,
-            user=aggregates,
+        query = _read(
+            _Plain(
+                tuple((t.token_type, t.text, t.line, t.col) for t in plain),
+                tuple(sources.streams),
+                frozenset(sources.aliases),
+                () if window is None else window.partition,
+                per_row,
+                frozenset(a.name.lower() for a in aggregates),
+                (plain, text, window, aggregates),
+            )
         )
         inner = tuple(None if t is None else _read_inner(t, text) for t in sources.inner)
-        return replace(query, inner=inner, early=early)
+        return replace(query, text=text, window=window, inner=inner, early=early)
     except RecursionError:
         raise QueryError("the query is nested too deeply to be read") from None
+
+
+@dataclass(frozen=True, slots=True)
+class _Plain:
+    """A SELECT whose clause and streams have been taken out, and what of these it is read with.
+
+    Two are equal if they say the same in the same places, whatever their windows.
+    """
+
+    words: tuple[tuple[TokenType, str, int, int], ...]
+    streams: tuple[str, ...]
+    aliases: frozenset[str]
+    partition: tuple[str, ...]
+    per_row: bool
+    aggregates: frozenset[str]
+    read_from: tuple[list[Token], str, Window | None, Sequence[UserAggregate]] = field(
+        compare=False
+    )
+
+
+@lru_cache(maxsize=_MOST_READ)
+def _read(plain: _Plain) -> Query:
+    """The query of one of all SELECTs that are equal. Thousands may differ only in their windows.
+
+    Nobody changes the trees of a query, so that queries may share them.
+    """
+    tokens, text, window, aggregates = plain.read_from
+    return read_select(
+        _parse_select(tokens, text),
+        text=text,
+        streams=plain.streams,
+        aliases=plain.aliases,
+        window=window,
+        user=aggregates,
+    )
 
 
 @dataclass(slots=True)

@@ -16,7 +16,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias
 
-import numpy as np
 import pandas as pd
 import pyarrow as pa
 from pyspark import cloudpickle
@@ -28,6 +27,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from panes.engine.admit import promise_column
 from panes.engine.combine import AT, PROMISE, ROW, SOURCE, TOO_FAR_AHEAD
 from panes.engine.queries import Queries
+from panes.engine.query_answers import QUERY, Portion, joined
 from panes.engine.register_filler import read_columns
 from panes.engine.register_shard import Definition, RegisterOutcome, RegisterShard, combiner
 from panes.engine.terms import Terms
@@ -39,7 +39,7 @@ from panes.spark.host import PACKAGE, Batches, Hosted, host, named_batch
 from panes.spark.query import Sink, send
 from panes.stores import codec
 
-QUERY, START = "query", "__start"
+START = "__start"
 KIND, NAMES, STATUS = "kind", "names", "status"
 LATE, REJECTED = -1, -2
 """What packages hold that are no answers: their kinds."""
@@ -132,18 +132,20 @@ def _project(frame: DataFrame, queries: Queries, terms: Terms, *, rows: bool) ->
 
 def emit(outcome: RegisterOutcome) -> Iterator[pd.DataFrame]:
     """What leaves the store: a package for each kind that has answers, and one row of status."""
-    by_kind: dict[int, dict[str, pa.Table]] = {}
-    for shape, tables in outcome.answers:
-        by_kind.setdefault(shape.kind, {}).update(tables)
+    by_kind: dict[int, list[Portion]] = {}
+    for portion in outcome.answers:
+        by_kind.setdefault(portion.shape.kind, []).append(portion)
     rows: list[tuple[int | None, bytes | None, str | None, str | None]] = []
-    for kind, tables in by_kind.items():
-        for names, some in _portions(tables):
-            rows.append((kind, codec.pack({_ANSWERS: some}), json.dumps(names), None))
+    for kind, portions in by_kind.items():
+        for some in _packages(portions):
+            names = [name for portion in some for name in portion.names]
+            answers = with_ticks(joined(some))
+            rows.append((kind, codec.pack({_ANSWERS: answers}), json.dumps(names), None))
     for kind, apart in ((LATE, outcome.late), (REJECTED, outcome.rejected)):
         if apart:
             rows.append((kind, codec.pack({_ANSWERS: pa.concat_tables(apart)}), None, None))
     status = {
-        "answers": sum(len(t) for tables in by_kind.values() for t in tables.values()),
+        "answers": sum(len(portion.table) for portion in outcome.answers),
         "late": sum(map(len, outcome.late)),
         "rejected": sum(map(len, outcome.rejected)),
         "partials": outcome.partials,
@@ -154,24 +156,17 @@ def emit(outcome: RegisterOutcome) -> Iterator[pd.DataFrame]:
     yield pd.DataFrame(rows, columns=[KIND, PACKAGE, NAMES, STATUS]).astype({KIND: "Int32"})
 
 
-def _portions(tables: Mapping[str, pa.Table]) -> Iterator[tuple[list[str], pa.Table]]:
-    """The answers of queries of one kind, in tables that are not too large."""
-    names: list[str] = []
-    some: list[pa.Table] = []
-    for name, table in tables.items():
-        if some and sum(map(len, some)) + len(table) > _ROWS_PER_PACKAGE:
-            yield names, _named(names, some)
-            names, some = [], []
-        names.append(name)
-        some.append(table)
-    yield names, _named(names, some)
-
-
-def _named(names: Sequence[str], tables: Sequence[pa.Table]) -> pa.Table:
-    """Answers with the names of their queries in front, and edges in ticks."""
-    numbers = np.repeat(np.arange(len(names), dtype=np.int32), [len(t) for t in tables])
-    query = pa.DictionaryArray.from_arrays(pa.array(numbers), pa.array(names, pa.string()))
-    return with_ticks(pa.concat_tables(tables)).add_column(0, QUERY, query)
+def _packages(portions: Sequence[Portion]) -> Iterator[list[Portion]]:
+    """Portions that are sent together: as many as make no package too large."""
+    some: list[Portion] = []
+    rows = 0
+    for portion in portions:
+        if some and rows + len(portion.table) > _ROWS_PER_PACKAGE:
+            yield some
+            some, rows = [], 0
+        some.append(portion)
+        rows += len(portion.table)
+    yield some
 
 
 @dataclass(frozen=True, slots=True)
