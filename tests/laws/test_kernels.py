@@ -149,9 +149,8 @@ def test_tables_answer_any_run_of_panes_for_many_groups_at_once(
     """Runs in any order and of any table, empty ones too; panes with all their groups."""
     monoid = as_lanes(MONOIDS[name])
     cells = length * groups
-    stack = np.stack(
-        [some_partials(monoid, [(7 * i + t) % 31 for i in range(cells)]) for t in range(3)]
-    )
+    tables = [some_partials(monoid, [(7 * i + t) % 31 for i in range(cells)]) for t in range(3)]
+    stack = np.stack(tables, axis=1)
     first = np.array([min(a, length) for a, _, _ in runs], dtype=np.int64)
     last = np.array([max(min(a, length), min(b, length)) for a, b, _ in runs], dtype=np.int64)
     of = np.array([t for _, _, t in runs], dtype=np.int64)
@@ -161,7 +160,7 @@ def test_tables_answer_any_run_of_panes_for_many_groups_at_once(
             for g in range(groups):
                 want = monoid.empty(1)
                 for i in range(a, b):
-                    want = monoid.combine(want, stack[t][:, [i * groups + g]])
+                    want = monoid.combine(want, tables[t][:, [i * groups + g]])
                 assert np.allclose(got[:, w * groups + g], want[:, 0], rtol=1e-12), table
 
 

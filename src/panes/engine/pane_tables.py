@@ -52,7 +52,7 @@ class Placed:
 
 @dataclass(slots=True)
 class Tables:
-    """The tables of one piece: one for each filter, by its place."""
+    """The tables of one piece: lanes by filters by cells. Each filter has its place."""
 
     places: dict[Filter, int]
     stack: Columns
@@ -60,8 +60,7 @@ class Tables:
     @classmethod
     def empty(cls, filters: Sequence[Filter], monoid: Lanes, cells: int) -> Tables:
         """Tables of so many cells, with nothing in them."""
-        one = monoid.empty(cells)
-        stack = np.repeat(one[None], len(filters), axis=0)
+        stack = monoid.empty(len(filters) * cells).reshape(-1, len(filters), cells)
         return cls({f: i for i, f in enumerate(filters)}, stack)
 
     def grown(self, monoid: Lanes, cells: int, filled: int) -> Tables:
@@ -73,7 +72,7 @@ class Tables:
     def joined(self, other: Tables) -> Tables:
         """These and those of other filters."""
         places = {f: len(self.places) + i for f, i in other.places.items()}
-        return Tables(self.places | places, np.concatenate([self.stack, other.stack]))
+        return Tables(self.places | places, np.concatenate([self.stack, other.stack], axis=1))
 
 
 class PaneTables:
@@ -169,9 +168,11 @@ class PaneTables:
         holding = np.array([self._store.holding(f) for f in into.places])
         classes, which = np.nonzero(holding.T)
         begins = np.searchsorted(classes, np.arange(holding.shape[1] + 1))
-        combine = combine_cells(int(_lanes(piece).op), into.stack.shape[1])
+        lanes, _, cells = into.stack.shape
+        combine = combine_cells(int(_lanes(piece).op), lanes)
         combine(
-            into.stack,
+            into.stack.reshape(lanes, -1),
+            cells,
             placed.partials[piece],
             rows,
             placed.panes,

@@ -54,20 +54,21 @@ def disjoint_table(
     >>> disjoint_table(count, panes, np.array([0, 1]), np.array([3, 2]), groups=2)
     array([[ 6, 60,  2, 20]])
     """
-    stack = tables[None] if tables.ndim == 2 else tables
-    answers = np.empty((stack.shape[1], len(first) * groups), dtype=stack.dtype)
-    length = stack.shape[2] // groups
+    lanes, cells = len(tables), tables.shape[-1]
+    answers = np.empty((lanes, len(first) * groups), dtype=tables.dtype)
+    length = cells // groups
     width = max(1, min(groups, _SCRATCH // max(length, 1)))
-    scratch = np.empty((stack.shape[1], length * width), dtype=stack.dtype)
+    scratch = np.empty((lanes, length * width), dtype=tables.dtype)
     shift = _shift(first, last, length)
     level = np.zeros(len(first), dtype=np.int64)
     _find_levels(first + shift, last + shift, level)
     if of is not None:
         level += of * _LEVELS
     _, order, parts, begins = by_table(tables, level, len(first))
-    table = _table(int(monoid.op), stack.shape[1])
-    neutral = monoid.empty(1)
-    table(neutral, stack, first, last, order, parts, begins, shift, groups, width, scratch, answers)
+    combined, empty = _table(int(monoid.op), lanes), monoid.empty(1)
+    behind = tables.reshape(lanes, -1), cells
+    listed = order, parts, begins
+    combined(empty, behind, first, last, listed, shift, groups, width, scratch, answers)
     return answers
 
 
@@ -94,14 +95,13 @@ def _find_levels(first, last, level):  # type: ignore[no-untyped-def]
 def _table(op: int, lanes: int) -> Scalar:
     # One function: Numba keeps none on disk that refers to another compiled one.
     @compiled
-    def table(  # type: ignore[no-untyped-def]
-        empty, stack, first, last, order, parts, begins, shift, groups, most, scratch, answers
-    ):
+    def table(empty, tables, first, last, listed, shift, groups, most, scratch, answers):  # type: ignore[no-untyped-def]
+        (panes, cells), (order, parts, begins) = tables, listed
         neutral = load(empty, 0, lanes)
         for begin in range(0, groups, most):
             width = min(most, groups - begin)
             for part in range(parts.shape[0]):
-                panes, level = stack[parts[part] // _LEVELS], parts[part] % _LEVELS
+                own_cells, level = parts[part] // _LEVELS * cells + begin, parts[part] % _LEVELS
                 runs = order[begins[part] : begins[part + 1]]
                 low, high = first[runs[0]], last[runs[0]]
                 for w in runs:
@@ -113,13 +113,13 @@ def _table(op: int, lanes: int) -> Scalar:
                     middle = block + half
                     for i in range(min(middle, high) - 1, max(block, low) - 1, -1):
                         for g in range(width):
-                            own = load(panes, i * groups + begin + g, lanes)
+                            own = load(panes, own_cells + i * groups + g, lanes)
                             if i + 1 < min(middle, high):
                                 own = combine(op, own, load(scratch, (i + 1) * width + g, lanes))
                             store(scratch, i * width + g, own)
                     for i in range(max(middle, low), min(middle + half, high)):
                         for g in range(width):
-                            own = load(panes, i * groups + begin + g, lanes)
+                            own = load(panes, own_cells + i * groups + g, lanes)
                             if i > middle:
                                 own = combine(op, load(scratch, (i - 1) * width + g, lanes), own)
                             store(scratch, i * width + g, own)
@@ -130,7 +130,7 @@ def _table(op: int, lanes: int) -> Scalar:
                         if level == 0:
                             store(answers, to + g, neutral)
                         elif level == 1:
-                            store(answers, to + g, load(panes, a * groups + begin + g, lanes))
+                            store(answers, to + g, load(panes, own_cells + a * groups + g, lanes))
                         else:
                             older = load(scratch, a * width + g, lanes)
                             newer = load(scratch, b * width + g, lanes)

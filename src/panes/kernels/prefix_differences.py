@@ -35,7 +35,7 @@ def prefix_differences(
     if monoid.op is not Op.ADD:
         raise AssertionError(f"{monoid.op.name} cannot be subtracted exactly")
     stack, order, which, begins = by_table(tables, of, len(first))
-    answers = np.empty((stack.shape[1], len(first) * groups), dtype=stack.dtype)
+    answers = np.empty((stack.shape[0], len(first) * groups), dtype=stack.dtype)
     if not len(first):
         return answers
     low = min(int(first.min()), int(last.min()))
@@ -48,8 +48,8 @@ def prefix_differences(
 @compiled
 def _answer(stack, first, last, low, length, groups, order, which, begins, totals, answers):  # type: ignore[no-untyped-def]
     for part in range(which.shape[0]):
-        for lane in range(stack.shape[1]):
-            panes = stack[which[part], lane]
+        for lane in range(stack.shape[0]):
+            panes = stack[lane, which[part]]
             to = answers[lane]
             totals[:groups] = 0
             for i in range(length * groups):

@@ -18,12 +18,13 @@ def by_table(
 ) -> tuple[Columns, NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """All tables as one array; runs in the order of theirs, the tables, and where each begins.
 
-    `tables` are one table, lanes by panes, or several; `of` names the table of each run.
+    `tables` are one table, lanes by panes, or several, lanes by tables by panes; `of` names the
+    table of each run.
 
-    >>> by_table(np.zeros((3, 1, 8)), np.array([2, 0, 2]), 3)[1:]
+    >>> by_table(np.zeros((1, 3, 8)), np.array([2, 0, 2]), 3)[1:]
     (array([1, 0, 2]), array([0, 2]), array([0, 1, 3]))
     """
-    stack = tables[None] if tables.ndim == 2 else tables
+    stack = tables[:, None] if tables.ndim == 2 else tables
     if of is None:
         return stack, np.arange(runs), np.zeros(1, dtype=np.int64), np.array([0, runs])
     counts = np.bincount(of, minlength=1)
