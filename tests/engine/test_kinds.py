@@ -54,7 +54,7 @@ def told(table: pa.Table, texts: list[str]) -> tuple[list[int], list[int]]:
     """The set of filters of each row, as it is told and as each filter says it."""
     shared = SharedRows(SCHEMA, (), ())
     numbers = [shared.place_filter(tree(t)) for t in texts]
-    apart = shared.tell_apart(table, shared.read(table), one_thread)
+    apart = shared.tell_apart(table, shared.read(table), len(table), one_thread)
     classes = Classes()
     numbered = classes.number(apart.sets)[apart.place]
     sets = classes.sets()

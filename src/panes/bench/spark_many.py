@@ -52,9 +52,9 @@ def run(rows: int, repeat: int, say: Callable[[str], None]) -> Report:
             what = f"{count:,} queries at most {most} x one"
             report.bar(what, f"{ratio:.1f} x", met=ratio <= most)
         say("timing Spark's window() on ten of them, one by one")
-        theirs = _by_window_one_by_one(spark, files, queries(RIVALS))
-        report.timings.append(Timing("window(), 10 times", "q0", (theirs,), f"{rows} rows"))
-        ratio = theirs / seconds[RIVALS]
+        theirs = tuple(_by_window_one_by_one(spark, files, queries(RIVALS)) for _ in range(repeat))
+        report.timings.append(Timing("window(), 10 times", "q0", theirs, f"{rows} rows"))
+        ratio = min(theirs) / seconds[RIVALS]
         what = "ten queries at least 8 x faster than Spark's window() one by one"
         report.bar(what, f"{ratio:.1f} x", met=ratio >= 8)
     spark.stop()

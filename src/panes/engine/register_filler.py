@@ -25,22 +25,26 @@ from panes.engine.shared_store import SharedStore
 
 def read_columns(queries: Queries) -> dict[str, exp.Expression]:
     """The columns of a task's rows, by name: what all stores read."""
-    names = _names(queries)
-    return {
-        names[tree.sql(dialect="spark")]: tree
-        for store in queries.stores.values()
-        for tree in store.rows.computed().values()
-    }
+    trees: dict[str, exp.Expression] = {}
+    for store in queries.stores.values():
+        computed, compared = _read_by(store)
+        for tree in (*computed.values(), *compared.values()):
+            trees.setdefault(_text(tree), tree)
+    return {column_name(i): tree for i, tree in enumerate(trees.values())}
 
 
-def _names(queries: Queries) -> dict[str, str]:
-    """What a column is called, by what is evaluated for it."""
-    texts = dict.fromkeys(
-        tree.sql(dialect="spark")
-        for store in queries.stores.values()
-        for tree in store.rows.computed().values()
-    )
-    return {text: column_name(i) for i, text in enumerate(texts)}
+def _read_by(store: SharedStore) -> tuple[dict[int, exp.Expression], dict[str, exp.Expression]]:
+    """What a store reads: expressions by number, and columns that filters compare by name.
+
+    A filter that only compares columns is not sent: hundreds may compare the same few columns.
+    """
+    compared = store.rows.compared_columns()
+    computed = {n: tree for n, tree in store.rows.computed().items() if n not in compared}
+    return computed, {c.name: c for columns in compared.values() for c in columns}
+
+
+def _text(tree: exp.Expression) -> str:
+    return tree.sql(dialect="spark")
 
 
 def part_name(store: SharedStore, table: str) -> str:
@@ -63,14 +67,13 @@ class RegisterFiller:
 
     def __init__(self, queries: Queries, *, keep_rows: bool = False) -> None:
         self._queries, self._keep_rows = queries, keep_rows
-        names = _names(queries)
-        self._columns = {
-            store.serial: {
-                number: names[tree.sql(dialect="spark")]
-                for number, tree in store.rows.computed().items()
-            }
-            for store in queries.stores.values()
-        }
+        names = {_text(tree): name for name, tree in read_columns(queries).items()}
+        self._computed: dict[int, dict[int, str]] = {}
+        self._compared: dict[int, dict[str, str]] = {}
+        for store in queries.stores.values():
+            computed, compared = _read_by(store)
+            self._computed[store.serial] = {n: names[_text(t)] for n, t in computed.items()}
+            self._compared[store.serial] = {n: names[_text(t)] for n, t in compared.items()}
         self._sent: dict[int, list[pa.Table]] = {}
         for store in queries.stores.values():  # a task before this one may have failed
             store.clear()
@@ -91,13 +94,14 @@ class RegisterFiller:
     ) -> None:
         """Fill panes, unless the stores are to do that."""
         for store in self._queries.stores.values():
-            columns = self._read(store, table)
+            columns, compared = self._read(store, table)
             if self._keep_rows:
+                columns |= store.rows.holding(compared, store.rows.compared_columns())
                 named = {column_name(n): c for n, c in columns.items()}
                 sent = pa.table({AT: pa.array(at), **named})
                 self._sent.setdefault(store.serial, []).append(sent)
             else:
-                store.add(store.fill_columns(at, columns))
+                store.add(store.fill_read(at, columns, compared))
 
     def parts(self, shards: int) -> dict[int, dict[str, pa.Table]]:
         """The tables of each shard that has any."""
@@ -110,15 +114,19 @@ class RegisterFiller:
             store.clear()
         return found
 
-    def _read(self, store: SharedStore, table: pa.Table) -> dict[int, pa.Array]:
-        """What a store reads, by number."""
-        columns = {}
-        for number, name in self._columns[store.serial].items():
+    def _read(self, store: SharedStore, table: pa.Table) -> tuple[dict[int, pa.Array], pa.Table]:
+        """What a store reads, by number; and the columns that its filters compare, by name."""
+        rows, columns = store.rows, {}
+        for number, name in self._computed[store.serial].items():
             column = column_of(table, name)
-            if number in store.rows.filters:
+            if number in rows.filters:
                 column = pc.fill_null(column, False)
-            columns[number] = column.cast(store.rows.types[number])
-        return columns
+            columns[number] = column.cast(rows.types[number])
+        compared = {
+            name: column_of(table, sent).cast(rows.schema.field(name).type)
+            for name, sent in self._compared[store.serial].items()
+        }
+        return columns, pa.table(compared)
 
     def _rows(self, store: SharedStore, shards: int) -> dict[int, dict[str, pa.Table]]:
         sent = self._sent.get(store.serial)

@@ -37,7 +37,7 @@ class SharedRows:
         types: Sequence[pa.DataType],
         numbering: Numbering | None = None,
     ) -> None:
-        self._schema = schema
+        self.schema = schema
         self._known = {} if numbering is None else dict(numbering.columns)
         self._keys = len(keys)
         self.expressions: dict[int, exp.Expression] = dict(enumerate(keys))
@@ -122,40 +122,63 @@ class SharedRows:
 
         Filters that compare columns with constants are left out, unless `needed`.
         """
-        plain = [n for n in self.expressions if n not in self._filters]
+        self._understand()
+        assert self._projection is not None
+        columns = dict(zip(self._plain(), self._projection(table)[1], strict=True))
+        asked = (n for n, found in self._compared.items() if n in needed or found is None)
+        return columns | self.holding(table, asked)
+
+    def _plain(self) -> list[int]:
+        return [n for n in self.expressions if n not in self._filters]
+
+    def _understand(self) -> None:
+        """Find how columns are computed, and what filters compare, once for all batches."""
         if self._projection is None:
             trees = self.computed()
-            self._projection = Projection(tuple(trees[n] for n in plain), None)
-            self._conditions = {n: condition(trees[n], self._schema) for n in self._filters}
-            self._compared = {n: compared(trees[n], self._schema) for n in self._filters}
-        columns = dict(zip(plain, self._projection(table)[1], strict=True))
-        for number, holds in self._conditions.items():
-            if number in needed or self._compared[number] is None:
-                columns[number] = pc.fill_null(holds(table), False)
-        return columns
+            self._projection = Projection(tuple(trees[n] for n in self._plain()), None)
+            self._conditions = {n: condition(trees[n], self.schema) for n in self._filters}
+            self._compared = {n: compared(trees[n], self.schema) for n in self._filters}
+
+    def compared_columns(self) -> dict[int, list[exp.Column]]:
+        """Filters that do nothing but compare columns with constants, and these columns."""
+        self._understand()
+        trees = self.expressions
+        return {
+            n: list(trees[n].find_all(exp.Column))
+            for n, found in self._compared.items()
+            if found is not None
+        }
+
+    def holding(self, table: pa.Table, filters: Iterable[int]) -> dict[int, pa.Array]:
+        """Where each of these filters holds; where one is NULL it does not."""
+        self._understand()
+        return {n: pc.fill_null(self._conditions[n](table), False) for n in filters}
 
     def tell_apart(
-        self, table: pa.Table, columns: Mapping[int, pa.Array], executor: Executor
+        self, table: pa.Table, columns: Mapping[int, pa.Array], rows: int, executor: Executor
     ) -> ToldApart:
-        """Rows by the filters that hold of them. `columns` are those that `read` gives.
+        """So many rows by the filters that hold of them.
 
-        Filters that compare columns with constants are asked of one row of each kind only.
+        Filters that compare columns of the `table` with constants are asked of one row of each kind
+        only; the others are among the `columns` that have been read.
         """
+        self._understand()
         constants: dict[str, set[object]] = {}
         for found in self._compared.values():
             for name, some in (found or {}).items():
                 constants.setdefault(name, set()).update(some)
         asked = [n for n, found in self._compared.items() if found is None]
         digits = [regions(column_of(table, name), some) for name, some in constants.items()]
-        codes, place, rows = number_kinds(
-            len(table), [*digits, *(bits(columns[n]) for n in asked)], executor
+        codes, place, first = number_kinds(
+            rows, [*digits, *(bits(columns[n]) for n in asked)], executor
         )
-        few, taken = table.select(list(constants)).take(pa.array(rows)), pa.array(rows)
+        taken = pa.array(first)
+        few = table.select(list(constants)).take(taken)
         holding = (
             (n, columns[n].take(taken) if c is None else self._conditions[n](few))
             for n, c in self._compared.items()
         )
-        return ToldApart(codes, place, to_sets(holding, len(rows), self._next))
+        return ToldApart(codes, place, to_sets(holding, len(first), self._next))
 
     def told_apart(
         self, columns: Mapping[int, pa.Array], rows: int, executor: Executor

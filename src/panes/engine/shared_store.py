@@ -271,12 +271,25 @@ class SharedStore:
 
     def fill(self, at: NDArray[np.int64], table: pa.Table) -> Filled:
         """Rows as partials: positions, and the columns of the stream; nothing is kept yet."""
-        columns = self.rows.read(table, {v.selection.where for v in self.values})
-        return self._filled(at, columns, self.rows.tell_apart(table, columns, workers()))
+        columns = self.rows.read(table, self._asked_of_rows())
+        return self._filled(at, columns, self.rows.tell_apart(table, columns, len(at), workers()))
+
+    def fill_read(
+        self, at: NDArray[np.int64], read: Mapping[int, pa.Array], compared: pa.Table
+    ) -> Filled:
+        """As `fill`, from columns that have been read, and from those that filters compare."""
+        asked = [n for n in self.rows.compared_columns() if n in self._asked_of_rows()]
+        columns = {**read, **self.rows.holding(compared, asked)}
+        told = self.rows.tell_apart(compared, columns, len(at), workers())
+        return self._filled(at, columns, told)
 
     def fill_columns(self, at: NDArray[np.int64], read: Mapping[int, pa.Array]) -> Filled:
-        """As `fill`, from columns that have been read, by number."""
+        """As `fill`, from columns that have been read, all filters among them."""
         return self._filled(at, read, self.rows.told_apart(read, len(at), workers()))
+
+    def _asked_of_rows(self) -> set[int | None]:
+        """Filters that must be known of every row, not only of every kind of rows."""
+        return {v.selection.where for v in self.values}
 
     def _filled(
         self, at: NDArray[np.int64], read: Mapping[int, pa.Array], told: ToldApart

@@ -9,8 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F  # noqa: N812 - as everyone writes it
+from pyspark.sql import DataFrame
 from pyspark.sql import types as T  # noqa: N812
 from pyspark.sql.pandas.types import from_arrow_type
 
@@ -47,19 +46,27 @@ def selected(bound: BoundQuery, handed: DataFrame, told: Sequence[str] = ()) -> 
     query = bound.plan.query
     edged = with_edges(bound, handed)
     kept = edged if query.having is None else edged.where(sql(query.having))
-    return kept.select(*answer_columns(bound.plan, told))
+    return kept.selectExpr(*answer_texts(bound.plan, told))
 
 
-def answer_columns(plan: Plan, told: Sequence[str] = ()) -> list[Column]:
-    """What was selected, in the order of the contract, and what is told beside it."""
+def answer_texts(plan: Plan, told: Sequence[str] = ()) -> list[str]:
+    """What was selected, in the order of the contract, and what is told beside it.
+
+    As text: Spark reads all of it in one call, where every part of a Column is a call of its own.
+    """
     query = plan.query
-    outputs = [sql(o.expression).alias(o.name) for o in query.outputs]
-    outputs += [F.col(name) for name in told]
+    outputs = [named(o.expression.sql(dialect="spark"), o.name) for o in query.outputs]
+    outputs += told
     if isinstance(plan.window.spec, PerRow):
         return outputs
-    given = [F.col(name) for name in WINDOW_COLUMNS]
-    given += [F.col(f"{KEY}{i}").alias(query.keys[i].name) for i in query.shown_keys]
-    return [*given, *outputs]
+    keys = [named(f"{KEY}{i}", query.keys[i].name) for i in query.shown_keys]
+    return [*WINDOW_COLUMNS, *keys, *outputs]
+
+
+def named(text: str, name: str) -> str:
+    """An expression under a name."""
+    quoted = name.replace("`", "``")
+    return f"{text} AS `{quoted}`"
 
 
 def with_edges(bound: BoundQuery, handed: DataFrame) -> DataFrame:
@@ -68,20 +75,18 @@ def with_edges(bound: BoundQuery, handed: DataFrame) -> DataFrame:
         return handed
     spec, axis = bound.plan.spec, bound.plan.axis
     kind = bound.frames[0].schema[axis.column or ""].dataType if axis.kind == "time" else None
-    end = F.col(END)
-    no_start = F.lit(None).cast("long")
-    start = no_start if isinstance(spec, Landmark) else end - F.lit(ruler(spec).size)
-    edges = [edge(t, kind).alias(n) for t, n in zip((start, end), WINDOW_COLUMNS, strict=True)]
-    return handed.select("*", *edges)
+    is_landmark = isinstance(spec, Landmark)
+    start = "CAST(NULL AS BIGINT)" if is_landmark else f"{END} - {ruler(spec).size}L"
+    return handed.selectExpr("*", *edge_texts(start, END, kind))
 
 
-def edge(ticks: Column, kind: T.DataType | None) -> Column:
-    """Where a window starts or ends, in the type of a time axis; other axes have no type."""
-    if kind is None:
-        return ticks
+def edge_texts(start: str, end: str, kind: T.DataType | None) -> list[str]:
+    """Where windows start and end, from ticks, in the type of a time axis; others have none."""
+    way = "{}" if kind is None else "timestamp_micros({})"
     if isinstance(kind, T.TimestampNTZType):
-        return F.timestamp_add("MICROSECOND", ticks, F.lit("1970-01-01").cast("timestamp_ntz"))
-    return F.timestamp_micros(ticks)
+        way = "timestampadd(MICROSECOND, {}, CAST('1970-01-01' AS TIMESTAMP_NTZ))"
+    edges = zip((start, end), WINDOW_COLUMNS, strict=True)
+    return [named(way.format(ticks), name) for ticks, name in edges]
 
 
 def _spark_type(kind: pa.DataType) -> T.DataType:

@@ -135,6 +135,14 @@ def arrow_schema(frame: DataFrame) -> pa.Schema:
     return to_arrow_schema(frame.schema, timezone=UTC)
 
 
+def comparable(frame: DataFrame) -> pa.Schema:
+    """The columns that compare in Python as they do in Spark: text only without a collation."""
+    is_text = [isinstance(f.dataType, T.StringType) for f in frame.schema]
+    fields = zip(frame.schema, is_text, strict=True)
+    same = [f for f, text in fields if not text or f.dataType == T.StringType()]
+    return to_arrow_schema(T.StructType(same), timezone=UTC)
+
+
 def sql(tree: exp.Expression) -> Column:
     """A scalar expression as Spark reads it."""
     return F.expr(tree.sql(dialect="spark"))

@@ -35,7 +35,7 @@ from panes.language.parse import parse
 from panes.language.query import Query
 from panes.planning.plan import Plan
 from panes.spark import register_file
-from panes.spark.bind import arrow_schema, bind_query
+from panes.spark.bind import bind_query, comparable
 from panes.spark.host import require_progress, shard_numbers, with_watermark
 from panes.spark.query import Sink
 from panes.spark.register_ask import ask, read_state
@@ -68,7 +68,7 @@ class SparkRegister:
         _require_possible(frame, run)
         self.stream, self._frame, self._run = stream, frame, run
         self._aggregates = tuple(aggregates)
-        self._session = frame.sparkSession
+        self._session, self._comparable = frame.sparkSession, comparable(frame)
         self._queries = Queries(stream, aggregates)
         self._own: dict[str, Sink] = {}
         self._watched: set[str] = set()
@@ -184,7 +184,7 @@ class SparkRegister:
             require_lateness(self._run.lateness, bound.axis.kind)
             return bound
 
-        queries.bind(asked, arrow_schema(self._frame), plan_of)
+        queries.bind(asked, self._comparable, plan_of)
         queries.asked[asked.name] = asked
 
     def _remove(self, name: str) -> None:

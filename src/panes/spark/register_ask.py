@@ -20,7 +20,6 @@ from panes.engine.shared_store import SharedStore
 from panes.engine.terms import Terms
 from panes.errors import QueryError
 from panes.planning.plan import Plan
-from panes.spark.answers import answer_columns
 from panes.spark.bind import UTC
 from panes.spark.host import STATE_NAME
 from panes.spark.register_stream import finished, lowered_schema, with_ticks
@@ -70,7 +69,7 @@ def ask(
         )
     )
     axis_type = frame.schema[bound.axis.column].dataType
-    return finished(bound, lowered, axis_type).select(*answer_columns(bound))
+    return finished(bound, lowered, axis_type)
 
 
 def store_for(queries: Queries, bound: Plan) -> SharedStore:

@@ -19,13 +19,14 @@ from typing import TypeAlias
 import pandas as pd
 import pyarrow as pa
 from pyspark import cloudpickle
-from pyspark.sql import DataFrame, Row
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everyone writes it
 from pyspark.sql import types as T  # noqa: N812
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from panes.engine.admit import promise_column
 from panes.engine.combine import AT, PROMISE, ROW, SOURCE, TOO_FAR_AHEAD
+from panes.engine.pipeline import plain_outputs
 from panes.engine.queries import Queries
 from panes.engine.query_answers import QUERY, Portion, joined
 from panes.engine.register_filler import read_columns
@@ -33,7 +34,7 @@ from panes.engine.register_shard import Definition, RegisterOutcome, RegisterSha
 from panes.engine.terms import Terms
 from panes.language.query import WINDOW_COLUMNS
 from panes.planning.plan import Plan
-from panes.spark.answers import END, answer_columns, edge, handed_over_schema
+from panes.spark.answers import END, answer_texts, edge_texts, handed_over_schema, named
 from panes.spark.bind import UTC, arrow_schema, sql, ticks
 from panes.spark.host import PACKAGE, Batches, Hosted, host, named_batch
 from panes.spark.query import Sink, send
@@ -50,6 +51,7 @@ _EMITTED = T.StructType().add(KIND, "integer").add(PACKAGE, "binary").add(NAMES,
 _EMITTED = _EMITTED.add(STATUS, "string")
 _ROWS_AT_ONCE = 1 << 16
 _ROWS_PER_PACKAGE = 1 << 20
+_SMALL, _MOST_CARRIED = 1 << 16, 16
 
 RegisterSink: TypeAlias = "str | Path | Callable[[str, DataFrame, int], None] | Together"
 """A folder, or a function of a query's name, its answers and the batch's number."""
@@ -178,10 +180,42 @@ class Unpack:
     def __call__(self, batches: Batches) -> Batches:
         for batch in batches:
             for package in batch.column(0):
-                table = codec.unpack(package.as_py())[_ANSWERS]
-                columns = [table.column(f.name).cast(f.type) for f in self.schema]
-                typed = pa.table(columns, schema=self.schema)
-                yield from typed.combine_chunks().to_batches(max_chunksize=_ROWS_AT_ONCE)
+                table = self.table(package.as_py())
+                yield from table.combine_chunks().to_batches(max_chunksize=_ROWS_AT_ONCE)
+
+    def table(self, package: bytes) -> pa.Table:
+        """One package."""
+        table = codec.unpack(package)[_ANSWERS]
+        columns = [table.column(f.name).cast(f.type) for f in self.schema]
+        return pa.table(columns, schema=self.schema)
+
+
+@dataclass(slots=True)
+class Answered:
+    """What is told of a kind in a batch: the queries that have answers, and these if they are few.
+
+    A Spark job for a few rows takes longer than carrying them through the driver.
+    """
+
+    names: list[str] = field(default_factory=list)
+    packages: list[bytes] | None = field(default_factory=list)
+
+    def add(self, names: Sequence[str], package: bytes | None) -> None:
+        """What one shard tells; its package, if it is small."""
+        self.names += names
+        if package is None or self.packages is None or len(self.packages) >= _MOST_CARRIED:
+            self.packages = None
+        else:
+            self.packages.append(bytes(package))
+
+
+def _told(kept: DataFrame) -> dict[int, Answered]:
+    """What all shards tell of a batch, by kind."""
+    small = f"CASE WHEN length({PACKAGE}) <= {_SMALL} THEN {PACKAGE} END AS {PACKAGE}"
+    told: dict[int, Answered] = {}
+    for row in kept.where(f"{NAMES} IS NOT NULL").selectExpr(KIND, NAMES, small).collect():
+        told.setdefault(row[0], Answered()).add(json.loads(row[1]), row[2])
+    return told
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,34 +236,36 @@ class Deliver:
 
     def __call__(self, batch: DataFrame, batch_id: int) -> None:
         with named_batch(batch, batch_id) as kept:
-            told = kept.where(F.col(NAMES).isNotNull()).select(KIND, NAMES).collect()
-            for kind, names in self._in_order(told):
-                self._send(self._answers(kept, kind), names, batch_id)
+            for kind, answered in self._in_order(_told(kept)):
+                frame = self._answers(kept, kind, answered.packages)
+                self._send(frame, answered.names, batch_id)
             for code, sink in ((LATE, self.late), (REJECTED, self.rejected)):
                 if sink is not None:
                     send(self._apart(kept, code), sink, batch_id)
 
-    def _in_order(self, told: Sequence[Row]) -> list[tuple[int, list[str]]]:
-        """The kinds that have answers, with the names of their queries, the most urgent first."""
-        names: dict[int, set[str]] = {}
-        for row in told:
-            names.setdefault(row[0], set()).update(json.loads(row[1]))
-        ordered = {k: sorted(v, key=lambda n: (self._time(n), n)) for k, v in names.items()}
-        return sorted(ordered.items(), key=lambda item: (self._time(item[1][0]), item[0]))
+    def _in_order(self, told: Mapping[int, Answered]) -> list[tuple[int, Answered]]:
+        """The kinds that have answers, the most urgent first, and so the names of their queries."""
+        for answered in told.values():
+            answered.names = sorted(set(answered.names), key=lambda n: (self._time(n), n))
+        return sorted(told.items(), key=lambda item: (self._time(item[1].names[0]), item[0]))
 
     def _time(self, name: str) -> float:
         return self.deadlines.get(name, float("inf"))
 
-    def _answers(self, kept: DataFrame, kind: int) -> DataFrame:
+    def _answers(self, kept: DataFrame, kind: int, packages: Sequence[bytes] | None) -> DataFrame:
         """The answers of one kind, finished by Spark; the query's name comes first."""
         plan = self.kinds[kind]
         schema = T.StructType([T.StructField(QUERY, T.StringType())])
         for handed in lowered_schema(plan).fields:
             schema = schema.add(handed)
         unpack = Unpack(to_arrow_schema(schema, timezone=UTC))
-        packages = kept.where(F.col(KIND) == kind).select(PACKAGE)
-        passing = finished(plan, packages.mapInArrow(unpack, schema), self.axis_type)
-        return passing.select(F.col(QUERY).alias(_own_name(plan)), *answer_columns(plan))
+        if packages is not None:
+            table = pa.concat_tables(map(unpack.table, packages))
+            lowered = kept.sparkSession.createDataFrame(table, schema)
+        else:
+            sent = kept.where(F.col(KIND) == kind).select(PACKAGE)
+            lowered = sent.mapInArrow(unpack, schema)
+        return finished(plan, lowered, self.axis_type, named(QUERY, _own_name(plan)))
 
     def _apart(self, kept: DataFrame, code: int) -> DataFrame:
         schema = T.StructType().add(_REASON, "string").add(ROW, self.row)
@@ -266,13 +302,15 @@ def lowered_schema(plan: Plan) -> T.StructType:
     return T.StructType([T.StructField(START, T.LongType()), *handed_over_schema(plan).fields])
 
 
-def finished(plan: Plan, lowered: DataFrame, axis_type: T.DataType) -> DataFrame:
-    """Lowered answers that HAVING keeps, with edges in the type of the axis."""
-    kind = axis_type if plan.axis.kind == "time" else None
-    edges = zip((START, END), WINDOW_COLUMNS, strict=True)
-    edged = lowered.select("*", *(edge(F.col(e), kind).alias(n) for e, n in edges))
-    having = plan.query.having
-    return edged if having is None else edged.where(sql(having))
+def finished(plan: Plan, lowered: DataFrame, axis_type: T.DataType, *before: str) -> DataFrame:
+    """What was selected, of lowered answers that HAVING keeps; `before` come before it."""
+    edges = edge_texts(START, END, axis_type if plan.axis.kind == "time" else None)
+    chosen, having = answer_texts(plan), plan.query.having
+    if plain_outputs(plan) is not None:
+        return lowered.selectExpr(*before, *edges, *chosen[len(edges) :])
+    edged = lowered.selectExpr("*", *edges)
+    passing = edged if having is None else edged.where(sql(having))
+    return passing.selectExpr(*before, *chosen)
 
 
 def with_ticks(lowered: pa.Table) -> pa.Table:

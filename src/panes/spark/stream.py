@@ -40,7 +40,7 @@ from panes.errors import QueryError
 from panes.planning.plan import Plan
 from panes.spark.answers import (
     END,
-    answer_columns,
+    answer_texts,
     handed_over,
     handed_over_schema,
     selected,
@@ -77,7 +77,9 @@ def answer_and_apart(bound: BoundQuery, terms: Terms, run: Run) -> DataFrame:
     having = bound.plan.query.having
     passes = is_answer if having is None else is_answer & sql(having)
     kept = edged.where(passes | is_apart)
-    answer = F.when(is_answer, F.struct(*answer_columns(bound.plan, told_of(bound.plan, terms))))
+    answer = F.when(
+        is_answer, F.struct(*map(F.expr, answer_texts(bound.plan, told_of(bound.plan, terms))))
+    )
     return kept.select(answer.alias("answer"), F.col(APART).alias("apart"))
 
 
