@@ -11,6 +11,7 @@ import os
 import signal
 import subprocess
 import sys
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ import panes
 import panes.spark
 from panes.engine.register import Register
 from panes.errors import OptionError, QueryError, StateError
+from panes.spark import register_stream
 from panes.spark.register import SparkRegister
 from tests.engine.test_register_shard import QUERIES, SCHEMA, rows
 from tests.spark.streaming import as_batches, found, read_stream
@@ -74,7 +76,20 @@ class Mirror:
             assert_rows(answers_of(spark, folder, name), pa.concat_tables(tables))
 
 
-def test_every_query_gets_what_it_would_get_alone(spark: SparkSession, tmp_path: Path) -> None:
+def test_every_query_gets_what_it_would_get_alone(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Answers are carried through the driver in one batch, and unpacked by a job in the next."""
+    turn, told = count(), register_stream._told
+
+    def told_in_turns(batch: DataFrame) -> dict[int, register_stream.Answered]:
+        found = told(batch)
+        if next(turn) % 2:
+            for answered in found.values():
+                answered.packages = None
+        return found
+
+    monkeypatch.setattr(register_stream, "_told", told_in_turns)
     batches = [rows(number, 80, 30 * number) for number in range(3)]
     files = as_batches(tmp_path / "in", batches)
     register = registered(spark, files, *QUERIES, *MORE, lateness=40)
@@ -88,6 +103,7 @@ def test_every_query_gets_what_it_would_get_alone(spark: SparkSession, tmp_path:
     assert query is not None
     assert query.lastProgress is not None
     assert query.lastProgress["observedMetrics"]["panes"]["partials"] == 0
+    assert next(turn) > 2, "both ways were taken"
 
 
 def test_queries_come_and_go_while_the_stream_runs(spark: SparkSession, tmp_path: Path) -> None:
