@@ -13,7 +13,7 @@ as it would be alone (`panes.windows.cover`), from panes to which its filter has
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate, pairwise
 
@@ -22,7 +22,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from panes.aggregates.aggregate import Bounded, Piece
-from panes.algebra.lanes import Op
+from panes.algebra.lanes import INTEGER_OPS, Op
 from panes.algebra.monoid import Columns, Lanes, Monoid, merge_slots
 from panes.engine.pane_tables import Filter, PaneTables, tables_over
 from panes.engine.partials import by_window, named
@@ -122,6 +122,8 @@ def answer(store: SharedStore, due: Sequence[Due], finish: Finish = selected) ->
     if any(one.shape.is_compiled for one in due) and len(store.fragments):
         kept = tables_over(store)
     cells = 0 if kept is None else kept.size
+    if kept is not None and kept.is_dense:
+        kept.make(_wanted(one.shape for one in due if one.shape.is_compiled))
     for batch in _batches(due, len(store.groups), cells):
         panes, is_compiled = kept, batch[0].shape.is_compiled
         if panes is None or not is_compiled or not panes.is_dense:
@@ -135,6 +137,15 @@ def answer(store: SharedStore, due: Sequence[Due], finish: Finish = selected) ->
                 yield from _one_by_one(store, panes, one, finish)
     if kept is not None:
         kept.forget_whole()
+
+
+def _wanted(shapes: Iterable[Shape]) -> dict[Piece, list[Filter]]:
+    """The pieces of some shapes, and the filters each is wanted under."""
+    found: dict[Piece, list[Filter]] = {}
+    for shape in shapes:
+        for wanted in shape.wanted:
+            found.setdefault(wanted.piece, []).append(wanted.where)
+    return found
 
 
 def _under(store: SharedStore, due: Sequence[Due]) -> Fragment:
@@ -177,7 +188,7 @@ def _together(panes: PaneTables, batch: Sequence[Due], finish: Finish) -> Iterat
     groups = _groups(batch)
     runs = Runs.of([one for group in groups for one in group.due], panes.starts)
     jobs = _jobs(groups)
-    is_kept = panes.prepare({piece: job.filters for piece, job in jobs.items()})
+    is_kept = panes.make({piece: job.filters for piece, job in jobs.items()})
     width = len(panes.groups)
     rolled = spread(
         workers(),
@@ -192,7 +203,12 @@ def _together(panes: PaneTables, batch: Sequence[Due], finish: Finish) -> Iterat
             group.rolled[place] = partials[:, begin:end]
             begin = end
     axis = batch[0].shape.plan.axis
-    starts, ends = (axis.label(np.repeat(x, width)) for x in (runs.starts, runs.ends))
+    starts, ends = spread(
+        workers(),
+        lambda edges: axis.label(np.repeat(edges, width)),
+        (runs.starts, runs.ends),
+        rows=len(runs.first) * width,
+    )
     keys = panes.keys(max(group.end - group.begin for group in groups))
 
     def lower(group: Group) -> Portion:
@@ -214,7 +230,7 @@ def _groups(batch: Sequence[Due]) -> list[Group]:
 
 
 def _jobs(groups: Sequence[Group]) -> dict[Piece, Job]:
-    """What there is to roll, by piece."""
+    """What there is to roll, by piece; what takes longest comes first."""
     jobs: dict[Piece, Job] = {}
     part = 0
     for group in groups:
@@ -225,7 +241,14 @@ def _jobs(groups: Sequence[Group]) -> dict[Piece, Job]:
             job.filters += (shape.wanted[place].where for shape in shapes)
             job.users.append((group, place))
         part += len(shapes)
-    return jobs
+    return dict(sorted(jobs.items(), key=lambda job: -_weight(job[0])))
+
+
+def _weight(piece: Piece) -> int:
+    """How long a combine takes, roughly: floats are rounded, integers are not."""
+    monoid = piece.monoid
+    assert isinstance(monoid, Lanes)
+    return len(monoid.names) * (1 if monoid.op in INTEGER_OPS else 4)
 
 
 def _roll(panes: PaneTables, piece: Piece, job: Job, runs: Runs, *, is_kept: bool) -> Columns:
@@ -236,7 +259,7 @@ def _roll(panes: PaneTables, piece: Piece, job: Job, runs: Runs, *, is_kept: boo
     first = np.concatenate([runs.first[p] for p in parts])
     last = np.concatenate([runs.last[p] for p in parts])
     if is_kept:
-        tables = panes.tables(piece, job.filters)
+        tables = panes.tables(piece)
     else:
         stretch, first, last = _stretches(first, last, len(panes.starts))
         tables = panes.stretched(piece, job.filters, stretch)

@@ -116,36 +116,46 @@ class PaneTables:
         taken = pa.array(np.tile(np.arange(len(self.groups)), windows))
         return [c.take(taken) for c in self._store.groups.columns(self.groups)]
 
-    def prepare(self, wanted: Mapping[Piece, Iterable[Filter]]) -> bool:
-        """Before several threads ask for tables of pieces under filters; says if they are kept."""
-        cells, is_new = sum(tables.stack.size for tables in self._kept.values()), False
-        for piece, filters in wanted.items():
-            new = len(self._new(piece, filters))
-            cells += new * len(_lanes(piece).names) * self._capacity * len(self.groups)
-            is_new = is_new or new > 0
-        is_kept = not is_new or cells <= _MOST_KEPT
-        if is_new:
-            self.whole()
-        return is_kept
+    def make(self, wanted: Mapping[Piece, Iterable[Filter]]) -> bool:
+        """Make tables of pieces under filters, all in one pass; says if there was room for them.
+
+        Where there was none, `stretched` may be asked by several threads from now on.
+        """
+        new = {piece: self._new(piece, filters) for piece, filters in wanted.items()}
+        new = {piece: filters for piece, filters in new.items() if filters}
+        if not new:
+            return True
+        whole = self.whole()
+        room = self._capacity * len(self.groups)
+        cells = sum(len(_lanes(p).names) * len(filters) * room for p, filters in new.items())
+        if cells + sum(tables.stack.size for tables in self._kept.values()) > _MOST_KEPT:
+            return False
+        rows = np.arange(len(self.starts))
+
+        def make(piece: Piece) -> Tables:
+            made = Tables.empty(new[piece], _lanes(piece), room)
+            self._combine(piece, made, whole, rows)
+            return made
+
+        for piece, made in zip(
+            new, spread(workers(), make, new, rows=len(whole.panes)), strict=True
+        ):
+            kept = self._kept.get(piece)
+            self._kept[piece] = made if kept is None else kept.joined(made)
+        return True
 
     def _new(self, piece: Piece, filters: Iterable[Filter]) -> list[Filter]:
         kept = self._kept.get(piece)
         return [f for f in dict.fromkeys(filters) if kept is None or f not in kept.places]
 
-    def tables(self, piece: Piece, filters: Iterable[Filter]) -> Tables:
-        """A piece under some filters, kept: for every pane and key, with room behind the last."""
-        new = self._new(piece, filters)
-        if new:
-            made = Tables.empty(new, _lanes(piece), self._capacity * len(self.groups))
-            self._combine(piece, made, self.whole(), np.arange(len(self.starts)))
-            kept = self._kept.get(piece)
-            self._kept[piece] = made if kept is None else kept.joined(made)
+    def tables(self, piece: Piece) -> Tables:
+        """A piece under all filters that were made, for every pane and key; room is behind them."""
         return self._kept[piece]
 
     def stretched(
         self, piece: Piece, filters: Iterable[Filter], stretch: NDArray[np.int64]
     ) -> Tables:
-        """The same for stretches of panes: the number of each pane's, -1 for none."""
+        """A piece under some filters for stretches of panes: the number of each pane's, or -1."""
         cells = (int(stretch.max(initial=-1)) + 1) * len(self.groups)
         made = Tables.empty(list(dict.fromkeys(filters)), _lanes(piece), cells)
         self._combine(piece, made, self.whole(), stretch)
