@@ -1,8 +1,9 @@
-"""Matrices of panes are kept from burst to burst, and are never older than the store.
+"""Tables of panes are kept from burst to burst, and are never older than the store.
 
 Each history drives one register and, for every query, a stream of its own. Catches: rows that come
-late into panes already read, keys, classes and panes that were not there when a matrix was made,
-panes that are gone, and queries that come and go in between.
+late into panes already read, keys, classes and panes that were not there when a table was made,
+panes that are gone, and queries that come and go in between. Where there is no room to keep tables,
+or for few of them at a time, answers are the same.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import pyarrow as pa
 import pytest
 
 import panes
+from panes.engine import burst, pane_tables
 from tests.support import assert_same
 
 SCHEMA = pa.schema({"at": pa.int64(), "k": pa.string(), "x": pa.float64()})
@@ -66,8 +68,18 @@ HISTORIES: dict[str, list[list[Row]]] = {
 }
 
 
+@pytest.mark.parametrize("room", ["room", "no room", "little room"])
 @pytest.mark.parametrize("pushes", HISTORIES.values(), ids=HISTORIES)
-def test_every_burst_gives_what_each_query_gets_alone(pushes: list[list[Row]]) -> None:
+def test_every_burst_gives_what_each_query_gets_alone(
+    pushes: list[list[Row]], room: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if room == "no room":
+        monkeypatch.setattr(pane_tables, "_MOST_KEPT", 0)
+    if room == "little room":
+        monkeypatch.setattr(pane_tables, "_MOST_KEPT", 1_000)
+        monkeypatch.setattr(burst, "_MOST_CELLS", 100)
+        monkeypatch.setattr(burst, "_FEW_ANSWERS", 20)
+        monkeypatch.setattr(burst, "_MOST_ANSWERS", 40)
     reg = panes.register("t", lateness=30, schema=SCHEMA)
     alone = [panes.open(text, lateness=30) for text in QUERIES]
     for i, text in enumerate(QUERIES):
@@ -124,7 +136,7 @@ def test_queries_come_and_go_between_bursts() -> None:
     ],
     ids=["new panes", "late rows", "a new key", "a new class", "a new piece"],
 )
-def test_matrices_are_kept_unless_panes_keys_or_classes_move(
+def test_tables_are_kept_unless_panes_keys_or_classes_move(
     then: Callable[[panes.Register], object], is_kept: bool
 ) -> None:
     reg = panes.register("t", lateness=30, schema=SCHEMA)
