@@ -104,6 +104,7 @@ def test_every_query_gets_what_it_would_get_alone(
     assert query.lastProgress is not None
     assert query.lastProgress["observedMetrics"]["panes"]["partials"] == 0
     assert next(turn) > 2, "both ways were taken"
+    assert SparkSession.getActiveSession() is spark, "not that of a batch"
 
 
 def test_queries_come_and_go_while_the_stream_runs(spark: SparkSession, tmp_path: Path) -> None:

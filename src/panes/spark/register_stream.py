@@ -19,7 +19,7 @@ from typing import TypeAlias
 import pandas as pd
 import pyarrow as pa
 from pyspark import cloudpickle
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everyone writes it
 from pyspark.sql import types as T  # noqa: N812
 from pyspark.sql.pandas.types import to_arrow_schema
@@ -209,6 +209,15 @@ class Answered:
             self.packages.append(bytes(package))
 
 
+def _local(session: SparkSession, table: pa.Table, schema: T.StructType) -> DataFrame:
+    """A table as a DataFrame. Spark would make its session, that of a batch, the active one."""
+    active = SparkSession._activeSession
+    try:
+        return session.createDataFrame(table, schema)
+    finally:
+        SparkSession._activeSession = active
+
+
 def _told(kept: DataFrame) -> dict[int, Answered]:
     """What all shards tell of a batch, by kind."""
     small = f"CASE WHEN length({PACKAGE}) <= {_SMALL} THEN {PACKAGE} END AS {PACKAGE}"
@@ -261,7 +270,7 @@ class Deliver:
         unpack = Unpack(to_arrow_schema(schema, timezone=UTC))
         if packages is not None:
             table = pa.concat_tables(map(unpack.table, packages))
-            lowered = kept.sparkSession.createDataFrame(table, schema)
+            lowered = _local(kept.sparkSession, table, schema)
         else:
             sent = kept.where(F.col(KIND) == kind).select(PACKAGE)
             lowered = sent.mapInArrow(unpack, schema)
