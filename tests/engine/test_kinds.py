@@ -16,7 +16,7 @@ import panes
 from panes.engine import kinds
 from panes.engine.classes import Classes, to_words
 from panes.engine.shared_rows import SharedRows
-from panes.planning.condition import condition
+from panes.planning.condition import compared, condition
 from tests.support import assert_same
 
 SCHEMA = pa.schema({"x": pa.float64(), "i": pa.int64(), "s": pa.string(), "b": pa.bool_()})
@@ -129,3 +129,11 @@ def test_more_classes_than_sixteen_bits_can_tell() -> None:
     for name, text in asked.items():
         given = [answers[name] for answers in (first, rest, last) if name in answers]
         assert_same(pa.concat_tables(given), panes.sql(text, t=table))
+
+
+def test_a_field_of_a_struct_is_not_taken_for_the_column_of_its_name() -> None:
+    """Spark's plans leave ``s.x`` as it was written."""
+    schema = pa.schema({"x": pa.int64(), "s": pa.struct({"x": pa.int64()})})
+    assert compared(tree("x > 3"), schema) == {"x": {3}}
+    for text in ("s.x > 3", "x > 3 AND s.x > 3", "s.x IS NULL"):
+        assert compared(tree(text), schema) is None

@@ -131,4 +131,6 @@ def _is_decimal(text: str) -> bool:
 
 
 def _type(column: exp.Expression, schema: pa.Schema) -> pa.DataType | None:
-    return schema.field(column.name).type if column.name in schema.names else None
+    """The type of a column of the schema; a field of one, as in ``s.x``, is none of its columns."""
+    is_own = column.name in schema.names and not column.args.get("table")
+    return schema.field(column.name).type if is_own else None
