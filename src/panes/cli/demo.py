@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import logging
 import os
-import signal
 import tempfile
 import threading
 import time
@@ -13,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from types import FrameType, ModuleType
+from types import ModuleType
 from typing import Annotated, Any
 
 import numpy as np
@@ -24,6 +23,7 @@ import typer
 
 import panes
 from panes.bench.workloads import bids, packets
+from panes.cli.interrupts import interrupts
 from panes.cli.live_view import LiveView, Reading, Report, read_panes, read_spark
 from panes.cli.run import require_spark
 from panes.cli.show import errors_in, say
@@ -132,26 +132,9 @@ def _stage(host: ModuleType) -> Iterator[Stage]:
         with errors_in(Path(name) / "spark.log"):
             spark = host.session(spark__ui__enabled="false", spark__driver__memory="2g")
         try:
-            yield Stage(host, spark, Path(name), _interrupts())
+            yield Stage(host, spark, Path(name), interrupts())
         finally:
             spark.stop()
-
-
-def _interrupts() -> threading.Event:
-    """Whether Ctrl-C was pressed; a second one stops at once.
-
-    An interrupt in the middle of a call to the JVM would leave the connection unusable, and the
-    queries could not be stopped. So it waits for the next look at them.
-    """
-    interrupted = threading.Event()
-
-    def note(number: int, frame: FrameType | None) -> None:
-        if interrupted.is_set():
-            signal.default_int_handler(number, frame)
-        interrupted.set()
-
-    signal.signal(signal.SIGINT, note)
-    return interrupted
 
 
 def _stream_packets(stage: Stage, links: Mapping[str, pa.Table]) -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import tempfile
+import threading
 from pathlib import Path
 
 from panes.api import register as open_register
 from panes.axis import Duration
 from panes.cli.files import Source
+from panes.cli.interrupts import interrupts
 from panes.cli.on_spark import reason, start
 from panes.cli.register import texts
 from panes.cli.show import say
@@ -18,6 +20,7 @@ from panes.spark.register import SparkRegister
 from panes.spark.session import quiet
 
 _COUNTS = ("answers", "late", "rejected")
+_GLANCE = 0.5
 
 
 def run(
@@ -60,7 +63,7 @@ def _run(
     if follow:
         say(f"{len(reg.queries()):,} queries run; change {queries} to change them, Ctrl-C to end")
     try:
-        reg.await_end()
+        _await(reg, interrupts() if follow else None)
     except Exception as failure:
         raise PanesError(f"the register stopped: {reason(failure)}") from None
     counts = dict.fromkeys(_COUNTS, 0)
@@ -72,3 +75,12 @@ def _run(
     for name in _COUNTS[1:]:
         if counts[name]:
             say(f"{counts[name]:,} rows {name}")
+
+
+def _await(reg: SparkRegister, interrupted: threading.Event | None) -> None:
+    """Until the register ends, or is asked to."""
+    if interrupted is None:
+        reg.await_end()
+        return
+    while not interrupted.is_set() and not reg.await_end(_GLANCE):
+        pass

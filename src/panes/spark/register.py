@@ -45,6 +45,7 @@ from panes.stores import codec
 
 _PATIENCE = 30.0
 _GLANCE = 0.05
+_LEAST = 0.001  # Spark waits for whole milliseconds, and not for none
 
 
 @dataclass(frozen=True, slots=True)
@@ -279,7 +280,7 @@ class SparkRegister:
         until = None if timeout is None else time.monotonic() + timeout
         while True:
             left = _PATIENCE if until is None else until - time.monotonic()
-            if left <= 0:
+            if left < _LEAST:
                 return False
             query = self.query
             if query is None:
