@@ -115,6 +115,7 @@ def test_queries_come_and_go_while_the_stream_runs(spark: SparkSession, tmp_path
     mirror = Mirror(*first)
     register = registered(spark, files, *first).start(**place)
     register.process_all_available()
+    assert not register.await_end(0.0005), "it runs, and less than a millisecond is no time to wait"
     mirror.push(*batches[:2])
 
     for asked in (

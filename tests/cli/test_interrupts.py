@@ -1,0 +1,48 @@
+"""Ctrl-C while Spark runs is noted, and looked at between two calls to the JVM."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from typing import cast
+
+import pytest
+
+from panes.cli import register_on_spark
+from panes.cli.interrupts import interrupts
+from panes.spark.register import SparkRegister
+
+
+@pytest.fixture(autouse=True)
+def _handler() -> Iterator[None]:
+    before = signal.getsignal(signal.SIGINT)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+class Running:
+    """A register that never ends; Ctrl-C is pressed at the third look."""
+
+    looks = 0
+
+    def await_end(self, timeout: float | None = None) -> bool:
+        assert timeout is not None
+        self.looks += 1
+        if self.looks == 3:
+            os.kill(os.getpid(), signal.SIGINT)
+        return False
+
+
+def test_a_register_that_follows_a_folder_ends_at_the_next_look() -> None:
+    running = Running()
+    register_on_spark._await(cast(SparkRegister, running), interrupts())
+    assert running.looks == 3
+
+
+def test_a_second_interrupt_stops_at_once() -> None:
+    interrupted = interrupts()
+    os.kill(os.getpid(), signal.SIGINT)
+    assert interrupted.is_set()
+    with pytest.raises(KeyboardInterrupt):
+        os.kill(os.getpid(), signal.SIGINT)
