@@ -13,6 +13,7 @@ import pytest
 import panes
 from panes.axis import SECOND
 from panes.planning.sharing import choose_cut
+from panes.windows.many import Rulers
 from panes.windows.spec import Sliding
 
 COUNT = "SELECT count(*) AS n FROM t [TUMBLING 10 WATTR at]"
@@ -232,9 +233,10 @@ def test_panes_that_a_new_query_needs_are_not_folded() -> None:
 
 
 def test_the_cheapest_cut_is_chosen_and_the_others_are_priced() -> None:
-    seconds = choose_cut([Sliding(size=60, slide=s) for s in range(2, 60)])
+    seconds = choose_cut(Rulers.of([Sliding(size=60, slide=s) for s in range(2, 60)]))
     assert (seconds.way, seconds.cut.grid) == ("gcd", 1)
-    odd = choose_cut([Sliding(size=10_007, slide=10_000), Sliding(size=20_003, slide=10_000)])
+    windows = [Sliding(size=10_007, slide=10_000), Sliding(size=20_003, slide=10_000)]
+    odd = choose_cut(Rulers.of(windows))
     assert odd.way == "union"
     assert {o.way for o in odd.options} >= {"union", "gcd"}
 

@@ -123,7 +123,11 @@ def _absorb_floats(op: int) -> Scalar:
 
 @cache
 def _absorb_seen(op: int) -> Scalar:
-    """As `absorb_rows` does it for values that have been seen, all of them."""
+    """As `absorb_rows` does it for values that have been seen, all of them.
+
+    The value of a partial that has seen none loses against every other, so values are compared
+    alone.
+    """
     seen = int(op == Op.GREATEST)
 
     @compiled
@@ -131,7 +135,8 @@ def _absorb_seen(op: int) -> Scalar:
         for k in range(slots.shape[0]):
             i = slots[k]
             if i >= 0:
-                store(into, i, absorb(op, load(into, i, 2), (seen, values[k])))
+                into[0, i] = seen
+                into[1, i] = absorb(op, (into[1, i],), (values[k],))[0]
 
     return loop
 

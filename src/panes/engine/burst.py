@@ -43,8 +43,9 @@ from panes.stores.spread import spread
 from panes.windows.many import Rulers
 
 _MOST_ANSWERS = 1 << 22
-_FEW_ANSWERS = 1 << 18
+_FEW_ANSWERS = 1 << 20
 _MOST_CELLS = 1 << 23
+_LOWERED_AT_ONCE = 16  # answers that are lowered in the time in which one row is added up
 
 Finish = Callable[[Plan, pa.Table], tuple[NDArray[np.int64] | None, pa.Table]]
 """From lowered answers to those that are given: which of them, None for all, and these."""
@@ -110,7 +111,7 @@ class Job:
 
     parts: list[int] = field(default_factory=list)
     filters: list[Filter] = field(default_factory=list)
-    users: list[tuple[Group, int]] = field(default_factory=list)
+    users: list[tuple[Group, list[int]]] = field(default_factory=list)
 
 
 def answer(store: SharedStore, due: Sequence[Due], finish: Finish = selected) -> Iterator[Portion]:
@@ -123,7 +124,7 @@ def answer(store: SharedStore, due: Sequence[Due], finish: Finish = selected) ->
         kept = tables_over(store)
     cells = 0 if kept is None else kept.size
     if kept is not None and kept.is_dense:
-        kept.make(_wanted(one.shape for one in due if one.shape.is_compiled))
+        kept.make(_wanted(kept, [one.shape for one in due if one.shape.is_compiled]))
     for batch in _batches(due, len(store.groups), cells):
         panes, is_compiled = kept, batch[0].shape.is_compiled
         if panes is None or not is_compiled or not panes.is_dense:
@@ -139,12 +140,12 @@ def answer(store: SharedStore, due: Sequence[Due], finish: Finish = selected) ->
         kept.forget_whole()
 
 
-def _wanted(shapes: Iterable[Shape]) -> dict[Piece, list[Filter]]:
+def _wanted(panes: PaneTables, shapes: Iterable[Shape]) -> dict[Piece, list[Filter]]:
     """The pieces of some shapes, and the filters each is wanted under."""
     found: dict[Piece, list[Filter]] = {}
     for shape in shapes:
         for wanted in shape.wanted:
-            found.setdefault(wanted.piece, []).append(wanted.where)
+            found.setdefault(panes.same_as(wanted.piece), []).append(wanted.where)
     return found
 
 
@@ -187,7 +188,7 @@ def _together(panes: PaneTables, batch: Sequence[Due], finish: Finish) -> Iterat
     """Shapes whose pieces are all numbers: every piece is rolled once for all of them."""
     groups = _groups(batch)
     runs = Runs.of([one for group in groups for one in group.due], panes.starts)
-    jobs = _jobs(groups)
+    jobs = _jobs(panes, groups)
     is_kept = panes.make({piece: job.filters for piece, job in jobs.items()})
     width = len(panes.groups)
     rolled = spread(
@@ -198,9 +199,9 @@ def _together(panes: PaneTables, batch: Sequence[Due], finish: Finish) -> Iterat
     )
     for job, partials in zip(jobs.values(), rolled, strict=True):
         begin = 0
-        for group, place in job.users:
+        for group, places in job.users:
             end = begin + (group.end - group.begin) * width
-            group.rolled[place] = partials[:, begin:end]
+            group.rolled |= dict.fromkeys(places, partials[:, begin:end])
             begin = end
     axis = batch[0].shape.plan.axis
     starts, ends = spread(
@@ -217,7 +218,8 @@ def _together(panes: PaneTables, batch: Sequence[Due], finish: Finish) -> Iterat
         given += [c.slice(0, length) for c in keys]
         return _portion(group, given, width, finish)
 
-    yield from spread(workers(), lower, groups, rows=len(runs.first) * width // len(groups))
+    answers = len(runs.first) * width // len(groups)
+    yield from spread(workers(), lower, groups, rows=answers // _LOWERED_AT_ONCE)
 
 
 def _groups(batch: Sequence[Due]) -> list[Group]:
@@ -229,17 +231,21 @@ def _groups(batch: Sequence[Due]) -> list[Group]:
     return [Group(due, *span) for due, span in zip(alike.values(), pairwise(bounds), strict=True)]
 
 
-def _jobs(groups: Sequence[Group]) -> dict[Piece, Job]:
-    """What there is to roll, by piece; what takes longest comes first."""
+def _jobs(panes: PaneTables, groups: Sequence[Group]) -> dict[Piece, Job]:
+    """What there is to roll, by piece, each once; what takes longest comes first."""
     jobs: dict[Piece, Job] = {}
     part = 0
     for group in groups:
         shapes = [one.shape for one in group.due]
+        places: dict[tuple[Piece, tuple[Filter, ...]], list[int]] = {}
         for place, wanted in enumerate(shapes[0].wanted):
-            job = jobs.setdefault(wanted.piece, Job())
+            filters = tuple(shape.wanted[place].where for shape in shapes)
+            places.setdefault((panes.same_as(wanted.piece), filters), []).append(place)
+        for (piece, filters), some in places.items():
+            job = jobs.setdefault(piece, Job())
             job.parts += range(part, part + len(shapes))
-            job.filters += (shape.wanted[place].where for shape in shapes)
-            job.users.append((group, place))
+            job.filters += filters
+            job.users.append((group, some))
         part += len(shapes)
     return dict(sorted(jobs.items(), key=lambda job: -_weight(job[0])))
 

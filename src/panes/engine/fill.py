@@ -17,7 +17,7 @@ from panes.aggregates.arithmetic import Count
 from panes.algebra.monoid import Columns, Slots
 from panes.stores.fragments import Fragment
 from panes.stores.radix import is_sorted, number_pairs, stable_order
-from panes.stores.slots import Ragged, is_dense
+from panes.stores.slots import Ragged, is_dense, packed
 from panes.stores.spread import spread
 from panes.windows.cut import Cut
 
@@ -81,7 +81,7 @@ def _fill_table(
     meant = [_plainest(p, rows) for p in pieces]
     lifted = _lift([ALL_ROWS, *meant], rows, slots, size, executor)
     filled = np.flatnonzero(lifted[ALL_ROWS][0])
-    kept = spread(executor, lambda p: np.take(p, filled, axis=1), lifted.values(), rows=len(filled))
+    kept = spread(executor, lambda p: packed(p, filled), lifted.values(), rows=len(filled))
     of = dict(zip(lifted, kept, strict=True))
     return filled, tuple(of[p] for p in meant)
 

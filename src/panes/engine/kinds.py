@@ -1,13 +1,13 @@
 """Kinds of rows: those that no filter can tell apart, so that each filter is asked once of a kind.
 
-What filters compare a column with cuts its values into regions (below the least constant, equal to
-it, between it and the next one, ...; NULL is a region). Rows in the same region of every column are
-of one kind. Filters that are no comparisons are columns of two regions. Numbers of kinds are put
-together digit by digit; where there could be too many of them for a table, those that occur are
-numbered anew. So time and memory follow the rows and the kinds that occur, never the combinations::
+What filters compare a column with cuts its values into regions, as few as the filters can tell;
+NULL is a region. Rows in the same region of every column are of one kind. Filters that are no
+comparisons are columns of two regions. Numbers of kinds are put together digit by digit; where
+there could be too many of them for a table, those that occur are numbered anew. So time and memory
+follow the rows and the kinds that occur, never the combinations::
 
-    price > 40, price <= 90, quantity = 2      price    <40  =40  <90  =90  >90
-                                               quantity <2   =2   >2              15 kinds at most
+    price > 40, price < 90, quantity = 2       price    ≤40  <90  ≥90
+                                               quantity <2   =2   >2               9 kinds at most
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 
 from panes.compiled import compiled
 from panes.engine.classes import Words
+from panes.planning.condition import Bound
 from panes.stores.slots import is_dense
 from panes.stores.spread import spread
 
@@ -70,15 +71,19 @@ class Bits:
 
 @dataclass(frozen=True, slots=True)
 class Regions:
-    """Numbers, and the constants that cut them, ascending; NULL is the last region."""
+    """Numbers, and what cuts them, ascending: just below some, just above others.
+
+    The number of a region is how many cuts lie below it; NULL is the last region.
+    """
 
     values: NDArray[np.generic]
-    constants: NDArray[np.generic]
-    is_null: NDArray[np.bool_] | None
+    below: NDArray[np.generic]
+    above: NDArray[np.generic]
+    is_null: NDArray[np.bool_] | None = None
 
     @property
     def radix(self) -> int:
-        return 2 * len(self.constants) + 1 + (self.is_null is not None)
+        return len(self.below) + len(self.above) + 1 + (self.is_null is not None)
 
     def append(self, codes: Codes, part: slice) -> None:
         values, to = self.values[part], codes
@@ -86,8 +91,8 @@ class Regions:
             to = np.zeros(len(values), dtype=codes.dtype)
         else:
             codes *= self.radix
-        find = _add_few_regions if len(self.constants) <= _FEW else _add_regions
-        find(values, self.constants, to)
+        find = _add_few_regions if len(self.below) + len(self.above) <= _FEW else _add_regions
+        find(values, self.below, self.above, to)
         if self.is_null is not None:
             codes *= self.radix
             codes += np.where(self.is_null[part], to.dtype.type(self.radix - 1), to)
@@ -98,22 +103,26 @@ def bits(column: pa.Array) -> Digit:
     return Bits(np.frombuffer(column.buffers()[1], dtype=np.uint8), column.offset)
 
 
-def regions(column: pa.Array, constants: Collection[object]) -> Digit:
-    """A column by how it lies to constants of its type; NaN is greater than all of them."""
+def regions(column: pa.Array, bounds: Collection[Bound]) -> Digit:
+    """A column by how it lies to bounds of its type; NaN is greater than all of them."""
     is_null = None
     if column.null_count:
         is_null = pc.is_null(column).to_numpy(zero_copy_only=False)
     if pa.types.is_floating(column.type) or pa.types.is_integer(column.type):
         if is_null is not None:
             column = pc.fill_null(column, pa.scalar(0, column.type))
-        cuts = pa.array(sorted(constants), column.type).to_numpy()  # type: ignore[type-var]
-        return Regions(column.to_numpy(), cuts, is_null)
+        below, above = (
+            pa.array(sorted(b.value for b in bounds if b.up_to is up_to), column.type).to_numpy()
+            for up_to in (False, True)
+        )
+        return Regions(column.to_numpy(), below, above, is_null)
     if pa.types.is_boolean(column.type):
-        places = pc.fill_null(column, False).cast(pa.int8())
-        return Regions(places.to_numpy(), np.array([1], dtype=np.int8), is_null)
-    places = pc.index_in(column, value_set=pa.array(sorted(map(str, constants)), pa.string()))
-    cuts = np.arange(len(constants), dtype=np.int32)
-    return Regions(pc.fill_null(places, len(constants)).to_numpy(), cuts, is_null)
+        places, end = pc.fill_null(column, False).cast(pa.int32()), 1
+    else:
+        texts = sorted({str(b.value) for b in bounds})
+        places, end = pc.index_in(column, value_set=pa.array(texts, pa.string())), len(texts)
+    cuts = np.arange(1, end + 1, dtype=np.int32)
+    return Regions(pc.fill_null(places, end).to_numpy(), cuts, cuts[:0], is_null)
 
 
 def number_kinds(
@@ -122,7 +131,8 @@ def number_kinds(
     """The code of each row, the place of each code among the kinds, and a row of each kind.
 
     >>> from concurrent.futures import ThreadPoolExecutor
-    >>> digits = [regions(pa.array([3, 1, 3]), {2}), bits(pa.array([True, False, True]))]
+    >>> numbers, conditions = pa.array([3, 1, 3]), pa.array([True, False, True])
+    >>> digits = [regions(numbers, {Bound(2, up_to=True)}), bits(conditions)]
     >>> codes, place, row = number_kinds(3, digits, ThreadPoolExecutor(1))
     >>> place[codes], row
     (array([1, 0, 1]), array([1, 2]))
@@ -197,26 +207,34 @@ def _append_bit(codes, bitmap, offset):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _add_few_regions(values, constants, codes):  # type: ignore[no-untyped-def]
-    for begin in range(0, values.shape[0], 4096):
-        end = min(begin + 4096, values.shape[0])
-        for c in constants:
-            for i in range(begin, end):
-                codes[i] += (not values[i] < c) + (not values[i] <= c)
+def _add_few_regions(values, below, above, codes):  # type: ignore[no-untyped-def]
+    for begin in range(0, values.shape[0], 2048):
+        few, to = values[begin : begin + 2048], codes[begin : begin + 2048]
+        for c in below:
+            for i in range(few.shape[0]):
+                to[i] += not few[i] < c
+        for c in above:
+            for i in range(few.shape[0]):
+                to[i] += not few[i] <= c
 
 
 @compiled
-def _add_regions(values, constants, codes):  # type: ignore[no-untyped-def]
+def _add_regions(values, below, above, codes):  # type: ignore[no-untyped-def]
     for i in range(values.shape[0]):
-        low, length = 0, constants.shape[0]
+        cuts, length = 0, below.shape[0]
         while length > 0:
             half = length >> 1
-            if not values[i] <= constants[low + half]:
-                low += length - half
+            if not values[i] < below[cuts + half]:
+                cuts += length - half
             length = half
-        codes[i] += 2 * low
-        if low < constants.shape[0] and values[i] == constants[low]:
-            codes[i] += 1
+        codes[i] += cuts
+        cuts, length = 0, above.shape[0]
+        while length > 0:
+            half = length >> 1
+            if not values[i] <= above[cuts + half]:
+                cuts += length - half
+            length = half
+        codes[i] += cuts
 
 
 @compiled

@@ -91,6 +91,9 @@ class PaneTables:
         self._capacity = len(self.starts)
         self._kept: dict[Piece, Tables] = {}
         self._whole: Placed | None = None
+        first: dict[int, Piece] = {}
+        pairs = zip(store.pieces, held.partials, strict=True)
+        self._same = {piece: first.setdefault(id(own), piece) for piece, own in pairs}
 
     def __reduce__(self) -> tuple[type[None], tuple[()]]:
         """Kept for speed alone: whoever gets a copy makes it anew."""
@@ -115,6 +118,10 @@ class PaneTables:
         """The key columns of so many windows, each with all keys."""
         taken = pa.array(np.tile(np.arange(len(self.groups)), windows))
         return [c.take(taken) for c in self._store.groups.columns(self.groups)]
+
+    def same_as(self, piece: Piece) -> Piece:
+        """The first of the pieces that say the same of all rows, as counts do without NULLs."""
+        return self._same[piece]
 
     def make(self, wanted: Mapping[Piece, Iterable[Filter]]) -> bool:
         """Make tables of pieces under filters, all in one pass; says if there was room for them.
@@ -217,12 +224,14 @@ class PaneTables:
         is_known = group.max(initial=0) < len(self._rank) and (self._rank[group] >= 0).all()
         if not is_known or (self.starts[place[:known]] != starts[:known]).any():
             return None
+        partials = dict(zip(self._store.pieces, fragment.partials, strict=True))
+        if any(partials[piece] is not partials[same] for piece, same in self._same.items()):
+            return None
         if classes.max(initial=-1) >= len(self._store.holding(None)):
             raise AssertionError("partials of a class that has no number")  # or loops run astray
         place[known:] = len(self.starts) + np.arange(len(starts) - known)
         self.starts = np.concatenate([self.starts, starts[known:]])
         panes = place.astype(np.int32)[np.cumsum(is_first) - 1]
-        partials = dict(zip(self._store.pieces, fragment.partials, strict=True))
         return Placed(partials, panes, self._rank[group], classes.astype(np.int32))
 
     def _grow(self, before: int) -> None:

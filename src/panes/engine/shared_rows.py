@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from sqlglot import exp
 
 from panes.engine.kinds import ToldApart, bits, number_kinds, regions, to_sets
-from panes.planning.condition import Compared, Condition, compared, condition
+from panes.planning.condition import Bound, Compared, Condition, compared, condition
 from panes.planning.scalar import Projection, column_of
 
 
@@ -163,17 +163,17 @@ class SharedRows:
         only; the others are among the `columns` that have been read.
         """
         self._understand()
-        constants: dict[str, set[object]] = {}
+        bounds: dict[str, set[Bound]] = {}
         for found in self._compared.values():
             for name, some in (found or {}).items():
-                constants.setdefault(name, set()).update(some)
+                bounds.setdefault(name, set()).update(some)
         asked = [n for n, found in self._compared.items() if found is None]
-        digits = [regions(column_of(table, name), some) for name, some in constants.items()]
+        digits = [regions(column_of(table, name), some) for name, some in bounds.items()]
         codes, place, first = number_kinds(
             rows, [*digits, *(bits(columns[n]) for n in asked)], executor
         )
         taken = pa.array(first)
-        few = table.select(list(constants)).take(taken)
+        few = table.select(list(bounds)).take(taken)
         holding = (
             (n, columns[n].take(taken) if c is None else self._conditions[n](few))
             for n, c in self._compared.items()

@@ -39,6 +39,7 @@ from panes.planning.sharing import SharedCut, choose_cut
 from panes.stores.fragments import Fragment, Fragments, joined, merged
 from panes.stores.groups import Groups
 from panes.windows.cut import Cut
+from panes.windows.many import Rulers
 from panes.windows.spec import Sliding
 
 if TYPE_CHECKING:
@@ -264,8 +265,7 @@ class SharedStore:
     def cut(self) -> Cut:
         """Where panes begin now."""
         if self.shared_cut is None or not self._is_cut:
-            specs = [m.spec for s in self.shapes for m in s.members]
-            self.shared_cut = choose_cut(list(dict.fromkeys(specs)))
+            self.shared_cut = choose_cut(Rulers.joined([s.rulers for s in self.shapes]))
             self._is_cut = True
         return self.shared_cut.cut
 

@@ -8,6 +8,7 @@ means exactly the same in both is taken: NaN is greater than every number, NULL 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Set
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -16,7 +17,16 @@ from sqlglot import exp
 from panes.planning.scalar import Projection, column_of
 
 Condition = Callable[[pa.Table], pa.Array]
-Compared = Mapping[str, Set[object]]
+
+
+class Bound(NamedTuple):
+    """Where a condition parts the values of a column: those below, the value itself if `up_to`."""
+
+    value: Any
+    up_to: bool
+
+
+Compared = Mapping[str, Set[Bound]]
 _EXACT_DIGITS = 15
 _COMPARE: dict[type[exp.Expression], Callable[[pa.Array, pa.Scalar], pa.Array]] = {
     exp.EQ: pc.equal,
@@ -27,6 +37,15 @@ _COMPARE: dict[type[exp.Expression], Callable[[pa.Array, pa.Scalar], pa.Array]] 
     exp.GTE: lambda column, value: pc.invert(pc.less(column, value)),
 }
 _ORDERED = (exp.LT, exp.LTE, exp.GT, exp.GTE)
+_BELOW, _UP_TO = False, True
+_PARTS: dict[type[exp.Expression], tuple[bool, ...]] = {
+    exp.EQ: (_BELOW, _UP_TO),
+    exp.NEQ: (_BELOW, _UP_TO),
+    exp.LT: (_BELOW,),
+    exp.GTE: (_BELOW,),
+    exp.LTE: (_UP_TO,),
+    exp.GT: (_UP_TO,),
+}
 
 
 def condition(tree: exp.Expression, schema: pa.Schema) -> Condition:
@@ -50,21 +69,21 @@ def is_plain(tree: exp.Expression, schema: pa.Schema) -> bool:
 
 
 def compared(tree: exp.Expression, schema: pa.Schema) -> Compared | None:
-    """What a condition compares each column with; None if Arrow alone cannot tell.
+    """Where a condition parts the values of each column; None if Arrow alone cannot tell.
 
-    Rows that lie alike to all these constants, or are NULL alike, agree on the condition.
+    Rows that no bound parts, or that are NULL alike, agree on the condition.
 
     >>> from sqlglot import parse_one
-    >>> compared(parse_one("x > 3 AND (x < 4.5 OR x IS NULL)"), pa.schema({"x": pa.float64()}))
-    {'x': {3.0, 4.5}}
+    >>> compared(parse_one("x >= 3 OR x IS NULL"), pa.schema({"x": pa.float64()}))
+    {'x': {Bound(value=3.0, up_to=False)}}
     """
     if _plain(tree, schema) is None:
         return None
-    found: dict[str, set[object]] = {c.name: set() for c in tree.find_all(exp.Column)}
+    found: dict[str, set[Bound]] = {c.name: set() for c in tree.find_all(exp.Column)}
     for node in tree.find_all(*_COMPARE):
         value = _constant(node.args["expression"], _type(node.this, schema))
         assert value is not None
-        found[node.this.name].add(value.as_py())
+        found[node.this.name] |= {Bound(value.as_py(), up_to) for up_to in _PARTS[type(node)]}
     return found
 
 

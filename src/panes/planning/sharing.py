@@ -15,17 +15,16 @@ holds and what a roll reads. Answers cost the same whichever way is taken. (*No 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from panes.compiled import compiled
-from panes.windows.cut import Cut, Edges, edges_of_spec
-from panes.windows.families import common
-from panes.windows.spec import Sliding
+from panes.windows.cut import Cut, Edges
+from panes.windows.many import Rulers
 
 Way = Literal["union", "gcd", "factor"]
 # A look at one edge family against keeping and reading one pane of one group:
@@ -67,21 +66,23 @@ class SharedCut:
         return min(self.options, key=lambda o: o.cost).way
 
 
-def choose_cut(specs: Sequence[Sliding]) -> SharedCut:
+def choose_cut(windows: Rulers) -> SharedCut:
     """The cheapest cut that serves all these windows.
 
-    >>> choose_cut([Sliding(size=600, slide=60), Sliding(size=300, slide=30)]).cut.families
+    >>> from panes.windows.spec import Sliding
+    >>> minutes = Rulers.of([Sliding(size=600, slide=60), Sliding(size=300, slide=30)])
+    >>> choose_cut(minutes).cut.families
     (Edges(slide=30, phase=0),)
-    >>> choose_cut([Sliding(size=60, slide=1), Sliding(size=86400, slide=3600)]).way
+    >>> choose_cut(Rulers.of([Sliding(size=60, slide=1), Sliding(size=86400, slide=3600)])).way
     'factor'
     """
-    wanted = {edges for spec in specs for edges in edges_of_spec(spec)}
-    longest = max(spec.size for spec in specs)
-    union, gcd = Cut(_without_redundant(wanted)), Cut((common(wanted),))
+    wanted = _edges(windows)
+    longest = int(windows.size.max())
+    union, gcd = Cut(_without_redundant(wanted)), Cut((_common(wanted),))
     plain = (_option("union", union, longest), _option("gcd", gcd, longest))
     best = min(plain, key=lambda o: o.cost)
     chosen = union if best.way == "union" else gcd
-    older = _older_level(specs, longest)
+    older = _older_level(windows, longest)
     if older is None:
         return SharedCut(chosen, _reason(best, plain, None), plain)
     panes = held(chosen, older.reach) + held(older.cut, longest - older.reach)
@@ -108,39 +109,55 @@ def _option(way: Way, cut: Cut, length: int) -> CutOption:
     return CutOption(way, panes, families, panes * (1 + _LOOK * families))
 
 
-def _older_level(specs: Sequence[Sliding], longest: int) -> Level | None:
+def _edges(windows: Rulers) -> NDArray[np.int64]:
+    """The families of all window ends and starts, each once, in order: slides and phases."""
+    slide, origin = windows.slide, windows.origin
+    ends = np.stack([slide, origin % slide])
+    starts = np.stack([slide, (origin - windows.size) % slide])
+    every = np.concatenate([ends, starts], axis=1)
+    slides, phases = every[:, np.lexsort(every[::-1])]
+    is_new = np.ones(len(slides), dtype=np.bool_)
+    is_new[1:] = (slides[1:] != slides[:-1]) | (phases[1:] != phases[:-1])
+    return np.stack([slides[is_new], phases[is_new]])
+
+
+def _common(families: NDArray[np.int64]) -> Edges:
+    """As `panes.windows.families.common`, of columns."""
+    slides, phases = families
+    slide = int(np.gcd(np.gcd.reduce(slides), np.gcd.reduce(phases - phases[0])))
+    return Edges(slide, int(phases[0]) % slide)
+
+
+def _older_level(windows: Rulers, longest: int) -> Level | None:
     """The split by range that leaves the fewest panes: short windows need theirs only so long."""
-    by_size = sorted(specs, key=lambda s: -s.size)
-    step, origin = 0, by_size[0].origin
-    grids: dict[int, int] = {}  # for windows longer than a size: the grid of their edges
-    for spec in by_size:
-        if step and spec.size not in grids:
-            grids[spec.size] = step
-        step = math.gcd(step, spec.slide, spec.origin - origin, spec.size)
-    finest = step
-    best, fewest = None, longest / finest
-    for reach, grid in grids.items():
-        panes = (longest - reach) / grid + reach / finest
-        if panes < fewest:
-            best, fewest = Level(reach, Cut((Edges(grid, origin % grid),))), panes
-    return best
+    order = np.argsort(-windows.size, kind="stable")
+    sizes, origins = windows.size[order], windows.origin[order]
+    steps = np.gcd(np.gcd(windows.slide[order], origins - origins[0]), sizes)
+    steps = np.gcd.accumulate(steps)  # of the windows up to each: the grid of their edges
+    finest = int(steps[-1])
+    shorter = np.flatnonzero(sizes[1:] != sizes[:-1])  # the last window before those of less size
+    reach, grid = sizes[shorter + 1], steps[shorter]
+    panes = (longest - reach) / grid + reach / finest
+    if not len(panes) or panes.min() >= longest / finest:
+        return None
+    best = int(np.argmin(panes))
+    step = int(grid[best])
+    return Level(int(reach[best]), Cut((Edges(step, int(origins[0]) % step),)))
 
 
-def _without_redundant(wanted: set[Edges]) -> tuple[Edges, ...]:
+def _without_redundant(families: NDArray[np.int64]) -> tuple[Edges, ...]:
     """The families that no other one contains, by divisibility; each pair is looked at once."""
-    ordered = sorted(wanted)
-    columns = np.array([(e.slide, e.phase) for e in ordered], dtype=np.int64)
-    kept = np.ones(len(ordered), dtype=np.bool_)
-    _drop_redundant(columns, kept)
-    return tuple(e for e, keep in zip(ordered, kept, strict=True) if keep)
+    kept = np.ones(families.shape[1], dtype=np.bool_)
+    _drop_redundant(families, kept)
+    return tuple(Edges(*family) for family in families[:, kept].T.tolist())
 
 
 @compiled
-def _drop_redundant(columns, kept):  # type: ignore[no-untyped-def]
-    for i in range(columns.shape[0]):
+def _drop_redundant(families, kept):  # type: ignore[no-untyped-def]
+    slides, phases = families[0], families[1]
+    for i in range(slides.shape[0]):
         for j in range(i):
-            slide, phase = columns[j, 0], columns[j, 1]
-            if kept[j] and columns[i, 0] % slide == 0 and (columns[i, 1] - phase) % slide == 0:
+            if kept[j] and slides[i] % slides[j] == 0 and (phases[i] - phases[j]) % slides[j] == 0:
                 kept[i] = False
                 break
 

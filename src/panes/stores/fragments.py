@@ -6,7 +6,7 @@ says what a group is; nothing here knows of windows.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -40,8 +40,7 @@ class Fragment:
     def between(self, low: int, high: int) -> Fragment:
         """The part whose panes begin in ``[low, high)``; no copy."""
         a, b = np.searchsorted(self.starts, [low, high])
-        views = {id(p): p[:, a:b] for p in self.partials}
-        partials = tuple(views[id(p)] for p in self.partials)
+        partials = _alike(lambda _, own: own[0][:, a:b], self)
         return Fragment(self.starts[a:b], self.groups[a:b], partials)
 
 
@@ -147,11 +146,10 @@ def _appended(oldest: Fragment, *newer: Fragment, monoids: Sequence[Monoid]) -> 
 
 def joined(older: Fragment, newer: Fragment) -> Fragment:
     """Two fragments, the second of which begins after the first has ended."""
-    pairs = zip(older.partials, newer.partials, strict=True)
     return Fragment(
         np.concatenate([older.starts, newer.starts]),
         np.concatenate([older.groups, newer.groups]),
-        tuple(np.concatenate(pair, axis=1) for pair in pairs),
+        _alike(lambda _, both: np.concatenate(both, axis=1), older, newer),
     )
 
 
@@ -169,17 +167,30 @@ def merged(fragments: Sequence[Fragment], monoids: Sequence[Monoid]) -> Fragment
     width = int(groups.max(initial=0)) + 1
     codes = np.searchsorted(panes, starts) * width + groups
     slots, pairs = compact_slots(codes, len(panes) * width)
-    partials = tuple(
-        merge_slots(
-            m, np.concatenate([f.partials[i] for f in fragments], axis=1), slots, len(pairs)
-        )
-        for i, m in enumerate(monoids)
-    )
-    return Fragment(panes[pairs // width], pairs % width, partials)
+
+    def merge(place: int, own: tuple[Columns, ...]) -> Columns:
+        return merge_slots(monoids[place], np.concatenate(own, axis=1), slots, len(pairs))
+
+    return Fragment(panes[pairs // width], pairs % width, _alike(merge, *fragments))
+
+
+def _alike(
+    make: Callable[[int, tuple[Columns, ...]], Columns], *fragments: Fragment
+) -> tuple[Columns, ...]:
+    """What is made of the partials of each piece; pieces that share theirs everywhere still do."""
+    made: dict[tuple[int, ...], Columns] = {}
+    partials: list[Columns] = []
+    for place, own in enumerate(zip(*(f.partials for f in fragments), strict=True)):
+        which = tuple(map(id, own))
+        if which not in made:
+            made[which] = make(place, own)
+        partials.append(made[which])
+    return tuple(partials)
 
 
 def _shrunk(kept: Fragment, before: int) -> Fragment:
     """A copy, if keeping the view would hold on to much more memory than it shows."""
     if 2 * len(kept) > before:
         return kept
-    return Fragment(kept.starts.copy(), kept.groups.copy(), tuple(p.copy() for p in kept.partials))
+    partials = _alike(lambda _, own: own[0].copy(), kept)
+    return Fragment(kept.starts.copy(), kept.groups.copy(), partials)

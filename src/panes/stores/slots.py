@@ -16,6 +16,7 @@ from panes.compiled import compiled
 
 Value = TypeVar("Value", bound=np.generic)
 _AFFORDABLE = 8
+_NEARLY_ALL = 0.9
 _MOST = (1 << 31) - 1
 
 
@@ -63,6 +64,30 @@ def _move(values, places, to):  # type: ignore[no-untyped-def]
     for i in range(places.shape[0]):
         if places[i] >= 0:
             to[places[i]] = values[i]
+
+
+def packed(values: NDArray[Value], kept: NDArray[np.int64]) -> NDArray[Value]:
+    """The columns of partials that are kept, which ascend; the array they are in is used up.
+
+    Where nearly all are, they move up in it: fresh memory costs more than the move.
+
+    >>> packed(np.array([[1, 2, 3], [4, 5, 6]]), np.array([0, 2]))
+    array([[1, 3],
+           [4, 6]])
+    """
+    lanes, size = values.shape
+    if values.dtype == object or len(kept) < _NEARLY_ALL * size:
+        return np.take(values, kept, axis=1)
+    flat = values.reshape(-1)
+    _pack(flat, lanes, size, kept)
+    return flat[: lanes * len(kept)].reshape(lanes, -1)
+
+
+@compiled
+def _pack(flat, lanes, size, kept):  # type: ignore[no-untyped-def]
+    for lane in range(lanes):
+        for i in range(kept.shape[0]):
+            flat[lane * kept.shape[0] + i] = flat[lane * size + kept[i]]
 
 
 @dataclass(frozen=True, slots=True)
