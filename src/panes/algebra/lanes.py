@@ -209,20 +209,19 @@ def combine_slots(op: int, lanes: int) -> Scalar:
 
 @cache
 def combine_cells(op: int, lanes: int) -> Scalar:
-    """A loop that combines partials of panes and keys into tables with `width` keys in a row.
+    """A loop that combines each partial into a cell of tables, which stand behind each other.
 
-    The tables stand behind each other, `cells` in each. `rows` names the row of each pane, -1 is
-    none. A partial of class c belongs to the tables ``which[begins[c]:begins[c + 1]]``.
+    Tables have `size` cells; -1 is none. A partial of class c belongs to the tables
+    ``which[begins[c]:begins[c + 1]]``.
     """
 
     @compiled
-    def loop(tables, cells, partials, rows, panes, keys, width, classes, begins, which):  # type: ignore[no-untyped-def]
-        for k in range(panes.shape[0]):
-            row, c = rows[panes[k]], classes[k]
-            if row >= 0:
-                cell = row * width + keys[k]
+    def loop(tables, size, partials, cells, classes, begins, which):  # type: ignore[no-untyped-def]
+        for k in range(cells.shape[0]):
+            cell, c = cells[k], classes[k]
+            if cell >= 0:
                 for j in range(begins[c], begins[c + 1]):
-                    i = which[j] * cells + cell
+                    i = which[j] * size + cell
                     store(tables, i, combine(op, load(tables, i, lanes), load(partials, k, lanes)))
 
     return loop

@@ -38,7 +38,7 @@ from panes.language.query import AGGREGATE, KEY, WINDOW_COLUMNS
 from panes.planning.plan import Plan, ValueSet
 from panes.stores.fragments import Fragment
 from panes.stores.panes import PaneStore, Rolled
-from panes.stores.slots import compact_slots
+from panes.stores.slots import compact_slots, places_among
 from panes.stores.spread import spread
 from panes.windows.many import Rulers
 
@@ -84,7 +84,7 @@ class Runs:
         rulers = Rulers.joined([one.shape.rulers.take(one.which) for one in due])
         begin, end = (np.concatenate(x) for x in zip(*((d.first, d.end) for d in due), strict=True))
         starts, ends = rulers.listed(begin, end)
-        first, last = np.searchsorted(panes, starts), np.searchsorted(panes, ends)
+        first, last = places_among(panes, starts), places_among(panes, ends)
         bounds = accumulate((one.windows for one in due), initial=0)
         return cls(starts, ends, first, last, [slice(a, b) for a, b in pairwise(bounds)])
 
@@ -372,8 +372,7 @@ def _filtered(store: SharedStore, panes: PaneTables, shape: Shape) -> tuple[Frag
     whole = panes.whole()
     own = np.flatnonzero(store.holding(shape.where)[whole.classes])
     width = len(panes.groups)
-    cells = whole.panes[own].astype(np.int64) * width + whole.ranks[own]
-    numbers, pairs = compact_slots(cells, panes.size)
+    numbers, pairs = compact_slots(whole.cells[own], panes.size)
     place = np.full(len(whole.classes), -1, dtype=np.int64)
     place[own] = numbers
     partials, monoids = [], []

@@ -132,8 +132,7 @@ class Queries:
         first, self.exact_from[asked.name] = self.settled(store, shape, asked.spec)
         shape.add(Member(asked.name, asked.spec, asked.deadline, first))
         store.change_cut(self.newest)
-        if self._schedule is not None:
-            self._schedule.add(asked.name, asked.spec)
+        self.schedule.add(asked.name, asked.spec)
         self.homes[asked.name] = store, shape
 
     def _new_store(self, bound: Plan, schema: pa.Schema) -> SharedStore:

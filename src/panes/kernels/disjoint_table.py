@@ -12,10 +12,11 @@ for each answer, whatever the runs are: made for many windows of all sizes over 
 where two stacks would pass over the panes once for every query. (Alon and Schieber 1987, on-line
 product queries in any semigroup.)
 
-Only one level is kept at a time, for a few groups at a time and as far as runs reach, so scratch is
-a few megabytes. Panes are numbered so that the middle of the highest level lies before the earliest
-end of a run: windows that are due together mostly cross it, and the panes behind them, however
-many, are on no other level.
+Only one level is kept at a time, for a few groups at a time, and of each block only what runs
+across its middle reach: scratch is a few megabytes, and a level that few runs are on costs little.
+Panes are numbered so that the middle of the highest level lies before the earliest end of a run:
+windows that are due together mostly cross it, and the panes behind them, however many, are on no
+other level.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ from panes.kernels.tables import by_table
 
 _SCRATCH = 1 << 19  # partials of one level that fit the processor's cache, or nearly
 _LEVELS = 128
+_FAR = 1 << 62
 
 
 def disjoint_table(
@@ -59,6 +61,7 @@ def disjoint_table(
     length = cells // groups
     width = max(1, min(groups, _SCRATCH // max(length, 1)))
     scratch = np.empty((lanes, length * width), dtype=tables.dtype)
+    reach = np.empty((2, length // 2 + 2), dtype=np.int64)
     shift = _shift(first, last, length)
     level = np.zeros(len(first), dtype=np.int64)
     _find_levels(first + shift, last + shift, level)
@@ -68,7 +71,7 @@ def disjoint_table(
     combined, empty = _table(int(monoid.op), lanes), monoid.empty(1)
     behind = tables.reshape(lanes, -1), cells
     listed = order, parts, begins
-    combined(empty, behind, first, last, listed, shift, groups, width, scratch, answers)
+    combined(empty, behind, first, last, listed, shift, groups, width, scratch, reach, answers)
     return answers
 
 
@@ -95,7 +98,7 @@ def _find_levels(first, last, level):  # type: ignore[no-untyped-def]
 def _table(op: int, lanes: int) -> Scalar:
     # One function: Numba keeps none on disk that refers to another compiled one.
     @compiled
-    def table(empty, tables, first, last, listed, shift, groups, most, scratch, answers):  # type: ignore[no-untyped-def]
+    def table(empty, tables, first, last, listed, shift, groups, most, scratch, reach, answers):  # type: ignore[no-untyped-def]
         (panes, cells), (order, parts, begins) = tables, listed
         neutral = load(empty, 0, lanes)
         for begin in range(0, groups, most):
@@ -103,27 +106,32 @@ def _table(op: int, lanes: int) -> Scalar:
             for part in range(parts.shape[0]):
                 own_cells, level = parts[part] // _LEVELS * cells + begin, parts[part] % _LEVELS
                 runs = order[begins[part] : begins[part + 1]]
-                low, high = first[runs[0]], last[runs[0]]
+                # One level: running combines away from the middle of each block that is crossed.
+                bits = max(level - 1, 1)
+                block = end = (first[runs[0]] + shift) >> bits
                 for w in runs:
-                    low, high = min(low, first[w]), max(high, last[w])
-                # One level over [low, high): running combines away from the middle of each block.
-                half = 1 << max(level - 2, 0)
-                block = (low + shift) // (2 * half) * (2 * half) - shift
-                while level > 1 and block < high:
-                    middle = block + half
-                    for i in range(min(middle, high) - 1, max(block, low) - 1, -1):
+                    block = min(block, (first[w] + shift) >> bits)
+                    end = max(end, (first[w] + shift) >> bits)
+                blocks = end - block + 1 if level > 1 else 0
+                reach[0, :blocks], reach[1, :blocks] = _FAR, -_FAR
+                for w in runs[: blocks * runs.shape[0]]:
+                    b = ((first[w] + shift) >> bits) - block
+                    reach[0, b] = min(reach[0, b], first[w])
+                    reach[1, b] = max(reach[1, b], last[w])
+                for b in range(blocks):
+                    middle = ((2 * (block + b) + 1) << (bits - 1)) - shift
+                    for i in range(middle - 1, reach[0, b] - 1, -1):
                         for g in range(width):
                             own = load(panes, own_cells + i * groups + g, lanes)
-                            if i + 1 < min(middle, high):
+                            if i + 1 < middle:
                                 own = combine(op, own, load(scratch, (i + 1) * width + g, lanes))
                             store(scratch, i * width + g, own)
-                    for i in range(max(middle, low), min(middle + half, high)):
+                    for i in range(middle, reach[1, b]):
                         for g in range(width):
                             own = load(panes, own_cells + i * groups + g, lanes)
                             if i > middle:
                                 own = combine(op, load(scratch, (i - 1) * width + g, lanes), own)
                             store(scratch, i * width + g, own)
-                    block += 2 * half
                 for w in runs:
                     a, b, to = first[w], last[w] - 1, w * groups + begin
                     for g in range(width):

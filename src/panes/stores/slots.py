@@ -43,6 +43,43 @@ def compact_slots(
     return slot_of[codes], distinct
 
 
+def places_among(ascending: NDArray[np.int64], values: NDArray[np.int64]) -> NDArray[np.int64]:
+    """As `np.searchsorted`, faster where what is ascending mostly stands at equal distances.
+
+    >>> places_among(np.array([10, 20, 30]), np.array([5, 10, 11, 40]))
+    array([0, 0, 1, 3])
+    """
+    places = np.empty(len(values), dtype=np.int64)
+    _find_places(ascending, values, places)
+    return places
+
+
+@compiled
+def _find_places(ascending, values, places):  # type: ignore[no-untyped-def]
+    """Look where a value would be at equal distances, then search."""
+    count, share = ascending.shape[0], 0.0
+    if count > 1:
+        share = (count - 1) / (ascending[-1] - ascending[0])
+    for i in range(values.shape[0]):
+        low, high = 0, count
+        if count > 1:
+            ahead = min(max((values[i] - ascending[0]) * share, 0.0), count - 1.0)
+            near = int(ahead)
+            if ascending[near] < values[i]:
+                low = near + 1
+                high = near + 1 if low < count and ascending[low] >= values[i] else count
+            else:
+                high = near
+                low = near if near == 0 or ascending[near - 1] < values[i] else 0
+        while low < high:
+            half = (low + high) >> 1
+            if ascending[half] < values[i]:
+                low = half + 1
+            else:
+                high = half
+        places[i] = low
+
+
 def moved(values: NDArray[Value], places: NDArray[np.int32], size: int) -> NDArray[Value]:
     """Each value, or column of partials, at its place; -1 is none. The places are all different.
 
