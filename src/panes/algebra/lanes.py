@@ -209,19 +209,20 @@ def combine_slots(op: int, lanes: int) -> Scalar:
 
 @cache
 def combine_cells(op: int, lanes: int) -> Scalar:
-    """A loop that combines each partial into a cell of tables, which stand behind each other.
+    """A loop that combines partials of panes and keys into tables with `width` keys in a row.
 
-    Tables have `size` cells; -1 is none. A partial of class c belongs to the tables
-    ``which[begins[c]:begins[c + 1]]``.
+    The tables stand behind each other, `cells` in each. `rows` names the row of each pane, -1 is
+    none. A partial of class c belongs to the tables ``which[begins[c]:begins[c + 1]]``.
     """
 
     @compiled
-    def loop(tables, size, partials, cells, classes, begins, which):  # type: ignore[no-untyped-def]
-        for k in range(cells.shape[0]):
-            cell, c = cells[k], classes[k]
-            if cell >= 0:
+    def loop(tables, cells, partials, rows, panes, keys, width, classes, begins, which):  # type: ignore[no-untyped-def]
+        for k in range(panes.shape[0]):
+            row, c = rows[panes[k]], classes[k]
+            if row >= 0:
+                cell = row * width + keys[k]
                 for j in range(begins[c], begins[c + 1]):
-                    i = which[j] * size + cell
+                    i = which[j] * cells + cell
                     store(tables, i, combine(op, load(tables, i, lanes), load(partials, k, lanes)))
 
     return loop

@@ -372,7 +372,8 @@ def _filtered(store: SharedStore, panes: PaneTables, shape: Shape) -> tuple[Frag
     whole = panes.whole()
     own = np.flatnonzero(store.holding(shape.where)[whole.classes])
     width = len(panes.groups)
-    numbers, pairs = compact_slots(whole.cells[own], panes.size)
+    cells = whole.panes[own].astype(np.int64) * width + whole.ranks[own]
+    numbers, pairs = compact_slots(cells, panes.size)
     place = np.full(len(whole.classes), -1, dtype=np.int64)
     place[own] = numbers
     partials, monoids = [], []

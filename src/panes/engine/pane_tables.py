@@ -42,10 +42,11 @@ _MOST_KEPT = 1 << 24
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """Partials, and for each of them its cell, pane by pane and key by key, and its class."""
+    """Partials, and for each of them its pane, its key's rank, and its class."""
 
     partials: Mapping[Piece, Columns]
-    cells: NDArray[np.int64]
+    panes: NDArray[np.int32]
+    ranks: NDArray[np.int32]
     classes: NDArray[np.int32]
 
 
@@ -90,6 +91,8 @@ class PaneTables:
         self._capacity = len(self.starts)
         self._kept: dict[Piece, Tables] = {}
         self._whole: Placed | None = None
+        self._keys: list[pa.Array] = []
+        self._windows = 0  # that there are keys for
         first: dict[int, Piece] = {}
         pairs = zip(store.pieces, held.partials, strict=True)
         self._same = {piece: first.setdefault(id(own), piece) for piece, own in pairs}
@@ -114,9 +117,12 @@ class PaneTables:
         return span is not None and span[0] <= self.starts[len(self.starts) // 2]
 
     def keys(self, windows: int) -> list[pa.Array]:
-        """The key columns of so many windows, each with all keys."""
-        taken = pa.array(np.tile(np.arange(len(self.groups)), windows))
-        return [c.take(taken) for c in self._store.groups.columns(self.groups)]
+        """The key columns of so many windows or more, each with all keys."""
+        if self._windows < windows:
+            taken = pa.array(np.tile(np.arange(len(self.groups)), windows))
+            self._keys = [c.take(taken) for c in self._store.groups.columns(self.groups)]
+            self._windows = windows
+        return self._keys
 
     def same_as(self, piece: Piece) -> Piece:
         """The first of the pieces that say the same of all rows, as counts do without NULLs."""
@@ -136,14 +142,15 @@ class PaneTables:
         cells = sum(len(_lanes(p).names) * len(filters) * room for p, filters in new.items())
         if cells + sum(tables.stack.size for tables in self._kept.values()) > _MOST_KEPT:
             return False
+        rows = np.arange(len(self.starts))
 
         def make(piece: Piece) -> Tables:
             made = Tables.empty(new[piece], _lanes(piece), room)
-            self._combine(piece, made, whole, whole.cells)
+            self._combine(piece, made, whole, rows)
             return made
 
         for piece, made in zip(
-            new, spread(workers(), make, new, rows=len(whole.cells)), strict=True
+            new, spread(workers(), make, new, rows=len(whole.panes)), strict=True
         ):
             kept = self._kept.get(piece)
             self._kept[piece] = made if kept is None else kept.joined(made)
@@ -161,12 +168,9 @@ class PaneTables:
         self, piece: Piece, filters: Iterable[Filter], stretch: NDArray[np.int64]
     ) -> Tables:
         """A piece under some filters for stretches of panes: the number of each pane's, or -1."""
-        width, whole = len(self.groups), self.whole()
-        panes, ranks = np.divmod(whole.cells, width)
-        cells = np.where(stretch[panes] < 0, -1, stretch[panes] * width + ranks)
-        size = (int(stretch.max(initial=-1)) + 1) * width
-        made = Tables.empty(list(dict.fromkeys(filters)), _lanes(piece), size)
-        self._combine(piece, made, whole, cells)
+        cells = (int(stretch.max(initial=-1)) + 1) * len(self.groups)
+        made = Tables.empty(list(dict.fromkeys(filters)), _lanes(piece), cells)
+        self._combine(piece, made, self.whole(), stretch)
         return made
 
     def whole(self) -> Placed:
@@ -181,20 +185,21 @@ class PaneTables:
         """Keep the tables alone."""
         self._whole = self._held = None
 
-    def _combine(
-        self, piece: Piece, into: Tables, placed: Placed, cells: NDArray[np.int64]
-    ) -> None:
-        """Combine partials into these cells of tables; -1 is none."""
+    def _combine(self, piece: Piece, into: Tables, placed: Placed, rows: NDArray[np.int64]) -> None:
+        """Combine partials into tables; `rows` says in which row of them each pane is."""
         holding = np.array([self._store.holding(f) for f in into.places])
         classes, which = np.nonzero(holding.T)
         begins = np.searchsorted(classes, np.arange(holding.shape[1] + 1))
-        lanes, _, size = into.stack.shape
+        lanes, _, cells = into.stack.shape
         combine = combine_cells(int(_lanes(piece).op), lanes)
         combine(
             into.stack.reshape(lanes, -1),
-            size,
-            placed.partials[piece],
             cells,
+            placed.partials[piece],
+            rows,
+            placed.panes,
+            placed.ranks,
+            len(self.groups),
             placed.classes,
             begins,
             which,
@@ -210,11 +215,8 @@ class PaneTables:
         self.forget_whole()
         if len(self.starts) > self._capacity:
             self._grow(before)
-
-        def combine(kept: tuple[Piece, Tables]) -> None:
-            self._combine(*kept, placed, placed.cells)
-
-        spread(workers(), combine, self._kept.items(), rows=len(fragment))
+        items, rows = self._kept.items(), np.arange(len(self.starts))
+        spread(workers(), lambda i: self._combine(*i, placed, rows), items, rows=len(fragment))
         return True
 
     def _located(self, fragment: Fragment) -> Placed | None:
@@ -234,9 +236,8 @@ class PaneTables:
             raise AssertionError("partials of a class that has no number")  # or loops run astray
         place[known:] = len(self.starts) + np.arange(len(starts) - known)
         self.starts = np.concatenate([self.starts, starts[known:]])
-        panes = place[np.cumsum(is_first) - 1]
-        cells = panes * len(self.groups) + self._rank[group]
-        return Placed(partials, cells, classes.astype(np.int32))
+        panes = place.astype(np.int32)[np.cumsum(is_first) - 1]
+        return Placed(partials, panes, self._rank[group], classes.astype(np.int32))
 
     def _grow(self, before: int) -> None:
         """Make room for twice as many panes."""
