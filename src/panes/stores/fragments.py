@@ -49,8 +49,7 @@ class Fragments:
 
     def __init__(self, monoids: Sequence[Monoid]) -> None:
         self.monoids = tuple(monoids)
-        self._fragments: list[Fragment] = []
-        self._unread: list[Fragment] | None = None
+        self.fragments = ()
 
     @property
     def fragments(self) -> tuple[Fragment, ...]:
@@ -60,7 +59,8 @@ class Fragments:
     @fragments.setter
     def fragments(self, fragments: Sequence[Fragment]) -> None:
         self._fragments = list(fragments)
-        self._unread = None
+        self._unread: list[Fragment] | None = None
+        self._repeated = 0  # partials, at most, of pairs that another fragment has too
 
     def __len__(self) -> int:
         return sum(len(f) for f in self._fragments)
@@ -72,12 +72,13 @@ class Fragments:
 
     def add(self, fragment: Fragment) -> None:
         """Take in partials; pairs already known are combined when they are next needed."""
+        span = self.span()
         if len(fragment):
             self._fragments.append(fragment)
             self._note(fragment)
-        if len(self._fragments) > 1 and (
-            len(self._fragments) > _MOST_FRAGMENTS or len(self) > 1.5 * len(self._fragments[0])
-        ):
+        if span is not None:
+            self._repeated += int(np.searchsorted(fragment.starts, span[1], side="right"))
+        if len(self._fragments) > _MOST_FRAGMENTS or 2 * self._repeated > len(self):
             self._merge()
 
     def _note(self, fragment: Fragment) -> None:
@@ -127,29 +128,44 @@ class Fragments:
 
     def _merge(self) -> Fragment:
         """All fragments as one."""
-        if len(self._fragments) > 1:
-            self._fragments = [_appended(*self._fragments, monoids=self.monoids)]
-        elif not self._fragments:
-            self._fragments = [merged([], self.monoids)]
+        held = [f for f in self._fragments if len(f)] or [merged([], self.monoids)]
+        self._fragments = held if len(held) == 1 else [_swept(held, self.monoids)]
+        self._repeated = 0
         return self._fragments[0]
 
 
-def _appended(oldest: Fragment, *newer: Fragment, monoids: Sequence[Monoid]) -> Fragment:
-    """All fragments as one; what is older than all that is newer is kept as it is."""
-    low = min(int(f.starts[0]) if len(f) else _END for f in newer)
-    untouched = oldest.between(-_END, low)
-    if not len(untouched):
-        return merged([oldest, *newer], monoids)
-    rest = [f for f in (oldest.between(low, _END), *newer) if len(f)]
-    return joined(untouched, rest[0] if len(rest) == 1 else merged(rest, monoids))
+def _swept(fragments: Sequence[Fragment], monoids: Sequence[Monoid]) -> Fragment:
+    """Fragments that hold something, as one; panes that one of them alone has are kept as they are.
+
+    Rows come nearly in order, so a fragment mostly overlaps the end of those before it::
+
+        ├──── done ────┤├ both ┤├─ rest ─┤
+        ├────── older ─────────┤
+                        ├───── newer ────┤
+    """
+    done: list[Fragment] = []  # one behind the other
+    rest, *newer = fragments
+    for fragment in newer:
+        low = int(fragment.starts[0])
+        while done and done[-1].starts[-1] >= low:
+            rest = joined(done.pop(), rest)
+        over = rest.between(low, _END)
+        done.append(rest.between(-_END, low))
+        rest = fragment
+        if len(over):
+            high = int(over.starts[-1]) + 1
+            done.append(merged([over, fragment.between(-_END, high)], monoids))
+            rest = fragment.between(high, _END)
+        done = [f for f in done if len(f)]
+    return joined(*done, rest)
 
 
-def joined(older: Fragment, newer: Fragment) -> Fragment:
-    """Two fragments, the second of which begins after the first has ended."""
+def joined(*fragments: Fragment) -> Fragment:
+    """Fragments, each of which begins after the one before it has ended."""
     return Fragment(
-        np.concatenate([older.starts, newer.starts]),
-        np.concatenate([older.groups, newer.groups]),
-        _alike(lambda _, both: np.concatenate(both, axis=1), older, newer),
+        np.concatenate([f.starts for f in fragments]),
+        np.concatenate([f.groups for f in fragments]),
+        _alike(lambda _, own: np.concatenate(own, axis=1), *fragments),
     )
 
 
