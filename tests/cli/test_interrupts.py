@@ -5,13 +5,10 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Iterator
-from typing import cast
 
 import pytest
 
-from panes.cli import register_on_spark
-from panes.cli.interrupts import interrupts
-from panes.spark.register import SparkRegister
+from panes.cli.interrupts import ends, interrupts
 
 
 @pytest.fixture(autouse=True)
@@ -22,7 +19,7 @@ def _handler() -> Iterator[None]:
 
 
 class Running:
-    """A register that never ends; Ctrl-C is pressed at the third look."""
+    """A query that never ends; Ctrl-C is pressed at the third look."""
 
     looks = 0
 
@@ -34,10 +31,16 @@ class Running:
         return False
 
 
-def test_a_register_that_follows_a_folder_ends_at_the_next_look() -> None:
+def test_what_would_never_end_does_at_the_next_look() -> None:
     running = Running()
-    register_on_spark._await(cast(SparkRegister, running), interrupts())
+    assert not ends(running.await_end, interrupts())
     assert running.looks == 3
+
+
+def test_what_ends_by_itself_has_ended() -> None:
+    looks = iter([False, None, True])
+    assert ends(lambda seconds: next(looks), interrupts())
+    assert not list(looks)
 
 
 def test_a_second_interrupt_stops_at_once() -> None:

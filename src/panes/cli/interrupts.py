@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import signal
 import threading
+from collections.abc import Callable
 from types import FrameType
+
+from panes.errors import PanesError
+
+_GLANCE = 1
 
 
 def interrupts() -> threading.Event:
@@ -22,3 +27,20 @@ def interrupts() -> threading.Event:
 
     signal.signal(signal.SIGINT, note)
     return interrupted
+
+
+def ends(await_end: Callable[[int], bool | None], interrupted: threading.Event) -> bool:
+    """Wait for what says whether it has ended after so many seconds; False after Ctrl-C."""
+    while not interrupted.is_set():
+        if await_end(_GLANCE):
+            return True
+    return False
+
+
+def stopped(output: object, checkpoint: object | None) -> PanesError:
+    """What to say after Ctrl-C of a job that writes batch by batch."""
+    again = "it begins anew" if checkpoint is None else "it goes on from there"
+    return PanesError(
+        f"stopped before the end; answers of finished batches are in {output}",
+        hint=f"run the same command again: {again}",
+    )

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from panes.api import sql
 from panes.cli.files import Source, write
+from panes.cli.interrupts import ends, interrupts, stopped
 from panes.cli.show import errors_in, say
 from panes.engine.terms import Run
 from panes.errors import OptionError, PanesError
@@ -53,6 +54,10 @@ class Job:
                 if late_output is not None:
                     places["late"] = _folder(late_output, "--late-output")
             counts = self._stream(places, checkpoint or Path(folder) / "checkpoint")
+            if counts is None and checkpoint is None:
+                raise KeyboardInterrupt
+            if counts is None:
+                raise stopped(output, checkpoint)
             if checkpoint is None:
                 write(_in_order(_collected(places["answers"]), parse(self.text)), output)
                 if late_output is not None:
@@ -62,7 +67,9 @@ class Job:
             if counts[what]:
                 say(f"{counts[what]:,} rows {what}")
 
-    def _stream(self, places: dict[str, Path], checkpoint: Path) -> dict[str, int]:
+    def _stream(self, places: dict[str, Path], checkpoint: Path) -> dict[str, int] | None:
+        """Run until nothing is left to read, and count; None after Ctrl-C."""
+        interrupted = interrupts()
         frames = {s.name: files.read_stream(s.path, self.files_per_batch) for s in self.sources}
         tagged = answer_frames(self.text, frames, run=replace(self.options, with_late=True))
         writer = tagged.writeStream.foreachBatch(split(**places))
@@ -71,7 +78,8 @@ class Job:
         quiet(files.spark())  # what goes wrong is told below
         query = writer.trigger(availableNow=True).start()
         try:
-            query.awaitTermination()
+            if not ends(query.awaitTermination, interrupted):
+                return None
         except Exception as failure:
             raise PanesError(f"the stream stopped: {reason(failure)}") from None
         finally:

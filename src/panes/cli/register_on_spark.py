@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import tempfile
-import threading
 from pathlib import Path
 
 from panes.api import register as open_register
 from panes.axis import Duration
 from panes.cli.files import Source
-from panes.cli.interrupts import interrupts
+from panes.cli.interrupts import ends, interrupts, stopped
 from panes.cli.on_spark import reason, start
 from panes.cli.register import texts
 from panes.cli.show import say
@@ -20,7 +19,6 @@ from panes.spark.register import SparkRegister
 from panes.spark.session import quiet
 
 _COUNTS = ("answers", "late", "rejected")
-_GLANCE = 0.5
 
 
 def run(
@@ -45,16 +43,20 @@ def run(
             source.name, stream, lateness=lateness, late=late, max_ahead=None
         )
         try:
-            _run(reg, queries, output, checkpoint or Path(folder) / "checkpoint", follow=follow)
+            kept = checkpoint or Path(folder) / "checkpoint"
+            if not _has_ended(reg, queries, output, kept, follow=follow) and not follow:
+                raise stopped(output, checkpoint)
         finally:
             if explain:
                 say(reg.explain())
             reg.stop()
 
 
-def _run(
+def _has_ended(
     reg: SparkRegister, queries: Path, output: Path, checkpoint: Path, *, follow: bool
-) -> None:
+) -> bool:
+    """Run until the input ends, which a followed one never does, or until Ctrl-C."""
+    interrupted = interrupts()
     reg.start(checkpoint=str(checkpoint), sink=str(output), bounded=not follow, watch=str(queries))
     if reg.refused:
         name, why = next(iter(reg.refused.items()))
@@ -63,7 +65,7 @@ def _run(
     if follow:
         say(f"{len(reg.queries()):,} queries run; change {queries} to change them, Ctrl-C to end")
     try:
-        _await(reg, interrupts() if follow else None)
+        has_ended = ends(reg.await_end, interrupted)
     except Exception as failure:
         raise PanesError(f"the register stopped: {reason(failure)}") from None
     counts = dict.fromkeys(_COUNTS, 0)
@@ -75,12 +77,4 @@ def _run(
     for name in _COUNTS[1:]:
         if counts[name]:
             say(f"{counts[name]:,} rows {name}")
-
-
-def _await(reg: SparkRegister, interrupted: threading.Event | None) -> None:
-    """Until the register ends, or is asked to."""
-    if interrupted is None:
-        reg.await_end()
-        return
-    while not interrupted.is_set() and not reg.await_end(_GLANCE):
-        pass
+    return has_ended

@@ -78,7 +78,7 @@ class Fragments:
             self._note(fragment)
         if span is not None:
             self._repeated += int(np.searchsorted(fragment.starts, span[1], side="right"))
-        if len(self._fragments) > _MOST_FRAGMENTS or 2 * self._repeated > len(self):
+        if len(self._fragments) > _MOST_FRAGMENTS or 0 < len(self) <= 3 * self._repeated:
             self._merge()
 
     def _note(self, fragment: Fragment) -> None:
