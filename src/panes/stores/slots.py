@@ -113,7 +113,8 @@ def packed(values: NDArray[Value], kept: NDArray[np.int64]) -> NDArray[Value]:
            [4, 6]])
     """
     lanes, size = values.shape
-    if values.dtype == object or len(kept) < _NEARLY_ALL * size:
+    is_plain = values.dtype in (np.int64, np.float64)  # a user's own may be anything
+    if not is_plain or len(kept) < _NEARLY_ALL * size:
         return np.take(values, kept, axis=1)
     flat = values.reshape(-1)
     _pack(flat, lanes, size, kept)
