@@ -41,6 +41,7 @@ from panes.engine.stream import Instant
 from panes.engine.terms import Run, Terms, agree, require_lateness
 from panes.errors import InputError, OptionError, PanesError, QueryError, StateError
 from panes.frames import differences, to_table
+from panes.language.expressions import quoted
 from panes.language.parse import parse
 from panes.language.query import Query
 from panes.operators.operator import Chain
@@ -337,7 +338,8 @@ class Register:
             return None
         axis = self._reading.axis
         length = "1 second" if axis.kind == "time" else "1"
-        return f"SELECT count(*) FROM `{self.stream}` [TUMBLING {length} WATTR `{axis.column}`]"
+        stream, column = quoted(self.stream), quoted(axis.column or "")
+        return f"SELECT count(*) FROM {stream} [TUMBLING {length} WATTR {column}]"
 
     def take_up(self, path: str | Path) -> None:
         """Go on where a saved register ended."""

@@ -20,6 +20,7 @@ from panes.aggregates.catalog import CATALOG
 from panes.aggregates.custom import UserAggregate
 from panes.errors import QueryError
 from panes.language.clause import is_clause, read_clause, read_early, window_of
+from panes.language.expressions import known_functions, require_known
 from panes.language.query import Early, Inner, Output, Query, Window
 from panes.language.select import read_select
 from panes.language.tokens import TokenReader, error_at, tokenize
@@ -31,11 +32,14 @@ _AFTER_FROM = frozenset({"WHERE", "GROUP BY", "HAVING", "ORDER BY", "LIMIT", "EM
 
 
 class PanesSQL(Spark):
-    """Spark SQL in which the names of our aggregates are left as they were written."""
+    """Spark SQL in which only known functions have a meaning.
+
+    The names of our aggregates, and of functions that are not known, are left as they were written.
+    """
 
     class Parser(Spark.Parser):  # type: ignore[misc, valid-type]
         FUNCTIONS = {  # noqa: RUF012 - sqlglot's own way of saying it
-            **Spark.Parser.FUNCTIONS,
+            **known_functions(Spark.Parser.FUNCTIONS),
             **{
                 name.upper(): (lambda args, name=name: exp.Anonymous(this=name, expressions=args))
                 for name in CATALOG
@@ -43,7 +47,7 @@ class PanesSQL(Spark):
         }
         FUNCTION_PARSERS = {  # noqa: RUF012
             name: parser
-            for name, parser in Spark.Parser.FUNCTION_PARSERS.items()
+            for name, parser in known_functions(Spark.Parser.FUNCTION_PARSERS).items()
             if name.lower() not in CATALOG
         }
 
@@ -255,6 +259,7 @@ def _read_inner(tokens: list[Token], text: str) -> Inner:
             "a SELECT inside FROM filters rows, projects them and drops duplicates, no more",
             hint="pass the result of the inner query as the stream",
         )
+    require_known(select)
     for column in select.find_all(exp.Column):
         column.set("table", None)
     where = select.args.get("where")

@@ -14,6 +14,7 @@ from sqlglot import exp
 from panes.aggregates.catalog import constants_of, is_aggregate
 from panes.aggregates.custom import UserAggregate
 from panes.errors import QueryError
+from panes.language.expressions import error_in, require_known
 from panes.language.query import (
     AGGREGATE,
     DEFINING,
@@ -45,11 +46,12 @@ def read_select(
     """
     names = frozenset(n.lower() for n in (*streams, *aliases))
     _refuse_the_rest(select)
+    require_known(select, user)
     per_row = window is not None and isinstance(window.spec, PerRow)
     partition = () if window is None else window.partition
     group = select.args.get("group")
     if per_row and group is not None:
-        raise _error(
+        raise error_in(
             group,
             "a per-row window gives one answer per row and has no groups",
             "partition the stream instead: [RANGE ... SLIDE 1 ROW PA item]",
@@ -93,7 +95,7 @@ class _Keys:
         if group is not None:
             for part in ("cube", "rollup", "grouping_sets", "all", "totals"):
                 if group.args.get(part):
-                    raise _error(group, "GROUP BY takes plain expressions here")
+                    raise error_in(group, "GROUP BY takes plain expressions here")
             found += [_resolve_key(e, select, names) for e in group.expressions]
         return cls([e for i, e in enumerate(found) if not any(_same(e, f) for f in found[:i])])
 
@@ -134,7 +136,7 @@ class _Taken:
     def rewrite(self, tree: exp.Expression) -> exp.Expression:
         """The expression with keys, aggregates and defining columns replaced by their columns."""
         if isinstance(tree, exp.Star):
-            raise _error(tree, "SELECT * has no meaning over a window", "name the aggregates")
+            raise error_in(tree, "SELECT * has no meaning over a window", "name the aggregates")
         key = self.keys.index(tree)
         if key is not None:
             return exp.column(f"{KEY}{key}")
@@ -145,7 +147,6 @@ class _Taken:
             return exp.column(f"{AGGREGATE}{self.calls.index(call)}")
         if isinstance(tree, exp.Column):
             return self._bare(tree)
-        _refuse_inside(tree)
         copy = tree.copy()
         for child in list(copy.iter_expressions()):
             if isinstance(child, exp.Expression) and not isinstance(
@@ -161,7 +162,7 @@ class _Taken:
             if column not in self.defining:
                 self.defining.append(column.copy())
             return exp.column(f"{DEFINING}{self.defining.index(column)}")
-        raise _error(
+        raise error_in(
             column,
             f"`{column.name}` is neither grouped nor aggregated",
             f"add it to GROUP BY, or aggregate it: max({column.name})",
@@ -200,11 +201,11 @@ def _arguments(node: exp.Anonymous) -> tuple[bool, list[exp.Expression]]:
     arguments = list(node.expressions)
     if len(arguments) == 1 and isinstance(arguments[0], exp.Distinct):
         if any(isinstance(a, exp.Star) for a in arguments[0].expressions):
-            raise _error(node, f"{node.name}(DISTINCT *) has no meaning", "name the columns")
+            raise error_in(node, f"{node.name}(DISTINCT *) has no meaning", "name the columns")
         return True, list(arguments[0].expressions)
     if len(arguments) == 1 and isinstance(arguments[0], exp.Star):
         if node.name.lower() != "count":
-            raise _error(node, f"{node.name}(*) has no meaning", f"{node.name}(column)")
+            raise error_in(node, f"{node.name}(*) has no meaning", f"{node.name}(column)")
         return False, []
     return False, arguments
 
@@ -214,7 +215,7 @@ def _split(
 ) -> tuple[list[exp.Expression], tuple[float, ...]]:
     """A call's columns, and the constants behind them."""
     if constants and len(arguments) <= constants:
-        raise _error(
+        raise error_in(
             node, f"{node.name} takes a column and {constants} constant, as {node.name}(x, 0.5)"
         )
     cut = len(arguments) - constants
@@ -223,7 +224,7 @@ def _split(
         try:
             values.append(float(_sql(constant)))
         except ValueError:
-            raise _error(
+            raise error_in(
                 node, f"the last argument of {node.name} must be a number, got {_sql(constant)}"
             ) from None
     return arguments[:cut], tuple(values)
@@ -234,26 +235,8 @@ def _scalar(tree: exp.Expression, where: str, user: Sequence[UserAggregate]) -> 
     for node in tree.walk():
         if isinstance(node, exp.Anonymous) and is_aggregate(node.name, user):
             hint = "filter answers with HAVING" if where == "WHERE" else None
-            raise _error(node, f"{where} cannot hold an aggregate, found {_sql(node)}", hint)
-        _refuse_inside(node)
+            raise error_in(node, f"{where} cannot hold an aggregate, found {_sql(node)}", hint)
     return tree
-
-
-def _refuse_inside(node: exp.Expr) -> None:
-    if isinstance(node, exp.Subquery | exp.Select | exp.Exists):
-        raise _error(node, "a window query is exactly one SELECT, without subqueries")
-    if isinstance(node, exp.Window):
-        raise _error(
-            node,
-            "OVER (...) has no place in a window query",
-            "write the window in brackets: [RANGE 5 minutes RATTR ts SLIDE 1 ROW]",
-        )
-    if isinstance(node, exp.AggFunc):
-        raise _error(
-            node,
-            f"no aggregate `{node.sql_name().lower()}` is known",
-            "docs/aggregates.md lists all; panes.CustomAggregate makes new ones",
-        )
 
 
 def _refuse_the_rest(select: exp.Select) -> None:
@@ -264,7 +247,7 @@ def _refuse_the_rest(select: exp.Select) -> None:
             )
             hint = "answers come ordered by window and key" if name == "order" else None
             node = value[0] if isinstance(value, list) else value
-            raise _error(node, f"{word} is not understood in a window query", hint)
+            raise error_in(node, f"{word} is not understood in a window query", hint)
 
 
 def _resolve_key(tree: exp.Expression, select: exp.Select, names: frozenset[str]) -> exp.Expression:
@@ -275,7 +258,7 @@ def _resolve_key(tree: exp.Expression, select: exp.Select, names: frozenset[str]
     if isinstance(tree, exp.Literal) and not tree.is_string:
         position = tree.this
         if not position.isdigit() or not 1 <= int(position) <= len(select.expressions):
-            raise _error(tree, f"GROUP BY {position} names no selected column")
+            raise error_in(tree, f"GROUP BY {position} names no selected column")
         return _unqualified(select.expressions[int(position) - 1].unalias(), names)
     named = _inlined(tree, select, names)
     aggregates = any(isinstance(n, exp.Anonymous) and is_aggregate(n.name) for n in named.walk())
@@ -373,14 +356,3 @@ def _name_of(item: exp.Expression) -> str:
 def _sql(tree: exp.Expr) -> str:
     text: str = tree.sql(dialect="spark", normalize_functions=False)
     return text
-
-
-def _error(node: object, message: str, hint: str | None = None) -> QueryError:
-    """A refusal that points at the first part of a tree whose place is known."""
-    if isinstance(node, exp.Expression):
-        for part in node.walk():
-            if "line" in part.meta:
-                width = part.meta["end"] - part.meta["start"]
-                column = max(part.meta["col"] - width, 1)
-                return QueryError(message, hint=hint, line=part.meta["line"], column=column)
-    return QueryError(message, hint=hint)

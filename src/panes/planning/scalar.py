@@ -7,6 +7,7 @@ columns without a filter never leaves Arrow.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,6 +20,7 @@ from numpy.typing import NDArray
 from sqlglot import exp
 
 from panes.errors import PanesError, QueryError, UnknownColumnError
+from panes.language.expressions import to_sql
 
 _ROW = "__row"
 
@@ -34,7 +36,8 @@ class Projection:
     expressions: tuple[exp.Expression, ...]
     where: exp.Expression | None
     labels: Mapping[str, str] = field(default_factory=dict)
-    _connection: duckdb.DuckDBPyConnection | None = field(default=None, repr=False)
+    _statement: _Statement | None = field(default=None, repr=False, compare=False)
+    _connection: duckdb.DuckDBPyConnection | None = field(default=None, repr=False, compare=False)
 
     def __reduce__(self) -> tuple[type[Projection], tuple[object, ...]]:
         """Without the connection: another process has its own."""
@@ -64,25 +67,13 @@ class Projection:
     def _run(
         self, table: pa.Table, computed: Sequence[exp.Expression]
     ) -> tuple[NDArray[np.int64], list[pa.Array]]:
-        used = sorted(
-            {
-                c.name
-                for e in (*computed, *([self.where] if self.where is not None else []))
-                for c in e.find_all(exp.Column)
-            }
-        )
-        row = _ROW + "_" * max((len(n) for n in used), default=0)
-        batch = table.select(used).append_column(row, pa.array(np.arange(len(table))))
-        named = [f"{_duckdb(e)} AS c{i}" for i, e in enumerate(computed)]
-        selected = ", ".join([f"{row} AS {_ROW}", *named])
-        condition = "" if self.where is None else f" WHERE {_duckdb(self.where)}"
-        if self._connection is None:
-            self._connection = _connect()
-        self._connection.register("batch", batch)
+        if self._statement is None:
+            self._statement = _Statement.of(computed, self.where)
+            self._connection = _database().cursor()
+        assert self._connection is not None
+        self._connection.register("batch", self._statement.batch(table))
         try:
-            result = self._connection.sql(
-                f"SELECT {selected} FROM batch{condition} ORDER BY {row}"
-            ).to_arrow_table()
+            result = _answered(self._connection, self._statement.text)
         except duckdb.Error as failure:
             raise self._explained(failure, (*computed, self.where)) from None
         finally:
@@ -103,6 +94,36 @@ class Projection:
         if isinstance(failure, unreadable):
             make = QueryError
         return make(f"cannot evaluate {written}: {said}")
+
+
+@dataclass(frozen=True, slots=True)
+class _Statement:
+    """Expressions and a filter as DuckDB is asked them: no name of the user's is in the text."""
+
+    text: str
+    columns: tuple[str, ...]
+
+    @classmethod
+    def of(cls, computed: Sequence[exp.Expression], where: exp.Expression | None) -> _Statement:
+        trees = (*computed, *([where] if where is not None else []))
+        columns = tuple(sorted({c.name for tree in trees for c in tree.find_all(exp.Column)}))
+        names = {name: f"v{i}" for i, name in enumerate(columns)}
+
+        def text_of(tree: exp.Expression) -> str:
+            copy = tree.copy()
+            for column in [copy] if isinstance(copy, exp.Column) else copy.find_all(exp.Column):
+                column.set("this", exp.to_identifier(names[column.name], quoted=True))
+            return _duckdb(copy)
+
+        selected = ", ".join([_ROW, *(f"{text_of(e)} AS c{i}" for i, e in enumerate(computed))])
+        condition = "" if where is None else f" WHERE {text_of(where)}"
+        return cls(f"SELECT {selected} FROM batch{condition} ORDER BY {_ROW}", columns)
+
+    def batch(self, table: pa.Table) -> pa.Table:
+        """The columns that are read, under the names the text has for them; and row numbers."""
+        numbers = pa.array(np.arange(len(table)))
+        arrays = [*(table.column(name) for name in self.columns), numbers]
+        return pa.table(arrays, names=[*(f"v{i}" for i in range(len(self.columns))), _ROW])
 
 
 def resolve(tree: exp.Expression, schema: pa.Schema, *, stream: str) -> exp.Expression:
@@ -160,17 +181,41 @@ def column_of(table: pa.Table, name: str) -> pa.Array:
     return chunks.chunk(0) if chunks.num_chunks == 1 else chunks.combine_chunks()
 
 
+# The second wall around query text, behind the rule on what an expression may be: this DuckDB sees
+# the batch it is given and nothing else, and nothing that runs in it can change that.
+_WALL = (
+    "SET GLOBAL TimeZone = 'UTC'",
+    "SET GLOBAL error_on_division_by_zero = false",
+    "SET GLOBAL temp_directory = ''",
+    "SET GLOBAL python_enable_replacements = false",
+    "SET GLOBAL enable_external_access = false",
+    "SET GLOBAL lock_configuration = true",
+)
+_EXTENSIONS = {"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}
+_SHARE_OF_MEMORY = 4
+
+
 @cache
 def _database() -> duckdb.DuckDBPyConnection:
     """One DuckDB for the process: its threads are shared by all queries."""
-    return duckdb.connect(":memory:", config={"autoinstall_known_extensions": "false"})
+    opened = duckdb.connect(":memory:", config=_EXTENSIONS)
+    opened.execute(f"SET GLOBAL memory_limit = '{_memory() // _SHARE_OF_MEMORY // 1_000_000} MB'")
+    for setting in _WALL:
+        opened.execute(setting)
+    return opened
 
 
-def _connect() -> duckdb.DuckDBPyConnection:
-    connection = _database().cursor()
-    connection.execute("SET TimeZone = 'UTC'")
-    connection.execute("SET error_on_division_by_zero = false")
-    return connection
+def _memory() -> int:
+    """Bytes of memory that the machine has."""
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+
+
+def _answered(connection: duckdb.DuckDBPyConnection, text: str) -> pa.Table:
+    """The answer to one SELECT; text that turns out to hold anything else is not run."""
+    statements = connection.extract_statements(text)
+    if [s.type for s in statements] != [duckdb.StatementType.SELECT]:
+        raise QueryError("an expression of the query cannot be read as one expression")
+    return connection.query(statements[0]).to_arrow_table()
 
 
 def _duckdb(tree: exp.Expression) -> str:
@@ -182,4 +227,4 @@ def _duckdb(tree: exp.Expression) -> str:
         return node
 
     shifted = tree.copy().transform(as_spark) if tree.find(exp.DayOfWeek) else tree
-    return shifted.sql(dialect="duckdb")
+    return to_sql(shifted, "duckdb")

@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import types as T  # noqa: N812
 from pyspark.sql.pandas.types import from_arrow_type
 
+from panes.language.expressions import quoted, to_sql
 from panes.language.query import KEY, WINDOW_COLUMNS
 from panes.planning.plan import Plan
 from panes.spark.bind import BoundQuery, sql
@@ -55,7 +56,7 @@ def answer_texts(plan: Plan, told: Sequence[str] = ()) -> list[str]:
     As text: Spark reads all of it in one call, where every part of a Column is a call of its own.
     """
     query = plan.query
-    outputs = [named(o.expression.sql(dialect="spark"), o.name) for o in query.outputs]
+    outputs = [named(to_sql(o.expression, "spark"), o.name) for o in query.outputs]
     outputs += told
     if isinstance(plan.window.spec, PerRow):
         return outputs
@@ -65,8 +66,7 @@ def answer_texts(plan: Plan, told: Sequence[str] = ()) -> list[str]:
 
 def named(text: str, name: str) -> str:
     """An expression under a name."""
-    quoted = name.replace("`", "``")
-    return f"{text} AS `{quoted}`"
+    return f"{text} AS {quoted(name)}"
 
 
 def with_edges(bound: BoundQuery, handed: DataFrame) -> DataFrame:

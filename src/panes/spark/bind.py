@@ -16,6 +16,7 @@ from panes.aggregates.custom import UserAggregate
 from panes.axis import DAY, LIMIT
 from panes.errors import QueryError
 from panes.frames import require_streams
+from panes.language.expressions import quoted, to_sql
 from panes.language.parse import parse
 from panes.language.query import Inner, Query
 from panes.operators.inner import require_order_kept
@@ -95,7 +96,7 @@ def _selected(
             condition = sql(resolve(inner.where, schema, stream=stream))
             passes = F.coalesce(condition, F.lit(False))
             frame = frame if by_flag else frame.where(condition)
-        columns = [F.col(f"`{name}`") for name in frame.columns]
+        columns = [F.col(quoted(name)) for name in frame.columns]
         if inner.columns is not None:
             require_order_kept(query, stream, schema, is_stream=frame.isStreaming)
             trees = ((resolve(o.expression, schema, stream=stream), o.name) for o in inner.columns)
@@ -145,12 +146,12 @@ def comparable(frame: DataFrame) -> pa.Schema:
 
 def sql(tree: exp.Expression) -> Column:
     """A scalar expression as Spark reads it."""
-    return F.expr(tree.sql(dialect="spark"))
+    return F.expr(to_sql(tree, "spark"))
 
 
 def ticks(frame: DataFrame, name: str) -> Column:
     """Where each row lies on the axis, by a column; NULL if it lies nowhere."""
-    column, kind = F.col(f"`{name}`"), frame.schema[name].dataType
+    column, kind = F.col(quoted(name)), frame.schema[name].dataType
     at = column.cast("long")
     if isinstance(kind, T.DateType):
         at = F.unix_date(column) * F.lit(DAY)  # midnight UTC, whatever the session's zone

@@ -18,6 +18,7 @@ from pyspark.sql import types as T  # noqa: N812
 from panes.aggregates.catalog import constants_of, is_aggregate
 from panes.axis import parse_duration
 from panes.errors import QueryError
+from panes.language.expressions import quoted
 from panes.spark import query
 from panes.spark.columns import Alias, Call, Name, Part, Text, take_apart
 
@@ -44,8 +45,9 @@ class SlidingTime:
         size = parse_duration(self.window_duration, option="windowDuration")
         slide = parse_duration(self.slide_duration, option="slideDuration")
         start = parse_duration(self.start_time, option="startTime")
+        column = quoted(self.time_column)
         return (
-            f"[RANGE {size} microseconds SLIDE {slide} microseconds WATTR `{self.time_column}` "
+            f"[RANGE {size} microseconds SLIDE {slide} microseconds WATTR {column} "
             f"ORIGIN {start} ALIGN START]"
         )
 

@@ -32,6 +32,7 @@ from panes.engine.query_answers import QUERY, Portion, joined
 from panes.engine.register_filler import read_columns
 from panes.engine.register_shard import Definition, RegisterOutcome, RegisterShard, combiner
 from panes.engine.terms import Terms
+from panes.language.expressions import quoted
 from panes.language.query import WINDOW_COLUMNS
 from panes.planning.plan import Plan
 from panes.spark.answers import END, answer_texts, edge_texts, handed_over_schema, named
@@ -127,7 +128,9 @@ def _project(frame: DataFrame, queries: Queries, terms: Terms, *, rows: bool) ->
         column = promise_column(bound, arrow_schema(frame), terms.punctuation, queries.stream)
         columns[PROMISE] = ticks(frame, column)
     if rows:
-        columns[ROW] = F.struct(*(F.col(f"`{n}`") for n in frame.columns))
+        columns[ROW] = F.struct(
+            *(F.col(quoted(n)).alias(f"c{i}") for i, n in enumerate(frame.columns))
+        )
     columns |= {name: sql(tree) for name, tree in read_columns(queries).items()}
     return frame.select(*(c.alias(n) for n, c in columns.items()))
 
@@ -277,10 +280,12 @@ class Deliver:
         return finished(plan, lowered, self.axis_type, named(QUERY, _own_name(plan)))
 
     def _apart(self, kept: DataFrame, code: int) -> DataFrame:
-        schema = T.StructType().add(_REASON, "string").add(ROW, self.row)
+        numbered = [T.StructField(f"c{i}", f.dataType) for i, f in enumerate(self.row.fields)]
+        schema = T.StructType().add(_REASON, "string").add(ROW, T.StructType(numbered))
         unpack = Unpack(to_arrow_schema(schema, timezone=UTC))
         rows = kept.where(F.col(KIND) == code).select(PACKAGE).mapInArrow(unpack, schema)
-        return rows.select(f"{ROW}.*", _REASON)
+        named = rows.select(F.col(ROW).cast(self.row).alias(ROW), _REASON)
+        return named.select(f"{ROW}.*", _REASON)
 
     def _send(self, answers: DataFrame, names: Sequence[str], batch_id: int) -> None:
         query = answers.columns[0]

@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812 - as everyone writes it
 from sqlglot import exp
 
+from panes.language.expressions import quoted
 from panes.language.query import WINDOW_COLUMNS, Key
 from panes.spark import batch
 from panes.spark.bind import BoundQuery, bind_query, ticks
@@ -41,7 +42,7 @@ def _numbered(bound: BoundQuery) -> DataFrame:
     plan, frame = bound.plan, bound.frames[0]
     column = plan.axis.column or ""
     placed = frame.where(ticks(frame, column).isNotNull())
-    partition = [F.col(f"`{p}`") for p in plan.window.partition] or [F.lit(0)]
+    partition = [F.col(quoted(p)) for p in plan.window.partition] or [F.lit(0)]
     whole = Window.partitionBy(*partition)
-    rank = F.row_number().over(whole.orderBy(F.col(f"`{column}`"))) - 1
+    rank = F.row_number().over(whole.orderBy(F.col(quoted(column)))) - 1
     return placed.select("*", rank.cast("long").alias(RANK), F.count("*").over(whole).alias(ROWS))

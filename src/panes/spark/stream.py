@@ -37,6 +37,7 @@ from panes.engine.shard import Outcome, Shard
 from panes.engine.stream import require_streamable
 from panes.engine.terms import Run, Terms
 from panes.errors import QueryError
+from panes.language.expressions import quoted
 from panes.planning.plan import Plan
 from panes.spark.answers import (
     END,
@@ -80,7 +81,9 @@ def answer_and_apart(bound: BoundQuery, terms: Terms, run: Run) -> DataFrame:
     answer = F.when(
         is_answer, F.struct(*map(F.expr, answer_texts(bound.plan, told_of(bound.plan, terms))))
     )
-    return kept.select(answer.alias("answer"), F.col(APART).alias("apart"))
+    row = F.col(APART)[WHOLE].cast(_row_type(bound.frames)).alias(WHOLE)
+    apart = F.when(is_apart, F.struct(F.col(APART)[KIND], F.col(APART)[REASON], row))
+    return kept.select(answer.alias("answer"), apart.alias("apart"))
 
 
 def _tagged(bound: BoundQuery, terms: Terms, run: Run, *, rows: bool) -> DataFrame:
@@ -156,19 +159,26 @@ def _project(
 
 
 def _whole_row(frames: Sequence[DataFrame], number: int) -> Column:
-    """A row with the columns of all streams; text where their types differ."""
+    """A row with the columns of all streams, under numbers: a name may hold what Arrow cuts off."""
+    own = set(frames[number].columns)
+    values = (F.col(quoted(f.name)) if f.name in own else F.lit(None) for f in _row_type(frames))
+    kinds = [f.dataType for f in _row_type(frames)]
+    return F.struct(
+        *(
+            v.cast(kind).alias(f"c{i}")
+            for i, (v, kind) in enumerate(zip(values, kinds, strict=True))
+        )
+    )
+
+
+def _row_type(frames: Sequence[DataFrame]) -> T.StructType:
+    """The columns of all streams; text where their types differ."""
     kinds: dict[str, T.DataType] = {}
     for frame in frames:
         for f in frame.schema.fields:
             same = kinds.get(f.name, f.dataType) == f.dataType
             kinds[f.name] = f.dataType if same else T.StringType()
-    own = set(frames[number].columns)
-    return F.struct(
-        *(
-            (F.col(f"`{n}`") if n in own else F.lit(None)).cast(kind).alias(n)
-            for n, kind in kinds.items()
-        )
-    )
+    return T.StructType([T.StructField(name, kind) for name, kind in kinds.items()])
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,188 @@
+"""What an expression may be: the one rule for every place where query text holds one.
+
+Query text is not trusted. A tree is taken only if every node is of a known kind, every function is
+one of `functions.SCALARS` or an aggregate, and every word that would reach another engine as it
+was written is a plain one. Literals and names may hold anything: `to_sql` quotes them.
+
+The rule is asked once, right after parsing, so that nothing is evaluated that it refuses: neither
+by DuckDB nor by Spark, neither by a query nor by `explain`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
+from typing import Any
+
+from sqlglot import exp
+from sqlglot.dialects.spark import Spark
+
+from panes.aggregates.catalog import CATALOG, is_aggregate
+from panes.aggregates.custom import UserAggregate
+from panes.errors import QueryError
+from panes.language.functions import REFUSED, SCALARS
+
+_WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
+_NUMBER = re.compile(r"(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\Z")
+_HEX = re.compile(r"[0-9A-Fa-f]*\Z")
+
+_SELECT = (
+    exp.Select, exp.From, exp.Table, exp.Where, exp.Group, exp.Having, exp.Alias, exp.Star,
+    exp.Distinct, exp.Filter, exp.IgnoreNulls, exp.RespectNulls,
+)  # fmt: skip
+_OPERATORS = (
+    exp.And, exp.Or, exp.Not, exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.NullSafeEQ,
+    exp.Between, exp.In, exp.Is, exp.Like, exp.ILike, exp.RegexpLike, exp.Escape, exp.Add, exp.Sub,
+    exp.Mul, exp.Div, exp.IntDiv, exp.Mod, exp.Neg, exp.BitwiseAnd, exp.BitwiseOr, exp.BitwiseXor,
+    exp.BitwiseNot, exp.BitwiseLeftShift, exp.BitwiseRightShift, exp.DPipe, exp.Paren,
+)  # fmt: skip
+_PARTS = (
+    exp.Column, exp.Identifier, exp.Literal, exp.Boolean, exp.Null, exp.HexString, exp.Dot,
+    exp.Bracket, exp.Case, exp.If, exp.Cast, exp.TryCast, exp.Collate, exp.DataType,
+    exp.DataTypeParam, exp.ColumnDef, exp.Interval, exp.IntervalSpan, exp.Var, exp.Extract,
+    exp.Substring, exp.Trim, exp.Overlay, exp.Tuple, exp.Anonymous, exp.JSONPath,
+    exp.JSONPathRoot, exp.JSONPathKey, exp.JSONPathSubscript, exp.JSONPathWildcard,
+)  # fmt: skip
+# What calls of known functions are parsed into, by name.
+_CALLS = """
+    Abs Acos Acosh AddMonths Array ArrayAppend ArrayCompact ArrayContains ArrayDistinct
+    ArrayExcept ArrayInsert ArrayIntersect ArrayMax ArrayMin ArrayPosition ArrayPrepend
+    ArrayRemove ArraySize ArraySlice ArraySort ArrayToString ArraysZip Ascii Asin Asinh
+    AtTimeZone Atan Atan2 Atanh BitLength BitmapBitPosition BitmapBucketNumber BitmapCount
+    BitwiseCount Cbrt Ceil Chr Coalesce Collation Concat ConcatWs Contains ConvertTimezone Cos
+    Cosh Cot Csc DateDiff DateFromUnixDate DateTrunc Day DayOfMonth DayOfWeek DayOfYear Dayname
+    Decode Degrees Elt Encode EndsWith EqualNull Exp Factorial Flatten Floor Format FromBase32
+    FromBase64 FromJson FromTimeZone GenerateSeries Getbit Greatest Hex Hour Initcap IsNan
+    JSONExtractScalar JSONFormat JSONKeys LastDay Least Left Length Levenshtein Ln Log Lower MD5
+    MakeInterval Map MapContainsKey MapFromEntries MapKeys Minute Month Monthname MonthsBetween
+    Nanvl Negative NextDay Nullif Nvl2 Pad ParseUrl Pi Pow PropertyEQ Quarter Radians
+    RegexpCount RegexpExtract RegexpExtractAll RegexpInstr RegexpReplace RegexpSplit
+    RegexpSubstr Repeat Replace Reverse Right Rint Round SHA SHA2 SafeAdd SafeDivide
+    SafeMultiply SafeSubtract Sec Second Sign Sin Sinh Soundex Space SplitPart Sqrt StartsWith
+    StrPosition StrToMap StrToTime StrToUnix Struct SubstringIndex Tan Tanh Time TimeDiff
+    TimeStrToTime TimeToStr TimeTrunc TimestampAdd TimestampDiff TimestampFromParts
+    TimestampTrunc ToBase32 ToBase64 ToBinary ToChar ToNumber Translate TsOrDsAdd TsOrDsToDate
+    Typeof Unhex UnixDate UnixMicros UnixMillis UnixSeconds UnixToStr Upper VarMap WeekOfYear
+    WidthBucket Year
+"""
+_KNOWN = frozenset(kind.__name__ for kind in (*_SELECT, *_OPERATORS, *_PARTS)) | {*_CALLS.split()}
+
+
+def known_functions(names: Mapping[str, Callable[..., Any]]) -> dict[str, Callable[..., Any]]:
+    """Of a parser's functions, those that are known; it leaves the others as they are written."""
+    return {name: build for name, build in names.items() if name.lower() in SCALARS}
+
+
+def require_known(tree: exp.Expression, user: Sequence[UserAggregate] = ()) -> None:
+    """Refuse a tree with anything in it that is not known to be harmless."""
+    for inner in tree.find_all(exp.Query):
+        if id(inner) != id(tree):
+            raise error_in(inner, "a window query is exactly one SELECT, without subqueries")
+    for node in tree.walk():
+        _require_known(node, user)
+
+
+def to_sql(tree: exp.Expression, dialect: str) -> str:
+    """An expression in another engine's words: every name quoted, no comment carried over."""
+    text: str = tree.sql(dialect=dialect, identify=True, comments=False)
+    return text
+
+
+def quoted(name: str) -> str:
+    """A name as query text, whatever is in it.
+
+    >>> quoted("a`b")
+    '`a``b`'
+    """
+    return "`" + name.replace("`", "``") + "`"
+
+
+def error_in(node: object, message: str, hint: str | None = None) -> QueryError:
+    """A refusal that points at the first part of a tree whose place is known."""
+    if isinstance(node, exp.Expression):
+        for part in node.walk():
+            if "line" in part.meta:
+                width = part.meta["end"] - part.meta["start"]
+                column = max(part.meta["col"] - width, 1)
+                return QueryError(message, hint=hint, line=part.meta["line"], column=column)
+    return QueryError(message, hint=hint)
+
+
+def _require_known(node: exp.Expr, user: Sequence[UserAggregate]) -> None:
+    if isinstance(node, exp.Window):
+        raise error_in(
+            node,
+            "OVER (...) has no place in a window query",
+            "write the window in brackets: [RANGE 5 minutes RATTR ts SLIDE 1 ROW]",
+        )
+    if isinstance(node, exp.Anonymous):
+        _require_function(node, user)
+    elif type(node).__name__ not in _KNOWN:
+        _refuse(node)
+    if isinstance(node, exp.DataType) and node.this == exp.DataType.Type.USERDEFINED:
+        raise error_in(node, "a type is named that Spark does not have")
+    for word in _words_as_written(node):
+        if not _WORD.match(word):
+            raise error_in(node, f"cannot understand `{word}` here")
+
+
+def _require_function(node: exp.Anonymous, user: Sequence[UserAggregate]) -> None:
+    name = str(node.this)
+    known = name.lower()
+    if known in REFUSED and not is_aggregate(known, user):
+        raise error_in(node, f"`{known}` cannot be used in a query: it {REFUSED[known]}")
+    if known in SCALARS or is_aggregate(known, user):
+        return
+    if known in _aggregates_elsewhere():
+        raise error_in(
+            node,
+            f"no aggregate `{known}` is known",
+            "docs/aggregates.md lists all; panes.CustomAggregate makes new ones",
+        )
+    raise error_in(node, f"no function `{name}` is known", "functions are Spark's, by name")
+
+
+def _refuse(node: exp.Expr) -> None:
+    if isinstance(node, exp.Func):
+        name = node.sql_name().lower()
+        reason = REFUSED.get(name)
+        if reason is not None:
+            raise error_in(node, f"`{name}` cannot be used in a query: it {reason}")
+        raise error_in(node, f"no function `{name}` is known", "functions are Spark's, by name")
+    raise error_in(node, f"cannot understand {_described(node)} in a query")
+
+
+def _described(node: exp.Expr) -> str:
+    words = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", type(node).__name__).lower()
+    return f"{'an' if words[0] in 'aeiou' else 'a'} {words}"
+
+
+def _words_as_written(node: exp.Expr) -> Iterator[str]:
+    """The strings of a node that another engine would be given unquoted."""
+    if isinstance(node, exp.Identifier):
+        return
+    if isinstance(node, exp.Literal):
+        if not node.is_string and not _NUMBER.match(node.name):
+            yield node.name
+        return
+    if isinstance(node, exp.HexString):
+        if not _HEX.match(node.name):
+            yield node.name
+        return
+    for value in node.args.values():
+        for item in value if isinstance(value, list) else [value]:
+            if isinstance(item, str):
+                yield item
+
+
+@cache
+def _aggregates_elsewhere() -> frozenset[str]:
+    """Names that mean an aggregate in Spark and none of ours."""
+    found = {
+        name.lower()
+        for name, build in Spark.Parser.FUNCTIONS.items()
+        if isinstance(kind := getattr(build, "__self__", None), type)
+        and issubclass(kind, exp.AggFunc)
+    }
+    return frozenset(found - CATALOG.keys())

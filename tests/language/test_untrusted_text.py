@@ -1,0 +1,149 @@
+"""Query text comes from strangers: it may not reach files, settings, clocks or other statements.
+
+Two walls, each tested without the other: the rule on what an expression may be, and the DuckDB
+that evaluates expressions, which sees nothing but the batch it is given.
+"""
+
+from __future__ import annotations
+
+import json
+from inspect import signature
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sqlglot import exp
+from sqlglot.dialects.spark import Spark
+
+import panes
+from panes.errors import PanesError
+from panes.language.expressions import known_functions, quoted, require_known
+from panes.language.functions import REFUSED, SCALARS
+from panes.planning.scalar import _answered, _database
+from tests.hostile import ATTACKS, HOSTILE_NAMES, PLACES
+
+BIDS = pa.table(
+    {
+        "at": [1, 2, 3],
+        "item": ["a", "b", "c"],
+        "price": [1.0, 2.0, 3.0],
+        "moment": pa.array([0, 1_000_000, 2_000_000], pa.timestamp("us")),
+    }
+)
+
+
+@pytest.fixture
+def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "secret.txt").write_text("the secret")
+
+
+@pytest.mark.usefixtures("_elsewhere")
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_no_expression_reaches_beyond_its_row(attack: str, place: str, tmp_path: Path) -> None:
+    text = PLACES[place].format(ATTACKS[attack])
+    for ask in (panes.sql, panes.explain, panes.oracle):
+        with pytest.raises(PanesError) as refusal:
+            ask(text, bids=BIDS)
+        assert "the secret" not in str(refusal.value)
+    with pytest.raises(PanesError):
+        panes.explain(text)
+    assert not (tmp_path / "written.csv").exists()
+
+
+@pytest.mark.usefixtures("_elsewhere")
+def test_a_register_refuses_a_strangers_query_when_it_is_added() -> None:
+    register = panes.register("bids", schema=BIDS.schema)
+    with pytest.raises(PanesError, match="without subqueries"):
+        register.add("q", PLACES["key"].format(ATTACKS["subquery"]))
+    assert register.queries() == {}
+
+
+@pytest.mark.usefixtures("_elsewhere")
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT content FROM read_text('secret.txt')",
+        "SELECT * FROM 'secret.txt'",
+        "COPY (SELECT 42) TO 'written.csv'",
+        "SELECT 1; SELECT 2",
+        "ATTACH 'other.db'",
+        "SET threads = 1",
+        "INSTALL httpfs",
+        "SELECT * FROM BIDS",
+        "SELECT repeat('x', 1000000000) FROM range(100) ORDER BY 1",
+    ],
+)
+def test_the_evaluating_database_sees_only_its_batch(text: str, tmp_path: Path) -> None:
+    with pytest.raises((duckdb.Error, PanesError)):
+        _answered(_database().cursor(), text)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["secret.txt"]
+
+
+@pytest.mark.parametrize("name", HOSTILE_NAMES)
+def test_any_name_is_a_name(name: str) -> None:
+    """As a column, a key, an alias and the axis: what the oracle and brute force say."""
+    table = pa.table({f"t{name}": [1, 2, 11], name: ["a", "a", "b"], f"x{name}": [1, 2, 3]})
+    at, key, value = (quoted(n) for n in table.column_names)
+    text = (
+        f"SELECT {key}, max({value} + 1) AS {quoted(name + '!')}, upper({key}) AS u FROM s "
+        f"[TUMBLING 10 WATTR {at}] WHERE {value} + 0 < 9 GROUP BY {key}"
+    )
+    expected = [
+        {"window_start": 0, "window_end": 10, name: "a", f"{name}!": 3, "u": "A"},
+        {"window_start": 10, "window_end": 20, name: "b", f"{name}!": 4, "u": "B"},
+    ]
+    assert panes.sql(text, s=table).to_pylist() == expected
+    assert panes.oracle(text, s=table).to_pylist() == expected
+
+
+# Typographic quotes are what papers print for plain ones, and are read as such everywhere.
+LETTERS = st.characters(exclude_categories=["Cs"], exclude_characters="“”‘’")
+
+
+@given(st.text(LETTERS, max_size=12))
+def test_any_string_is_a_string(value: str) -> None:
+    """A literal comes back as it was written, whatever other engines think of its characters."""
+    written = value.replace("\\", "\\\\").replace("'", "\\'")
+    text = f"SELECT max(concat(item, '{written}')) AS n FROM bids [TUMBLING 10 WATTR at]"
+    assert panes.sql(text, bids=BIDS).column("n").to_pylist() == ["c" + value]
+
+
+def test_known_functions_are_parsed_into_known_parts() -> None:
+    """However many arguments they are given; only a clock hides in one of them."""
+    for build in known_functions(Spark.Parser.FUNCTIONS).values():
+        told = {"dialect": Spark()} if "dialect" in signature(build).parameters else {}
+        for count in range(1, 5):
+            try:
+                tree = build([exp.column(f"c{i}") for i in range(count)], **told)
+            except Exception:  # a builder that takes fewer or more
+                continue
+            if not tree.find(exp.Lambda):
+                require_known(tree)
+
+
+def test_a_function_is_known_or_refused_but_not_both() -> None:
+    assert not SCALARS & REFUSED.keys()
+
+
+def test_what_a_comment_says_goes_nowhere() -> None:
+    text = "SELECT max(price /* ; */ + 1 /*+ */) AS n FROM bids [TUMBLING 10 WATTR at] -- */ ;"
+    assert panes.sql(text, bids=BIDS).column("n").to_pylist() == [4.0]
+
+
+@pytest.mark.usefixtures("_elsewhere")
+def test_a_field_of_a_struct_may_have_any_name(tmp_path: Path) -> None:
+    name = "`a: 1}); COPY (SELECT 42) TO 'written.csv'; SELECT ({'b`"
+    text = PLACES["argument"].format(f"struct(price AS {name}).{name}")
+    assert panes.sql(text, bids=BIDS).column("n").to_pylist() == [3.0]
+    assert not (tmp_path / "written.csv").exists()
+
+
+def test_a_path_into_a_document_is_a_literal() -> None:
+    documents = pa.table({"at": [1], "doc": [json.dumps({"a": {"b'": 7}})]})
+    text = "SELECT max(get_json_object(doc, '$.a')) AS n FROM s [TUMBLING 10 WATTR at]"
+    assert json.loads(panes.sql(text, s=documents).column("n")[0].as_py()) == {"b'": 7}
