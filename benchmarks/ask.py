@@ -15,8 +15,8 @@ import numpy as np
 import pyarrow as pa
 
 import panes
-from panes.stores.nested_windows import NestedWindows
-from panes.stores.ordered_sharing import OrderedSharing, StaircaseSharing
+from panes.stores.nested.nested_windows import NestedWindows
+from panes.stores.nested.ordered_sharing import OrderedSharing, StaircaseSharing
 
 BATCH = 10_000
 WIDTH = 10

@@ -14,10 +14,10 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from panes.papers.plain_scan import PlainScan
+from panes.papers.sliding_tree import SlidingTree, mean_tests
 from panes.schedule.optimise import optimise
-from panes.schedule.plain_scan import PlainScan
 from panes.schedule.sliding_graph import SlidingGraph
-from panes.schedule.sliding_tree import SlidingTree, mean_tests
 from panes.schedule.timers import Timers
 from panes.windows.cut import Edges
 

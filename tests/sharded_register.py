@@ -10,14 +10,14 @@ import pyarrow as pa
 from pyspark import cloudpickle
 
 from panes.axis import parse_instant
-from panes.engine.combine import AT, EVERY_SOURCE, PROMISE, ROW, SOURCE
-from panes.engine.pipeline import selected
-from panes.engine.queries import Queries
-from panes.engine.register_filler import read_columns
-from panes.engine.register_shard import LIVE, Definition, RegisterOutcome, RegisterShard, combiner
-from panes.engine.terms import Run, Terms, agree
+from panes.pipelines.sliding import selected
 from panes.planning.plan import plan
 from panes.planning.scalar import Projection
+from panes.planning.terms import Run, Terms, agree
+from panes.register.queries import Queries
+from panes.shards.combiner import AT, EVERY_SOURCE, PROMISE, ROW, SOURCE
+from panes.shards.register_filler import read_columns
+from panes.shards.register_shard import LIVE, Definition, RegisterOutcome, RegisterShard, combiner
 
 
 class ShardedRegister:

@@ -12,19 +12,19 @@ from typing import Any
 import pyarrow as pa
 
 from panes.aggregates.custom import UserAggregate
+from panes.answers.release import Flush
 from panes.axis import Duration
+from panes.engine.open_query import OpenQuery
 from panes.engine.register import Register
-from panes.engine.release import Flush
-from panes.engine.stream import OpenQuery
-from panes.engine.terms import Late, Run
 from panes.errors import OptionError, QueryError, RejectedRowsWarning
 from panes.frames import is_spark, require_streams, to_table
 from panes.language.parse import parse
 from panes.operators.inner import derived_schemas
+from panes.planning.choose_store import choose_store
 from panes.planning.explain import explain as explain_plan
 from panes.planning.explain import explain_unbound
 from panes.planning.plan import plan
-from panes.planning.stores import choose_store
+from panes.planning.terms import Late, Run
 
 
 def sql(
@@ -262,7 +262,7 @@ def register(
             raise QueryError(
                 "a register takes a streaming DataFrame, or nothing and then rows by push"
             )
-        on_spark = importlib.import_module("panes.spark.register").SparkRegister
+        on_spark = importlib.import_module("panes.spark.register.register").SparkRegister
         return on_spark(stream, frame, run, aggregates)
     opened = Register(
         stream, run, schema=schema, aggregates=aggregates, keep_rows=keep_rows, hand_over=hand_over

@@ -12,7 +12,7 @@ import pytest
 
 import panes
 from panes.axis import SECOND
-from panes.planning.sharing import choose_cut
+from panes.planning.shared_cut import choose_cut
 from panes.windows.many import Rulers
 from panes.windows.spec import Sliding
 

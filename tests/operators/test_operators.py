@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 import panes
 from panes.axis import Axis
 from panes.operators.distinct import Distinct
-from panes.operators.union import Meld, Merge
+from panes.papers.union import Meld, Merge
 from tests.oracle.test_counted_windows import cuts_of
 from tests.support import assert_same, sorted_answers, streams
 

@@ -22,9 +22,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 import panes
+from panes.arrays import key_numbers as groups
 from panes.engine.register import Register
 from panes.reference.compare import same
-from panes.stores import groups
 from tests.oracle.alone import (
     CALLS,
     CONDITIONS,

@@ -14,10 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import panes
-from panes.engine.adaptive import Adaptive, Durations, Sources
 from panes.errors import OptionError, QueryError
+from panes.planning.choose_store import STORES, StoreName, supports
 from panes.planning.plan import plan
-from panes.planning.stores import STORES, StoreName, supports
+from panes.stores.adaptive import Adaptive, Durations, Sources
 from panes.windows.spec import Sliding
 from tests.oracle.test_counted_windows import PARTITIONED, PER_ROW, cuts_of
 from tests.support import AGGREGATES, SCHEMA, WINDOWS, assert_same, select, sorted_answers, streams

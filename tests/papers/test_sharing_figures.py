@@ -25,7 +25,7 @@ from panes.papers.sharing_runs import (
     window_sizes,
 )
 from panes.papers.sharing_scale import AT_ONCE, NAIVE, Scale
-from panes.stores.buckets import Interval
+from panes.stores.nested.buckets import Interval
 
 CONTENDERS = {
     **fig_sharing_4_6.contenders(random_rows(400, seed=0)),

@@ -15,9 +15,9 @@ import pytest
 from panes.errors import WrongAnswerError
 from panes.papers import fig_slide_5_to_7, fig_slide_8_9, slide_runs, table_slide_1_2
 from panes.papers.slide_runs import algorithm_1, graph_of, plain, random_slides, same_due
+from panes.papers.sliding_tree import mean_tests
 from panes.papers.table_slide_1_2 import BY_CLOCK, BY_PROGRESS, BY_TUPLE, TABLE_I, TABLE_II, Slid
 from panes.schedule.optimise import optimise
-from panes.schedule.sliding_tree import mean_tests
 
 
 def test_both_algorithms_name_the_groups_whose_slide_divides_the_tuple_count() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from panes.planning.sharing import _common, _edges, choose_cut
+from panes.planning.shared_cut import _common, _edges, choose_cut
 from panes.windows.cut import cut, edges_of_spec
 from panes.windows.families import common
 from panes.windows.many import Rulers

@@ -16,12 +16,14 @@ import pytest
 import panes
 from panes.aggregates.aggregate import Selection
 from panes.algebra.monoid import Lanes
-from panes.engine import kept, partials, pipeline
-from panes.engine.partials import Partials
+from panes.pipelines import sliding as pipeline
 from panes.reference.compare import difference
 from panes.stores import fragments
+from panes.stores import keyed_panes as partials
 from panes.stores import panes as store
-from panes.stores.rows import RowBuffer
+from panes.stores import rows_and_partials as kept
+from panes.stores.keyed_panes import Partials
+from panes.stores.row_buffer import RowBuffer
 from panes.windows import tag
 from panes.windows.cover import Cover
 from panes.windows.cut import Cut

@@ -14,13 +14,14 @@ import pytest
 from hypothesis import Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
-from panes.engine import ask, queries
+from panes.asking import ask_panes as ask
 from panes.engine.register import Register
-from panes.engine.shape import NEVER, Shape
-from panes.engine.shared_store import SharedStore
-from panes.engine.terms import Terms
-from panes.engine.values import ValueStore
+from panes.planning.terms import Terms
+from panes.register import queries
+from panes.register.shape import NEVER, Shape
+from panes.register.shared_store import SharedStore
 from panes.schedule.sliding_graph import SlidingGraph
+from panes.stores.multisets import ValueStore
 from panes.windows.many import Rulers
 from tests.engine import test_register as pictures
 from tests.oracle.histories import HISTORIES, Histories, forget_keys_early

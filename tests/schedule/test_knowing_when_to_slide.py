@@ -10,6 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from panes.papers.remote_time import SlideOnArrival, SynchronisedClock
+from panes.papers.sliding_tree import SlidingTree, mean_tests
 from panes.schedule.draw import draw_tree
 from panes.schedule.optimise import (
     Balance,
@@ -19,10 +21,8 @@ from panes.schedule.optimise import (
     feasible_dummies,
     optimise,
 )
-from panes.schedule.remote_time import SlideOnArrival, SynchronisedClock
 from panes.schedule.schedule import Schedule
 from panes.schedule.sliding_graph import SlidingGraph
-from panes.schedule.sliding_tree import SlidingTree, mean_tests
 from panes.windows.cut import Edges
 from panes.windows.families import common
 from panes.windows.spec import Sliding

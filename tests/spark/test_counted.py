@@ -14,10 +14,10 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 import panes
-from panes.spark import per_row
+from panes.spark.batch import per_row
+from tests.spark.batch.test_batch import assert_equal, assert_rows, some_rows
+from tests.spark.stream.test_stream import in_thirds, nearly_ordered
 from tests.spark.streaming import as_batches, found, metrics, read_stream, run_to_end
-from tests.spark.test_batch import assert_equal, assert_rows, some_rows
-from tests.spark.test_stream import in_thirds, nearly_ordered
 from tests.support import AGGREGATES, select
 
 ROWS = (

@@ -26,7 +26,7 @@ from panes.aggregates.aggregate import (
 )
 from panes.algebra.lanes import Op
 from panes.algebra.monoid import Columns, Lanes, Slots
-from panes.compiled import compiled
+from panes.arrays.compiled import compiled
 from panes.errors import ArithmeticOverflowError, ColumnTypeError
 
 COUNT = Lanes(Op.ADD, ("count",), (0,))

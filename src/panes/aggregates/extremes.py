@@ -31,8 +31,8 @@ from panes.aggregates import order_keys
 from panes.aggregates.aggregate import Argument, Bounded, Rows, Selection, without_nulls
 from panes.algebra.lanes import Op, Scalar, absorb, load, store
 from panes.algebra.monoid import Columns, Lanes, Monoid, Slots
+from panes.arrays.compiled import compiled
 from panes.axis import FOREVER
-from panes.compiled import compiled
 from panes.errors import ColumnTypeError
 
 Side = Literal[Op.LEAST, Op.GREATEST]

@@ -12,7 +12,7 @@ from numba.extending import register_jitable
 from numpy.typing import NDArray
 
 from panes.aggregates.aggregate import without_nulls
-from panes.compiled import compiled
+from panes.arrays.compiled import compiled
 from panes.errors import ColumnTypeError
 
 _SIGN = np.int64(-(1 << 63))

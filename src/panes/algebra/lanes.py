@@ -27,7 +27,7 @@ import numpy as np
 from numba import types
 from numba.extending import overload, register_jitable
 
-from panes.compiled import compiled
+from panes.arrays.compiled import compiled
 
 
 class Op(IntEnum):

@@ -20,8 +20,8 @@ import panes
 from panes.axis import SECOND
 from panes.bench.measure import Report, Timing, timed_in_turns
 from panes.bench.workloads import bids
+from panes.papers.plain_scan import PlainScan
 from panes.reference.compare import difference
-from panes.schedule.plain_scan import PlainScan
 from panes.schedule.timers import Timers
 from panes.windows.cut import Edges
 

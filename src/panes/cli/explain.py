@@ -11,11 +11,11 @@ from panes.api import explain as explain_text
 from panes.axis import format_duration
 from panes.cli.files import Source
 from panes.cli.run import Store, read_lateness, read_query
-from panes.engine.stream import OpenQuery
-from panes.engine.terms import Run
+from panes.engine.open_query import OpenQuery
 from panes.errors import OptionError
 from panes.frames import require_streams
 from panes.language.parse import parse
+from panes.planning.terms import Run
 from panes.schedule.draw import draw_dot, draw_mermaid, draw_tree
 from panes.schedule.optimise import optimise
 from panes.schedule.sliding_graph import SlidingGraph

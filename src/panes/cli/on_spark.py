@@ -13,10 +13,10 @@ from panes.api import sql
 from panes.cli.files import Source, write
 from panes.cli.interrupts import ends, interrupts, stopped
 from panes.cli.show import errors_in, say
-from panes.engine.terms import Run
 from panes.errors import OptionError, PanesError
 from panes.language.parse import parse
 from panes.language.query import Query
+from panes.planning.terms import Run
 from panes.spark import files, split
 from panes.spark.query import answer as answer_frames
 from panes.spark.session import quiet

@@ -12,10 +12,10 @@ from panes.cli.interrupts import ends, interrupts, stopped
 from panes.cli.on_spark import reason, start
 from panes.cli.register import texts
 from panes.cli.show import say
-from panes.engine.terms import Late
 from panes.errors import PanesError
+from panes.planning.terms import Late
 from panes.spark import files
-from panes.spark.register import SparkRegister
+from panes.spark.register.register import SparkRegister
 from panes.spark.session import quiet
 
 _COUNTS = ("answers", "late", "rejected")

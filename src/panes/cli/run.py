@@ -13,11 +13,11 @@ import typer
 
 from panes.cli.files import Source, write
 from panes.cli.show import meter, say
-from panes.engine.stream import OpenQuery
-from panes.engine.terms import Run
+from panes.engine.open_query import OpenQuery
 from panes.errors import OptionError, PanesError
 from panes.frames import require_streams
-from panes.planning.stores import STORES
+from panes.planning.choose_store import STORES
+from panes.planning.terms import Run
 
 EXAMPLE = "Example: panes run busy.sql --input bids=bids.parquet --output busy.csv"
 

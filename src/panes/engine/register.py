@@ -2,7 +2,7 @@
 
 Each batch is placed on the axis once, late rows are set apart once, and every store (one for each
 GROUP BY) takes it in once. When progress moves, the schedule names the queries that have windows
-due, and these are answered in one pass per store (`panes.engine.burst`).
+due, and these are answered in one pass per store (`panes.register.roll_together`).
 
 Every answer is what the query would get alone. Queries come and go while the stream runs; one
 that comes late is answered from its first window that the panes there can answer in full.
@@ -21,24 +21,16 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from sqlglot import exp
 
+from panes.admit.gate import Gate
+from panes.admit.set_aside import set_apart
 from panes.aggregates.custom import UserAggregate
+from panes.answers.portions import Portion, QueryAnswers
+from panes.asking.ask_panes import RowTail, ask_panes
+from panes.asking.preparable import as_width
+from panes.asking.prepared import Prepared, ask_prepared
 from panes.axis import Duration, parse_instant
-from panes.engine import register_save
-from panes.engine.admit import Gate
-from panes.engine.apart import set_apart
-from panes.engine.ask import RowTail, ask_panes
-from panes.engine.pace import Behind
-from panes.engine.preparable import as_width
-from panes.engine.prepared import Prepared, ask_prepared
-from panes.engine.queries import Asked, Queries
-from panes.engine.query_answers import Portion, QueryAnswers
-from panes.engine.register_kept import taken_up
-from panes.engine.register_shard import resumed
-from panes.engine.register_text import explain_stores
-from panes.engine.shape import NEVER
-from panes.engine.shared_store import SharedStore
-from panes.engine.stream import Instant
-from panes.engine.terms import Run, Terms, agree, require_lateness
+from panes.engine import register_file as register_save
+from panes.engine.open_query import Instant
 from panes.errors import InputError, OptionError, PanesError, QueryError, StateError
 from panes.frames import differences, to_table
 from panes.language.expressions import quoted
@@ -47,7 +39,15 @@ from panes.language.query import Query
 from panes.operators.operator import Chain
 from panes.planning.plan import Plan, plan
 from panes.planning.scalar import Projection
+from panes.planning.terms import Run, Terms, agree, require_lateness
 from panes.progress.promise import EVERYTHING, NOTHING, Promise
+from panes.register.explain import explain_stores
+from panes.register.manifest import taken_up
+from panes.register.pace import Behind
+from panes.register.queries import Asked, Queries
+from panes.register.shape import NEVER
+from panes.register.shared_store import SharedStore
+from panes.shards.register_shard import resumed
 from panes.windows.spec import Sliding
 
 _SCHEMA, _LATE, _REJECTED = "schema", "late", "rejected"

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 from panes.algebra.lanes import Scalar, combine, load, store
 from panes.algebra.monoid import Columns, Lanes
-from panes.compiled import compiled
+from panes.arrays.compiled import compiled
 from panes.kernels.tables import by_table
 
 _SCRATCH = 1 << 19  # partials of one level that fit the processor's cache, or nearly

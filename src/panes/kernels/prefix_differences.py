@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from panes.algebra.lanes import Op
 from panes.algebra.monoid import Columns, Lanes
-from panes.compiled import compiled
+from panes.arrays.compiled import compiled
 from panes.kernels.tables import by_table
 
 

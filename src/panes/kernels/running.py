@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from panes.algebra.lanes import Scalar, combine, load, store
 from panes.algebra.monoid import Columns, Lanes, Monoid
-from panes.compiled import compiled
+from panes.arrays.compiled import compiled
 from panes.windows.cover import Cover
 
 

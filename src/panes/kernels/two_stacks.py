@@ -16,7 +16,7 @@ import numpy as np
 
 from panes.algebra.lanes import Scalar, combine, load, store
 from panes.algebra.monoid import Columns, Lanes
-from panes.compiled import compiled
+from panes.arrays.compiled import compiled
 from panes.windows.cover import Cover
 
 

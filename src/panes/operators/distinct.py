@@ -12,9 +12,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from panes.arrays.key_numbers import Groups
 from panes.axis import Axis
 from panes.errors import ColumnTypeError
-from panes.stores.groups import Groups
 
 
 @dataclass(frozen=True, slots=True)

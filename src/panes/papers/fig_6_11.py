@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from panes.engine.terms import Late
 from panes.papers.disorder import Arrivals, band
 from panes.papers.figure import Claim, Figure, Measured
 from panes.papers.slack import (
@@ -22,6 +21,7 @@ from panes.papers.slack import (
     tradeoff,
     truth,
 )
+from panes.planning.terms import Late
 
 QUERY = "SELECT avg(len) AS mean FROM packets [RANGE 64 seconds SLIDE 6.4 seconds WATTR ts]"
 SECONDS = 320

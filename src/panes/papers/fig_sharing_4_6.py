@@ -26,7 +26,7 @@ from panes.papers.sharing_runs import (
     window_sizes,
 )
 from panes.papers.sharing_scale import AT_ONCE, NAIVE, RIVALS, Scale, grid, measure, panels
-from panes.stores.timegram import Aggregate, TimeGram
+from panes.stores.nested.timegram import Aggregate, TimeGram
 
 TIMEGRAM = "TimeGram"
 PLAIN: dict[Aggregate, Callable[[Integers], int | Fraction]] = {

@@ -27,7 +27,7 @@ from panes.papers.sharing_runs import (
     window_sizes,
 )
 from panes.papers.sharing_scale import AT_ONCE, NAIVE, RIVALS, Scale, grid, measure, panels
-from panes.stores.ordered_sharing import OrderedSharing
+from panes.stores.nested.ordered_sharing import OrderedSharing
 
 ORDERED, STAIRCASE = "OrderedSharing", "StaircaseSharing"
 COUNTED = (1, 2, 4, 8, 100, 1_000)

@@ -19,7 +19,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from panes.compiled import compiled
+from panes.arrays.compiled import compiled
 
 BLOCK = 64
 _EMPTY = -1

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from panes.compiled import compiled
+from panes.arrays.compiled import compiled
 
 _EXACT_TO = 0.002
 

@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from panes.errors import WrongAnswerError
-from panes.stores.buckets import Interval
-from panes.stores.ordered_sharing import OrderedSharing, StaircaseSharing
-from panes.stores.timegram import TimeGram
+from panes.stores.nested.buckets import Interval
+from panes.stores.nested.ordered_sharing import OrderedSharing, StaircaseSharing
+from panes.stores.nested.timegram import TimeGram
 
 Integers = NDArray[np.int64]
 Answers = Sequence[int | None] | Sequence[Interval | None]

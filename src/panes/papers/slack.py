@@ -25,10 +25,10 @@ import pyarrow.compute as pc
 
 import panes
 from panes.axis import Duration
-from panes.engine.terms import Late
 from panes.papers.disorder import SECOND, Arrivals
 from panes.papers.figure import Panel, Points
 from panes.papers.watch import Watch, batches_of, require_same
+from panes.planning.terms import Late
 
 
 @dataclass(frozen=True, slots=True)

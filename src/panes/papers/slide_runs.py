@@ -15,11 +15,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from panes.compiled import compiled
+from panes.arrays.compiled import compiled
 from panes.errors import WrongAnswerError
-from panes.schedule.plain_scan import PlainScan
+from panes.papers.plain_scan import PlainScan
+from panes.papers.sliding_tree import SlidingTree
 from panes.schedule.sliding_graph import SlidingGraph
-from panes.schedule.sliding_tree import SlidingTree
 from panes.schedule.timers import Timers
 from panes.windows.cut import Edges
 

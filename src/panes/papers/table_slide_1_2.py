@@ -16,7 +16,7 @@ import numpy as np
 
 from panes.errors import WrongAnswerError
 from panes.papers.figure import Claim, Figure, Grid, Measured, Panel, Points
-from panes.schedule.remote_time import SlideOnArrival, SynchronisedClock
+from panes.papers.remote_time import SlideOnArrival, SynchronisedClock
 from panes.schedule.timers import Timers
 from panes.windows.cut import Edges
 

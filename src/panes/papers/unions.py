@@ -15,8 +15,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from panes.operators.union import Meld, Merge
 from panes.papers.skew import Link, arrivals_of
+from panes.papers.union import Meld, Merge
 from panes.papers.watch import Watch
 from panes.progress.promise import EVERYTHING
 

@@ -14,8 +14,8 @@ import pyarrow as pa
 
 import panes
 from panes.axis import Duration
-from panes.engine.terms import Late
 from panes.errors import WrongAnswerError
+from panes.planning.terms import Late
 from panes.reference.compare import difference
 
 

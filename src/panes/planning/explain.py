@@ -10,9 +10,9 @@ from panes.aggregates.aggregate import Bounded
 from panes.axis import format_duration
 from panes.kernels.choose import choose
 from panes.language.query import Inner, Query, Window
-from panes.planning.cost import Observed, estimate
+from panes.planning.choose_store import KEEPS, StoreChoice, choose_store
 from panes.planning.plan import Plan
-from panes.planning.stores import KEEPS, StoreChoice, choose_store
+from panes.stores.cost import Observed, estimate
 from panes.windows.cut import Cut, cut, panes_per_window
 from panes.windows.spec import Landmark, PartitionedRows, PerRow, Sliding, paned
 

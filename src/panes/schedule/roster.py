@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from panes.compiled import compiled
+from panes.arrays.compiled import compiled
 from panes.windows.cut import Edges
 
 _FEWEST = 16

@@ -21,8 +21,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from panes.arrays.compiled import compiled
 from panes.axis import LIMIT
-from panes.compiled import compiled
 from panes.windows.cut import Edges
 from panes.windows.families import next_edge
 

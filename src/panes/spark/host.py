@@ -32,10 +32,10 @@ from pyspark.sql.streaming.stateful_processor import (
     TimerValues,
 )
 
-from panes.engine.combine import AT, EVERY_SOURCE, PROMISE, SOURCE, Combiner
-from panes.engine.shard import State
-from panes.engine.terms import Run, Terms
 from panes.errors import OptionError, QueryError
+from panes.planning.terms import Run, Terms
+from panes.shards.combiner import AT, EVERY_SOURCE, PROMISE, SOURCE, Combiner
+from panes.shards.query_shard import State
 from panes.spark.bind import UTC
 from panes.spark.partitions import one_per_partition
 from panes.spark.session import STATE_STORE

@@ -10,13 +10,16 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everyone writes it
 
 from panes.aggregates.custom import UserAggregate
-from panes.engine.terms import Run, agree, require_lateness
 from panes.errors import OptionError, QueryError
 from panes.language.query import Query
-from panes.spark import batch, per_row, rows, stream
+from panes.planning.terms import Run, agree, require_lateness
+from panes.spark.batch import per_row
+from panes.spark.batch import ranked_rows as rows
+from panes.spark.batch import sliding as batch
 from panes.spark.bind import bind
 from panes.spark.host import named_batch, with_watermark
-from panes.spark.stream import LATE, REJECTED
+from panes.spark.stream import query as stream
+from panes.spark.stream.query import LATE, REJECTED
 from panes.windows.spec import PerRow
 
 Sink: TypeAlias = "str | Path | Callable[[DataFrame, int], None]"

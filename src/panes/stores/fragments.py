@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from panes.algebra.monoid import Columns, Monoid, merge_slots
-from panes.stores.slots import compact_slots
+from panes.arrays.slots import compact_slots
 
 _MOST_FRAGMENTS = 16
 _END = 1 << 62

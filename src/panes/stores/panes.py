@@ -16,11 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from panes.algebra.monoid import Columns, Monoid
-from panes.compiled import compiled
+from panes.arrays.compiled import compiled
+from panes.arrays.slots import moved
+from panes.arrays.spread import spread
 from panes.kernels.choose import roll
 from panes.stores.fragments import Fragment, Fragments, merged
-from panes.stores.slots import moved
-from panes.stores.spread import spread
 from panes.windows.cover import Cover, Wids, cover, runs_under
 from panes.windows.extent import edges_of, extent, windows_closed
 from panes.windows.spec import Landmark, PanedSpec
@@ -154,7 +154,7 @@ def by_group(
     """Where rows go to stand group by group, keeping their order inside; where each group begins.
 
     Rows of groups that are not in `order` go nowhere, which is -1. Rows are moved and not fetched
-    (`panes.stores.slots.moved`): then memory is read straight on, and written at one place per
+    (`panes.arrays.slots.moved`): then memory is read straight on, and written at one place per
     group.
     """
     size = max(int(order.max(initial=-1)), int(groups.max(initial=-1))) + 1

@@ -13,7 +13,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from panes.compiled import compiled
+from panes.arrays.compiled import compiled
 from panes.windows.extent import first_wid, last_wid, ruler, window_end
 from panes.windows.spec import PanedSpec
 

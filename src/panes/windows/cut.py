@@ -21,7 +21,7 @@ from functools import reduce
 
 import numpy as np
 
-from panes.compiled import compiled
+from panes.arrays.compiled import compiled
 from panes.windows.extent import first_wid, last_wid, ruler
 from panes.windows.spec import Landmark, PanedSpec
 

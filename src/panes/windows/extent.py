@@ -18,8 +18,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from panes.arrays.compiled import compiled
 from panes.axis import FOREVER
-from panes.compiled import compiled
 from panes.windows.spec import Landmark, PanedSpec, PartitionedRows, PerRow, Sliding, Spec, paned
 
 

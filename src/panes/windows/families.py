@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
-from panes.compiled import compiled
+from panes.arrays.compiled import compiled
 from panes.windows.cut import Edges
 from panes.windows.spec import PanedSpec
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from panes.compiled import compiled
+from panes.arrays.compiled import compiled
 from panes.windows.extent import first_wid, last_wid, window_end
 from panes.windows.spec import Sliding
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from panes.compiled import compiled
+from panes.arrays.compiled import compiled
 from panes.windows.cover import Wids
 from panes.windows.extent import first_wid, last_wid, ruler
 from panes.windows.spec import PanedSpec

@@ -1,0 +1,1 @@
+"""From lowered aggregates to what was selected, and when it is given."""

@@ -1,0 +1,114 @@
+"""The answers of many queries, in few tables.
+
+Queries whose answers have the same columns are answered together, and their answers stay together:
+a portion is one table, and where in it each query's answers lie. A query's own table is cut out
+when it is looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from panes.register.shape import Shape
+
+QUERY = "query"
+
+
+@dataclass(frozen=True, slots=True)
+class Portion:
+    """Answers of some queries: those of ``names[i]`` are ``table[bounds[i]:bounds[i + 1]]``.
+
+    They are of one shape, or of several that give the same columns. Every name has answers.
+    """
+
+    shape: Shape
+    names: Sequence[str]
+    bounds: NDArray[np.int64]
+    table: pa.Table
+
+    @classmethod
+    def of(
+        cls, shape: Shape, names: Sequence[str], bounds: NDArray[np.int64], table: pa.Table
+    ) -> Portion:
+        """The same, where some names may have no answers."""
+        is_some = bounds[1:] > bounds[:-1]
+        if not is_some.all():
+            names = [names[i] for i in np.flatnonzero(is_some).tolist()]
+            bounds = np.append(bounds[:-1][is_some], bounds[-1])
+        return cls(shape, names, bounds, table)
+
+    def cut_out(self, i: int) -> pa.Table:
+        """The answers of one query."""
+        begin = int(self.bounds[i])
+        return self.table.slice(begin, int(self.bounds[i + 1]) - begin)
+
+    def tables(self) -> Iterator[tuple[str, pa.Table]]:
+        """Each query and its answers."""
+        return ((name, self.cut_out(i)) for i, name in enumerate(self.names))
+
+    def numbers(self) -> NDArray[np.int32]:
+        """For each answer, the place of its query among the names."""
+        return np.repeat(np.arange(len(self.names), dtype=np.int32), np.diff(self.bounds))
+
+
+class QueryAnswers(Mapping[str, pa.Table]):
+    """What a push gives: a mapping from the names of queries that have answers to tables.
+
+    Cutting ten thousand tables apart takes longer than answering them; who wants all answers takes
+    them `together`.
+    """
+
+    def __init__(self, portions: Iterable[Portion] = ()) -> None:
+        self._portions = list(portions)
+        self._places: dict[str, tuple[Portion, int]] | None = None
+
+    def _find(self) -> dict[str, tuple[Portion, int]]:
+        if self._places is None:
+            self._places = {
+                name: (portion, i)
+                for portion in self._portions
+                for i, name in enumerate(portion.names)
+            }
+        return self._places
+
+    def __getitem__(self, name: str) -> pa.Table:
+        portion, i = self._find()[name]
+        return portion.cut_out(i)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._find())
+
+    def __len__(self) -> int:
+        return sum(len(portion.names) for portion in self._portions)
+
+    def __repr__(self) -> str:
+        return f"<{self.rows:,} answers of {len(self):,} queries>"
+
+    @property
+    def rows(self) -> int:
+        """How many answers there are of all queries."""
+        return sum(len(portion.table) for portion in self._portions)
+
+    def together(self) -> list[pa.Table]:
+        """All answers, with the name of their query in a first column, ``query``.
+
+        One table for all queries whose answers have the same columns.
+        """
+        alike: dict[pa.Schema, list[Portion]] = {}
+        for portion in self._portions:
+            alike.setdefault(portion.table.schema, []).append(portion)
+        return [joined(portions) for portions in alike.values()]
+
+
+def joined(portions: Sequence[Portion], title: str = QUERY) -> pa.Table:
+    """Portions with the same columns as one table, the names of queries in front."""
+    names = [name for portion in portions for name in portion.names]
+    begins = np.cumsum([0, *(len(p.names) for p in portions[:-1])]).astype(np.int32)
+    numbers = np.concatenate([p.numbers() + b for p, b in zip(portions, begins, strict=True)])
+    query = pa.DictionaryArray.from_arrays(pa.array(numbers), pa.array(names, pa.string()))
+    return pa.concat_tables([p.table for p in portions]).add_column(0, title, query)

@@ -1,0 +1,138 @@
+"""Answers on their way out: what they are, why they are given, and when.
+
+An answer is final, unless the query says otherwise: with ``EMIT EARLY`` open windows are answered
+too, and with ``late="revise"`` closed ones again. Then every answer has a `status`, and a reader
+who keeps the newest answer of each window and key ends with the final ones. Asked why, an answer
+says what closed its window.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from panes.answers.release import Flush, Line
+from panes.errors import QueryError
+from panes.language.query import WINDOW_COLUMNS
+from panes.pipelines.sliding import Pipeline, projected
+from panes.planning.plan import Plan
+from panes.planning.terms import Terms
+from panes.windows.spec import PerRow
+
+STATUS, CLOSED_BY = "status", "closed_by"
+Status: TypeAlias = Literal["early", "final", "revised"]
+
+
+def told_of(plan: Plan, terms: Terms) -> tuple[str, ...]:
+    """The columns that answers get beside what was selected."""
+    replaces = plan.query.emits_early or terms.late == "revise"
+    told = (STATUS,) * replaces + (CLOSED_BY,) * terms.why
+    for name in told:
+        if name in plan.schema().names:
+            raise QueryError(f"the answers have a column `{name}` of their own; rename it")
+    return told
+
+
+def marked(table: pa.Table, told: Sequence[str], status: Status, why: str) -> pa.Table:
+    """Answers with what is told of them."""
+    text = {STATUS: status, CLOSED_BY: why}
+    for name in told:
+        table = table.append_column(name, pa.repeat(pa.scalar(text[name]), len(table)))
+    return table
+
+
+def next_early(every: int, newest: int) -> int:
+    """Where open windows are answered next, if they are answered every so much of the axis."""
+    return (newest // every + 1) * every
+
+
+class Answers:
+    """The answers of one query that have been found and not yet been given."""
+
+    def __init__(self, plan: Plan, terms: Terms) -> None:
+        self._plan, self._told = plan, told_of(plan, terms)
+        self._early = plan.query.early
+        self._next_early: int | None = None
+        self._found: list[pa.Table] = []
+        self._line = None if terms.flush is None else self._new_line(terms.flush)
+        self.schema = pa.schema([*plan.schema(), *((name, pa.string()) for name in self._told)])
+
+    @property
+    def waiting(self) -> int:
+        """How many answers wait in line."""
+        return 0 if self._line is None else len(self._line)
+
+    def close(self, lowered: pa.Table, why: str) -> None:
+        """Windows have been closed, by what `why` says."""
+        if len(lowered):
+            self._found.append(self._marked(lowered, "final", why))
+
+    def revise(self, lowered: pa.Table) -> None:
+        """Windows that were closed have changed."""
+        if len(lowered):
+            self._found.append(self._marked(lowered, "revised", "a late row"))
+
+    def early(self, pipeline: Pipeline) -> pa.Table:
+        """The windows that are open, as they are now."""
+        return self._marked(pipeline.open_windows(), "early", "nothing yet")
+
+    def offer_early(self, pipeline: Pipeline) -> None:
+        """After a batch: open windows are answered if it is time to."""
+        if self._early is None:
+            return
+        if self._early.every is not None:
+            newest = pipeline.newest
+            if self._next_early is not None and newest < self._next_early:
+                return
+            self._next_early = next_early(self._early.every, newest)
+        self._found.append(self.early(pipeline))
+
+    def released(self, keys: Sequence[pa.Array], rows: int, progress: int) -> pa.Table:
+        """The answers to give after a batch with these keys."""
+        found = self._take()
+        if self._line is None:
+            return found
+        self._line.wait(found, ends_of(found))
+        return self._line.released(keys, rows, progress)
+
+    def rest(self) -> pa.Table:
+        """All that is left."""
+        found = self._take()
+        if self._line is None:
+            return found
+        self._line.wait(found, ends_of(found))
+        return self._line.everybody()
+
+    def _take(self) -> pa.Table:
+        found, self._found = self._found, []
+        if len(found) == 1:
+            return found[0]
+        return pa.concat_tables([self.schema.empty_table(), *found])
+
+    def _marked(self, lowered: pa.Table, status: Status, why: str) -> pa.Table:
+        return marked(projected(self._plan, lowered), self._told, status, why)
+
+    def _new_line(self, flush: Flush) -> Line:
+        require_flushable(self._plan)
+        shown = self._plan.query.shown_keys
+        place = {number: len(WINDOW_COLUMNS) + i for i, number in enumerate(shown)}
+        return Line(flush, tuple(place[i] for i in range(len(shown))))
+
+
+def require_flushable(plan: Plan) -> None:
+    """Answers that wait in line are told apart by window and key."""
+    if isinstance(plan.window.spec, PerRow):
+        raise QueryError("a flush is for windows of many keys; a per-row window has one answer")
+    if len(plan.query.shown_keys) < len(plan.query.keys):
+        raise QueryError("a flush needs every key in the answers under its own name")
+
+
+def ends_of(answers: pa.Table) -> NDArray[np.int64]:
+    """Where the windows of answers end, in ticks."""
+    column = answers.column(WINDOW_COLUMNS[1]).combine_chunks()
+    ends: NDArray[np.int64] = column.cast(pa.int64()).to_numpy()
+    return ends

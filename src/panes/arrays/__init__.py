@@ -1,0 +1,1 @@
+"""Columns and threads, without windows: numbers for keys, slots, sorting, compiled loops."""

@@ -1,0 +1,136 @@
+"""Numbers for keys: every combination of key values seen gets one, and keeps it.
+
+Values are compared as GROUP BY compares them: NULL is a value, all NaN are one, -0.0 is 0.0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from panes.aggregates import order_keys
+from panes.arrays.compiled import compiled
+from panes.arrays.slots import is_dense
+
+_FEW = 4_096
+_LOW = (1 << 32) - 1
+
+
+class Dictionary:
+    """Values of one type, numbered in the order they were first seen."""
+
+    def __init__(self, data_type: pa.DataType) -> None:
+        self.values = pa.array([], data_type)
+
+    def encode(self, array: pa.Array) -> NDArray[np.int32]:
+        """The number of each value; new values get the next ones."""
+        indexes, distinct = _dictionary_encode(_normal(array))
+        if not len(self.values):
+            self.values = distinct
+            return indexes
+        known = pc.index_in(distinct, value_set=self.values)
+        number = known.fill_null(-1).to_numpy().astype(np.int32)
+        unseen = np.flatnonzero(number < 0)
+        if len(unseen):
+            number[unseen] = len(self.values) + np.arange(len(unseen))
+            self.values = pa.concat_arrays([self.values, distinct.take(pa.array(unseen))])
+        return number[indexes]
+
+
+class Groups:
+    """Numbers for rows of key values, one column after the other."""
+
+    def __init__(self, types: Sequence[pa.DataType]) -> None:
+        self._types = tuple(types)
+        self._columns = [Dictionary(t) for t in types]
+        self._pairs = [Dictionary(pa.int64()) for _ in types[1:]]
+
+    def __len__(self) -> int:
+        if not self._types:
+            return 1
+        return len(self._pairs[-1].values if self._pairs else self._columns[0].values)
+
+    def encode(self, columns: Sequence[pa.Array], rows: int) -> NDArray[np.int32]:
+        """The group of each row."""
+        if not self._types:
+            return np.zeros(rows, dtype=np.int32)
+        groups = self._columns[0].encode(columns[0])
+        for column, values, pairs in zip(columns[1:], self._columns[1:], self._pairs, strict=True):
+            groups = pairs.encode(pa.array((groups.astype(np.int64) << 32) | values.encode(column)))
+        return groups
+
+    def columns(self, groups: NDArray[np.int64]) -> list[pa.Array]:
+        """The key values of groups, column by column."""
+        if not self._types:
+            return []
+        result: list[pa.Array] = []
+        for values, pairs in zip(self._columns[:0:-1], self._pairs[::-1], strict=True):
+            packed = pairs.values.to_numpy()[groups]
+            result.append(values.values.take(pa.array(packed & _LOW)))
+            groups = packed >> 32
+        result.append(self._columns[0].values.take(pa.array(groups)))
+        return result[::-1]
+
+    def order(self, groups: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Groups in the order of their keys, NULL first, NaN last."""
+        if not self._types:
+            return groups
+        table = pa.table({str(i): _sortable(c) for i, c in enumerate(self.columns(groups))})
+        by = [(name, "ascending", "at_start") for name in table.column_names]
+        ranked = pc.sort_indices(table, sort_keys=by)
+        return groups[ranked.to_numpy()]
+
+    def mostly_dead(self, live: int) -> bool:
+        """Whether forgetting the keys that are gone is worth the trouble."""
+        return len(self) > _FEW and len(self) > 2 * live
+
+
+def _dictionary_encode(array: pa.Array) -> tuple[NDArray[np.int32], pa.Array]:
+    """Each value's index among the distinct ones, and those.
+
+    Integers that lie close together are numbered through a table, which is several times
+    faster than hashing them.
+    """
+    if array.type == pa.int64() and array.null_count == 0 and len(array) > _FEW:
+        values = array.to_numpy()
+        low, high = int(values.min()), int(values.max())
+        if is_dense(len(values), high - low + 1):
+            present = np.zeros(high - low + 1, dtype=np.int32)
+            indexes = np.empty(len(values), dtype=np.int32)
+            _number(values, low, present, indexes)
+            return indexes, pa.array(np.flatnonzero(present) + low)
+    encoded = array.dictionary_encode(null_encoding="encode")
+    return encoded.indices.to_numpy(), encoded.dictionary
+
+
+@compiled
+def _number(values, low, present, indexes):  # type: ignore[no-untyped-def]
+    for i in range(values.shape[0]):
+        present[values[i] - low] = 1
+    seen = 0
+    for v in range(present.shape[0]):
+        if present[v]:
+            seen += 1
+            present[v] = seen
+    for i in range(values.shape[0]):
+        indexes[i] = present[values[i] - low] - 1
+
+
+def _sortable(array: pa.Array) -> pa.Array:
+    """A column that Arrow sorts as SQL does: floats by their order keys, NaN last."""
+    if not pa.types.is_floating(array.type):
+        return array
+    missing = pc.is_null(array).to_numpy(zero_copy_only=False)
+    return pa.array(order_keys.encode(array), mask=missing)
+
+
+def _normal(array: pa.Array) -> pa.Array:
+    """-0.0 becomes 0.0 and every NaN the same one; other types are as they are."""
+    if not pa.types.is_floating(array.type):
+        return array
+    positive = pc.add(array, pa.scalar(0.0, array.type))
+    return pc.if_else(pc.is_nan(positive), pa.scalar(float("nan"), array.type), positive)

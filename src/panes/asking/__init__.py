@@ -1,0 +1,1 @@
+"""Answers on demand, from what a register has stored."""

@@ -1,0 +1,126 @@
+"""What answers prepared questions: one structure for every argument and filter, and its rows.
+
+All structures of a register take in the same batches. Each looks at those of their rows that its
+filter lets through and whose argument is not NULL, by arrival number or by position.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Protocol, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from panes.asking.preparable import Over
+from panes.asking.timegram_column import BoundedColumn
+from panes.register.shape import NEVER
+from panes.stores.nested.ordered_sharing import StaircaseSharing
+
+Positions: TypeAlias = NDArray[np.int64]
+
+
+class Structure(Protocol):
+    """What answers for every size up to a largest one."""
+
+    @property
+    def nbytes(self) -> int: ...
+    def add(self, at: Positions, values: pa.Array) -> None: ...
+    def advance(self, end: int) -> None: ...
+    def resize(self, max_size: int) -> None: ...
+
+
+class Newest:
+    """The newest row, which tells of every window whether it holds one."""
+
+    nbytes = 8
+
+    def __init__(self) -> None:
+        self.at = NEVER
+
+    def add(self, at: Positions, values: pa.Array) -> None:  # noqa: ARG002 - as a Structure does
+        self.at = max(self.at, int(at.max(initial=NEVER)))
+
+    def advance(self, end: int) -> None:
+        """Nothing is kept that could go."""
+
+    def resize(self, max_size: int) -> None:
+        """Nor does it depend on any size."""
+
+
+@dataclass(slots=True)
+class Held:
+    """A structure, the columns it reads, from where on it knows all rows, and who asks for it."""
+
+    over: Over
+    structure: Structure
+    argument: int | None
+    where: int | None
+    known_from: int
+    largest: int
+    sizes: Counter[int] = field(default_factory=Counter)
+
+    def release(self, size: int) -> None:
+        """One question less asks for a size."""
+        self.sizes[size] -= 1
+        if not self.sizes[size]:
+            del self.sizes[size]
+            if self.sizes and size == self.largest:
+                self.resize(max(self.sizes))
+
+    def resize(self, largest: int) -> None:
+        """Let another window be the largest that can be asked for."""
+        self.largest = largest
+        self.structure.resize(largest)
+
+
+@dataclass(slots=True)
+class Batch:
+    """Columns of some rows, their arrival numbers and their positions.
+
+    Filters and NULLs are looked at once for all structures over the same.
+    """
+
+    columns: Mapping[int, pa.Array]
+    arrivals: Positions
+    at: Positions
+    _chosen: dict[tuple[int | None, int | None, bool], tuple[Positions, pa.Array]] = field(
+        default_factory=dict
+    )
+
+    def rows_for(self, held: Held) -> tuple[Positions, pa.Array]:
+        """Positions and values that count: those that the filter lets through, without NULLs."""
+        key = held.argument, held.where, held.over.by_arrival
+        if key not in self._chosen:
+            self._chosen[key] = self._choose(*key)
+        return self._chosen[key]
+
+    def _choose(
+        self, argument: int | None, where: int | None, by_arrival: bool
+    ) -> tuple[Positions, pa.Array]:
+        at = self.arrivals if by_arrival else self.at
+        values = _zeros(len(at)) if argument is None else self.columns[argument]
+        kept = None if where is None else self.columns[where]
+        if values.null_count:
+            valid = pc.is_valid(values)
+            kept = valid if kept is None else pc.and_(kept, valid)
+        if kept is None:
+            return at, values
+        return at[kept.to_numpy(zero_copy_only=False)], values.filter(kept)
+
+
+def structure_for(over: Over, max_size: int) -> Structure:
+    """An empty structure."""
+    if over.form == "newest":
+        return Newest()
+    if over.width is not None:
+        return BoundedColumn(width=over.width, max_size=max_size)
+    return StaircaseSharing("min" if over.form == "min" else "max", max_size=max_size)
+
+
+def _zeros(count: int) -> pa.Array:
+    return pa.array(np.zeros(count, dtype=np.int64))

@@ -1,0 +1,1 @@
+"""From rows to partials per pane and key; which filters hold of which rows."""

@@ -1,0 +1,1 @@
+"""From progress to the windows of one query that are due."""

@@ -1,0 +1,124 @@
+"""Row windows whose rows are numbered here: those of a partition, and those a column orders.
+
+A row's position is its rank inside its partition, so the windows are sliding windows over ranks
+and share the panes of all others. Only progress is different: it is the number of rows that a
+partition has had (thesis 5.1.3). Where a column orders the rows, they wait until progress on that
+column has passed them, and are numbered then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from panes.admit.arrival import Arrival, Ranks
+from panes.arrays.key_numbers import Groups
+from panes.pipelines.sliding import Progressing
+from panes.planning.plan import Plan
+from panes.stores.keyed_panes import Partials, inside
+from panes.stores.parcel import Parcel
+from panes.stores.store import HeldWindows, Hold
+from panes.stores.waiting_rows import Waiting, WaitingRows, arrays, numbered
+from panes.windows.extent import first_wid
+
+
+class RankedPipeline(Progressing[HeldWindows]):
+    """The state of one query over rows that it numbers itself."""
+
+    def __init__(self, plan: Plan, *, hold: Hold = Partials) -> None:
+        super().__init__(plan, plan.spec, hold(plan, plan.spec))
+        self._waiting = WaitingRows()
+        self._partitions = Groups([plan.row_types[c] for c in plan.partition_columns])
+        self._ranks = Ranks()
+        self._partition_of = np.zeros(0, dtype=np.int64)
+        self._answered = np.zeros(0, dtype=np.int64)
+
+    @property
+    def waiting(self) -> int:
+        """How many rows wait to be numbered."""
+        return len(self._waiting)
+
+    def add(self, arrival: Arrival) -> None:
+        """Take in rows; behind progress there is no place for them among the others."""
+        partition = self._partitions.encode(arrival.partition, len(arrival.at))
+        row = np.full(len(arrival.at), -1, dtype=np.int64)
+        row[arrival.kept] = np.arange(len(arrival.kept))
+        rows = Waiting(arrival.at, partition, row, tuple(arrival.columns))
+        if self.plan.order is None:
+            self._number(rows)
+            return
+        if len(rows):
+            self.reach(int(arrival.at.max()))
+        in_time = arrival.at >= self.first_open
+        self._waiting.add(rows if in_time.all() else rows.taken(in_time))
+
+    def _number(self, rows: Waiting) -> None:
+        """Give rows their ranks, in the order they are in."""
+        ranks = self._ranks.take(rows.group)[rows.row >= 0]
+        at, columns = inside(self.spec, ranks, rows.columns)
+        if len(at):
+            self.held.add(at, columns)
+            self._meet()
+
+    def _meet(self) -> None:
+        """Note which partition the new groups belong to: the first keys are its columns."""
+        new = np.arange(len(self._partition_of), self.held.keys)
+        if len(new):
+            keys = self.held.key_values(new)[: len(self.plan.partition_columns)]
+            partition = self._partitions.encode(keys, len(new))
+            self._partition_of = np.r_[self._partition_of, partition]
+            self._ranks.meet(len(self._partitions))
+            self._answered = np.r_[self._answered, np.zeros(len(new), dtype=np.int64)]
+
+    def has_open_window(self, at: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """No row that comes late has one: its place is taken."""
+        return np.zeros(len(at), dtype=np.bool_)
+
+    def close_all(self, *, in_order: bool = True) -> pa.Table:
+        """The same for all rows. A window that is not full when the stream ends has no answer."""
+        return self.close(self.ended, in_order=in_order)
+
+    def close(self, progress: int, *, in_order: bool = True) -> pa.Table:
+        """Number the rows before `progress`, and answer the windows whose last row has come."""
+        self.first_open = max(self.first_open, progress)
+        self._number(self._waiting.due(progress))
+        if not len(self._partition_of):
+            return self.plan.lowered_schema().empty_table()
+        counted = self._ranks.count[self._partition_of]
+        end_due: NDArray[np.int64] = first_wid(counted, self.spec.slide, self.spec.origin)
+        answers = self.held.answer(self._answered, end_due, in_order=in_order)
+        if len(answers):
+            self.held.evict(end_due if self.plan.partition_columns else int(end_due[0]))
+        self._answered = end_due
+        return answers
+
+    @property
+    def ended(self) -> int:
+        """The progress that has passed every row."""
+        return self.newest + 1
+
+    def closes_any(self, progress: int) -> bool:
+        """Whether `progress` may number a row that waits."""
+        return progress > self.first_open
+
+    def take(self, parcels: Sequence[Parcel]) -> None:
+        """Take in what another pipeline of this plan handed over."""
+        self.panes.take(parcels, lambda starts: np.ones(len(starts), dtype=np.bool_))
+        self._meet()
+        counted = self._ranks.count[self._partition_of]
+        self._answered = first_wid(counted, self.spec.slide, self.spec.origin)
+
+    def tables(self) -> dict[str, pa.Table]:
+        """What is held beside panes: rows that wait, and how many each partition has had."""
+        keys = self._partitions.columns(np.arange(len(self._ranks.count)))
+        count = pa.table({"count": pa.array(self._ranks.count), **numbered(keys)})
+        return {"counts": count, **self._waiting.tables(self._partitions.columns)}
+
+    def put_back(self, tables: Mapping[str, pa.Table]) -> None:
+        """What `tables` gave, in a pipeline that has taken in nothing yet."""
+        count, *keys = arrays(tables["counts"])
+        self._ranks.restore(self._partitions.encode(keys, len(count)), count.to_numpy())
+        self._waiting.put_back(tables, self._partitions.encode)

@@ -1,0 +1,174 @@
+"""The terms of a stream: how late its rows may come, and what becomes of those that come later."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from numbers import Integral
+from typing import Literal, TypeAlias
+
+from panes.answers.release import Flush, LazyFlush, SlowFlush
+from panes.axis import DAY, Duration, parse_duration
+from panes.errors import OptionError, QueryError
+from panes.language.query import Query
+from panes.planning.choose_store import STORES
+from panes.progress.bounds import Bound, Unbounded, WithinLateness, WithinRows
+from panes.progress.heartbeat import Heartbeat
+from panes.windows.spec import Sliding
+
+Late: TypeAlias = Literal["open", "drop", "revise"]
+_LATE = {
+    "open": "a late row still counts in windows that are open",
+    "drop": "it counts in none",
+    "revise": "windows that are closed are answered again",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """How a query is to be run over a stream, as the user said it; see `panes.sql`."""
+
+    lateness: Duration | None = None
+    late: Late = "open"
+    revise_within: Duration | None = None
+    rows_late: int | None = None
+    max_ahead: Duration | None = DAY
+    punctuation: str | None = None
+    bounded: bool = False
+    heartbeat: Duration | None = None
+    shards: int | None = None
+    with_late: bool = False
+    name: str = "panes"
+    store: str | None = None
+    flush: Flush | None = None
+    why: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What a stream promises and what becomes of late rows: checked, and in ticks."""
+
+    lateness: int | None = None
+    rows_late: int | None = None
+    late: Late = "open"
+    revise_within: int | None = None
+    max_ahead: int | None = DAY
+    punctuation: str | None = None
+    heartbeat: Heartbeat | None = None
+    flush: Flush | None = None
+    why: bool = False
+
+    @property
+    def keeps(self) -> int | None:
+        """How far behind progress closed windows can be revised; None: always."""
+        return self.revise_within if self.late == "revise" else 0
+
+    @property
+    def drops_late(self) -> bool:
+        """Whether late rows count in no window at all."""
+        return self.late == "drop"
+
+    @property
+    def trusts_rows(self) -> bool:
+        """Whether rows alone move progress, so that one from the future could close everything."""
+        return self.lateness is not None or self.rows_late is not None
+
+    def bound(self) -> Bound:
+        """The bound on the disorder of one source, which has seen nothing yet."""
+        if self.rows_late is not None:
+            return WithinRows(self.rows_late)
+        return Unbounded() if self.lateness is None else WithinLateness(self.lateness)
+
+
+def agree(query: Query, run: Run) -> Terms:
+    """The terms that these options mean for a query."""
+    if run.late not in _LATE:
+        raise OptionError(
+            f"late must be 'open', 'drop' or 'revise', got {run.late!r}",
+            hint="; ".join(f"{word!r}: {meaning}" for word, meaning in _LATE.items()),
+        )
+    if run.late == "revise" or query.emits_early:
+        _require_replaceable(query)
+    if run.revise_within is not None and run.late != "revise":
+        raise OptionError("revise_within is for late='revise'")
+    if run.flush is not None and not isinstance(run.flush, SlowFlush | LazyFlush):
+        hint = "panes.SlowFlush(at_most=1000)"
+        raise OptionError("flush is a SlowFlush or a LazyFlush", hint=hint)
+    if run.store is not None and run.store not in STORES:
+        raise OptionError(f"there is no store {run.store!r}", hint=f"one of {', '.join(STORES)}")
+    if run.rows_late is not None and not isinstance(run.rows_late, Integral):
+        raise OptionError(f"rows_late is a whole number of rows, got {run.rows_late!r}")
+    if run.rows_late is not None and (run.rows_late < 0 or run.lateness is not None):
+        raise OptionError(
+            "rows_late is how many rows late a row may be, instead of a lateness",
+            hint=f"got rows_late={run.rows_late!r} and lateness={run.lateness!r}",
+        )
+    measure = "time" if query.window is None else query.window.measure
+    is_ordered = measure == "rows" and query.window is not None and query.window.column is not None
+    lateness = run.lateness
+    if not is_ordered:  # there, the column that orders the rows has yet to be seen
+        require_lateness(lateness, measure)
+    if run.punctuation is not None and measure == "rows" and not is_ordered:
+        raise OptionError("rows are counted as they arrive, so there is nothing to promise of them")
+    if run.heartbeat is not None and measure != "time" and not is_ordered:
+        raise OptionError("a heartbeat follows the clock, and the window has no time axis")
+    heartbeat = _ticks(run.heartbeat, "heartbeat")
+    return Terms(
+        lateness=_ticks(lateness, "lateness"),
+        rows_late=run.rows_late,
+        late=run.late,
+        revise_within=_ticks(run.revise_within, "revise_within"),
+        max_ahead=_ticks(run.max_ahead, "max_ahead"),
+        punctuation=run.punctuation,
+        heartbeat=None if heartbeat is None else Heartbeat(heartbeat),
+        flush=run.flush,
+        why=run.why,
+    )
+
+
+def _require_replaceable(query: Query) -> None:
+    """An answer that may be given again needs windows that every answer of them names."""
+    asked = "EMIT EARLY" if query.emits_early else "late='revise'"
+    if query.having is not None:
+        raise QueryError(
+            f"with {asked}, HAVING could keep an answer back that replaces one already given",
+            hint="leave HAVING out, and filter the answers",
+        )
+    if len(query.shown_keys) < len(query.keys):
+        raise QueryError(
+            f"with {asked}, every key is in the answers under its own name",
+            hint="give what you select another name than the key's",
+        )
+    window = query.window
+    if window is None or window.measure == "rows" or not isinstance(window.spec, Sliding):
+        raise QueryError(f"{asked} is for sliding and tumbling windows over a column")
+
+
+def require_terms(run: Run, query: Query, measure: str) -> None:
+    """Everything that is measured on the axis is measured as positions are."""
+    require_lateness(run.lateness, measure)
+    if measure == "time":
+        return
+    within = None if run.flush is None else run.flush.within
+    given = {"revise_within": run.revise_within, "a flush's within": within}
+    for name, length in given.items():
+        if length is not None and not isinstance(length, Integral):
+            raise OptionError(f"the window has no time axis, so {name} is a whole number")
+    if query.early is not None and query.early.unit == "time":
+        raise QueryError("the window has no time axis, so EMIT EARLY EVERY takes a whole number")
+
+
+def require_lateness(lateness: Duration | None, measure: str) -> None:
+    """Lateness is measured as positions are."""
+    if lateness is not None and measure != "time" and not isinstance(lateness, Integral):
+        raise OptionError(
+            f"the window has no time axis, so lateness is a whole number, got {lateness!r}"
+        )
+
+
+def _ticks(given: Duration | None, option: str) -> int | None:
+    if given is None:
+        return None
+    ticks = parse_duration(given, option=option)
+    if ticks < 0:
+        raise OptionError(f"{option} cannot be negative, got {given!r}")
+    return ticks

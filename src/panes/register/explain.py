@@ -1,0 +1,118 @@
+"""A register as text: what is shared with whom, how panes are cut, and what that saves.
+
+The same queries give the same text; of the stream it only says how many classes of filters rows
+have fallen into so far.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from panes.aggregates.aggregate import Piece
+from panes.axis import format_duration
+from panes.planning.shared_cut import CutOption, held
+from panes.register.shape import Shape
+from panes.register.shared_store import SharedStore, filters_of
+from panes.windows.cut import panes_per_window
+
+_LABEL = 11
+_FEW = 3
+
+
+def explain_stores(stream: str, stores: Sequence[SharedStore], prepared: Sequence[str] = ()) -> str:
+    """All stores of a register, one after the other, and what is kept for prepared questions."""
+    queries = sum(len(shape) for store in stores for shape in store.shapes)
+    told = f"{_many(queries, 'query', 'queries')} in {_many(len(stores), 'store', 'stores')}"
+    lines = [_line("register", f"`{stream}`, read once: {told}")]
+    for store in stores:
+        lines += _store_lines(store)
+    lines += [""] if prepared else []
+    lines += [_line("" if i else "prepared", text) for i, text in enumerate(prepared)]
+    return "\n".join(lines) + "\n"
+
+
+def _store_lines(store: SharedStore) -> Iterator[str]:
+    shapes = store.shapes
+    keys = ", ".join(tree.sql(dialect="spark") for tree in store.keys) or "nothing"
+    names = [m.name for shape in shapes for m in shape.members]
+    yield ""
+    yield _line("store", f"GROUP BY {keys}: {_named(names)}")
+    kinds = _many(len(shapes), "kind", "kinds")
+    yield _line("", f"{kinds} of query, each planned once; inside a kind, only windows differ")
+    yield from _cut_lines(store)
+    label = "filters"
+    for number in store.rows.filters:
+        users = [m.name for s in shapes if number in filters_of(s) for m in s.members]
+        yield _line(label, f"{store.rows.text(number)}: {_named(users)}")
+        label = ""
+    label = "pieces"
+    for piece in store.pieces:
+        yield _line(label, f"{'+'.join(piece.monoid.names)} for {_users(piece, shapes)}")
+        label = ""
+    for values in store.values:
+        users = [m.name for s in shapes if values in s.value_sets for m in s.members]
+        columns = ", ".join(store.rows.text(c) for c in values.columns)
+        yield _line("multiset", f"of {columns}: {_named(users)}")
+    yield from _saving_lines(store)
+
+
+def _cut_lines(store: SharedStore) -> Iterator[str]:
+    families = store.cut.families
+    shared = store.shared_cut
+    assert shared is not None
+    if len(families) == 1:
+        yield _line("cut", f"a pane begins every {_length(store, families[0].slide)}")
+    else:
+        yield _line("cut", f"panes begin at the edges of {len(families)} families")
+    yield _line("", f"{shared.way}: {shared.why}")
+    for option in shared.options:
+        yield _line("", _option(option))
+    if shared.older is not None:
+        every = _length(store, shared.older.cut.families[0].slide)
+        reach = _length(store, shared.older.reach)
+        yield _line("", f"panes further back than {reach} are folded to one every {every}")
+
+
+def _option(option: CutOption) -> str:
+    families = _many(option.families, "family", "families")
+    return f"{option.way:<7}{option.panes:>10,.0f} panes, {families}: cost {option.cost:,.0f}"
+
+
+def _saving_lines(store: SharedStore) -> Iterator[str]:
+    """Against every query with panes and pieces of its own."""
+    members = [(shape, m) for shape in store.shapes for m in shape.members]
+    longest = max(m.spec.size for _, m in members)
+    panes = min(option.panes for option in store.shared_cut.options) if store.shared_cut else 0.0
+    panes = panes or held(store.cut, longest)
+    alone = [panes_per_window(m.spec) or 1 for _, m in members]
+    needed = [len(shape.plan.pieces) + len(shape.plan.value_sets) for shape, _ in members]
+    kept = len(store.pieces) + len(store.values)
+    classes = max(1, len(store.classes))
+    partials = sum(a * n for a, n in zip(alone, needed, strict=True))
+    yield _line("saves", f"panes     {panes:>12,.0f} instead of {sum(alone):,}")
+    yield _line("", f"pieces    {kept:>12,} instead of {sum(needed):,}")
+    told = f"{panes * kept * classes:>12,.0f} instead of {partials:,} for each key"
+    yield _line("", f"partials  {told}, in {_many(classes, 'class', 'classes')} of filters")
+
+
+def _users(piece: Piece, shapes: Sequence[Shape]) -> str:
+    names = [m.name for s in shapes if piece in {w.piece for w in s.pieces} for m in s.members]
+    return _named(names) if names else "telling whether a window holds a row"
+
+
+def _named(names: Sequence[str]) -> str:
+    shown = ", ".join(names[:_FEW])
+    return shown if len(names) <= _FEW else f"{shown} and {len(names) - _FEW:,} more"
+
+
+def _many(count: int, one: str, several: str) -> str:
+    return f"{count:,} {one if count == 1 else several}"
+
+
+def _length(store: SharedStore, ticks: int) -> str:
+    is_time = store.shapes[0].plan.axis.kind == "time"
+    return format_duration(ticks) if is_time else str(ticks)
+
+
+def _line(label: str, text: str) -> str:
+    return f"{label:<{_LABEL}}{text}".rstrip()

@@ -1,0 +1,270 @@
+"""What the panes of a store say of each piece, under each filter: tables, panes by keys.
+
+Tables are made once, when a burst first needs them, and kept for the bursts to come. Partials that
+are added to the store are combined into every table that is kept, wherever they lie, so rows that
+come late are no exception. What would move panes or keys (a key that is new, a pane between two
+others, half of the panes gone, fragments that were changed in any other way) starts anew.
+
+Where tables would take too much memory to be kept, those of a burst are made for it alone: of
+*stretches*, panes that none of its windows begins or ends between, which are far fewer.
+
+Invariant: kept tables are what they would be if they were made now, of all that the store holds
+and of panes that it has evicted, which no window reads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from panes.aggregates.aggregate import Piece
+from panes.algebra.lanes import combine_cells
+from panes.algebra.monoid import Columns, Lanes
+from panes.arrays.spread import spread
+from panes.arrays.workers import workers
+from panes.stores.fragments import Fragment
+
+if TYPE_CHECKING:
+    from panes.register.shared_store import SharedStore
+
+Filter = int | None
+"""A filter by its number; None: all rows."""
+
+# Below one filled pair in so many, going through the panes of each query visits less.
+_SPARSE = 16
+_MOST_KEPT = 1 << 24
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """Partials, and for each of them its pane, its key's rank, and its class."""
+
+    partials: Mapping[Piece, Columns]
+    panes: NDArray[np.int32]
+    ranks: NDArray[np.int32]
+    classes: NDArray[np.int32]
+
+
+@dataclass(slots=True)
+class Tables:
+    """The tables of one piece: lanes by filters by cells. Each filter has its place."""
+
+    places: dict[Filter, int]
+    stack: Columns
+
+    @classmethod
+    def empty(cls, filters: Sequence[Filter], monoid: Lanes, cells: int) -> Tables:
+        """Tables of so many cells, with nothing in them."""
+        stack = monoid.empty(len(filters) * cells).reshape(-1, len(filters), cells)
+        return cls({f: i for i, f in enumerate(filters)}, stack)
+
+    def grown(self, monoid: Lanes, cells: int, filled: int) -> Tables:
+        """The same with more cells; so many are filled."""
+        larger = Tables.empty(list(self.places), monoid, cells)
+        larger.stack[:, :, :filled] = self.stack[:, :, :filled]
+        return larger
+
+    def joined(self, other: Tables) -> Tables:
+        """These and those of other filters."""
+        places = {f: len(self.places) + i for f, i in other.places.items()}
+        return Tables(self.places | places, np.concatenate([self.stack, other.stack], axis=1))
+
+
+class PaneTables:
+    """The panes of a fragment of a store, as tables: pane by pane, each with all keys in order.
+
+    `starts` are where the panes begin, `groups` the keys.
+    """
+
+    def __init__(self, store: SharedStore, held: Fragment) -> None:
+        self._store, self._partials = store, len(held)
+        self._held: Fragment | None = held
+        self.starts = held.starts[_is_first(held.starts)]
+        self.groups = store.groups.order(np.flatnonzero(np.bincount(held.groups // store.width)))
+        self._rank = np.full(int(self.groups.max(initial=-1)) + 1, -1, dtype=np.int32)
+        self._rank[self.groups] = np.arange(len(self.groups))
+        self._capacity = len(self.starts)
+        self._kept: dict[Piece, Tables] = {}
+        self._whole: Placed | None = None
+        self._keys: list[pa.Array] = []
+        self._windows = 0  # that there are keys for
+        first: dict[int, Piece] = {}
+        pairs = zip(store.pieces, held.partials, strict=True)
+        self._same = {piece: first.setdefault(id(own), piece) for piece, own in pairs}
+
+    def __reduce__(self) -> tuple[type[None], tuple[()]]:
+        """Kept for speed alone: whoever gets a copy makes it anew."""
+        return type(None), ()
+
+    @property
+    def size(self) -> int:
+        """How many pairs of a pane and a key there could be."""
+        return len(self.starts) * len(self.groups)
+
+    @property
+    def is_dense(self) -> bool:
+        """Whether a table is no waste."""
+        return self.size <= _SPARSE * self._partials + 65_536
+
+    def is_mostly_held(self) -> bool:
+        """Whether half of the panes, or more, are still held."""
+        span = self._store.fragments.span()
+        return span is not None and span[0] <= self.starts[len(self.starts) // 2]
+
+    def keys(self, windows: int) -> list[pa.Array]:
+        """The key columns of so many windows or more, each with all keys."""
+        if self._windows < windows:
+            taken = pa.array(np.tile(np.arange(len(self.groups)), windows))
+            self._keys = [c.take(taken) for c in self._store.groups.columns(self.groups)]
+            self._windows = windows
+        return self._keys
+
+    def same_as(self, piece: Piece) -> Piece:
+        """The first of the pieces that say the same of all rows, as counts do without NULLs."""
+        return self._same[piece]
+
+    def make(self, wanted: Mapping[Piece, Iterable[Filter]]) -> bool:
+        """Make tables of pieces under filters, all in one pass; says if there was room for them.
+
+        Where there was none, `stretched` may be asked by several threads from now on.
+        """
+        new = {piece: self._new(piece, filters) for piece, filters in wanted.items()}
+        new = {piece: filters for piece, filters in new.items() if filters}
+        if not new:
+            return True
+        whole = self.whole()
+        room = self._capacity * len(self.groups)
+        cells = sum(len(_lanes(p).names) * len(filters) * room for p, filters in new.items())
+        if cells + sum(tables.stack.size for tables in self._kept.values()) > _MOST_KEPT:
+            return False
+        rows = np.arange(len(self.starts))
+
+        def make(piece: Piece) -> Tables:
+            made = Tables.empty(new[piece], _lanes(piece), room)
+            self._combine(piece, made, whole, rows)
+            return made
+
+        for piece, made in zip(
+            new, spread(workers(), make, new, rows=len(whole.panes)), strict=True
+        ):
+            kept = self._kept.get(piece)
+            self._kept[piece] = made if kept is None else kept.joined(made)
+        return True
+
+    def _new(self, piece: Piece, filters: Iterable[Filter]) -> list[Filter]:
+        kept = self._kept.get(piece)
+        return [f for f in dict.fromkeys(filters) if kept is None or f not in kept.places]
+
+    def tables(self, piece: Piece) -> Tables:
+        """A piece under all filters that were made, for every pane and key; room is behind them."""
+        return self._kept[piece]
+
+    def stretched(
+        self, piece: Piece, filters: Iterable[Filter], stretch: NDArray[np.int64]
+    ) -> Tables:
+        """A piece under some filters for stretches of panes: the number of each pane's, or -1."""
+        cells = (int(stretch.max(initial=-1)) + 1) * len(self.groups)
+        made = Tables.empty(list(dict.fromkeys(filters)), _lanes(piece), cells)
+        self._combine(piece, made, self.whole(), stretch)
+        return made
+
+    def whole(self) -> Placed:
+        """All partials, placed."""
+        if self._whole is None:
+            held = self._store.fragments.everything() if self._held is None else self._held
+            self._whole = self._located(held)
+            assert self._whole is not None
+        return self._whole
+
+    def forget_whole(self) -> None:
+        """Keep the tables alone."""
+        self._whole = self._held = None
+
+    def _combine(self, piece: Piece, into: Tables, placed: Placed, rows: NDArray[np.int64]) -> None:
+        """Combine partials into tables; `rows` says in which row of them each pane is."""
+        holding = np.array([self._store.holding(f) for f in into.places])
+        classes, which = np.nonzero(holding.T)
+        begins = np.searchsorted(classes, np.arange(holding.shape[1] + 1))
+        lanes, _, cells = into.stack.shape
+        combine = combine_cells(int(_lanes(piece).op), lanes)
+        combine(
+            into.stack.reshape(lanes, -1),
+            cells,
+            placed.partials[piece],
+            rows,
+            placed.panes,
+            placed.ranks,
+            len(self.groups),
+            placed.classes,
+            begins,
+            which,
+        )
+
+    def take(self, fragment: Fragment) -> bool:
+        """Take in what was added to the store; says whether there was a place for all of it."""
+        before = len(self.starts)
+        placed = self._located(fragment)
+        if placed is None:
+            return False
+        self._partials += len(fragment)
+        self.forget_whole()
+        if len(self.starts) > self._capacity:
+            self._grow(before)
+        items, rows = self._kept.items(), np.arange(len(self.starts))
+        spread(workers(), lambda i: self._combine(*i, placed, rows), items, rows=len(fragment))
+        return True
+
+    def _located(self, fragment: Fragment) -> Placed | None:
+        """Where partials belong; new panes are put behind the others. None if there is no place."""
+        is_first = _is_first(fragment.starts)
+        starts = fragment.starts[is_first]
+        known = int(np.searchsorted(starts, self.starts[-1], side="right"))
+        place = np.searchsorted(self.starts, starts)
+        group, classes = np.divmod(fragment.groups, self._store.width)
+        is_known = group.max(initial=0) < len(self._rank) and (self._rank[group] >= 0).all()
+        if not is_known or (self.starts[place[:known]] != starts[:known]).any():
+            return None
+        partials = dict(zip(self._store.pieces, fragment.partials, strict=True))
+        if any(partials[piece] is not partials[same] for piece, same in self._same.items()):
+            return None
+        if classes.max(initial=-1) >= len(self._store.holding(None)):
+            raise AssertionError("partials of a class that has no number")  # or loops run astray
+        place[known:] = len(self.starts) + np.arange(len(starts) - known)
+        self.starts = np.concatenate([self.starts, starts[known:]])
+        panes = place.astype(np.int32)[np.cumsum(is_first) - 1]
+        return Placed(partials, panes, self._rank[group], classes.astype(np.int32))
+
+    def _grow(self, before: int) -> None:
+        """Make room for twice as many panes."""
+        self._capacity, filled = 2 * len(self.starts), before * len(self.groups)
+        self._kept = {
+            piece: tables.grown(_lanes(piece), self._capacity * len(self.groups), filled)
+            for piece, tables in self._kept.items()
+        }
+
+
+def tables_over(store: SharedStore) -> PaneTables:
+    """The tables of all panes of a store: those that are kept, up to date, or new ones."""
+    news, kept, store.tables = store.fragments.news(), store.tables, None
+    if kept is None or news is None or not (kept.is_mostly_held() and all(map(kept.take, news))):
+        kept = PaneTables(store, store.fragments.everything())
+    store.tables = kept
+    return kept
+
+
+def _lanes(piece: Piece) -> Lanes:
+    monoid = piece.monoid
+    assert isinstance(monoid, Lanes)
+    return monoid
+
+
+def _is_first(starts: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Which partials are the first of their pane."""
+    is_first = np.ones(len(starts), dtype=np.bool_)
+    is_first[1:] = starts[1:] != starts[:-1]
+    return is_first

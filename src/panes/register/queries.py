@@ -1,0 +1,340 @@
+"""The queries of a register: bound to shared stores, found when due, answered together.
+
+Nothing here knows where rows come from. Whoever drives it puts partials into the stores, moves the
+promise, and asks for what that closes. What is known of a query beside its partials (its first
+open window, what it needs and since when that is there) follows from the queries and the promises
+alone, never from the rows: hosts that hold different keys of one stream agree on it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+from sqlglot import exp
+
+from panes.aggregates.custom import UserAggregate
+from panes.answers.portions import Portion
+from panes.axis import Axis, Duration, parse_duration
+from panes.errors import PanesError, QueryError
+from panes.language.parse import parse
+from panes.language.query import Query
+from panes.pipelines.sliding import selected
+from panes.planning.plan import Plan
+from panes.progress.promise import EVERYTHING, NOTHING, Promise
+from panes.register.columns import Numbering
+from panes.register.pace import Behind, Pace
+from panes.register.roll_together import Due, Finish, answer
+from panes.register.shape import NEVER, Member, Shape
+from panes.register.shared_store import SharedStore
+from panes.schedule.schedule import Schedule
+from panes.windows.extent import extent, windows_closed
+from panes.windows.many import first_from
+from panes.windows.spec import Sliding
+
+PlanOf = Callable[[Query], Plan]
+ShapeKey = tuple[Query, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A query as it was added. `deadline` is in microseconds; no two have the same `serial`."""
+
+    name: str
+    text: str
+    query: Query
+    spec: Sliding
+    deadline: int | None
+    serial: int = 0
+
+
+@dataclass(slots=True)
+class Numbers:
+    """What names queries, stores and columns in a state: none is ever given twice.
+
+    `stores` are those of a register that is taken up again, by what they group by.
+    """
+
+    last: int = 0
+    stores: Mapping[str, tuple[int, Numbering]] = field(default_factory=dict)
+
+    def next(self) -> int:
+        """A number that nothing has had."""
+        self.last += 1
+        return self.last
+
+
+class Queries:
+    """Queries over one stream, the stores they share, and how far the stream has come."""
+
+    def __init__(self, stream: str, aggregates: Sequence[UserAggregate] = ()) -> None:
+        self.stream, self.aggregates = stream, tuple(aggregates)
+        self.promise, self.newest = Promise(), NEVER
+        self.closed_at = NOTHING
+        self.asked: dict[str, Asked] = {}
+        self.behind: list[Behind] = []
+        self.numbers = Numbers()
+        self._pace = Pace()
+        self.forget_bindings()
+
+    def forget_bindings(self) -> None:
+        """No query has a store any more, and nothing is held."""
+        self.axis: Axis | None = None
+        self.stores: dict[tuple[exp.Expression, ...], SharedStore] = {}
+        self.homes: dict[str, tuple[SharedStore, Shape]] = {}
+        self.exact_from: dict[str, int | None] = {}
+        self._shapes: dict[ShapeKey, tuple[SharedStore, Shape]] = {}
+        self._schedule: Schedule | None = None
+
+    def __getstate__(self) -> dict[str, object]:
+        """What another process needs to hold panes of its own: no query as it was written."""
+        asked = {
+            name: replace(self.asked[name], text="", query=shape.plan.query)
+            for name, (_, shape) in self.homes.items()
+        }
+        return vars(self) | {"asked": asked, "_shapes": {}, "_schedule": None}
+
+    # Queries come and go
+
+    def read(self, name: str, text: str, deadline: Duration | None = None) -> Asked:
+        """Read a query, and refuse what cannot be answered from shared panes."""
+        if name in self.asked:
+            raise QueryError(
+                f"a query `{name}` is already registered", hint="remove it first, or rename one"
+            )
+        query = parse(text, self.aggregates)
+        spec = _require_shareable(name, query, self.stream)
+        ticks = None if deadline is None else parse_duration(deadline, option="deadline")
+        return Asked(name, text, query, spec, ticks, self.numbers.next())
+
+    def bind(self, asked: Asked, schema: pa.Schema, plan_of: PlanOf) -> None:
+        """Give a query its place in a store, from now on; `plan_of` plans one of each shape."""
+        kind = _shape_key(asked.query)
+        if kind not in self._shapes:
+            try:
+                bound = plan_of(asked.query)
+                self.require_same_axis(asked.name, bound)
+            except PanesError as error:
+                error.add_note(f"in query `{asked.name}`: {asked.text}")
+                raise
+            self.axis = bound.axis
+            keys = bound.rows.expressions[: len(bound.query.keys)]
+            if keys not in self.stores:
+                self.stores[keys] = self._new_store(bound, schema)
+            store = self.stores[keys]
+            self._shapes[kind] = store, store.shape_of(bound, self.newest)
+        store, shape = self._shapes[kind]
+        first, self.exact_from[asked.name] = self.settled(store, shape, asked.spec)
+        shape.add(Member(asked.name, asked.spec, asked.deadline, first))
+        store.change_cut(self.newest)
+        self.schedule.add(asked.name, asked.spec)
+        self.homes[asked.name] = store, shape
+
+    def _new_store(self, bound: Plan, schema: pa.Schema) -> SharedStore:
+        title = grouping(bound)
+        serial, numbering = self.numbers.stores.get(title, (None, None))
+        store = SharedStore(bound, schema, self.aggregates, numbering)
+        store.serial = self.numbers.next() if serial is None else serial
+        store.title = title
+        return store
+
+    def settled(self, store: SharedStore, shape: Shape, spec: Sliding) -> tuple[int, int | None]:
+        """The first window that can be answered in full, and where it starts; None: all can."""
+        since, progress = store.complete_from(shape, spec, self.newest), self.promise.at
+        if since == NEVER and progress == NOTHING:
+            return NEVER, None
+        from_panes = NEVER if since == NEVER else first_from(spec, since)
+        still_open = NEVER if progress == NOTHING else windows_closed(spec, progress)
+        first = max(from_panes, still_open)
+        return first, extent(spec, first).start
+
+    def remove(self, name: str) -> None:
+        """Answer a query no longer, and forget what only it needed."""
+        if name not in self.asked:
+            known = ", ".join(sorted(self.asked)) or "none"
+            raise QueryError(f"no query `{name}` is registered", hint=f"queries: {known}")
+        del self.asked[name]
+        if name not in self.homes:
+            return
+        store, shape = self.homes.pop(name)
+        del self.exact_from[name]
+        if self._schedule is not None:
+            self._schedule.remove(name)
+        shape.remove(name)
+        if not len(shape):
+            self._shapes = {q: home for q, home in self._shapes.items() if home[1] is not shape}
+            store.trim(shape)
+        if store.shapes:
+            store.change_cut(self.newest)
+            store.evict(self.newest)
+        else:
+            self.stores = {k: s for k, s in self.stores.items() if s is not store}
+
+    def require_same_axis(self, name: str, bound: Plan) -> None:
+        """Refuse a query over another column than the others."""
+        if self.axis is not None and bound.axis != self.axis:
+            raise QueryError(
+                f"query `{name}` runs on `{bound.axis.column}`, and the register on "
+                f"`{self.axis.column}`: what is promised of one says nothing of the other",
+                hint="open a second register for it",
+            )
+
+    # Progress moves
+
+    @property
+    def schedule(self) -> Schedule:
+        """Who waits for what, since windows were last closed."""
+        if self._schedule is None:
+            self._schedule = Schedule(at=self.closed_at)
+            for name in self.homes:
+                self._schedule.add(name, self.asked[name].spec)
+        return self._schedule
+
+    def forget_schedule(self) -> None:
+        """Where windows were last closed has changed."""
+        self._schedule = None
+
+    @property
+    def shapes(self) -> Iterator[Shape]:
+        """All shapes, store by store."""
+        return (shape for store in self.stores.values() for shape in store.shapes)
+
+    def is_open(self, at: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Which positions some query still has an open window for."""
+        return at >= min((s.needed_from() for s in self.shapes), default=EVERYTHING)
+
+    def last_end(self) -> int:
+        """Where the last window ends that the newest row is in; the promise, if that is further."""
+        if self.newest == NEVER:
+            return self.promise.at
+        ends = (
+            s.rulers.starts(s.rulers.reached(self.newest) - 1) + s.rulers.size for s in self.shapes
+        )
+        return max(self.promise.at, *(int(e.max()) for e in ends))
+
+    def answers(self, finish: Finish = selected) -> Iterator[Portion]:
+        """What progress has closed, portion by portion, the nearest deadlines first."""
+        now = self.promise.at
+        if now == NOTHING or self.axis is None:
+            return iter(())
+        names: defaultdict[tuple[SharedStore, Shape], list[str]] = defaultdict(list)
+        for name in self.schedule.advance(now):
+            names[self.homes[name]].append(name)
+        self.closed_at = now
+        due = [(store, shape, shape.places(some)) for (store, shape), some in names.items()]
+        return self._answered(due, now, finish)
+
+    def last_answers(self) -> Iterator[Portion]:
+        """The stream has ended: every window that holds a row."""
+        due = [
+            (store, shape, np.arange(len(shape)))
+            for store in self.stores.values()
+            for shape in store.shapes
+        ]
+        return self._answered(due, EVERYTHING, selected)
+
+    def _answered(
+        self,
+        due: Sequence[tuple[SharedStore, Shape, NDArray[np.int64]]],
+        now: int,
+        finish: Finish,
+    ) -> Iterator[Portion]:
+        """The answers of due queries of some shapes; what they alone held is forgotten."""
+        begun, count = time.perf_counter(), 0
+        by_store: dict[int, tuple[SharedStore, list[Due]]] = {}
+        for store, shape, which in sorted(due, key=lambda d: _least_time(d[1])):
+            by_store.setdefault(id(store), (store, []))[1].append(_due(store, shape, which, now))
+        self._foresee(by_store.values())
+        for store, several in by_store.values():
+            wanted = [d for d in several if d.windows]
+            for portion in answer(store, wanted, finish) if wanted else ():
+                count += len(portion.table)
+                yield portion
+            if now == EVERYTHING:
+                continue
+            for one in several:
+                one.shape.close_before(one.which, one.shape.rulers.take(one.which).closed(now))
+            store.evict(self.newest)
+            store.fold(now, self.newest)
+        self._pace.saw(count, time.perf_counter() - begun)
+
+    def _foresee(self, due: Iterable[tuple[SharedStore, list[Due]]]) -> None:
+        """Note who will be late, before anything is answered."""
+        steps = [
+            (one.windows * len(store.groups), _deadlines(one))
+            for store, several in due
+            for one in several
+        ]
+        self.behind = self._pace.behind(steps, each=self.hands_over)
+
+    hands_over = False
+    """Whether answers are handed over portion by portion, and not all of them together."""
+
+
+def grouping(bound: Plan) -> str:
+    """What a store groups by, and the types of that: two stores of a register never agree."""
+    trees = bound.rows.expressions[: len(bound.query.keys)]
+    named = zip(trees, bound.key_types, strict=True)
+    return ", ".join(f"{tree.sql(dialect='spark')} {kind}" for tree, kind in named)
+
+
+def _least_time(shape: Shape) -> float:
+    return np.inf if shape.least_deadline is None else shape.least_deadline
+
+
+def _deadlines(one: Due) -> list[tuple[str, int]]:
+    if one.shape.least_deadline is None:
+        return []
+    members = (one.shape.members[i] for i in one.which)
+    return [(m.name, m.deadline) for m in members if m.deadline is not None]
+
+
+def _shape_key(query: Query) -> ShapeKey:
+    """What queries that differ only in their windows have in common."""
+    window = query.window
+    axis = "" if window is None else f"{window.measure} {window.column}"
+    return replace(query, text="", window=None), axis
+
+
+def _require_shareable(name: str, query: Query, stream: str) -> Sliding:
+    """Refuse, before the first row, what cannot be answered from shared panes."""
+    window = query.window
+    if query.streams != (stream,) or any(i is not None for i in query.inner):
+        read = ", ".join(query.streams)
+        raise QueryError(
+            f"query `{name}` reads {read}, and the register answers queries over `{stream}` alone",
+            hint=f"FROM {stream} [RANGE ...], without a SELECT inside FROM",
+        )
+    if (
+        window is None
+        or window.measure == "rows"
+        or window.origin_first
+        or not isinstance(window.spec, Sliding)
+    ):
+        raise QueryError(
+            f"query `{name}` has no sliding or tumbling window over a column with a fixed origin, "
+            "and only such windows share panes",
+            hint="panes.open(...) runs it by itself",
+        )
+    if query.emits_early:
+        raise QueryError(
+            f"query `{name}` emits early, and a register gives final answers only",
+            hint="panes.open(...) runs it by itself",
+        )
+    return window.spec
+
+
+def _due(store: SharedStore, shape: Shape, which: NDArray[np.int64], now: int) -> Due:
+    """The windows of some queries that end at or before `now` and may hold a pane."""
+    rulers, first = shape.rulers.take(which), shape.first_open(which)
+    span = store.fragments.span()
+    if span is None:
+        return Due(shape, which, first, first)
+    first = np.maximum(first, rulers.closed(span[0]))
+    end = np.minimum(rulers.closed(now), rulers.reached(span[1]))
+    return Due(shape, which, first, np.maximum(first, end))

@@ -1,0 +1,222 @@
+"""Combine: what one task of a host makes of its rows, before anything is shuffled.
+
+A task sees some rows of a batch and knows nothing of progress. It fills panes as far as it can,
+and sends each shard one package: the partials of the shard's keys, and marks that say how far
+the task's rows reach. Only the store, which knows what was promised before, can tell late rows;
+for that, the positions of all rows go to one shard, and the rows themselves if they are wanted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from panes.admit.set_aside import no_place, too_far_ahead
+from panes.axis import LIMIT
+from panes.stores import codec
+from panes.stores.parcel import narrowed
+
+SOURCE, AT, KEPT, PROMISE, ROW = "__source", "__at", "__kept", "__promise", "__row"
+"""Columns of a task's rows beside the plan's: which stream a row is of, its position, whether it
+passes WHERE, what is promised with it, and the whole row. All but the position may be left out."""
+
+TOO_FAR_AHEAD = LIMIT + 1
+"""The position of a row that lies too far ahead of the clock."""
+EVERY_SOURCE = -1
+"""The source of what is no row of any stream, but may promise something for all of them."""
+
+MARKS, ROWS, WATCH, REJECTED = "marks", "rows", "watch", "rejected"
+_FULL = 1 << 18
+
+
+def column_name(index: int) -> str:
+    """What the plan's projected column `index` is called in a task's rows."""
+    return f"__c{index}"
+
+
+@dataclass(slots=True)
+class _Marks:
+    """How far the rows of one source reach in a task."""
+
+    low: int | None = None
+    high: int | None = None
+    newest: int | None = None
+    promise: int | None = None
+
+
+class Filler(Protocol):
+    """What is made of rows that have a place on the axis, which is named by its `column`."""
+
+    @property
+    def column(self) -> str | None: ...
+
+    def see(self, table: pa.Table, source: NDArray[np.int32], at: NDArray[np.int64]) -> None:
+        """All rows, before WHERE."""
+        ...
+
+    def take(self, table: pa.Table, source: NDArray[np.int32], at: NDArray[np.int64]) -> None:
+        """The rows that pass."""
+        ...
+
+    def parts(self, shards: int) -> dict[int, dict[str, pa.Table]]:
+        """The tables of each shard that has any."""
+        ...
+
+
+@dataclass(slots=True)
+class Combiner:
+    """Collects a task's rows; gives one package per shard."""
+
+    filler: Filler
+    shards: int
+    _waiting: list[pa.Table] = field(default_factory=list)
+    _rows: int = 0
+    _had_rows: bool = False
+    _marks: dict[int, _Marks] = field(default_factory=dict)
+    _watched: dict[int, list[pa.Table]] = field(default_factory=dict)
+    _rejected: list[pa.Table] = field(default_factory=list)
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        """Take in some of the task's rows."""
+        if batch.num_rows:
+            self._waiting.append(pa.Table.from_batches([batch]))
+            self._rows += batch.num_rows
+            self._had_rows = True
+        if self._rows >= _FULL:
+            self._combine()
+
+    def packages(self, *, always: bool = False) -> Iterator[tuple[int, bytes]]:
+        """What each shard is sent; nothing if the task had no row, unless `always`."""
+        self._combine()
+        if not self._had_rows and not always:
+            return
+        parts = self.filler.parts(self.shards)
+        marks = self._marks_table()
+        watcher = (pc.max(marks.column("high")).as_py() or 0) % self.shards
+        for shard in range(self.shards):
+            tables = {MARKS: marks, **parts.get(shard, {})}
+            if shard == watcher:
+                tables |= self._watched_tables()
+                if self._rejected:
+                    tables[REJECTED] = pa.concat_tables(self._rejected)
+            yield shard, codec.pack(tables)
+
+    def _combine(self) -> None:
+        """Work through the rows that wait."""
+        if not self._waiting:
+            return
+        table = pa.concat_tables(self._waiting).combine_chunks()
+        self._waiting, self._rows = [], 0
+        source = self._sources(table)
+        self._note_promises(table, source)
+        table, source = self._placed(table, source)
+        at = column_of(table, AT).to_numpy()
+        self._note_positions(source, at, "high")
+        self.filler.see(table, source, at)
+        if KEPT in table.column_names:
+            kept = pc.fill_null(column_of(table, KEPT), False)
+            table = table.filter(kept)
+            mask = kept.to_numpy(zero_copy_only=False)
+            source, at = source[mask], at[mask]
+        if not len(at):
+            return
+        self._note_positions(source, at, "newest")
+        self._watch(table, source, at)
+        self.filler.take(table, source, at)
+
+    def _sources(self, table: pa.Table) -> NDArray[np.int32]:
+        if SOURCE not in table.column_names:
+            return np.zeros(len(table), dtype=np.int32)
+        numbers: NDArray[np.int32] = column_of(table, SOURCE).to_numpy().astype(np.int32)
+        return numbers
+
+    def _watch(self, table: pa.Table, source: NDArray[np.int32], at: NDArray[np.int64]) -> None:
+        """Note where rows lie, so that the store can tell which are late."""
+        for number in np.unique(source).tolist():
+            which = None if (source == number).all() else np.flatnonzero(source == number)
+            positions = at if which is None else at[which]
+            columns = {AT: pa.array(positions)}
+            if ROW in table.column_names:
+                rows = table.column(ROW)
+                columns[ROW] = rows if which is None else rows.take(pa.array(which))
+            self._watched.setdefault(number, []).append(pa.table(columns))
+            marks, lowest = self._marks[number], int(positions.min())
+            marks.low = lowest if marks.low is None else min(marks.low, lowest)
+
+    def _watched_tables(self) -> dict[str, pa.Table]:
+        """Where the rows of each source lie, counted from its low mark."""
+        found = {}
+        for number, held in self._watched.items():
+            table = pa.concat_tables(held)
+            positions = table.column(AT).combine_chunks().to_numpy() - self._marks[number].low
+            found[f"{WATCH}{number}"] = table.set_column(0, AT, narrowed(positions))
+        return found
+
+    def _note_promises(self, table: pa.Table, source: NDArray[np.int32]) -> None:
+        if PROMISE not in table.column_names:
+            return
+        promised = column_of(table, PROMISE)
+        valid = pc.is_valid(promised).to_numpy(zero_copy_only=False)
+        self._note_positions(source[valid], promised.drop_null().to_numpy(), "promise")
+
+    def _note_positions(self, source: NDArray[np.int32], at: NDArray[np.int64], name: str) -> None:
+        for number in np.unique(source).tolist():
+            greatest = int(at[source == number].max())
+            marks = self._marks.setdefault(number, _Marks())
+            before = getattr(marks, name)
+            setattr(marks, name, greatest if before is None else max(before, greatest))
+
+    def _placed(
+        self, table: pa.Table, source: NDArray[np.int32]
+    ) -> tuple[pa.Table, NDArray[np.int32]]:
+        """Without rows that have no place, which are rejected, or that are a promise only."""
+        kept = np.ones(len(table), dtype=np.bool_)
+        at = column_of(table, AT)
+        if at.null_count:
+            missing = pc.is_null(at).to_numpy(zero_copy_only=False)
+            is_row = source != EVERY_SOURCE
+            if PROMISE in table.column_names:
+                is_row &= pc.is_null(column_of(table, PROMISE)).to_numpy(zero_copy_only=False)
+            self._reject(table, missing & is_row, no_place(self.filler.column))
+            kept &= ~missing
+        ahead = pc.fill_null(pc.greater(at, LIMIT), False).to_numpy(zero_copy_only=False)
+        if ahead.any():
+            self._reject(table, ahead, too_far_ahead(self.filler.column))
+            kept &= ~ahead
+        if kept.all():
+            return table, source
+        return table.filter(pa.array(kept)), source[kept]
+
+    def _reject(self, table: pa.Table, which: NDArray[np.bool_], reason: str) -> None:
+        count = int(which.sum())
+        if not count:
+            return
+        columns: dict[str, Sequence[object]] = {"reason": pa.array([reason] * count)}
+        if ROW in table.column_names:
+            columns[ROW] = table.column(ROW).filter(pa.array(which))
+        self._rejected.append(pa.table(columns))
+
+    def _marks_table(self) -> pa.Table:
+        numbers = sorted(self._marks)
+        marks = [self._marks[n] for n in numbers]
+        return pa.table(
+            {
+                SOURCE: pa.array(numbers, pa.int32()),
+                "low": pa.array([m.low for m in marks], pa.int64()),
+                "high": pa.array([m.high for m in marks], pa.int64()),
+                "newest": pa.array([m.newest for m in marks], pa.int64()),
+                "promise": pa.array([m.promise for m in marks], pa.int64()),
+            }
+        )
+
+
+def column_of(table: pa.Table, name: str) -> pa.Array:
+    """A column in one piece."""
+    column = table.column(name)
+    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()

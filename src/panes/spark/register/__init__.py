@@ -1,0 +1,1 @@
+"""Streaming DataFrames, many queries."""

@@ -1,0 +1,245 @@
+"""A query over streaming DataFrames: combine before the shuffle, one pane store per shard.
+
+    rows --select--> position, keys, arguments --mapInArrow: combine--> a package per shard
+         --shuffle by shard--> transformWithState: pane store --> answers, late rows, status
+         --mapInArrow: unpack--> typed rows --select--> what was asked
+
+`panes.spark.host` has the part between `combine` and the pane store.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - as everyone writes it
+from pyspark.sql import types as T  # noqa: N812
+from pyspark.sql.pandas.types import to_arrow_schema
+
+from panes.admit.gate import promise_column
+from panes.answers.status import require_flushable, told_of
+from panes.engine.open_query import require_streamable
+from panes.errors import QueryError
+from panes.language.expressions import quoted
+from panes.planning.plan import Plan
+from panes.planning.terms import Run, Terms
+from panes.shards.combiner import (
+    AT,
+    KEPT,
+    PROMISE,
+    ROW,
+    SOURCE,
+    TOO_FAR_AHEAD,
+    Combiner,
+    column_name,
+)
+from panes.shards.query_filler import PlanFiller
+from panes.shards.query_shard import Outcome, Shard
+from panes.spark.answers import (
+    END,
+    answer_texts,
+    handed_over,
+    handed_over_schema,
+    selected,
+    with_edges,
+)
+from panes.spark.bind import UTC, BoundQuery, arrow_schema, sql, ticks
+from panes.spark.host import PACKAGE, Batches, Hosted, host, require_progress, shard_numbers
+from panes.stores import codec
+
+STATUS, APART = "__status", "__apart"
+ANSWERS = "answers"
+KIND, REASON, WHOLE = "kind", "reason", "row"
+LATE, REJECTED = "late", "rejected"
+
+
+_STATUS_FIELDS = ("answers", "late", "rejected", "partials", "bytes", "progress")
+_EMITTED_AT_ONCE = 1 << 16
+
+
+def answer(bound: BoundQuery, terms: Terms, run: Run) -> DataFrame:
+    """The answers, as a streaming DataFrame in append mode."""
+    tagged = _tagged(bound, terms, run, rows=False)
+    return selected(bound, tagged.where(F.col(END).isNotNull()), told_of(bound.plan, terms))
+
+
+def answer_and_apart(bound: BoundQuery, terms: Terms, run: Run) -> DataFrame:
+    """Answers and the rows set apart, late or rejected, in one streaming DataFrame.
+
+    Column ``answer`` is a struct of what was selected, NULL in rows that are none. Column
+    ``apart`` is a struct of ``kind``, ``reason`` and ``row``, NULL in answers.
+    """
+    edged = with_edges(bound, _tagged(bound, terms, run, rows=True))
+    is_answer, is_apart = F.col(END).isNotNull(), F.col(APART).isNotNull()
+    having = bound.plan.query.having
+    passes = is_answer if having is None else is_answer & sql(having)
+    kept = edged.where(passes | is_apart)
+    answer = F.when(
+        is_answer, F.struct(*map(F.expr, answer_texts(bound.plan, told_of(bound.plan, terms))))
+    )
+    row = F.col(APART)[WHOLE].cast(_row_type(bound.frames)).alias(WHOLE)
+    apart = F.when(is_apart, F.struct(F.col(APART)[KIND], F.col(APART)[REASON], row))
+    return kept.select(answer.alias("answer"), apart.alias("apart"))
+
+
+def _tagged(bound: BoundQuery, terms: Terms, run: Run, *, rows: bool) -> DataFrame:
+    """Everything the store emits: answers before the SELECT, rows set apart, and status."""
+    plan = bound.plan
+    require_progress(terms, bounded=run.bounded)
+    require_streamable(plan)
+    if terms.flush is not None:
+        require_flushable(plan)
+    if plan.window.origin_first:
+        raise QueryError(
+            "ORIGIN FIRST over a stream on Spark: where panes begin would be known only later",
+            hint="give the origin itself: ORIGIN '2026-01-01'",
+        )
+    keyed = bool(plan.shard_columns)
+    shards = shard_numbers(bound.frames[0].sparkSession, run.shards, is_keyed=keyed)
+    several = len(bound.frames) > 1 or terms.heartbeat is not None or run.bounded
+    projected = [
+        _project(bound, number, terms, several=several, rows=rows)
+        for number in range(len(bound.frames))
+    ]
+    row = projected[0].schema[ROW].dataType if rows else None
+    emitted = _emitted_schema(plan, row, told_of(plan, terms))
+    emit = Emit(to_arrow_schema(emitted, timezone=UTC), packed=not _survives_pandas(emitted))
+    count, keep_rows = len(shards), terms.drops_late
+    hosted = Hosted(
+        combiner=lambda: Combiner(PlanFiller(plan, keep_rows), count),
+        shard=lambda state: Shard(plan, terms, state, shards=count),
+        emit=emit,
+        output=T.StructType().add(PACKAGE, "binary") if emit.packed else emitted,
+    )
+    stored = host(projected, hosted, shards, terms, bounded=run.bounded)
+    typed = stored.mapInArrow(emit.unpack, emitted) if emit.packed else stored
+    kinds = ", ".join(f"{name} long" for name in _STATUS_FIELDS)
+    status = F.from_json(STATUS, kinds)
+    summed = [name for name in _STATUS_FIELDS if name != "progress"]
+    return typed.observe(
+        run.name,
+        *(F.coalesce(F.sum(status[name]), F.lit(0)).alias(name) for name in summed),
+        F.min(status["progress"]).alias("progress"),
+    )
+
+
+def _project(
+    bound: BoundQuery, number: int, terms: Terms, *, several: bool, rows: bool
+) -> DataFrame:
+    """What the combiner needs of a stream: no row is left out, since each one makes progress."""
+    plan, frame = bound.plan, bound.frames[number]
+    at = ticks(frame, plan.axis.column or "")
+    if plan.placing.kind == "time" and terms.lateness is not None and terms.max_ahead is not None:
+        latest = F.unix_micros(F.current_timestamp()) + F.lit(terms.max_ahead)
+        at = F.when(at > latest, F.lit(TOO_FAR_AHEAD)).otherwise(at)
+    columns = {AT: at}
+    if several:
+        columns[SOURCE] = F.lit(number)
+    if terms.punctuation is not None:
+        schema = arrow_schema(frame)
+        stream = plan.query.streams[number]
+        columns[PROMISE] = ticks(frame, promise_column(plan, schema, terms.punctuation, stream))
+    if rows:
+        columns[ROW] = _whole_row(bound.frames, number)
+    expressions = [sql(e) for e in plan.rows.expressions]
+    if plan.rows.where is not None:
+        kept = F.coalesce(sql(plan.rows.where), F.lit(False))
+        columns[KEPT] = kept
+        counted = plan.partition_columns if plan.counts_rows else ()
+        expressions = [
+            e if i in counted else F.when(kept, e)  # no other row is to be evaluated
+            for i, e in enumerate(expressions)
+        ]
+    columns |= {column_name(i): e for i, e in enumerate(expressions)}
+    return frame.select(*(c.alias(name) for name, c in columns.items()))
+
+
+def _whole_row(frames: Sequence[DataFrame], number: int) -> Column:
+    """A row with the columns of all streams, under numbers: a name may hold what Arrow cuts off."""
+    own = set(frames[number].columns)
+    values = (F.col(quoted(f.name)) if f.name in own else F.lit(None) for f in _row_type(frames))
+    kinds = [f.dataType for f in _row_type(frames)]
+    return F.struct(
+        *(
+            v.cast(kind).alias(f"c{i}")
+            for i, (v, kind) in enumerate(zip(values, kinds, strict=True))
+        )
+    )
+
+
+def _row_type(frames: Sequence[DataFrame]) -> T.StructType:
+    """The columns of all streams; text where their types differ."""
+    kinds: dict[str, T.DataType] = {}
+    for frame in frames:
+        for f in frame.schema.fields:
+            same = kinds.get(f.name, f.dataType) == f.dataType
+            kinds[f.name] = f.dataType if same else T.StringType()
+    return T.StructType([T.StructField(name, kind) for name, kind in kinds.items()])
+
+
+@dataclass(frozen=True, slots=True)
+class Emit:
+    """What leaves the store: rows that are an answer, a status, or were set apart.
+
+    Spark takes pandas frames from a store. Columns backed by Arrow go through them unchanged but
+    for timestamps and nested values; where there are any, the rows leave `packed`, as bytes.
+    """
+
+    schema: pa.Schema
+    packed: bool
+
+    def __call__(self, outcome: Outcome) -> Iterator[pd.DataFrame]:
+        status = {name: len(getattr(outcome, name)) for name in (ANSWERS, LATE, REJECTED)}
+        status |= {"partials": outcome.partials, "bytes": outcome.nbytes}
+        status |= {"progress": outcome.progress}
+        parts = [handed_over(outcome.answers), pa.table({STATUS: [json.dumps(status)]})]
+        if APART in self.schema.names:
+            parts += [_apart(getattr(outcome, kind), kind) for kind in (LATE, REJECTED)]
+        rows = pa.concat_tables([self._filled(part) for part in parts if len(part)])
+        if self.packed:
+            yield pd.DataFrame({PACKAGE: [codec.pack({ANSWERS: rows})]})
+            return
+        for batch in rows.combine_chunks().to_batches(max_chunksize=_EMITTED_AT_ONCE):
+            yield batch.to_pandas(types_mapper=pd.ArrowDtype)
+
+    def unpack(self, batches: Batches) -> Batches:
+        """Packed rows, as rows again."""
+        for batch in batches:
+            for package in batch.column(0):
+                rows = codec.unpack(package.as_py())[ANSWERS]
+                yield from rows.combine_chunks().to_batches(max_chunksize=_EMITTED_AT_ONCE)
+
+    def _filled(self, table: pa.Table) -> pa.Table:
+        """A table's rows, with NULL in the columns that it does not have."""
+        columns = [
+            table.column(f.name).cast(f.type)
+            if f.name in table.column_names
+            else pa.nulls(len(table), f.type)
+            for f in self.schema
+        ]
+        return pa.table(columns, schema=self.schema)
+
+
+def _apart(table: pa.Table, kind: str) -> pa.Table:
+    if not len(table):
+        return pa.table({APART: pa.nulls(0)})
+    kinds = pa.array([kind] * len(table))
+    columns = [kinds, *(table.column(n).combine_chunks() for n in (REASON, ROW))]
+    return pa.table({APART: pa.StructArray.from_arrays(columns, names=[KIND, REASON, WHOLE])})
+
+
+def _emitted_schema(plan: Plan, row: T.DataType | None, told: Sequence[str]) -> T.StructType:
+    schema = handed_over_schema(plan, told).add(STATUS, "string")
+    if row is not None:
+        apart = T.StructType().add(KIND, "string").add(REASON, "string").add(WHOLE, row)
+        schema = schema.add(APART, apart)
+    return schema
+
+
+def _survives_pandas(schema: T.StructType) -> bool:
+    plain = (T.NumericType, T.StringType, T.BooleanType, T.BinaryType)
+    return all(isinstance(f.dataType, plain) for f in schema.fields)

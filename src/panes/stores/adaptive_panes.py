@@ -1,0 +1,47 @@
+"""AdaptWID over panes: rows or a partial per pane and group, whichever is smaller (thesis 6.3.4).
+
+A pane only fills until it is closed, so a pair of a pane and a group begins with rows, turns into
+a partial once its rows take more than that, and never turns back.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from panes.arrays.radix import number_pairs
+from panes.planning.plan import Plan
+from panes.stores.row_buffer import KeptRows
+from panes.stores.rows_and_partials import RowsAndPartials
+from panes.windows.cover import Wids
+from panes.windows.cut import cut
+from panes.windows.extent import extent
+from panes.windows.spec import PanedSpec
+
+
+class AdaptivePanes(RowsAndPartials):
+    """Rows of sparse panes, partials of dense ones."""
+
+    def __init__(self, plan: Plan, spec: PanedSpec) -> None:
+        super().__init__(plan, spec, spec)
+        self._cut = cut(spec)
+
+    def receive(self, rows: KeptRows) -> None:
+        self.buffer.add(rows)
+        kept = self.buffer.everything()
+        assert kept is not None
+        pairs, starts, groups = number_pairs(self._cut.pane_start(kept.at), kept.groups)
+        taken = np.bincount(pairs) * self.row_bytes
+        turning = taken > self.partial_bytes_of(kept, pairs, len(starts))
+        turning |= self.partials.holds(starts, groups)
+        if turning.any():
+            which = turning[pairs]
+            turned = kept.taken(np.flatnonzero(which))
+            self.partials.add(turned.at, turned.columns, turned.groups)
+            self.buffer.keep(~which)
+
+    def put(self, rows: KeptRows, first: Wids, end: Wids) -> None:  # noqa: ARG002
+        """Fill the panes under the windows with these rows; kept rows lie in no older ones."""
+        high = extent(self.spec, int(np.max(end)) - 1).end
+        under = rows.taken(np.flatnonzero(rows.at < high))
+        if len(under):
+            self.partials.add(under.at, under.columns, under.groups)

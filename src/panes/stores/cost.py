@@ -1,0 +1,191 @@
+"""What stores cost: the formulas of the thesis, 6.1-6.4 for time and 6.5-6.9 for memory.
+
+The formulas are per window and per group, as the thesis writes them; `estimate` puts them together
+for a whole run, from what was observed of it. Nothing here looks at rows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from panes.planning.choose_store import StoreName, supports
+from panes.planning.plan import Plan
+from panes.windows.cut import panes_per_window
+from panes.windows.spec import Sliding
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnitCosts:
+    """Seconds for one step: `a`, `b`, `c` and `a'` of the thesis, and `answer` beside them.
+
+    An answer has to be lowered, labelled and put in order, which costs as much whatever the store;
+    the thesis leaves that out. The defaults are orders of magnitude, not measurements: they are
+    there to compare stores, and `explain` shows the measured time beside them.
+    """
+
+    fill_row: float = 30e-9
+    close_pane: float = 60e-9
+    roll_pane: float = 10e-9
+    window_row: float = 60e-9
+    answer: float = 300e-9
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Load:
+    """What a query sees of its stream: rows per window, panes per window, groups per pane.
+
+    `slides` is the number of panes in a slide, `overlap` the number of windows that hold a row.
+    """
+
+    rows: float
+    panes: float
+    groups: float
+    slides: float
+    overlap: float
+
+
+def paned_time(load: Load, unit: UnitCosts, *, differential: bool) -> float:
+    """Seconds per window with panes (Eq. 6.1; Eq. 6.2 where a window follows from the last one).
+
+    >>> load = Load(rows=1000, panes=10, groups=1, slides=1, overlap=10)
+    >>> paned_time(load, UnitCosts(), differential=False) < window_time(load, UnitCosts())
+    True
+    """
+    filled = unit.fill_row * load.rows / load.panes * load.slides
+    closed = unit.close_pane * load.groups * load.slides
+    rolled = 2 * load.slides if differential else load.panes
+    return filled + closed + unit.roll_pane * load.groups * rolled
+
+
+def window_time(load: Load, unit: UnitCosts) -> float:
+    """Seconds per window where every window takes in each of its rows (Eq. 6.3)."""
+    return unit.window_row * load.rows
+
+
+def differential_time(load: Load, unit: UnitCosts) -> float:
+    """Seconds per window where rows enter one window and leave it again (Eq. 6.4)."""
+    return 2 * unit.window_row * load.rows / load.overlap
+
+
+def eager_bytes(*, partial: float, duration: float, slide: float) -> float:
+    """Memory of a group that has a partial in every open window (Eq. 6.5).
+
+    `duration` is how long a window stays open on the axis, the thesis's *wed*.
+
+    >>> eager_bytes(partial=24, duration=600, slide=60)
+    240.0
+    """
+    return partial * duration / slide
+
+
+def lazy_rows(*, volume: float, lag: float = 0.0) -> float:
+    """How many rows of a group are kept (Eq. 6.7).
+
+    `volume` is *winVol*, rows per tick times the duration of a window; `lag` is the sum over the
+    sources of their rows per tick times their offset behind the earliest one.
+    """
+    return max(volume - lag, 0.0)
+
+
+def lazy_bytes(*, row: float, volume: float, lag: float = 0.0) -> float:
+    """Memory of a group whose rows are kept (Eq. 6.6; with several sources, Eq. 6.8)."""
+    return row * lazy_rows(volume=volume, lag=lag)
+
+
+def prefers_eager(
+    volume: NDArray[np.float64],
+    *,
+    partial: float,
+    row: float,
+    duration: float,
+    slide: float,
+    lag: NDArray[np.float64] | float = 0.0,
+) -> NDArray[np.bool_]:
+    """Of which groups partials take less memory than rows (Cond. 6.9).
+
+    >>> volume = np.array([8.0, 30.0])
+    >>> prefers_eager(volume, partial=24, row=20, duration=600, slide=60)
+    array([False,  True])
+    >>> prefers_eager(volume, partial=24, row=20, duration=600, slide=60, lag=25)
+    array([False, False])
+    """
+    threshold = eager_bytes(partial=partial, duration=duration, slide=slide) / row
+    preferred: NDArray[np.bool_] = volume > threshold + lag
+    return preferred
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Observed:
+    """What a run has shown of a stream and its windows.
+
+    `duration` is how long a window stayed open on the axis; `offset` how far a row's source was
+    behind the earliest one, on average; `groups` how many had a row in a window.
+    """
+
+    rows: int
+    span: int
+    windows: int
+    groups: float
+    row_bytes: float
+    duration: float
+    offset: float = 0.0
+    seconds: float = 0.0
+    peak_bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """What a store would have cost."""
+
+    store: StoreName
+    seconds: float
+    bytes: float
+
+
+def estimate(plan: Plan, seen: Observed, unit: UnitCosts = UnitCosts()) -> list[Estimate]:  # noqa: B008
+    """What each store that can hold the plan's windows would have cost over the run."""
+    spec = plan.spec
+    assert isinstance(spec, Sliding)
+    per_tick = seen.rows / max(seen.span, 1)
+    panes = panes_per_window(spec) or 1
+    load = Load(
+        rows=per_tick * spec.size,
+        panes=panes,
+        groups=_in_a_pane(seen.groups, per_tick * spec.size / panes),
+        slides=max(panes * spec.slide / spec.size, 1.0),
+        overlap=max(spec.size / spec.slide, 1.0),
+    )
+    partial = 16.0 + sum(8 * len(p.monoid.names) for p in plan.pieces)
+    volume = per_tick * seen.duration / max(seen.groups, 1.0)
+    lag = per_tick * seen.offset / max(seen.groups, 1.0)
+    eager = eager_bytes(partial=partial, duration=seen.duration, slide=spec.slide)
+    lazy = lazy_bytes(row=seen.row_bytes, volume=volume, lag=lag)
+    paned = eager * load.slides * load.groups / max(seen.groups, 1.0)
+    differential = all(a.differential == "full" for a in plan.aggregates)
+    in_panes = paned_time(load, unit, differential=differential)
+    buffered = differential_time(load, unit) if differential else window_time(load, unit)
+    output = unit.answer * seen.groups
+    costs: dict[StoreName, tuple[float, float]] = {
+        "panes": (in_panes, paned),
+        "eager": (window_time(load, unit), eager),
+        "buffered": (buffered, lazy),
+        "adaptive": (window_time(load, unit), min(eager, lazy)),
+        "adaptive-panes": (in_panes, min(paned, lazy)),
+    }
+    return [
+        Estimate(name, (seconds + output) * seen.windows, size * seen.groups)
+        for name, (seconds, size) in costs.items()
+        if supports(plan, name)
+    ]
+
+
+def _in_a_pane(groups: float, rows: float) -> float:
+    """How many of the groups of a window have one of a pane's rows, if all are as frequent.
+
+    >>> _in_a_pane(1.0, 50.0), round(_in_a_pane(100.0, 50.0))
+    (1.0, 39)
+    """
+    return groups * (1 - (1 - 1 / groups) ** rows) if groups > 1 else groups

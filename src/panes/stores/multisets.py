@@ -1,0 +1,154 @@
+"""Arguments kept as multisets: which values a group has in each pane, and how often.
+
+Holistic aggregates read them. A value is one more grouping column, so panes compress it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import Executor
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from panes.aggregates.aggregate import Rows
+from panes.aggregates.arithmetic import COUNT
+from panes.arrays.key_numbers import Groups
+from panes.arrays.slots import moved
+from panes.fill.fill import ALL_ROWS, fill
+from panes.kernels.sliding_multiset import SlidingMultiset
+from panes.planning.plan import ValueSet
+from panes.stores.fragments import Fragment, merged
+from panes.stores.panes import PaneStore, Rolled, by_group
+from panes.stores.parcel import Counted
+from panes.windows.cover import Wids, runs_under
+from panes.windows.cut import Cut
+from panes.windows.spec import PanedSpec
+
+
+class ValueStore:
+    """One argument kept as a multiset: pairs of (group, value), counted per pane."""
+
+    def __init__(
+        self,
+        values: ValueSet,
+        types: Sequence[pa.DataType],
+        spec: PanedSpec,
+        executor: Executor,
+    ) -> None:
+        """`types` are those of the value's columns; `spec` the windows it is read under."""
+        self._set = values
+        self._types = list(types)
+        self._pairs = Groups([pa.int64(), *self._types])
+        self._spec, self._executor = spec, executor
+        self.store = PaneStore(spec, [COUNT], executor)
+
+    def over(self, spec: PanedSpec) -> ValueStore:
+        """The same values, read under other windows; nothing is to be added to it."""
+        other = ValueStore(self._set, self._types, spec, self._executor)
+        other._pairs = self._pairs
+        other.store.fragments = (self.store.everything(),)
+        return other
+
+    def fill(
+        self,
+        rows: Rows,
+        groups: NDArray[np.int32],
+        places: NDArray[np.int64],
+        cut: Cut,
+        executor: Executor,
+    ) -> Fragment:
+        """The values of a batch, counted per pane; nothing is kept yet."""
+        kept = np.flatnonzero(self._set.selection.slots(rows, groups) >= 0)
+        indexes = pa.array(kept)
+        columns = [rows.columns[c].take(indexes) for c in self._set.columns]
+        owners = pa.array(groups[kept], pa.int64())
+        pairs = self._pairs.encode([owners, *columns], len(kept))
+        counted = Rows(places[kept], ())
+        return fill(counted, pairs, len(self._pairs), cut=cut, pieces=[ALL_ROWS], executor=executor)
+
+    def add_counts(
+        self,
+        starts: NDArray[np.int64],
+        groups: NDArray[np.integer],
+        values: Sequence[pa.Array],
+        counts: NDArray[np.int64],
+    ) -> None:
+        """Take in values that are counted already."""
+        pairs = self._pairs.encode([pa.array(groups, pa.int64()), *values], len(starts))
+        fragment = Fragment(starts, pairs.astype(np.int64), (counts[None, :],))
+        self.store.add(merged([fragment], self.store.monoids))
+
+    def everything(self) -> Counted:
+        """All counted values."""
+        held = self.store.everything()
+        owners, *values = self._pairs.columns(held.groups)
+        return Counted(held.starts, owners.to_numpy(), values, held.partials[0][0])
+
+    def under(self, rolled: Rolled) -> SlidingMultiset:
+        """The multisets of the answers, at least one, that the pane store gave."""
+        wids = rolled.cover.wid
+        held = self.store.under(int(wids.min()), int(wids.max()) + 1)
+        pairs = np.unique(held.groups)
+        group_of, *values = self._pairs.columns(pairs)
+        rank, distinct = _ranked(values)
+        of_pair = np.searchsorted(pairs, held.groups)
+        groups = group_of.to_numpy()[of_pair]
+        places, offsets = by_group(groups, rolled.groups)
+        size = int(offsets[-1])
+        starts = moved(held.starts, places, size)
+        first, last = runs_under(
+            self._spec, wids, rolled.cover.offsets, starts=starts, groups=offsets
+        )
+        return SlidingMultiset(
+            values=distinct,
+            groups=offsets,
+            rank=moved(rank[of_pair], places, size),
+            count=moved(held.partials[0][0], places, size),
+            offsets=rolled.cover.offsets,
+            first=first,
+            last=last,
+        )
+
+    def evict(self, first_open: Wids) -> None:
+        """Drop values that no open window holds; bounds for each group are by its number."""
+        if not isinstance(first_open, int):
+            owner = self._pairs.columns(np.arange(len(self._pairs)))[0].to_numpy()
+            first_open = first_open[owner]
+        self.store.evict(first_open)
+
+    def forget_keys(self) -> None:
+        """Drop pairs that no pane holds."""
+        live = self.store.live_groups()
+        if self._pairs.mostly_dead(len(live)):
+            self._renumber(live, self._pairs.columns(live))
+
+    def rename_groups(self, renamed: NDArray[np.int64]) -> None:
+        """The groups have new numbers."""
+        live = self.store.live_groups()
+        group, *values = self._pairs.columns(live)
+        self._renumber(live, [pa.array(renamed[group.to_numpy()]), *values])
+
+    def _renumber(self, live: NDArray[np.int64], columns: Sequence[pa.Array]) -> None:
+        self._pairs = Groups([pa.int64(), *self._types])
+        renamed = np.full(int(live.max(initial=-1)) + 1, -1, dtype=np.int64)
+        renamed[live] = self._pairs.encode(columns, len(live))
+        self.store.rename_groups(renamed)
+
+
+def _ranked(columns: Sequence[pa.Array]) -> tuple[NDArray[np.signedinteger], pa.Array]:
+    """The rank of each value among the distinct ones, and those, ascending, NaN last.
+
+    Several columns are tuples, which can only be told apart: their values stand for themselves.
+    """
+    if len(columns) > 1:
+        tuples = Groups([c.type for c in columns])
+        rank = tuples.encode(columns, len(columns[0]))
+        return rank, pa.array(np.arange(len(tuples)))
+    encoded = columns[0].dictionary_encode()
+    order = pc.sort_indices(encoded.dictionary).to_numpy()
+    rank_of = np.empty(len(order), dtype=np.int64)
+    rank_of[order] = np.arange(len(order))
+    return rank_of[encoded.indices.to_numpy()], encoded.dictionary.take(pa.array(order))

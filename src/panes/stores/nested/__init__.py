@@ -1,0 +1,1 @@
+"""Stores for many nested windows: *Aggregate Sharing for User-Defined Windows*."""

@@ -1,0 +1,153 @@
+"""What a store is that may keep rows beside partials.
+
+Rows that are kept become partials for a moment when windows are answered; what is found so is
+not held. Which rows are kept, and what they are put into, is for each store to say.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from panes.arrays.key_numbers import Groups
+from panes.planning.plan import Plan
+from panes.stores.keyed_panes import Partials
+from panes.stores.row_buffer import KeptRows, RowBuffer
+from panes.windows.cover import Wids
+from panes.windows.extent import last_wid
+from panes.windows.spec import PanedSpec, Sliding
+
+FIRST, END = -(1 << 62), 1 << 62
+"""Before any window, and after all of them."""
+_COUNTED_VALUE = 24
+
+
+class RowsAndPartials(ABC):
+    """Rows, partials, and the windows that are still open."""
+
+    def __init__(self, plan: Plan, spec: PanedSpec, numbered: PanedSpec) -> None:
+        assert isinstance(spec, Sliding)
+        self.plan, self.spec = plan, spec
+        self.partials = Partials(plan, numbered, named=spec)
+        self.buffer = RowBuffer()
+        self.first_open = FIRST
+        self.partial_bytes = 16 + sum(8 * len(p.monoid.names) for p in plan.pieces)
+        self._read = frozenset(plan.argument_columns)
+
+    @abstractmethod
+    def receive(self, rows: KeptRows) -> None:
+        """Take in rows, whichever way."""
+
+    @abstractmethod
+    def put(self, rows: KeptRows, first: Wids, end: Wids) -> None:
+        """Make rows partials of the windows ``[first, end)``, the same for all or row by row."""
+
+    def __len__(self) -> int:
+        return len(self.partials)
+
+    @property
+    def keys(self) -> int:
+        """How many combinations of key values have a number."""
+        return self.partials.keys
+
+    @property
+    def rows(self) -> int:
+        """How many rows are kept."""
+        return len(self.buffer)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of partials and rows."""
+        return self.partials.nbytes + self.buffer.nbytes
+
+    @property
+    def row_bytes(self) -> float:
+        """Bytes of a kept row: as they are, or as types tell while there is none."""
+        return self.buffer.nbytes / self.rows if self.rows else 12 + 8 * len(self._read)
+
+    @property
+    def key_columns(self) -> list[pa.Array]:
+        """The key values of every group, by its number."""
+        return self.partials.key_columns
+
+    def key_values(self, groups: NDArray[np.int64]) -> list[pa.Array]:
+        """The key values of some groups."""
+        return self.partials.key_values(groups)
+
+    def number(self, keys: Sequence[pa.Array], rows: int) -> NDArray[np.int32]:
+        """The group of each row of key values."""
+        return self.partials.number(keys, rows)
+
+    def add(
+        self,
+        at: NDArray[np.int64],
+        columns: Sequence[pa.Array],
+        groups: NDArray[np.int32] | None = None,
+    ) -> None:
+        """Take in rows: positions, the plan's projected columns, and groups if they are known."""
+        if groups is None:
+            groups = self.number([columns[c] for c in self.plan.group_columns], len(at))
+        nothing = pa.nulls(len(at))
+        read = tuple(c if i in self._read else nothing for i, c in enumerate(columns))
+        fragments, kept = self.partials.fragments, self.buffer.chunks
+        try:
+            self.receive(KeptRows(at, groups, read))
+        except BaseException:  # a batch that is refused leaves no trace
+            self.partials.fragments, self.buffer.chunks = fragments, kept
+            raise
+
+    def answer(self, first_due: Wids, end_due: Wids, *, in_order: bool = True) -> pa.Table:
+        """Windows, keys and lowered aggregates of the due windows, under their numbers."""
+        with self.partials.lent():
+            self._put_kept(first_due, end_due)
+            return self.partials.answer(first_due, end_due, in_order=in_order)
+
+    def answer_named(
+        self, groups: NDArray[np.int64], offsets: NDArray[np.int64], wid: NDArray[np.int64]
+    ) -> pa.Table:
+        """The same for windows named one by one, ascending within each group."""
+        with self.partials.lent():
+            self._put_kept(int(wid.min()), int(wid.max()) + 1)
+            return self.partials.answer_named(groups, offsets, wid)
+
+    def _put_kept(self, first: Wids, end: Wids) -> None:
+        kept = self.buffer.everything()
+        if kept is not None:
+            low, high = (d if isinstance(d, int) else d[kept.groups] for d in (first, end))
+            self.put(kept, low, high)
+
+    def evict(self, first_open: Wids) -> bool:
+        """Drop what no open window holds; says whether there was anything."""
+        before = len(self), self.rows
+        if isinstance(first_open, int):  # else a group yet to come may have older windows
+            self.first_open = max(self.first_open, first_open)
+        self.partials.evict(first_open)
+        kept = self.buffer.everything()
+        if kept is not None:
+            newest = last_wid(kept.at, self.spec.size, self.spec.slide, self.spec.origin)
+            first = first_open if isinstance(first_open, int) else first_open[kept.groups]
+            self.buffer.keep(newest >= first)
+        return (len(self), self.rows) != before
+
+    def forget_keys(self) -> NDArray[np.int64] | None:
+        """Drop keys that nothing is held of, if they are many."""
+        renamed = self.partials.forget_keys(self.buffer.live_groups())
+        if renamed is not None:
+            self.buffer.rename_groups(renamed)
+        return renamed
+
+    def partial_bytes_of(
+        self, rows: KeptRows, owners: NDArray[np.signedinteger], size: int
+    ) -> NDArray[np.float64]:
+        """Bytes that the partials of each owner's rows take, at most, if they share a window."""
+        total = np.full(size, self.partial_bytes, dtype=np.float64)
+        for values in self.plan.value_sets:
+            types = [self.plan.row_types[c] for c in values.columns]
+            value = Groups(types).encode([rows.columns[c] for c in values.columns], len(rows))
+            pairs = np.unique((owners.astype(np.int64) << 32) | value)
+            total += _COUNTED_VALUE * np.bincount(pairs >> 32, minlength=size)
+        return total

@@ -1,0 +1,52 @@
+"""Stores that know windows only by number: a partial per window and group (WID, thesis 6.1).
+
+Rows are tagged with the windows that hold them, and the window is then a grouping column like
+any other. The stores differ in *when* that happens to a row:
+
+    eager       when it comes: a partial for every open window, no row is kept
+    buffered    when its windows close: rows are kept, and read once for each window
+    adaptive    group by group, whichever takes less memory (`panes.stores.adaptive`)
+
+Answers are the same. With late rows dropped the buffered store is the in-order baseline with
+consistent slack, with late rows in open windows the one with generous slack (thesis 6.1.5).
+"""
+
+from __future__ import annotations
+
+from panes.planning.plan import Plan
+from panes.stores.row_buffer import KeptRows
+from panes.stores.rows_and_partials import END, RowsAndPartials
+from panes.windows.cover import Wids
+from panes.windows.spec import PanedSpec, Sliding
+from panes.windows.tag import tagged
+
+NUMBERED = Sliding(size=1, slide=1)
+"""Windows that hold nothing but their own number."""
+
+
+class Tagging(RowsAndPartials):
+    """A store whose partials are those of windows."""
+
+    def __init__(self, plan: Plan, spec: PanedSpec) -> None:
+        super().__init__(plan, spec, NUMBERED)
+
+    def put(self, rows: KeptRows, first: Wids, end: Wids) -> None:
+        """Tag rows with the windows that hold them."""
+        for which, wid in tagged(self.spec, rows.at, first, end):
+            tumbles = self.spec.size == self.spec.slide and len(which) == len(rows)
+            each = rows if tumbles else rows.taken(which)
+            self.partials.add(each.at, each.columns, each.groups, places=wid)
+
+
+class Eager(Tagging):
+    """A partial for every open window and group, updated by every row (thesis 6.1.3)."""
+
+    def receive(self, rows: KeptRows) -> None:
+        self.put(rows, self.first_open, END)
+
+
+class Buffered(Tagging):
+    """Rows, aggregated when their windows close."""
+
+    def receive(self, rows: KeptRows) -> None:
+        self.buffer.add(rows)

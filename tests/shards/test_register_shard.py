@@ -1,0 +1,149 @@
+"""A register over shards gives, batch by batch, what a register in one process gives."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import panes
+from panes.errors import StateError
+from panes.planning.terms import Late, Run
+from panes.shards.register_shard import LIVE
+from tests.sharded_register import ShardedRegister
+from tests.support import assert_same, sorted_answers
+
+QUERIES = {
+    "all": "SELECT count(*) AS n FROM s [RANGE 20 SLIDE 5 WATTR at]",
+    "keyed": "SELECT k, sum(x) AS total, avg(x) AS mean FROM s [RANGE 12 SLIDE 4 WATTR at] "
+    "GROUP BY k",
+    "dear": "SELECT k, max(x) AS most FROM s [RANGE 30 SLIDE 10 WATTR at] WHERE x > 5 GROUP BY k",
+    "middle": "SELECT k, median(x) AS m FROM s [RANGE 10 SLIDE 5 WATTR at] GROUP BY k",
+    "some": "SELECT k, count(*) FILTER (WHERE x < 3) AS few, count(*) AS n "
+    "FROM s [RANGE 9 SLIDE 3 WATTR at] GROUP BY k HAVING count(*) > 1",
+    "long": "SELECT k, min(x) AS least FROM s [RANGE 200 SLIDE 50 WATTR at] GROUP BY k",
+}
+SCHEMA = pa.schema({"at": pa.int64(), "k": pa.string(), "x": pa.int64()})
+
+
+def rows(seed: int, count: int, begin: int) -> pa.Table:
+    rng = np.random.default_rng(seed)
+    at = begin + np.sort(rng.integers(0, 40, count)) - rng.integers(0, 6, count)
+    keys = np.array(["a", "b", "c", None])[rng.integers(0, 4, count)]
+    return pa.table([at, keys.tolist(), rng.integers(0, 9, count)], schema=SCHEMA)
+
+
+def same(left: dict[str, pa.Table], right: dict[str, pa.Table]) -> None:
+    assert left.keys() == right.keys()
+    for name in left:
+        keys = int("k" in left[name].column_names)
+        assert_same(sorted_answers(left[name], keys), sorted_answers(right[name], keys))
+
+
+@pytest.mark.parametrize("late", ["open", "drop"])
+@pytest.mark.parametrize("forgets", [True, False])
+def test_every_batch_gives_what_one_process_gives(late: Late, forgets: bool) -> None:
+    alone = panes.register("s", lateness=4, late=late, schema=SCHEMA)
+    sharded = ShardedRegister("s", Run(lateness=4, late=late), SCHEMA)
+    sharded.forgets = forgets
+    LIVE.clear()
+    for name, text in QUERIES.items():
+        alone.add(name, text)
+        sharded.add(name, text)
+    for number in range(8):
+        batch = rows(number, 60, 30 * number)
+        same(sharded.push(batch), alone.push(batch))
+        assert len(sharded.late) == 0 or sum(map(len, sharded.late)) == len(alone.late)
+    same(sharded.punctuate(300), alone.punctuate(300))
+    same(sharded.finish(), alone.finish())
+
+
+def test_queries_that_come_and_go_are_answered_by_what_is_there() -> None:
+    alone = panes.register("s", lateness=4, schema=SCHEMA)
+    sharded = ShardedRegister("s", Run(lateness=4), SCHEMA)
+    for name in ("all", "long", "keyed"):
+        alone.add(name, QUERIES[name])
+        sharded.add(name, QUERIES[name])
+    changes = {
+        2: (["dear", "middle"], []),
+        4: (["some"], ["keyed"]),
+        5: (["keyed"], ["long"]),
+        6: ([], ["dear", "middle", "some", "keyed"]),
+        7: (["dear", "long"], []),
+    }
+    for number in range(10):
+        added, removed = changes.get(number, ([], []))
+        for name in removed:
+            alone.remove(name)
+            sharded.remove(name)
+        for name in added:
+            alone.add(name, QUERIES[name])
+            sharded.add(name, QUERIES[name])
+        for name in alone.queries():
+            assert sharded.exact_from(name) == alone.exact_from(name), (number, name)
+        batch = rows(number, 60, 30 * number)
+        same(sharded.push(batch), alone.push(batch))
+    same(sharded.finish(), alone.finish())
+
+
+def test_a_saved_register_goes_on(tmp_path: Path) -> None:
+    alone = panes.register("s", lateness=4, schema=SCHEMA, keep_rows=10)
+    saved = panes.register("s", lateness=4, schema=SCHEMA, keep_rows=10)
+    for name in ("all", "long", "keyed", "middle", "some"):
+        alone.add(name, QUERIES[name])
+        saved.add(name, QUERIES[name])
+    for number in range(8):
+        batch = rows(number, 60, 30 * number)
+        if number == 3:
+            for register in (alone, saved):
+                register.add("dear", QUERIES["dear"])
+                register.remove("keyed")
+        saved.save(tmp_path / "register")
+        saved = panes.register("s", lateness=4, keep_rows=10, saved=tmp_path / "register")
+        assert saved.queries() == alone.queries()
+        assert all(saved.exact_from(n) == alone.exact_from(n) for n in alone.queries())
+        same(saved.push(batch), alone.push(batch))
+        assert saved.late.equals(alone.late)
+        last = "SELECT sum(x) AS total FROM s [ROWS 7]"
+        assert saved.ask(last).column("total") == alone.ask(last).column("total")
+    same(saved.finish(), alone.finish())
+
+
+def test_a_register_that_lost_all_its_queries_remembers_how_far_it_was(tmp_path: Path) -> None:
+    register = panes.register("s", lateness=0, schema=SCHEMA)
+    register.add("all", QUERIES["all"])
+    register.push(rows(1, 60, 100))
+    register.remove("all")
+    register.save(tmp_path / "register")
+    again = panes.register("s", lateness=0, saved=tmp_path / "register")
+    assert again.progress == register.progress
+    assert again.add("all", QUERIES["all"]).exact_from == 140
+
+
+def test_what_is_no_saved_register_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(StateError, match="no register is saved"):
+        panes.register("s", saved=tmp_path / "nothing")
+    register = panes.register("s", lateness=0, schema=SCHEMA)
+    register.add("all", QUERIES["all"])
+    register.save(tmp_path / "register")
+    with pytest.raises(StateError, match="a register of `s`"):
+        panes.register("t", saved=tmp_path / "register")
+    (tmp_path / "register").write_bytes(b"PANE" + bytes(20))
+    with pytest.raises(StateError, match="format 0"):
+        panes.register("s", saved=tmp_path / "register")
+
+
+def test_nothing_is_left_in_the_state_of_queries_that_are_gone() -> None:
+    sharded = ShardedRegister("s", Run(lateness=0), SCHEMA, shards=1)
+    sharded.add("keyed", QUERIES["keyed"])
+    sharded.add("all", QUERIES["all"])
+    sharded.push(rows(1, 60, 0))
+    [state] = sharded.states
+    before = set(state)
+    sharded.remove("keyed")
+    sharded.push(rows(2, 1, 40))
+    stores = {name.split("/")[0] for name in state if "/" in name}
+    assert len(stores) == 1
+    assert {n.split("/")[0] for n in before if "/" in n} > stores

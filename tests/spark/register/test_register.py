@@ -1,0 +1,320 @@
+"""A register on Spark: one streaming query gives what every query would get alone.
+
+Catches: answers that depend on how rows are spread over tasks and shards, a query that is answered
+before everything it needs is there, a change that loses or repeats a window, a restart that
+forgets a query or brings back one that was removed, answers in another query's sink.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+import panes
+import panes.spark
+from panes.engine.register import Register
+from panes.errors import OptionError, QueryError, StateError
+from panes.spark.register import stream as register_stream
+from panes.spark.register.register import SparkRegister
+from tests.shards.test_register_shard import QUERIES, SCHEMA, rows
+from tests.spark.batch.test_batch import assert_rows
+from tests.spark.streaming import as_batches, found, read_stream
+
+LATENESS = 4
+MORE = {
+    "ratio": "SELECT k, sum(x) / count(*) AS mean, max(x) - min(x) AS spread "
+    "FROM s [RANGE 25 SLIDE 5 WATTR at] GROUP BY k HAVING sum(x) / count(*) > 2",
+    "guarded": "SELECT sum(10 / x) AS inverse FROM s [TUMBLING 15 WATTR at] WHERE x <> 0",
+    "distinct": "SELECT x % 3 AS rest, count(DISTINCT k) AS keys "
+    "FROM s [RANGE 10 SLIDE 10 WATTR at] GROUP BY x % 3",
+}
+
+
+def registered(spark: SparkSession, folder: Path, *names: str, **options: Any) -> SparkRegister:
+    frame = read_stream(spark, folder)
+    register: SparkRegister = panes.register("s", frame, **{"lateness": LATENESS, **options})
+    for name in names:
+        register.add(name, {**QUERIES, **MORE}[name])
+    return register
+
+
+def placed(folder: Path) -> dict[str, Any]:
+    return {"checkpoint": str(folder / "state"), "sink": str(folder / "out")}
+
+
+def answers_of(spark: SparkSession, folder: Path, name: str) -> pa.Table:
+    return spark.read.parquet(str(folder / f"query={name}")).drop("batch").toArrow()
+
+
+class Mirror:
+    """A register in one process that is given the same, and all it has answered."""
+
+    def __init__(self, *names: str) -> None:
+        self.register: Register = panes.register("s", lateness=LATENESS, schema=SCHEMA)
+        self.answers: dict[str, list[pa.Table]] = {}
+        for name in names:
+            self.register.add(name, QUERIES[name])
+
+    def push(self, *batches: pa.Table) -> None:
+        for batch in batches:
+            for name, table in self.register.push(batch).items():
+                self.answers.setdefault(name, []).append(table)
+
+    def assert_answered(self, spark: SparkSession, folder: Path) -> None:
+        given = {p.name.removeprefix("query=") for p in folder.iterdir() if p.is_dir()}
+        assert given == self.answers.keys()
+        for name, tables in self.answers.items():
+            assert_rows(answers_of(spark, folder, name), pa.concat_tables(tables))
+
+
+def test_every_query_gets_what_it_would_get_alone(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Answers are carried through the driver in one batch, and unpacked by a job in the next."""
+    turn, told = count(), register_stream._told
+
+    def told_in_turns(batch: DataFrame) -> dict[int, register_stream.Answered]:
+        found = told(batch)
+        if next(turn) % 2:
+            for answered in found.values():
+                answered.packages = None
+        return found
+
+    monkeypatch.setattr(register_stream, "_told", told_in_turns)
+    batches = [rows(number, 80, 30 * number) for number in range(3)]
+    files = as_batches(tmp_path / "in", batches)
+    register = registered(spark, files, *QUERIES, *MORE, lateness=40)
+    place = placed(tmp_path)
+    register.start(**place, bounded=True)
+    query = register.query
+    assert register.await_end(300)
+    everything = pa.concat_tables(batches)
+    for name, text in {**QUERIES, **MORE}.items():
+        assert_rows(answers_of(spark, tmp_path / "out", name), panes.oracle(text, s=everything))
+    assert query is not None
+    assert query.lastProgress is not None
+    assert query.lastProgress["observedMetrics"]["panes"]["partials"] == 0
+    assert next(turn) > 2, "both ways were taken"
+    assert SparkSession.getActiveSession() is spark, "not that of a batch"
+
+
+def test_queries_come_and_go_while_the_stream_runs(spark: SparkSession, tmp_path: Path) -> None:
+    batches = [rows(number, 60, 30 * number) for number in range(6)]
+    files, out = as_batches(tmp_path / "in", batches[:2]), tmp_path / "out"
+    place = placed(tmp_path)
+    first = ("all", "keyed", "long")
+    mirror = Mirror(*first)
+    register = registered(spark, files, *first).start(**place)
+    register.process_all_available()
+    assert not register.await_end(0.0005), "it runs, and less than a millisecond is no time to wait"
+    mirror.push(*batches[:2])
+
+    for asked in (
+        "SELECT k, sum(x) AS total FROM s [RANGE 12 WATTR at] GROUP BY k HAVING sum(x) > 3",
+        "SELECT count(*) * 2 AS twice FROM s [RANGE 10 WATTR at]",
+    ):
+        assert_rows(register.ask(asked).toArrow(), mirror.register.ask(asked))
+    with pytest.raises(QueryError, match="inside a pane"):
+        register.ask("SELECT count(*) AS n FROM s [RANGE 11 WATTR at]")
+    added = register.add("dear", QUERIES["dear"])
+    expected = mirror.register.add("dear", QUERIES["dear"]).exact_from
+    assert added.exact_from == expected
+    assert expected is not None
+    before = register.queries()
+    for wrong in ({"remove": ["keyed", "none"]}, {"add": {"x": QUERIES["middle"], "y": "SELECT"}}):
+        with pytest.raises(QueryError):
+            register.change(**wrong)
+    assert register.queries() == before
+    register.change(remove=["keyed"], add={"middle": QUERIES["middle"]})
+    mirror.register.remove("keyed")
+    mirror.register.add("middle", QUERIES["middle"])
+    as_batches(files, batches[2:4], first=2)
+    register.process_all_available()
+    mirror.push(*batches[2:4])
+    assert register.exact_from("middle") == mirror.register.exact_from("middle")
+    register.stop()
+
+    again = registered(spark, files, *first)
+    again.start(**place)
+    assert again.queries() == mirror.register.queries()
+    as_batches(files, batches[4:], first=4)
+    again.process_all_available()
+    again.stop()
+    mirror.push(*batches[4:])
+    mirror.assert_answered(spark, out)
+
+
+def test_answers_go_to_the_sinks_of_their_queries(spark: SparkSession, tmp_path: Path) -> None:
+    batches = [rows(1, 50, 0), rows(2, 50, 60), rows(3, 20, 0)]
+    late = pa.table([[None], ["a"], [1]], schema=SCHEMA)
+    files = as_batches(tmp_path / "in", [*batches, late])
+    register = registered(spark, files, "all", "keyed", late="drop")
+    register.add("dear", QUERIES["dear"], sink=str(tmp_path / "dear"), deadline="1 second")
+    seen: list[tuple[str, int]] = []
+
+    def take(name: str, answers: DataFrame, batch_id: int) -> None:
+        seen.append((name, batch_id))
+        answers.write.mode("overwrite").parquet(str(tmp_path / "each" / name / str(batch_id)))
+
+    register.start(
+        checkpoint=str(tmp_path / "state"),
+        sink=take,
+        late=str(tmp_path / "late"),
+        rejected=str(tmp_path / "rejected"),
+        bounded=True,
+    )
+    assert register.await_end(300)
+    mirror: Register = panes.register("s", lateness=LATENESS, late="drop", schema=SCHEMA)
+    for name in ("all", "keyed", "dear"):
+        mirror.add(name, QUERIES[name])
+    want: dict[str, list[pa.Table]] = {}
+    for given in (*map(mirror.push, [*batches, late]), mirror.finish()):
+        for name, table in given.items():
+            want.setdefault(name, []).append(table)
+    assert {name for name, _ in seen} == {"all", "keyed"}
+    assert len(seen) == len(set(seen))
+    for name in ("all", "keyed"):
+        read = spark.read.parquet(*map(str, (tmp_path / "each" / name).iterdir()))
+        assert_rows(read.toArrow(), pa.concat_tables(want[name]))
+    dear = found(spark, tmp_path / "dear").drop_columns(["batch"])
+    assert_rows(dear, pa.concat_tables(want["dear"]))
+    apart = found(spark, tmp_path / "late").drop_columns(["batch"])
+    assert_rows(apart, mirror.late)
+    nowhere = found(spark, tmp_path / "rejected").drop_columns(["batch"])
+    assert_rows(nowhere, mirror.rejected)
+
+
+def test_a_watched_folder_says_what_runs(spark: SparkSession, tmp_path: Path) -> None:
+    batches = [rows(number, 60, 30 * number) for number in range(3)]
+    files, out = as_batches(tmp_path / "in", batches[:1]), tmp_path / "out"
+    folder = tmp_path / "queries"
+    folder.mkdir()
+    (folder / "all.sql").write_text(QUERIES["all"] + ";\n")
+    (folder / "keyed.sql").write_text(QUERIES["keyed"])
+    mirror = Mirror("all", "keyed")
+    place = placed(tmp_path)
+    watch: dict[str, Any] = {"watch": str(folder), "watch_every": "1 day"}
+    register = registered(spark, files).start(**place, **watch)
+    register.process_all_available()
+    mirror.push(batches[0])
+
+    (folder / "dear.sql").write_text(QUERIES["dear"])
+    (folder / "wrong.sql").write_text("SELECT count(*) FROM other [TUMBLING 10 WATTR at]")
+    (folder / "all.sql").unlink()
+    register.look()
+    assert list(register.refused) == ["wrong"]
+    assert "other" in register.refused["wrong"]
+    assert set(register.queries()) == {"keyed", "dear"}
+    mirror.register.remove("all")
+    mirror.register.add("dear", QUERIES["dear"])
+    as_batches(files, batches[1:2], first=1)
+    register.process_all_available()
+    mirror.push(batches[1])
+    register.stop()
+
+    (folder / "keyed.sql").unlink()
+    register = registered(spark, files).start(**place, **watch)
+    mirror.register.remove("keyed")
+    assert register.queries() == mirror.register.queries()
+    as_batches(files, batches[2:], first=2)
+    register.process_all_available()
+    mirror.push(batches[2])
+    register.stop()
+    mirror.assert_answered(spark, out)
+
+
+PROGRAM = """
+import sys, tempfile
+from pathlib import Path
+import panes.spark
+from tests.spark.register.test_register import killed
+spark = panes.spark.session(
+    master="local[2]",
+    spark__ui__enabled="false",
+    spark__sql__shuffle__partitions="2",
+    spark__driver__memory="1g",
+    spark__driver__extraJavaOptions=f"-Djava.io.tmpdir={tempfile.gettempdir()}",
+    spark__local__dir=tempfile.gettempdir(),
+)
+killed(spark, Path(sys.argv[1]))
+"""
+
+
+def killed(spark: SparkSession, folder: Path) -> None:
+    """Run, change the queries, and die while the answers of a batch are written."""
+    register = registered(spark, folder / "in", "all", "keyed")
+    place = placed(folder)
+    register.start(**place)
+    register.process_all_available()
+    register.change(remove=["keyed"], add={"dear": QUERIES["dear"]})
+    as_batches(folder / "in", [rows(2, 60, 60)], first=2)
+    register.process_all_available()
+    register.stop()
+
+    def die(*_: object) -> None:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    as_batches(folder / "in", [rows(3, 60, 90)], first=3)
+    register = registered(spark, folder / "in", "all", "keyed")
+    register.start(checkpoint=place["checkpoint"], sink=die)
+    register.process_all_available()
+
+
+def test_a_register_that_is_killed_goes_on(spark: SparkSession, tmp_path: Path) -> None:
+    batches = [rows(number, 60, 30 * number) for number in range(5)]
+    files = as_batches(tmp_path / "in", batches[:2])
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, str(tmp_path)],
+        env={**os.environ, "PYSPARK_PYTHON": sys.executable},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == -signal.SIGKILL, done.stderr[-2000:]
+    as_batches(files, batches[4:], first=4)
+    register = registered(spark, files, "all", "keyed")
+    register.start(checkpoint=str(tmp_path / "state"), sink=str(tmp_path / "out"))
+    assert list(register.queries()) == ["all", "dear"]
+    register.process_all_available()
+    register.stop()
+    mirror = Mirror("all", "keyed")
+    mirror.push(*batches[:2])
+    mirror.register.remove("keyed")
+    mirror.register.add("dear", QUERIES["dear"])
+    mirror.push(*batches[2:])
+    mirror.assert_answered(spark, tmp_path / "out")
+
+
+def test_what_cannot_run_is_refused_with_the_reason(spark: SparkSession, tmp_path: Path) -> None:
+    files = as_batches(tmp_path / "in", [rows(1, 10, 0)])
+    with pytest.raises(QueryError, match="bounded"):
+        panes.register("s", spark.read.parquet(str(files)))
+    with pytest.raises(OptionError, match="once"):
+        registered(spark, files, late="revise")
+    with pytest.raises(QueryError, match="no query yet"):
+        registered(spark, files).start(checkpoint=str(tmp_path / "c"), sink=str(tmp_path / "o"))
+    endless = registered(spark, files, "all", lateness=None)
+    with pytest.raises(OptionError, match="no window would ever close"):
+        endless.start(checkpoint=str(tmp_path / "c"), sink=str(tmp_path / "o"))
+    register = registered(spark, files, "all")
+    with pytest.raises(QueryError, match="already registered"):
+        register.add("all", QUERIES["all"])
+    with pytest.raises(QueryError, match="FROM s"):
+        register.add("more", "SELECT count(*) FROM t [TUMBLING 10 WATTR at]")
+    with pytest.raises(panes.errors.UnknownColumnError):
+        register.add("more", "SELECT max(y) FROM s [TUMBLING 10 WATTR at]")
+    assert list(register.queries()) == ["all"]
+    foreign = tmp_path / "foreign"
+    foreign.mkdir()
+    (foreign / "metadata").write_text('{"id":"x"}')
+    with pytest.raises(StateError, match="another streaming query"):
+        register.start(checkpoint=str(foreign), sink=str(tmp_path / "o"))

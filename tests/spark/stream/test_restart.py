@@ -1,0 +1,407 @@
+"""A stream that stops, crashes or is killed goes on from its checkpoint: nothing lost or twice.
+
+Catches: state that is not all in the checkpoint, a batch that runs again and counts its rows or
+answers its windows again, an end of the stream that is told to no one after a crash, and a
+checkpoint that is taken for the state of a query that it does not belong to.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+from pyspark import TaskContext
+from pyspark.errors import StreamingQueryException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+import panes
+import panes.spark
+from panes.spark.session import DEFAULTS
+from tests.spark.batch.test_batch import assert_rows
+from tests.spark.stream.test_stream import START, at_seconds
+from tests.spark.streaming import as_batches, found, read_stream, run_to_end
+
+TEXT = (
+    "SELECT k, count(*) AS n, max(x) AS high, median(x) AS mid "
+    "FROM s [RANGE 2 minutes SLIDE 1 minute WATTR ts] GROUP BY k"
+)
+LATENESS = dt.timedelta(seconds=10)
+CLOCK = r'("batchTimestampMs":)([1-9]\d+)'
+FORMAT = "spark.sql.streaming.stateStore.checkpointFormatVersion"
+PROGRAM = """
+import sys, tempfile
+from pathlib import Path
+import panes.spark
+from tests.spark.stream.test_restart import run_held
+spark = panes.spark.session(
+    master="local[2, 4]",
+    spark__ui__enabled="false",
+    spark__sql__shuffle__partitions="2",
+    spark__driver__memory="1g",
+    spark__driver__extraJavaOptions=f"-Djava.io.tmpdir={tempfile.gettempdir()}",
+    spark__local__dir=tempfile.gettempdir(),
+)
+run_held(spark, Path(sys.argv[1]))
+"""
+
+
+def minute(number: int) -> pa.Table:
+    """Rows of one minute, and one of the minute before that is not late yet."""
+    seconds = [number * 60 + s for s in (-15, 0, 7, 14, 21, 28, 35, 49)]
+    values = range(number * 10, number * 10 + len(seconds))
+    return at_seconds(*seconds, k=["abc"[v % 3] for v in values], x=list(values))
+
+
+MINUTES = [minute(number) for number in range(3)]
+WANTED = panes.oracle(TEXT, s=pa.concat_tables(MINUTES))
+
+
+def ask(spark: SparkSession, folder: Path, text: str = TEXT, **options: object) -> DataFrame:
+    """A query that is not to end, unless the options say so."""
+    chosen = {"lateness": LATENESS, **options}
+    return panes.sql(text, **chosen, s=read_stream(spark, folder))  # type: ignore[arg-type]
+
+
+def batches_of(query: StreamingQuery) -> list[int]:
+    return [p["batchId"] for p in query.recentProgress]
+
+
+def closed(text: str, rows: pa.Table) -> pa.Table:
+    """The oracle's answers for windows that the rows so far prove complete."""
+    answers, latest = panes.oracle(text, s=rows), pc.max(rows["ts"]).as_py()
+    return answers.filter(pc.less_equal(answers["window_end"], pa.scalar(latest - LATENESS)))
+
+
+def test_a_query_that_was_stopped_goes_on_where_it_was(spark: SparkSession, tmp_path: Path) -> None:
+    """Every run ends with windows open; rows of the next run count in them too."""
+    runs = [MINUTES[:2], MINUTES[2:], [at_seconds(3600, k=["a"], x=[99])]]
+    come: list[pa.Table] = []
+    for tables in runs:
+        as_batches(tmp_path / "in", tables, first=len(come))
+        come += tables
+        query = run_to_end(ask(spark, tmp_path / "in"), tmp_path)
+        assert batches_of(query) == list(range(len(come) - len(tables), len(come)))
+        assert_rows(found(spark, tmp_path / "out"), closed(TEXT, pa.concat_tables(come)))
+    assert len(found(spark, tmp_path / "out")) == len(WANTED)
+
+
+# A crash between two writes of a batch: offsets/N, the state, the sink's own log, commits/N.
+
+
+@contextmanager
+def setting(spark: SparkSession, name: str, value: str) -> Iterator[None]:
+    before = spark.conf.get(name) or ""
+    spark.conf.set(name, value)
+    try:
+        yield
+    finally:
+        spark.conf.set(name, before)
+
+
+@pytest.fixture(scope="module")
+def finished(
+    spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
+) -> Callable[[str], Path]:
+    """Bounded runs that went to their ends, by the format of their state."""
+
+    @cache
+    def run(version: str) -> Path:
+        folder = tmp_path_factory.mktemp(f"format{version}")
+        as_batches(folder / "in", MINUTES)
+        (folder / "run").mkdir()
+        with setting(spark, FORMAT, version):
+            query = run_to_end(ask(spark, folder / "in", bounded=True), folder / "run")
+        assert batches_of(query) == [0, 1, 2, 3], "three batches of rows and the end"
+        (folder / "run").rename(folder / "aside")
+        return folder
+
+    return run
+
+
+def cut_back(log: Path, last: int) -> None:
+    """Take back what Spark wrote into a log after batch `last`, checksums too."""
+    for path in log.iterdir():
+        number = path.name.removeprefix(".").removesuffix(".crc")
+        if number.isdigit() and int(number) > last:
+            path.unlink()
+
+
+def crashed(folder: Path, batch: int, *, sunk: bool) -> Path:
+    """The finished run as it was before ``commits/batch``; `sunk`: the sink has the batch."""
+    place = folder / "run"  # where it was, since the sink's log has absolute paths
+    shutil.rmtree(place, ignore_errors=True)
+    shutil.copytree(folder / "aside", place)
+    cut_back(place / "checkpoint" / "offsets", batch)
+    cut_back(place / "checkpoint" / "sources" / "0", batch)
+    cut_back(place / "checkpoint" / "commits", batch - 1)
+    cut_back(place / "out" / "_spark_metadata", batch if sunk else batch - 1)
+    return place
+
+
+@pytest.mark.parametrize(("version", "batch"), [("1", 0), ("1", 1), ("1", 2), ("1", 3), ("2", 1)])
+def test_a_crash_before_the_sink_has_the_batch(
+    spark: SparkSession, finished: Callable[[str], Path], version: str, batch: int
+) -> None:
+    """The batch runs again from the state before it, though newer state lies around."""
+    folder = finished(version)
+    place = crashed(folder, batch, sunk=False)
+    with setting(spark, FORMAT, version):
+        query = run_to_end(ask(spark, folder / "in", bounded=True), place)
+    assert batches_of(query)[0] == batch
+    assert_rows(found(spark, place / "out"), WANTED)
+
+
+@pytest.mark.parametrize("batch", [0, 1, 2, 3])
+def test_a_crash_after_the_sink_has_the_batch(
+    spark: SparkSession, finished: Callable[[str], Path], batch: int
+) -> None:
+    """Spark does not run the batch again, and goes on with the state that it left."""
+    folder = finished("1")
+    place = crashed(folder, batch, sunk=True)
+    entry = place / "out" / "_spark_metadata" / str(batch)
+    before = entry.read_bytes()
+    query = run_to_end(ask(spark, folder / "in", bounded=True), place)
+    assert batches_of(query)[0] == batch
+    assert entry.read_bytes() == before
+    assert_rows(found(spark, place / "out"), WANTED)
+
+
+def test_why_the_session_keeps_to_format_1(
+    spark: SparkSession, finished: Callable[[str], Path]
+) -> None:
+    """With format 2, Spark itself cannot go on where a sink has the batch already."""
+    assert DEFAULTS[FORMAT] == "1" == spark.conf.get(FORMAT)
+    folder = finished("2")
+    place = crashed(folder, 1, sunk=True)
+    with (
+        setting(spark, FORMAT, "2"),
+        pytest.raises(StreamingQueryException, match="CheckpointInfo length: 0"),
+    ):
+        run_to_end(ask(spark, folder / "in", bounded=True), place)
+
+
+# Processes that are killed in the middle of a batch.
+
+
+def held(frame: DataFrame, flag: Path, column: str, value: object) -> DataFrame:
+    """The same rows; while there is a file `flag`, a task that comes to `value` waits."""
+
+    def wait(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            if value in batch.column(column).to_pylist():
+                give_up = time.monotonic() + 60
+                while flag.exists() and time.monotonic() < give_up:
+                    flag.with_suffix(".waits").touch()
+                    time.sleep(0.01)
+                context = TaskContext.get()
+                assert context is not None
+                flag.with_suffix(".attempt").write_text(str(context.attemptNumber()))
+            yield batch
+
+    return frame.mapInArrow(wait, frame.schema)
+
+
+def run_held(spark: SparkSession, place: Path) -> None:
+    """A bounded run that can be held: before rows are shuffled, while windows are answered.
+
+    Batch 1 has the rows, batch 2 the answers, batch 3 the last answers, at the end.
+    """
+    frame = held(read_stream(spark, place / "in"), place / "rows", "x", 15)
+    frame = panes.sql(TEXT, lateness=LATENESS, bounded=True, s=frame)
+    for moment, minutes in (("answers", 2), ("end", 4)):
+        end = START + dt.timedelta(minutes=minutes)
+        frame = held(frame, place / moment, "window_end", end)
+    run_to_end(frame, place)
+
+
+@contextmanager
+def driver(place: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """A process of its own for `run_held`, killed at the end with all that it started."""
+    root, command = Path(__file__).parents[3], [sys.executable, "-c", PROGRAM, str(place)]
+    with TemporaryDirectory(prefix="panes-") as scratch, (place / "log").open("wb") as log:
+        environment = {**os.environ, "TMPDIR": scratch}
+        process = subprocess.Popen(
+            command, cwd=root, env=environment, stdout=log, stderr=log, start_new_session=True
+        )
+        try:
+            yield process
+        finally:
+            kill(process)
+
+
+def kill(process: subprocess.Popen[bytes]) -> None:
+    """Kill a driver, its JVM and its Python workers at once, and see them dead."""
+    family = [process.pid, *descendants(process.pid)]
+    for pid in family:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    process.wait()
+    wait_until(lambda: parents().keys().isdisjoint(family))
+
+
+def parents() -> dict[int, int]:
+    """The parent of every process that lives."""
+    found = {}
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            state, parent = path.read_text().rpartition(")")[2].split()[:2]
+            if state not in "ZX":
+                found[int(path.parent.name)] = int(parent)
+    return found
+
+
+def children(*of: int) -> list[int]:
+    return [pid for pid, parent in parents().items() if parent in of]
+
+
+def descendants(of: int) -> list[int]:
+    return [pid for child in children(of) for pid in (child, *descendants(child))]
+
+
+def workers(driver: int) -> list[int]:
+    """The Python workers of a driver: forked by the daemons of its JVM."""
+    jvm = children(driver)
+    return children(*children(*jvm))
+
+
+def wait_until(what: Callable[[], bool]) -> None:
+    give_up = time.monotonic() + 120
+    while not what():
+        assert time.monotonic() < give_up
+        time.sleep(0.01)
+
+
+@pytest.mark.parametrize(
+    ("lose_workers", "die", "batch"), [((), "rows", 1), (("rows", "answers"), "end", 3)]
+)
+def test_processes_killed_in_a_batch(
+    spark: SparkSession, tmp_path: Path, lose_workers: tuple[str, ...], die: str, batch: int
+) -> None:
+    """Without its workers, a driver tries again; without the driver, another one goes on."""
+    as_batches(tmp_path / "in", MINUTES)
+    for moment in (*lose_workers, die):
+        (tmp_path / moment).touch()
+    with driver(tmp_path) as process:
+
+        def wait_for(moment: str) -> None:
+            flag = tmp_path / f"{moment}.waits"
+            wait_until(lambda: flag.exists() or process.poll() is not None)
+            assert flag.exists(), (tmp_path / "log").read_text()[-3000:]
+
+        for moment in lose_workers:
+            wait_for(moment)
+            for pid in workers(process.pid):
+                os.kill(pid, signal.SIGKILL)
+            (tmp_path / moment).unlink()
+        wait_for(die)
+    for moment in lose_workers:
+        assert int((tmp_path / f"{moment}.attempt").read_text()) > 0, "a task ran again"
+    assert (tmp_path / "checkpoint" / "offsets" / str(batch)).exists()
+    assert not (tmp_path / "checkpoint" / "commits" / str(batch)).exists()
+    (tmp_path / die).unlink()
+    run_held(spark, tmp_path)
+    assert_rows(found(spark, tmp_path / "out"), WANTED)
+
+
+# Another query on the checkpoint, or the same one elsewhere.
+
+BEFORE = [at_seconds(5, 20, 49, k=["a", "a", "b"], x=[1, 2, 3])]
+AFTER = [
+    at_seconds(70, 109, k=["b", "a"], x=[4, 5]),
+    at_seconds(50, 3600, k=["a", "c"], x=[6, 7]),
+]
+
+
+@pytest.fixture(scope="module")
+def stopped(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run that was stopped after one batch, which answered nothing, with more to read."""
+    folder = tmp_path_factory.mktemp("stopped")
+    as_batches(folder / "in", BEFORE)
+    run_to_end(ask(spark, folder / "in"), folder)
+    as_batches(folder / "in", AFTER, first=len(BEFORE))
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("text", "shards", "told"),
+    [
+        (TEXT.replace("RANGE 2", "RANGE 3"), 2, r"the window was .*2 minutes.*, is .*3 minutes.*"),
+        (TEXT.replace("BY k", "BY k, x"), 2, r"GROUP BY was k string, is k string, x .*"),
+        (TEXT.replace("max", "min"), 2, r"SELECT was .*max\(x\).*, is .*min\(x\).*"),
+        (TEXT.replace("GROUP", "WHERE x > 1 GROUP"), 2, r"WHERE was .*, is x > 1"),
+        (TEXT, 3, r"the number of shards was 2, is 3"),
+    ],
+    ids=["window", "keys", "aggregates", "where", "shards"],
+)
+def test_a_changed_query_is_refused(
+    spark: SparkSession, stopped: Path, text: str, shards: int, told: str
+) -> None:
+    """By a message that says what has changed and what has not."""
+    with pytest.raises(StreamingQueryException) as refused:
+        run_to_end(ask(spark, stopped / "in", text, shards=shards), stopped)
+    [said] = set(re.findall("holds the state of another query: (.*)", str(refused.value)))
+    assert re.fullmatch(told, said)
+    assert ";" not in said
+
+
+@pytest.mark.parametrize(
+    ("text", "lateness"),
+    [
+        (TEXT, dt.timedelta(minutes=1)),
+        (TEXT.replace("max(x)", "count(*) + max(x)") + " HAVING count(*) > 1", LATENESS),
+    ],
+    ids=["lateness", "select-and-having"],
+)
+def test_a_change_that_the_state_does_not_mind(
+    spark: SparkSession, stopped: Path, tmp_path: Path, text: str, lateness: dt.timedelta
+) -> None:
+    """Also after others were refused. A longer lateness lets the row at 0:50 count at 1:00."""
+    for name in ("checkpoint", "out"):
+        shutil.copytree(stopped / name, tmp_path / name)
+    run_to_end(ask(spark, stopped / "in", text, lateness=lateness), tmp_path)
+    here = panes.open(text, lateness=lateness)
+    want = [here.push(s=table) for table in (*BEFORE, *AFTER)]
+    assert not len(want[0])
+    assert_rows(found(spark, tmp_path / "out"), pa.concat_tables(want))
+
+
+def test_a_session_with_other_partitions(spark: SparkSession, tmp_path: Path) -> None:
+    """Spark keeps a checkpoint's partitions, whatever the session's are. With keys it is told."""
+    text = TEXT.replace("k, ", "").replace(" GROUP BY k", "")
+    here = panes.open(text, lateness=LATENESS)
+    as_batches(tmp_path / "in", BEFORE)
+    run_to_end(ask(spark, tmp_path / "in", text), tmp_path)
+    as_batches(tmp_path / "in", AFTER, first=len(BEFORE))
+    with setting(spark, "spark.sql.shuffle.partitions", "4"):
+        run_to_end(ask(spark, tmp_path / "in", text), tmp_path)
+    want = [here.push(s=table) for table in (*BEFORE, *AFTER)]
+    assert_rows(found(spark, tmp_path / "out"), pa.concat_tables(want))
+
+
+def test_a_machine_whose_clock_is_behind(spark: SparkSession, tmp_path: Path) -> None:
+    """A run on a machine whose clock was an hour ahead, and then one here."""
+    tables = [minute(0), minute(10)]
+    as_batches(tmp_path / "in", tables[:1])
+    run_to_end(ask(spark, tmp_path / "in", bounded=True), tmp_path)
+    for path in (tmp_path / "checkpoint").glob("[oc]*/[0-9]*"):
+        ahead = re.sub(CLOCK, lambda m: m[1] + str(int(m[2]) + 3_600_000), path.read_text())
+        path.write_text(ahead)
+        (path.parent / f".{path.name}.crc").unlink()
+    as_batches(tmp_path / "in", tables[1:], first=1)
+    run_to_end(ask(spark, tmp_path / "in", bounded=True), tmp_path)
+    assert_rows(found(spark, tmp_path / "out"), panes.oracle(TEXT, s=pa.concat_tables(tables)))

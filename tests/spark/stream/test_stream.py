@@ -1,0 +1,263 @@
+"""On Spark, streaming: what one process gives, in any split, and nothing late by a batch."""
+
+from __future__ import annotations
+
+import datetime as dt
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F  # noqa: N812
+
+import panes
+import panes.spark
+from panes.errors import OptionError
+from tests.spark.batch.test_batch import SKETCHES, assert_rows, some_rows
+from tests.spark.streaming import as_batches, found, metrics, read_stream, run_to_end
+from tests.support import AGGREGATES, select
+
+WINDOWS = (
+    "RANGE 20 SLIDE 10 WATTR at",
+    "RANGE 7 SLIDE 4 WATTR at",
+    "RANGE 3 SLIDE 10 WATTR at",
+    "RANGE ALL SLIDE 10 WATTR at",
+    "RANGE 20 SLIDE 7 WATTR at ORIGIN 3 ALIGN START",
+)
+START = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
+
+
+def at_seconds(*seconds: float | None, **columns: list[object]) -> pa.Table:
+    instants = [None if s is None else START + dt.timedelta(seconds=s) for s in seconds]
+    return pa.table({"ts": pa.array(instants, pa.timestamp("us", "UTC")), **columns})
+
+
+def in_thirds(table: pa.Table) -> list[pa.Table]:
+    third = len(table) // 3
+    return [table.slice(0, third), table.slice(third, third), table.slice(2 * third)]
+
+
+def nearly_ordered(table: pa.Table, column: str, within: int) -> pa.Table:
+    """Rows in the order of their positions, each moved by at most `within` on the axis."""
+    rng = np.random.default_rng(3)
+    shifted = table.column(column).to_numpy() + rng.integers(0, within, len(table))
+    return table.take(np.argsort(shifted, kind="stable"))
+
+
+@pytest.mark.parametrize("window", WINDOWS)
+def test_every_kind_of_window(spark: SparkSession, tmp_path: Path, window: str) -> None:
+    """Rows lie at most 30 out of order, so none is late and every answer is the oracle's."""
+    rows = nearly_ordered(some_rows(), "at", within=30)
+    text = f"SELECT k, count(*) AS n, sum(i) AS total, max(x) AS x FROM s [{window}] GROUP BY k"
+    stream = read_stream(spark, as_batches(tmp_path / "in", in_thirds(rows)))
+    query = run_to_end(panes.sql(text, lateness=30, bounded=True, s=stream), tmp_path)
+    assert_rows(found(spark, tmp_path / "out"), panes.oracle(text, s=rows))
+    assert sum(m["late"] for m in metrics(query)) == 0
+    answered = [m["answers"] for m in metrics(query)]
+    assert len(answered) == 4, "three batches of rows and the end"
+    assert answered[0] > 0, "windows close before the end"
+
+
+@pytest.mark.parametrize("aggregates", [AGGREGATES, SKETCHES], ids=["exact", "sketches"])
+def test_every_aggregate(spark: SparkSession, tmp_path: Path, aggregates: tuple[str, ...]) -> None:
+    rows = nearly_ordered(some_rows(), "at", within=30)
+    text = f"SELECT k, {select(aggregates)} FROM s [RANGE 20 SLIDE 7 WATTR at] GROUP BY k"
+    stream = read_stream(spark, as_batches(tmp_path / "in", in_thirds(rows)))
+    run_to_end(panes.sql(text, lateness=30, bounded=True, s=stream), tmp_path)
+    assert_rows(found(spark, tmp_path / "out"), panes.oracle(text, s=rows))
+
+
+@pytest.mark.parametrize("late", ["open", "drop"])
+def test_late_and_rejected_rows_go_to_their_own_sinks(
+    spark: SparkSession, tmp_path: Path, late: panes.Late
+) -> None:
+    """Batch by batch as in one process: answers, late rows with reasons, rejected rows."""
+    far = dt.timedelta(days=40_000).total_seconds()
+    batches = [
+        at_seconds(5, 62, 130, k=["a", "b", "a"]),
+        at_seconds(40, 125, None, 20, k=["a", "b", "b", "c"]),
+        at_seconds(300, far, 61, k=["a", "a", "c"]),
+    ]
+    text = (
+        "SELECT k, count(*) AS n FROM s [RANGE 2 minutes SLIDE 1 minute WATTR ts] "
+        "WHERE k <> 'c' GROUP BY k"
+    )
+    here = panes.open(text, lateness="1 minute", late=late)
+    want = pa.concat_tables([*(here.push(s=b) for b in batches), here.finish()])
+    stream = read_stream(spark, as_batches(tmp_path / "in", batches))
+    tagged = panes.sql(text, lateness="1 minute", late=late, bounded=True, with_late=True, s=stream)
+    folders = {name: tmp_path / name for name in ("answers", "late", "rejected")}
+    query = (
+        tagged.writeStream.foreachBatch(panes.spark.split(**folders))
+        .option("checkpointLocation", str(tmp_path / "checkpoint"))
+        .trigger(availableNow=True)
+        .start()
+    )
+    query.awaitTermination()
+    assert_rows(found(spark, folders["answers"]).drop_columns(["batch"]), want)
+    assert_rows(found(spark, folders["late"]).drop_columns(["batch"]), here.late)
+    assert_rows(found(spark, folders["rejected"]).drop_columns(["batch"]), here.rejected)
+    assert len(here.late) == 1
+    assert len(here.rejected) == 2
+    assert [m["late"] for m in metrics(query)] == [0, 1, 0, 0]
+    assert [m["rejected"] for m in metrics(query)] == [0, 1, 1, 0]
+
+
+def test_a_union_waits_for_its_slowest_stream(spark: SparkSession, tmp_path: Path) -> None:
+    """`v` has come to 0:40 only, so nothing after that is closed before the end."""
+    u = [at_seconds(0, 30), at_seconds(200), at_seconds(210)]
+    v = [at_seconds(5), at_seconds(40), at_seconds(290)]
+    text = "SELECT count(*) AS n FROM (u UNION ALL v) [TUMBLING 20 seconds WATTR ts]"
+    here = panes.open(text, lateness="0 seconds")
+    want = [here.push(u=a, v=b) for a, b in zip(u, v, strict=True)] + [here.finish()]
+    streams: dict[str, Any] = {
+        name: read_stream(spark, as_batches(tmp_path / name, tables))
+        for name, tables in {"u": u, "v": v}.items()
+    }
+    query = run_to_end(panes.sql(text, lateness="0 seconds", bounded=True, **streams), tmp_path)
+    assert_rows(found(spark, tmp_path / "out"), pa.concat_tables(want))
+    assert [m["answers"] for m in metrics(query)] == list(map(len, want))
+
+
+def test_promises_of_the_stream_itself_close_windows(spark: SparkSession, tmp_path: Path) -> None:
+    """No lateness, no end: only what the column promises is answered."""
+    batches = [
+        at_seconds(3, 12, promise=at_seconds(None, None)["ts"]),
+        at_seconds(None, 25, promise=at_seconds(20, None)["ts"]),
+        at_seconds(14, 31, promise=at_seconds(None, 30)["ts"]),
+    ]
+    text = "SELECT count(*) AS n FROM s [RANGE 20 seconds SLIDE 10 seconds WATTR ts]"
+    here = panes.open(text, punctuation="promise")
+    want = [here.push(s=b) for b in batches]
+    stream = read_stream(spark, as_batches(tmp_path / "in", batches))
+    query = run_to_end(panes.sql(text, punctuation="promise", s=stream), tmp_path)
+    assert_rows(found(spark, tmp_path / "out"), pa.concat_tables(want))
+    assert [m["answers"] for m in metrics(query)] == [0, 2, 1] == list(map(len, want))
+    assert [m["late"] for m in metrics(query)] == [0, 0, 1]
+    assert [m["rejected"] for m in metrics(query)] == [0, 0, 0]
+
+
+def test_a_heartbeat_bridges_a_lull(spark: SparkSession, tmp_path: Path) -> None:
+    """After the last row nothing more comes, and yet its windows are answered."""
+    rows = at_seconds(3, 12, 14)
+    text = "SELECT count(*) AS n FROM s [TUMBLING 10 seconds WATTR ts]"
+    stream = read_stream(spark, as_batches(tmp_path / "in", [rows]))
+    answers = panes.sql(text, heartbeat="1 minute", s=stream)
+    query = (
+        answers.writeStream.format("memory")
+        .queryName("beats")
+        .option("checkpointLocation", str(tmp_path / "checkpoint"))
+        .trigger(processingTime="200 milliseconds")
+        .start()
+    )
+    try:
+        for _ in range(300):
+            if spark.table("beats").count() == 2:
+                break
+            query.awaitTermination(0.2)
+    finally:
+        query.stop()
+    assert_rows(spark.table("beats").toArrow(), panes.oracle(text, s=rows))
+
+
+def test_windows_close_one_batch_before_sparks(spark: SparkSession, tmp_path: Path) -> None:
+    """Ours in the batch that proves them complete; Spark's watermark is always one later."""
+    batches = [at_seconds(5), at_seconds(15), at_seconds(25), at_seconds(35)]
+    stream = read_stream(spark, as_batches(tmp_path / "in", batches))
+    text = "SELECT count(*) AS n FROM s [TUMBLING 10 seconds WATTR ts]"
+    ours = run_to_end(panes.sql(text, lateness="0 seconds", s=stream), tmp_path / "ours")
+    window = F.window("ts", "10 seconds")
+    counted = stream.withWatermark("ts", "0 seconds").groupBy(window).count()
+    counted = counted.observe("theirs", F.count(F.lit(1)).alias("answers"))
+    theirs = run_to_end(counted, tmp_path / "theirs")
+    assert [m["answers"] for m in metrics(ours)] == [0, 1, 1, 1]
+    assert [m["answers"] for m in metrics(theirs, "theirs")] == [0, 0, 1, 1, 1]
+
+
+def test_a_file_without_rows_is_not_the_end(spark: SparkSession, tmp_path: Path) -> None:
+    batches = [at_seconds(5, 15), at_seconds(), at_seconds(8, 31), at_seconds()]
+    text = "SELECT count(*) AS n FROM s [TUMBLING 10 seconds WATTR ts]"
+    stream = read_stream(spark, as_batches(tmp_path / "in", batches))
+    query = run_to_end(panes.sql(text, lateness="1 minute", bounded=True, s=stream), tmp_path)
+    assert_rows(found(spark, tmp_path / "out"), panes.oracle(text, s=pa.concat_tables(batches)))
+    assert [m["answers"] for m in metrics(query)] == [0, 0, 0, 0, 3]
+
+
+def test_a_stream_that_was_shuffled_before_ends_too(spark: SparkSession, tmp_path: Path) -> None:
+    """A join with a shuffle runs its tasks even in the batch without data."""
+    batches = [at_seconds(5, 15, k=["a", "b"]), at_seconds(8, 31, k=["b", "a"])]
+    text = "SELECT k, count(*) AS n FROM s [TUMBLING 10 seconds WATTR ts] GROUP BY k"
+    stream = read_stream(spark, as_batches(tmp_path / "in", batches))
+    names = spark.createDataFrame([("a",), ("b",)], "k string").hint("merge")
+    joined = stream.join(names, "k")
+    run_to_end(panes.sql(text, lateness="1 minute", bounded=True, s=joined), tmp_path)
+    assert_rows(found(spark, tmp_path / "out"), panes.oracle(text, s=pa.concat_tables(batches)))
+
+
+def test_a_stream_without_any_row_ends(spark: SparkSession, tmp_path: Path) -> None:
+    text = "SELECT count(*) AS n FROM s [TUMBLING 10 seconds WATTR ts]"
+    stream = read_stream(spark, as_batches(tmp_path / "in", [at_seconds()]))
+    run_to_end(panes.sql(text, bounded=True, s=stream), tmp_path)
+    assert not len(found(spark, tmp_path / "out"))
+
+
+def test_sparks_own_aggregation_goes_on_from_the_answers(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """A DataFrame comes out: it can have a watermark and a streaming aggregation of its own."""
+    batches = [at_seconds(*range(0, 60, 5)), at_seconds(*range(60, 120, 5)), at_seconds(400)]
+    text = "SELECT count(*) AS n FROM s [RANGE 20 seconds SLIDE 10 seconds WATTR ts]"
+    stream = read_stream(spark, as_batches(tmp_path / "in", batches))
+    answers = panes.sql(text, lateness="0 seconds", s=stream)
+    peak = (
+        answers.withWatermark("window_end", "0 seconds")
+        .groupBy(F.window("window_end", "1 minute"))
+        .agg(F.max("n").alias("peak"))
+        .select("window.end", "peak")
+    )
+    run_to_end(peak, tmp_path)
+    rows = {
+        r["end"].strftime("%M:%S"): r["peak"] for r in found(spark, tmp_path / "out").to_pylist()
+    }
+    assert rows["01:00"] == 4
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({}, "nothing says how the stream progresses"),
+        ({"lateness": "10 seconds", "shards": 0}, "shards must be at least 1"),
+        ({"lateness": "ten"}, "lateness must be a duration"),
+        ({"punctuation": "nope"}, "no column `nope`"),
+        ({"punctuation": "k"}, "cannot order a window"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_before_it_runs(
+    spark: SparkSession, tmp_path: Path, options: dict[str, Any], told: str
+) -> None:
+    stream = read_stream(spark, as_batches(tmp_path / "in", [at_seconds(1, k=["a"])]))
+    text = "SELECT count(*) AS n FROM s [TUMBLING 10 seconds WATTR ts]"
+    with pytest.raises(panes.PanesError, match=told):
+        panes.sql(text, s=stream, **options)
+
+
+def test_streams_and_tables_do_not_mix(spark: SparkSession, tmp_path: Path) -> None:
+    folder = as_batches(tmp_path / "in", [at_seconds(1)])
+    stream, table = read_stream(spark, folder), spark.read.parquet(str(folder))
+    text = "SELECT count(*) AS n FROM (u UNION ALL v) [TUMBLING 10 seconds WATTR ts]"
+    with pytest.raises(panes.QueryError, match="some are not"):
+        panes.sql(text, lateness="1 second", u=stream, v=table)
+    with pytest.raises(panes.QueryError, match="ORIGIN FIRST"):
+        panes.sql(
+            "SELECT count(*) FROM s [TUMBLING 10 seconds WATTR ts ORIGIN FIRST]",
+            lateness="1 second",
+            s=stream,
+        )
+    with pytest.raises(OptionError, match="takes only one"):
+        panes.sql(
+            "SELECT count(*) FROM s [TUMBLING 10 seconds WATTR ts]",
+            bounded=True,
+            s=stream.withWatermark("ts", "1 second"),
+        )
