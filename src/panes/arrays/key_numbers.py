@@ -41,7 +41,7 @@ class Dictionary:
         return number[indexes]
 
 
-class Groups:
+class KeyNumbers:
     """Numbers for rows of key values, one column after the other."""
 
     def __init__(self, types: Sequence[pa.DataType]) -> None:
@@ -76,7 +76,7 @@ class Groups:
         return result[::-1]
 
     def order(self, groups: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Groups in the order of their keys, NULL first, NaN last."""
+        """KeyNumbers in the order of their keys, NULL first, NaN last."""
         if not self._types:
             return groups
         table = pa.table({str(i): _sortable(c) for i, c in enumerate(self.columns(groups))})

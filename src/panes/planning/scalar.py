@@ -36,8 +36,10 @@ class Projection:
     expressions: tuple[exp.Expression, ...]
     where: exp.Expression | None
     labels: Mapping[str, str] = field(default_factory=dict)
-    _statement: _Statement | None = field(default=None, repr=False, compare=False)
-    _connection: duckdb.DuckDBPyConnection | None = field(default=None, repr=False, compare=False)
+    _statement: _Statement | None = field(default=None, init=False, repr=False, compare=False)
+    _connection: duckdb.DuckDBPyConnection | None = field(
+        default=None, init=False, repr=False, compare=False
+    )
 
     def __reduce__(self) -> tuple[type[Projection], tuple[object, ...]]:
         """Without the connection: another process has its own."""

@@ -380,8 +380,8 @@ def _filtered(store: SharedStore, panes: PaneTables, shape: Shape) -> tuple[Frag
     for wanted in shape.pieces:
         own = np.flatnonzero(store.holding(wanted.where)[whole.classes])
         monoid = wanted.piece.monoid
-        held = np.take(whole.partials[wanted.piece], own, axis=1)
-        partials.append(merge_slots(monoid, held, place[own], len(pairs)))
+        stored = np.take(whole.partials[wanted.piece], own, axis=1)
+        partials.append(merge_slots(monoid, stored, place[own], len(pairs)))
         monoids.append(monoid)
     fragment = Fragment(panes.starts[pairs // width], panes.groups[pairs % width], tuple(partials))
     return fragment, monoids

@@ -152,8 +152,8 @@ class Combiner:
     def _watched_tables(self) -> dict[str, pa.Table]:
         """Where the rows of each source lie, counted from its low mark."""
         found = {}
-        for number, held in self._watched.items():
-            table = pa.concat_tables(held)
+        for number, stored in self._watched.items():
+            table = pa.concat_tables(stored)
             positions = table.column(AT).combine_chunks().to_numpy() - self._marks[number].low
             found[f"{WATCH}{number}"] = table.set_column(0, AT, narrowed(positions))
         return found

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from panes.algebra.monoid import Columns, Monoid, merge_slots
 from panes.arrays.slots import compact_slots
+from panes.axis import BEGINNING, FOREVER
 
 _MOST_FRAGMENTS = 16
-_END = 1 << 62
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class Fragments:
 
     @property
     def fragments(self) -> tuple[Fragment, ...]:
-        """What is held, to be put back later: fragments never change."""
+        """What is stored, to be put back later: fragments never change."""
         return tuple(self._fragments)
 
     @fragments.setter
@@ -67,7 +67,7 @@ class Fragments:
 
     @property
     def nbytes(self) -> int:
-        """Bytes held in partials."""
+        """Bytes stored in partials."""
         return sum(f.nbytes for f in self._fragments)
 
     def add(self, fragment: Fragment) -> None:
@@ -97,15 +97,15 @@ class Fragments:
 
     def span(self) -> tuple[int, int] | None:
         """Where the first and the last pane begin; None if there is none."""
-        held = [f.starts for f in self._fragments if len(f)]
-        if not held:
+        stored = [f.starts for f in self._fragments if len(f)]
+        if not stored:
             return None
-        return min(int(s[0]) for s in held), max(int(s[-1]) for s in held)
+        return min(int(s[0]) for s in stored), max(int(s[-1]) for s in stored)
 
     def live_groups(self) -> NDArray[np.int64]:
         """The groups that hold anything, ascending."""
-        held = [np.flatnonzero(np.bincount(f.groups)) for f in self._fragments]
-        return np.unique(np.concatenate(held)) if held else np.empty(0, dtype=np.int64)
+        stored = [np.flatnonzero(np.bincount(f.groups)) for f in self._fragments]
+        return np.unique(np.concatenate(stored)) if stored else np.empty(0, dtype=np.int64)
 
     def rename_groups(self, new_name: NDArray[np.int64]) -> None:
         """Give groups new numbers; the order of numbers must stay the same."""
@@ -121,15 +121,15 @@ class Fragments:
     def evict_before(self, low: int) -> bool:
         """Forget panes that begin before `low`; says whether there were any."""
         before = len(self)
-        kept = [f.between(low, _END) for f in self._fragments]
+        kept = [f.between(low, FOREVER) for f in self._fragments]
         pairs = zip(kept, self._fragments, strict=True)
         self._fragments = [_shrunk(k, len(f)) for k, f in pairs if len(k)]
         return len(self) < before
 
     def _merge(self) -> Fragment:
         """All fragments as one."""
-        held = [f for f in self._fragments if len(f)] or [merged([], self.monoids)]
-        self._fragments = held if len(held) == 1 else [_swept(held, self.monoids)]
+        stored = [f for f in self._fragments if len(f)] or [merged([], self.monoids)]
+        self._fragments = stored if len(stored) == 1 else [_swept(stored, self.monoids)]
         self._repeated = 0
         return self._fragments[0]
 
@@ -149,13 +149,13 @@ def _swept(fragments: Sequence[Fragment], monoids: Sequence[Monoid]) -> Fragment
         low = int(fragment.starts[0])
         while done and done[-1].starts[-1] >= low:
             rest = joined(done.pop(), rest)
-        over = rest.between(low, _END)
-        done.append(rest.between(-_END, low))
+        over = rest.between(low, FOREVER)
+        done.append(rest.between(BEGINNING, low))
         rest = fragment
         if len(over):
             high = int(over.starts[-1]) + 1
-            done.append(merged([over, fragment.between(-_END, high)], monoids))
-            rest = fragment.between(high, _END)
+            done.append(merged([over, fragment.between(BEGINNING, high)], monoids))
+            rest = fragment.between(high, FOREVER)
         done = [f for f in done if len(f)]
     return joined(*done, rest)
 

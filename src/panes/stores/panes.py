@@ -52,10 +52,10 @@ class PaneStore(Fragments):
 
     def holds(self, starts: NDArray[np.int64], groups: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Which pairs of a pane and a group there are."""
-        held = self._merge()
-        panes = np.unique(held.starts)
-        width = int(max(held.groups.max(initial=0), groups.max(initial=0))) + 1
-        known = np.searchsorted(panes, held.starts) * width + held.groups
+        stored = self._merge()
+        panes = np.unique(stored.starts)
+        width = int(max(stored.groups.max(initial=0), groups.max(initial=0))) + 1
+        known = np.searchsorted(panes, stored.starts) * width + stored.groups
         place = np.searchsorted(panes, starts)
         is_pane = np.isin(starts, panes, assume_unique=False)
         return is_pane & np.isin(place * width + groups, known)

@@ -48,8 +48,8 @@ class Parcel:
 
 def to_tables(pieces: Sequence[Piece], parcel: Parcel) -> dict[str, pa.Table]:
     """The columns of a parcel, whose partials are those of some pieces."""
-    held = [parcel.starts, *(v.starts for v in parcel.values)]
-    starts = np.unique(np.concatenate(held))
+    stored = [parcel.starts, *(v.starts for v in parcel.values)]
+    starts = np.unique(np.concatenate(stored))
 
     def placed(of: Parcel | Counted) -> dict[str, pa.Array]:
         return {_PANE: narrowed(np.searchsorted(starts, of.starts)), _GROUP: narrowed(of.groups)}
