@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from panes.aggregates import order_keys
+from panes.arrays import order_keys
 from panes.arrays.compiled import compiled
 from panes.arrays.slots import is_dense
 

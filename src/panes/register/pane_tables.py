@@ -27,7 +27,7 @@ from panes.algebra.lanes import combine_cells
 from panes.algebra.monoid import Columns, Lanes
 from panes.arrays.spread import spread
 from panes.arrays.workers import workers
-from panes.stores.fragments import Fragment
+from panes.fill.fragment import Fragment
 
 if TYPE_CHECKING:
     from panes.register.shared_store import SharedStore

@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from panes.admit.set_aside import no_place, too_far_ahead
+from panes.arrays.columns import column_of
 from panes.axis import LIMIT
 from panes.stores import codec
 from panes.stores.parcel import narrowed
@@ -214,9 +215,3 @@ class Combiner:
                 "promise": pa.array([m.promise for m in marks], pa.int64()),
             }
         )
-
-
-def column_of(table: pa.Table, name: str) -> pa.Array:
-    """A column in one piece."""
-    column = table.column(name)
-    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()

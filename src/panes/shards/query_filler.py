@@ -9,9 +9,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from panes.arrays.columns import column_of
 from panes.arrays.key_numbers import KeyNumbers
 from panes.planning.plan import Plan
-from panes.shards.combiner import AT, KEPT, ROWS, SOURCE, column_name, column_of
+from panes.shards.combiner import AT, KEPT, ROWS, SOURCE, column_name
 from panes.shards.shard_of import places
 from panes.stores.keyed_panes import KeyedPanes, inside
 from panes.stores.parcel import to_tables

@@ -29,9 +29,9 @@ from panes.arrays.radix import number_pairs
 from panes.arrays.slots import moved
 from panes.arrays.workers import workers
 from panes.fill.fill import fill
+from panes.fill.fragment import Fragment
 from panes.kernels.choose import roll
 from panes.planning.plan import Plan
-from panes.stores.fragments import Fragment
 from panes.stores.panes import by_group
 from panes.windows.cover import Cover, Wids, runs_under
 from panes.windows.cut import cut

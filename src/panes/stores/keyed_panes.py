@@ -23,10 +23,10 @@ from panes.arrays.spread import spread
 from panes.arrays.workers import workers
 from panes.axis import Axis
 from panes.fill.fill import fill
+from panes.fill.fragment import Fragment, merged
 from panes.kernels.sliding_multiset import SlidingMultiset
 from panes.language.query import AGGREGATE, KEY, WINDOW_COLUMNS
 from panes.planning.plan import Plan
-from panes.stores.fragments import Fragment, merged
 from panes.stores.multisets import ValueStore
 from panes.stores.panes import PaneStore, Rolled
 from panes.stores.parcel import Counted, Parcel

@@ -18,9 +18,9 @@ from panes.aggregates.arithmetic import COUNT
 from panes.arrays.key_numbers import KeyNumbers
 from panes.arrays.slots import moved
 from panes.fill.fill import ALL_ROWS, fill
+from panes.fill.fragment import Fragment, merged
 from panes.kernels.sliding_multiset import SlidingMultiset
 from panes.planning.plan import ValueSet
-from panes.stores.fragments import Fragment, merged
 from panes.stores.panes import PaneStore, Rolled, by_group
 from panes.stores.parcel import Counted
 from panes.windows.cover import Wids, runs_under

@@ -19,8 +19,9 @@ from panes.algebra.monoid import Columns, Monoid
 from panes.arrays.compiled import compiled
 from panes.arrays.slots import moved
 from panes.arrays.spread import spread
+from panes.fill.fragment import Fragment, merged
 from panes.kernels.choose import roll
-from panes.stores.fragments import Fragment, Fragments, merged
+from panes.stores.fragments import Fragments
 from panes.windows.cover import Cover, Wids, cover, runs_under
 from panes.windows.extent import edges_of, extent, windows_closed
 from panes.windows.spec import Landmark, PanedSpec
