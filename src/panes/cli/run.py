@@ -16,8 +16,8 @@ from panes.cli.show import meter, say
 from panes.engine.open_query import OpenQuery
 from panes.errors import OptionError, PanesError
 from panes.frames import require_streams
-from panes.planning.choose_store import STORES
 from panes.planning.terms import Run
+from panes.stores.store import STORES
 
 EXAMPLE = "Example: panes run busy.sql --input bids=bids.parquet --output busy.csv"
 
