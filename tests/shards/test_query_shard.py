@@ -17,11 +17,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import panes
+from panes.aggregates.arithmetic import Count
 from panes.answers.select import projected
 from panes.errors import StateError
 from panes.language.parse import parse
 from panes.planning.plan import Plan, plan
 from panes.planning.terms import Terms
+from panes.shards import query_identity, query_shard
 from panes.shards.blocks import MOST_BLOCKS
 from panes.shards.combiner import (
     AT,
@@ -34,6 +36,7 @@ from panes.shards.combiner import (
 )
 from panes.shards.query_filler import PlanFiller
 from panes.shards.query_shard import ABOUT, RECALL, Outcome, Shard
+from panes.stores import codec
 from panes.windows.spec import PerRow
 from tests.oracle.test_counted_windows import ORDERED, PER_ROW
 from tests.support import AGGREGATES, SCHEMA, WINDOWS, assert_same, select, sorted_answers, streams
@@ -320,6 +323,53 @@ def test_a_changed_query_is_refused_with_what_changed(text: str, told: str) -> N
     with pytest.raises(StateError, match="the state of another query") as refused:
         changed.finish()
     assert told in str(refused.value)
+
+
+def test_a_piece_of_another_version_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    host = two_batches()
+    monkeypatch.setattr(Count, "VERSION", 2)
+    with pytest.raises(StateError, match="another query: of what is stored, count was version 1"):
+        host.finish()
+
+
+def test_a_column_of_another_type_is_refused() -> None:
+    text = "SELECT k, max(i) AS high FROM s [RANGE 20 SLIDE 10 WATTR at] GROUP BY k"
+    before = Host(text, lateness=0)
+    rows = pa.Table.from_pylist([{"at": 1, "k": "a", "i": 3}], schema=SCHEMA)
+    before.push(s=rows)
+    index = SCHEMA.get_field_index("i")
+    after = Host(text, SCHEMA.set(index, pa.field("i", pa.int32())), lateness=0)
+    after.states = before.states
+    with pytest.raises(StateError, match=r"SELECT was max\(i\) int64, is max\(i\) int32"):
+        after.finish()
+
+
+def test_a_window_is_compared_by_its_numbers_and_not_by_its_words(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Windows may be described in better words; that makes no other query of them."""
+    host = two_batches()
+    monkeypatch.setattr(query_identity, "describe", lambda _: "a window in other words")
+    assert len(host.answers(host.finish()))
+
+
+@pytest.mark.parametrize("version", [1, 3])
+def test_another_format_is_refused_by_name(version: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(query_shard, "_FORMAT", version)
+    host = two_batches()
+    monkeypatch.undo()
+    said = f"a query was written in format {version}; this version of panes reads format 2"
+    with pytest.raises(StateError, match=said):
+        host.finish()
+
+
+def test_the_state_of_a_register_is_not_that_of_a_query() -> None:
+    host = two_batches()
+    table = pa.table({"what": ["a register"], "version": [2]})
+    for state in host.states:
+        state[ABOUT] = codec.pack({**codec.unpack(state[ABOUT]), "format": table})
+    with pytest.raises(StateError, match="that of a register, and not that of a query"):
+        host.finish()
 
 
 def test_another_select_having_or_lateness_goes_on() -> None:

@@ -9,11 +9,11 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 
-from panes.errors import StateError
 from panes.register.columns import Numbering
 from panes.register.queries import Asked, Numbers, Queries
+from panes.stores.state_format import require_version
 
-_FORMAT = 1
+_FORMAT = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,11 +58,7 @@ def to_json(kept: Kept) -> str:
 def from_json(text: str) -> Kept:
     """What `to_json` wrote."""
     kept = json.loads(text)
-    if kept.pop("format") != _FORMAT:
-        raise StateError(
-            "the register was written by a later version of panes",
-            hint="run the version of panes that wrote it",
-        )
+    require_version("a register", kept.pop("format", None), _FORMAT)
     kept["queries"] = [KeptQuery(**q) for q in kept["queries"]]
     kept["stores"] = {title: KeptStore(**s) for title, s in kept["stores"].items()}
     return Kept(**kept)

@@ -19,8 +19,10 @@ from numpy.typing import NDArray
 from sqlglot import exp
 
 from panes.aggregates.custom import UserAggregate
+from panes.aggregates.identity import identity
 from panes.answers.portions import Portion
 from panes.answers.select import selected
+from panes.arrays.type_names import type_name
 from panes.axis import BEGINNING, FOREVER, Axis, Duration, parse_duration
 from panes.errors import PanesError, QueryError
 from panes.language.parse import parse
@@ -39,6 +41,7 @@ from panes.windows.spec import Sliding
 
 PlanOf = Callable[[Query], Plan]
 ShapeKey = tuple[Query, str]
+_GROUPING_VERSION = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,10 +280,11 @@ class Queries:
 
 
 def grouping(bound: Plan) -> str:
-    """What a store groups by, and the types of that: two stores of a register never agree."""
+    """The identity of a store: what it groups by. No two stores of a register have the same."""
     trees = bound.rows.expressions[: len(bound.query.keys)]
     named = zip(trees, bound.key_types, strict=True)
-    return ", ".join(f"{tree.sql(dialect='spark')} {kind}" for tree, kind in named)
+    keys = ", ".join(f"{tree.sql(dialect='spark')} {type_name(t)}" for tree, t in named)
+    return identity("group_by", _GROUPING_VERSION, keys)
 
 
 def _least_time(shape: Shape) -> float:

@@ -189,7 +189,7 @@ class SharedStore:
 
     def _hold(self, pieces: set[Piece], newest: int) -> None:
         """Keep these pieces too; panes that are there know nothing of them, which is neutral."""
-        new = [p for p in sorted(pieces, key=repr) if p not in self.since]
+        new = [p for p in sorted(pieces, key=lambda p: p.identity) if p not in self.since]
         if not new:
             return
         self.since.update({p: after(newest) for p in new})

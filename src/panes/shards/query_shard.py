@@ -25,7 +25,6 @@ from panes.errors import StateError
 from panes.pipelines.per_row import PerRowPipeline
 from panes.pipelines.ranked_rows import RankedPipeline
 from panes.pipelines.sliding import Pipeline
-from panes.planning.explain import describe
 from panes.planning.flush import shared_by
 from panes.planning.plan import Plan
 from panes.planning.terms import Terms
@@ -43,15 +42,18 @@ from panes.shards.combiner import (
     WATCH,
     column_name,
 )
+from panes.shards.query_identity import identify, require_same, to_table
 from panes.shards.recall import Recall, digest
 from panes.stores import codec
 from panes.stores.parcel import Parcel, from_tables, to_tables, widened
+from panes.stores.state_format import FORMAT, format_table, require_format
 from panes.windows.spec import Landmark, PerRow
 
 ABOUT = "about"
 RECALL: Recall[Parcel] = Recall()
 _QUERY, _PROGRESS, _SOURCES, _BLOCKS = "query", "progress", "sources", "blocks"
 _ROWS, _LINE = "rows", "line"
+_WHAT, _FORMAT = "a query", 2
 
 
 class State(Protocol):
@@ -383,7 +385,8 @@ class Shard:
             ranked = _is_ranked(self._plan)
             return _About(promises, FOREVER if ranked else block_span(self._plan.spec))
         tables = codec.unpack(data)
-        self._require_same_query(tables[_QUERY])
+        require_format(tables, _WHAT, _FORMAT)
+        require_same(tables[_QUERY], identify(self._plan, self._shards))
         progress = tables[_PROGRESS].to_pylist()[0]
         promised = tables[_SOURCES].column("promise").to_pylist()
         blocks = tables[_BLOCKS].to_pylist()
@@ -399,49 +402,17 @@ class Shard:
 
     def _about_tables(self) -> dict[str, pa.Table]:
         about = self._about
-        identity = identify(self._plan, self._shards)
         progress = {"first_open": about.first_open, "newest": about.newest, "span": about.span}
         progress |= {"first_kept": about.first_kept}
         progress |= {} if about.next_early is None else {"next_early": about.next_early}
         blocks = [{"block": n, **asdict(block)} for n, block in about.blocks.items()]
         return {
-            _QUERY: pa.table({"what": list(identity), "value": list(identity.values())}),
+            FORMAT: format_table(_WHAT, _FORMAT),
+            _QUERY: to_table(identify(self._plan, self._shards)),
             _PROGRESS: pa.Table.from_pylist([progress]),
             _SOURCES: pa.table({"promise": pa.array([p.at for p in about.promises], pa.int64())}),
             _BLOCKS: pa.Table.from_pylist(blocks, schema=_BLOCK_SCHEMA),
         }
-
-    def _require_same_query(self, kept: pa.Table) -> None:
-        before = {row["what"]: row["value"] for row in kept.to_pylist()}
-        now = identify(self._plan, self._shards)
-        changed = [w for w in {**before, **now} if before.get(w, "") != now.get(w, "")]
-        if changed:
-            told = "; ".join(
-                f"{w} was {before.get(w) or 'nothing'}, is {now.get(w) or 'nothing'}"
-                for w in changed
-            )
-            raise StateError(
-                f"the checkpoint holds the state of another query: {told}",
-                hint="ask as before (shards= says how many), or start with a new checkpoint",
-            )
-
-
-def identify(plan: Plan, shards: int) -> Mapping[str, str]:
-    """What must not change while a state lives on. Lateness, HAVING and the SELECT may."""
-    query = plan.query
-    keys = (
-        f"{k.expression.sql('spark')} {t}" for k, t in zip(query.keys, plan.key_types, strict=True)
-    )
-    calls = (f"{c.sql} {a.type}" for c, a in zip(query.calls, plan.aggregates, strict=True))
-    return {
-        "the window": describe(plan.window),
-        "FROM": ", ".join(query.streams),
-        "WHERE": "" if query.where is None else query.where.sql("spark"),
-        "GROUP BY": ", ".join(keys),
-        "PA": ", ".join(plan.window.partition),
-        "SELECT": ", ".join(calls),
-        "the number of shards": str(shards),
-    }
 
 
 def _is_ranked(plan: Plan) -> bool:
