@@ -20,7 +20,8 @@ from panes.arrays.radix import number_pairs
 from panes.axis import BEGINNING
 from panes.planning.plan import Plan
 from panes.stores.adaptive import Sources
-from panes.stores.keyed_panes import KeyedPanes, PartOf, inside
+from panes.stores.handover import PartOf
+from panes.stores.keyed_panes import KeyedPanes, inside
 from panes.stores.parcel import Parcel
 from panes.stores.rolled import WindowPartials
 from panes.stores.store import Store, StoreName, WindowStore, window_store
