@@ -23,19 +23,14 @@ from panes.errors import StateError
 from panes.language.parse import parse
 from panes.planning.plan import Plan, plan
 from panes.planning.terms import Terms
-from panes.shards import query_identity, query_shard
+from panes.shards import query_identity, query_state
 from panes.shards.blocks import MOST_BLOCKS
-from panes.shards.combiner import (
-    AT,
-    KEPT,
-    PROMISE,
-    ROW,
-    SOURCE,
-    Combiner,
-    column_name,
-)
+from panes.shards.combiner import Combiner
+from panes.shards.names import AT, PASSING, PROMISE, ROW, SOURCE, column_name
 from panes.shards.query_filler import PlanFiller
-from panes.shards.query_shard import ABOUT, RECALL, Outcome, Shard
+from panes.shards.query_shard import Outcome, QueryShard
+from panes.shards.query_state import RECALL
+from panes.shards.state import ABOUT
 from panes.stores import codec
 from panes.windows.spec import PerRow
 from tests.oracle.test_counted_windows import ORDERED, PER_ROW
@@ -82,8 +77,8 @@ class Host:
                 outcomes.append(self.shard(state).take(inbox))
         return outcomes
 
-    def shard(self, state: dict[str, bytes]) -> Shard:
-        return Shard(self.plan, self.terms, state, shards=len(self.states))
+    def shard(self, state: dict[str, bytes]) -> QueryShard:
+        return QueryShard(self.plan, self.terms, state, shards=len(self.states))
 
     def finish(self) -> list[Outcome]:
         return [self.shard(state).finish() for state in self.states]
@@ -108,7 +103,7 @@ class Host:
         named = {
             SOURCE: pa.array([source] * len(table), pa.int32()),
             AT: pa.array(at, mask=missing),
-            KEPT: pa.array(passes),
+            PASSING: pa.array(passes),
             ROW: pa.StructArray.from_arrays(
                 [c.combine_chunks() for c in table.columns], names=table.column_names
             ),
@@ -355,7 +350,7 @@ def test_a_window_is_compared_by_its_numbers_and_not_by_its_words(
 
 @pytest.mark.parametrize("version", [1, 3])
 def test_another_format_is_refused_by_name(version: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(query_shard, "_FORMAT", version)
+    monkeypatch.setattr(query_state, "_FORMAT", version)
     host = two_batches()
     monkeypatch.undo()
     said = f"a query was written in format {version}; this version of panes reads format 2"
@@ -385,7 +380,7 @@ def test_another_select_having_or_lateness_goes_on() -> None:
 def test_another_number_of_shards_is_refused() -> None:
     host = two_batches()
     with pytest.raises(StateError, match="the number of shards was 3, is 4"):
-        Shard(host.plan, host.terms, host.states[0], shards=4)
+        QueryShard(host.plan, host.terms, host.states[0], shards=4)
 
 
 def test_what_was_read_lately_is_not_fetched_again() -> None:

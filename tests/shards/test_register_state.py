@@ -18,7 +18,7 @@ from panes.planning.terms import Run
 from panes.register import manifest, needs, queries
 from panes.register.columns import SharedRows
 from panes.shards import register_state
-from panes.shards.query_shard import ABOUT
+from panes.shards.state import ABOUT
 from panes.stores import codec
 from panes.stores.contents import ValueSet
 from tests.sharded_register import ShardedRegister

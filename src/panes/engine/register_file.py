@@ -18,11 +18,11 @@ from panes.errors import StateError
 from panes.register.manifest import Kept, KeptQuery, from_json, kept_stores, to_json
 from panes.register.parcels import split
 from panes.register.queries import Queries
-from panes.shards.query_shard import ABOUT
-from panes.shards.register_shard import BLOCK_SCHEMA, BLOCKS, block_name
+from panes.shards.blocks import Blocks, block_table
+from panes.shards.register_shard import BLOCKS
 from panes.shards.register_state import to_tables
+from panes.shards.state import ABOUT
 from panes.stores import codec
-from panes.stores.parcel import to_tables as parcel_tables
 
 _REGISTER, _STATE = "register", "state"
 
@@ -57,13 +57,12 @@ def read(path: str | Path) -> tuple[Kept, dict[str, bytes], dict[str, pa.Table]]
 
 
 def _blobs(queries: Queries) -> dict[str, bytes]:
-    blocks, blobs = [], {}
+    """The state: everything that is remembered, and each store in one block."""
+    blobs: dict[str, bytes] = {}
+    ledgers = []
     for store in queries.stores.values():
         parcel = split(store, lambda starts, _: np.zeros_like(starts)).get(0)
-        if parcel is not None:
-            data = codec.pack(parcel_tables(store.pieces, parcel))
-            blobs[block_name((store.serial, 0))] = data
-            blocks.append((store.serial, 0, FOREVER, len(parcel), len(data)))
-    columns = zip(*blocks, strict=True) if blocks else [()] * len(BLOCK_SCHEMA)
-    table = pa.table([pa.array(c, pa.int64()) for c in columns], schema=BLOCK_SCHEMA)
-    return blobs | {ABOUT: codec.pack({BLOCKS: table, **to_tables(queries)})}
+        blocks = Blocks(str(store.serial), FOREVER)
+        blocks.put(blobs, 0, store.pieces, parcel)
+        ledgers.append(blocks)
+    return blobs | {ABOUT: codec.pack({BLOCKS: block_table(ledgers), **to_tables(queries)})}

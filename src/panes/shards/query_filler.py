@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from panes.arrays.columns import column_of
 from panes.arrays.key_numbers import KeyNumbers
 from panes.planning.plan import Plan
-from panes.shards.combiner import AT, KEPT, ROWS, SOURCE, column_name
+from panes.shards.names import AT, PASSING, ROWS, SOURCE, column_name
 from panes.shards.shard_of import places
 from panes.stores.keyed_panes import KeyedPanes, inside
 from panes.stores.parcel import to_tables
@@ -81,8 +81,8 @@ class PlanFiller:
     def _send(self, table: pa.Table, source: NDArray[np.int32], at: NDArray[np.int64]) -> None:
         """Rows go to their shards as they are."""
         named = {SOURCE: pa.array(source), AT: pa.array(at)}
-        if self.plan.counts_rows and KEPT in table.column_names:
-            named[KEPT] = pc.fill_null(column_of(table, KEPT), False)
+        if self.plan.counts_rows and PASSING in table.column_names:
+            named[PASSING] = pc.fill_null(column_of(table, PASSING), False)
         named |= {column_name(i): c for i, c in enumerate(self._columns(table))}
         self._sent.append(pa.table(named))
 

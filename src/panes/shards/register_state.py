@@ -137,9 +137,14 @@ def _cuts(store: SharedStore) -> list[dict[str, object]]:
 # Taking up
 
 
+def require_register(tables: Mapping[str, pa.Table]) -> None:
+    """Refuse what is no state of a register in the format that is read here."""
+    require_format(tables, _WHAT, _FORMAT)
+
+
 def take_up(queries: Queries, tables: Mapping[str, pa.Table]) -> dict[int, Written]:
     """Go on where a state ended; gives what the panes of each store were written with."""
-    require_format(tables, _WHAT, _FORMAT)
+    require_register(tables)
     progress = tables[_PROGRESS].to_pylist()[0]
     if queries.axis is not None and progress["axis"] != _axis(queries):
         raise StateError(

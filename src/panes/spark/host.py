@@ -34,8 +34,9 @@ from pyspark.sql.streaming.stateful_processor import (
 
 from panes.errors import OptionError, QueryError
 from panes.planning.terms import Run, Terms
-from panes.shards.combiner import AT, EVERY_SOURCE, PROMISE, SOURCE, Combiner
-from panes.shards.query_shard import State
+from panes.shards.combiner import Combiner
+from panes.shards.names import AT, EVERY_SOURCE, PROMISE, SOURCE
+from panes.shards.state import State
 from panes.spark.bind import UTC
 from panes.spark.partitions import one_per_partition
 from panes.spark.session import STATE_STORE

@@ -31,9 +31,9 @@ from panes.planning.terms import Run, Terms, agree, require_lateness
 from panes.register.explain import explain_stores
 from panes.register.manifest import Kept, KeptQuery, kept_stores, taken_up
 from panes.register.queries import Asked, Queries
-from panes.shards.query_shard import ABOUT
 from panes.shards.register_shard import Definition
 from panes.shards.register_state import take_up
+from panes.shards.state import ABOUT
 from panes.spark.bind import bind_query, comparable
 from panes.spark.host import require_progress, shard_numbers, with_watermark
 from panes.spark.query import Sink

@@ -32,7 +32,7 @@ from panes.language.query import WINDOW_COLUMNS
 from panes.planning.plan import Plan
 from panes.planning.terms import Terms
 from panes.register.queries import Queries
-from panes.shards.combiner import AT, PROMISE, ROW, SOURCE, TOO_FAR_AHEAD
+from panes.shards.names import AT, PROMISE, ROW, SOURCE, TOO_FAR_AHEAD
 from panes.shards.register_filler import read_columns
 from panes.shards.register_shard import Definition, RegisterOutcome, RegisterShard, combiner
 from panes.spark.answers import END, answer_texts, edge_texts, handed_over_schema, named

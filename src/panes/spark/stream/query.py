@@ -27,18 +27,10 @@ from panes.errors import QueryError
 from panes.language.expressions import quoted
 from panes.planning.plan import Plan
 from panes.planning.terms import Run, Terms
-from panes.shards.combiner import (
-    AT,
-    KEPT,
-    PROMISE,
-    ROW,
-    SOURCE,
-    TOO_FAR_AHEAD,
-    Combiner,
-    column_name,
-)
+from panes.shards.combiner import Combiner
+from panes.shards.names import AT, PASSING, PROMISE, ROW, SOURCE, TOO_FAR_AHEAD, column_name
 from panes.shards.query_filler import PlanFiller
-from panes.shards.query_shard import Outcome, Shard
+from panes.shards.query_shard import Outcome, QueryShard
 from panes.spark.answers import (
     END,
     answer_texts,
@@ -111,7 +103,7 @@ def _tagged(bound: BoundQuery, terms: Terms, run: Run, *, rows: bool) -> DataFra
     count, keep_rows = len(shards), terms.drops_late
     hosted = Hosted(
         combiner=lambda: Combiner(PlanFiller(plan, keep_rows), count),
-        shard=lambda state: Shard(plan, terms, state, shards=count),
+        shard=lambda state: QueryShard(plan, terms, state, shards=count),
         emit=emit,
         output=T.StructType().add(PACKAGE, "binary") if emit.packed else emitted,
     )
@@ -148,7 +140,7 @@ def _project(
     expressions = [sql(e) for e in plan.rows.expressions]
     if plan.rows.where is not None:
         kept = F.coalesce(sql(plan.rows.where), F.lit(False))
-        columns[KEPT] = kept
+        columns[PASSING] = kept
         counted = plan.partition_columns if plan.counts_rows else ()
         expressions = [
             e if i in counted else F.when(kept, e)  # no other row is to be evaluated
