@@ -214,7 +214,7 @@ def test_identities_of_stores_and_filters_are_pinned() -> None:
     titles = [store.title for store in register.stores]
     assert titles == ["group_by/1(`k` string)", "group_by/1()"]
     store = register.stores[0]
-    assert [needs.identity_of(n, store.rows) for n in store.since] == [
+    assert [needs.identity_of(n, store.rows) for n in store.needs.since] == [
         "filter/1(2 `x` > 5)",
         "count/1()",
         "pick/1(greatest of seen, value 1 int64; present 1)",

@@ -11,8 +11,9 @@ from collections.abc import Iterator, Sequence
 from panes.aggregates.aggregate import Piece
 from panes.axis import format_duration
 from panes.planning.shared_cut import CutOption, panes_in
+from panes.register.needs import filters_of
 from panes.register.shape import Shape
-from panes.register.shared_store import SharedStore, filters_of
+from panes.register.shared_store import SharedStore
 from panes.windows.cut import panes_per_window
 
 _LABEL = 11
@@ -46,10 +47,10 @@ def _store_lines(store: SharedStore) -> Iterator[str]:
         yield _line(label, f"{store.rows.text(number)}: {_named(users)}")
         label = ""
     label = "pieces"
-    for piece in store.pieces:
+    for piece in store.panes.pieces:
         yield _line(label, f"{'+'.join(piece.monoid.names)} for {_users(piece, shapes)}")
         label = ""
-    for values in store.values:
+    for values in store.panes.values:
         users = [m.name for s in shapes if values in s.value_sets for m in s.members]
         columns = ", ".join(store.rows.text(c) for c in values.columns)
         yield _line("multiset", f"of {columns}: {_named(users)}")
@@ -57,9 +58,8 @@ def _store_lines(store: SharedStore) -> Iterator[str]:
 
 
 def _cut_lines(store: SharedStore) -> Iterator[str]:
-    families = store.cut.families
-    shared = store.shared_cut
-    assert shared is not None
+    shared = store.cut_if_asked()
+    families = shared.cut.families
     if len(families) == 1:
         yield _line("cut", f"a pane begins every {_length(store, families[0].slide)}")
     else:
@@ -82,12 +82,12 @@ def _saving_lines(store: SharedStore) -> Iterator[str]:
     """Against every query with panes and pieces of its own."""
     members = [(shape, m) for shape in store.shapes for m in shape.members]
     longest = max(m.spec.size for _, m in members)
-    panes = min(option.panes for option in store.shared_cut.options) if store.shared_cut else 0.0
-    panes = panes or panes_in(store.cut, longest)
+    shared = store.cut_if_asked()
+    panes = min(option.panes for option in shared.options) or panes_in(shared.cut, longest)
     alone = [panes_per_window(m.spec) or 1 for _, m in members]
     needed = [len(shape.plan.pieces) + len(shape.plan.value_sets) for shape, _ in members]
-    kept = len(store.pieces) + len(store.values)
-    classes = max(1, len(store.classes))
+    kept = len(store.panes.pieces) + len(store.panes.values)
+    classes = max(1, len(store.panes.classes))
     partials = sum(a * n for a, n in zip(alone, needed, strict=True))
     yield _line("saves", f"panes     {panes:>12,.0f} instead of {sum(alone):,}")
     yield _line("", f"pieces    {kept:>12,} instead of {sum(needed):,}")

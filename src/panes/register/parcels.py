@@ -31,16 +31,16 @@ def split(
 
     With `only`, other parts are left out.
     """
-    width = store.width
-    counted = [values.everything() for values in store.values.values()]
+    panes, width = store.panes, store.panes.width
+    counted = [values.everything() for values in panes.values.values()]
 
     def keys_of(pairs: NDArray[np.int64]) -> list[pa.Array]:
         key, number = np.divmod(pairs, width)
-        names = pa.array([_to_bytes(c) for c in store.classes] or [b""], pa.binary())
-        return [*store.groups.columns(key), names.take(pa.array(number))]
+        names = pa.array([_to_bytes(c) for c in panes.classes] or [b""], pa.binary())
+        return [*panes.groups.columns(key), names.take(pa.array(number))]
 
     return handover.split(
-        store.fragments.everything(),
+        panes.fragments.everything(),
         [replace(c, groups=c.groups * width) for c in counted],
         lambda starts, pairs: part_of(starts, pairs // width),
         keys_of,
@@ -60,18 +60,19 @@ def take(
     have is neutral. Panes that no window needs any more are left out too.
     """
     *keys, names = parcel.keys
-    key = store.groups.encode(keys, len(names)).astype(np.int64)
+    panes, evicted_before = store.panes, store.completeness.evicted_before
+    key = panes.groups.encode(keys, len(names)).astype(np.int64)
     known = names.dictionary_encode()
     bits = sum(1 << f for f in store.rows.filters)
-    classes = store.number(to_words([_from_bytes(c) & bits for c in known.dictionary.to_pylist()]))
-    coded = key * store.width + classes[known.indices.to_numpy()]
-    arrived, counted = opened(parcel, coded, key, lambda starts: starts >= store.evicted_before)
+    classes = panes.number(to_words([_from_bytes(c) & bits for c in known.dictionary.to_pylist()]))
+    coded = key * panes.width + classes[known.indices.to_numpy()]
+    arrived, counted = opened(parcel, coded, key, lambda starts: starts >= evicted_before)
     given = dict(zip([p for p in pieces if p is not None], arrived.partials, strict=True))
-    partials = tuple(given[p] if p in given else p.monoid.empty(len(arrived)) for p in store.pieces)
-    store.fragments.add(merged([replace(arrived, partials=partials)], store.fragments.monoids))
+    partials = tuple(given[p] if p in given else p.monoid.empty(len(arrived)) for p in panes.pieces)
+    panes.fragments.add(merged([replace(arrived, partials=partials)], panes.fragments.monoids))
     for which, found in zip(values, counted, strict=True):
         if which is not None:
-            store.values[which].add(found)
+            panes.values[which].add(found)
 
 
 def _to_bytes(number: int) -> bytes:

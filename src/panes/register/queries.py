@@ -30,8 +30,9 @@ from panes.language.query import Query
 from panes.planning.plan import Plan
 from panes.progress.promise import Promise
 from panes.register.columns import Numbering
+from panes.register.due import Due, Finish
 from panes.register.pace import Behind, Pace
-from panes.register.roll_together import Due, Finish, answer
+from panes.register.roll_together import answer
 from panes.register.shape import Member, Shape
 from panes.register.shared_store import SharedStore
 from panes.schedule.schedule import Schedule
@@ -130,11 +131,11 @@ class Queries:
             if keys not in self.stores:
                 self.stores[keys] = self._new_store(bound, schema)
             store = self.stores[keys]
-            self._shapes[kind] = store, store.shape_of(bound, self.newest)
+            self._shapes[kind] = store, store.add_shape(bound, self.newest)
         store, shape = self._shapes[kind]
         first, self.exact_from[asked.name] = self.settled(store, shape, asked.spec)
         shape.add(Member(asked.name, asked.spec, asked.deadline, first))
-        store.change_cut(self.newest)
+        store.completeness.change_cut(self.newest)
         self.schedule.add(asked.name, asked.spec)
         self.homes[asked.name] = store, shape
 
@@ -171,9 +172,9 @@ class Queries:
         shape.remove(name)
         if not len(shape):
             self._shapes = {q: home for q, home in self._shapes.items() if home[1] is not shape}
-            store.trim(shape)
+            store.remove_shape(shape)
         if store.shapes:
-            store.change_cut(self.newest)
+            store.completeness.change_cut(self.newest)
             store.evict(self.newest)
         else:
             self.stores = {k: s for k, s in self.stores.items() if s is not store}
@@ -229,7 +230,7 @@ class Queries:
         for name in self.schedule.advance(now):
             names[self.homes[name]].append(name)
         self.closed_at = now
-        due = [(store, shape, shape.places(some)) for (store, shape), some in names.items()]
+        due = [(store, shape, shape.indexes(some)) for (store, shape), some in names.items()]
         return self._answered(due, now, finish)
 
     def last_answers(self) -> Iterator[Portion]:
@@ -255,7 +256,7 @@ class Queries:
         self._foresee(by_store.values())
         for store, several in by_store.values():
             wanted = [d for d in several if d.windows]
-            for portion in answer(store, wanted, finish) if wanted else ():
+            for portion in answer(store.panes, wanted, finish) if wanted else ():
                 count += len(portion.table)
                 yield portion
             if now == FOREVER:
@@ -269,7 +270,7 @@ class Queries:
     def _foresee(self, due: Iterable[tuple[SharedStore, list[Due]]]) -> None:
         """Note who will be late, before anything is answered."""
         steps = [
-            (one.windows * len(store.groups), _deadlines(one))
+            (one.windows * len(store.panes.groups), _deadlines(one))
             for store, several in due
             for one in several
         ]
@@ -336,7 +337,7 @@ def _require_shareable(name: str, query: Query, stream: str) -> Sliding:
 def _due(store: SharedStore, shape: Shape, which: NDArray[np.int64], now: int) -> Due:
     """The windows of some queries that end at or before `now` and may hold a pane."""
     rulers, first = shape.rulers.take(which), shape.first_open(which)
-    span = store.fragments.span()
+    span = store.panes.fragments.span()
     if span is None:
         return Due(shape, which, first, first)
     first = np.maximum(first, rulers.closed(span[0]))

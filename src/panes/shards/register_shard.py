@@ -147,17 +147,17 @@ class RegisterShard:
 
     def _add(self, store: SharedStore, tables: Mapping[str, pa.Table]) -> None:
         """What a task sends a store: partials, or the rows themselves."""
-        parcel = from_tables(store.pieces, tables)
+        parcel = from_tables(store.panes.pieces, tables)
         if parcel is not None:
-            store.touch(parcel.starts, *(c.starts for c in parcel.values))
-            take(store, parcel, store.pieces, list(store.values))
+            store.panes.touch(parcel.starts, *(c.starts for c in parcel.values))
+            take(store, parcel, store.panes.pieces, list(store.panes.values))
         if ROWS in tables:
             at = tables[ROWS].column(AT).combine_chunks().to_numpy()
             on_time = np.flatnonzero(at >= self._queries.promise.at)
             rows = tables[ROWS].take(pa.array(on_time)).combine_chunks()
             filled = store.fill_columns(at[on_time], columns_of_rows(store, rows))
-            store.touch(filled.partials.starts, *(f.starts for f in filled.counted.values()))
-            store.add(filled)
+            store.panes.touch(filled.partials.starts, *(f.starts for f in filled.counted.values()))
+            store.panes.add(filled)
 
     def _late(self, tables: Mapping[str, pa.Table]) -> list[pa.Table]:
         """Rows that break a promise made before this batch."""
@@ -198,7 +198,7 @@ class RegisterShard:
                 blocks = live.blocks.get(store.serial)
                 if blocks is not None:
                     starts = [blocks.start(number) for number in blocks.numbers]
-                    store.touch(np.array(starts, dtype=np.int64))
+                    store.panes.touch(np.array(starts, dtype=np.int64))
                 store.evict(live.queries.newest)
         return live
 
@@ -217,30 +217,32 @@ class RegisterShard:
                 **to_tables(self._queries),
             }
         )
-        size = sum(store.nbytes for store in stores)
+        size = sum(store.panes.nbytes for store in stores)
         LIVE.put(version, live, size + len(self._definition.data))
 
     def _write_blocks(self, store: SharedStore) -> None:
         blocks = self._live.blocks.get(store.serial)
         if blocks is None:
             blocks = self._live.blocks[store.serial] = Blocks(str(store.serial), _span(store))
-        touched = store.touched or ()
+        touched = store.panes.touched or ()
         changed = {b for starts in touched for b in np.unique(blocks.of(starts)).tolist()}
-        store.touched = []
+        store.panes.touched = []
         needed_from = store.needed_from()
         listed = blocks.numbers | changed
         over = {b for b in listed if blocks.start(b + 1) <= needed_from}
         if len(listed - over) > MOST_BLOCKS:
             blocks.drop_all(self._state)
             blocks.span *= 2
-            store.touched = [store.fragments.everything().starts]
-            store.touched += [v.store.everything().starts for v in store.values.values()]
+            store.panes.touched = [store.panes.fragments.everything().starts]
+            store.panes.touched += [
+                v.store.everything().starts for v in store.panes.values.values()
+            ]
             self._write_blocks(store)
             return
         kept = changed - over
         parcels = split(store, lambda starts, _: blocks.of(starts), kept) if kept else {}
         for number in kept:
-            blocks.put(self._state, number, store.pieces, parcels.get(number))
+            blocks.put(self._state, number, store.panes.pieces, parcels.get(number))
         for number in over:
             blocks.drop(self._state, number)
 
@@ -248,7 +250,7 @@ class RegisterShard:
 def _noting(live: LiveShard) -> LiveShard:
     """Panes that change from now on are noted."""
     for store in live.queries.stores.values():
-        store.touched = []
+        store.panes.touched = []
     return live
 
 

@@ -21,10 +21,11 @@ from panes.aggregates.aggregate import Piece
 from panes.aggregates.identity import Identity, difference
 from panes.axis import BEGINNING
 from panes.errors import StateError
-from panes.register.needs import Stored, identity_of
+from panes.register.completeness import after
+from panes.register.needs import Stored, identity_of, needed_by
 from panes.register.queries import Queries
 from panes.register.shape import Shape
-from panes.register.shared_store import SharedStore, after
+from panes.register.shared_store import SharedStore
 from panes.stores.contents import ValueSet
 from panes.stores.state_format import FORMAT, format_table, require_format
 from panes.windows.cut import Cut, Edges
@@ -45,8 +46,8 @@ class Written:
 
     def known_to(self, store: SharedStore) -> tuple[list[Piece | None], list[ValueSet | None]]:
         """The pieces and multisets of a store; None for those that no query needs any more."""
-        pieces = {p.identity: p for p in store.pieces}
-        values = {identity_of(v, store.rows): v for v in store.values}
+        pieces = {p.identity: p for p in store.panes.pieces}
+        values = {identity_of(v, store.rows): v for v in store.panes.values}
         return [pieces.get(p) for p in self.pieces], [values.get(v) for v in self.values]
 
 
@@ -64,7 +65,7 @@ def to_tables(queries: Queries) -> dict[str, pa.Table]:
         "closed_at": queries.closed_at,
     }
     stores = list(queries.stores.values())
-    needs = [(store, need) for store in stores for need in store.since]
+    needs = [(store, need) for store in stores for need in store.needs.since]
     return {
         FORMAT: format_table(_WHAT, _FORMAT),
         _PROGRESS: pa.Table.from_pylist([progress]),
@@ -74,7 +75,9 @@ def to_tables(queries: Queries) -> dict[str, pa.Table]:
             {
                 "store": pa.array([s.serial for s in stores], pa.int64()),
                 "identity": pa.array([s.title for s in stores], pa.string()),
-                "evicted_before": pa.array([s.evicted_before for s in stores], pa.int64()),
+                "evicted_before": pa.array(
+                    [s.completeness.evicted_before for s in stores], pa.int64()
+                ),
             }
         ),
         _NEEDS: pa.Table.from_pylist([_need(*n) for n in needs], schema=_NEED),
@@ -104,7 +107,7 @@ def _shape_table(
     """What each shape needs, by the rows of the table of needs."""
     row = {(store.serial, need): i for i, (store, need) in enumerate(needs)}
     shapes = [(store, shape) for store in stores for shape in store.shapes]
-    used = [sorted(row[s.serial, n] for n in s.needed_by(shape)) for s, shape in shapes]
+    used = [sorted(row[s.serial, n] for n in needed_by(shape)) for s, shape in shapes]
     return pa.table(
         {
             "store": pa.array([store.serial for store, _ in shapes], pa.int64()),
@@ -120,13 +123,13 @@ def _need(store: SharedStore, need: Stored) -> dict[str, object]:
         "store": store.serial,
         "kind": kind,
         "identity": identity_of(need, store.rows),
-        "since": store.since[need],
+        "since": store.needs.since[need],
     }
 
 
 def _cuts(store: SharedStore) -> list[dict[str, object]]:
     """Every family of every cut; those of the cut that is in force have no end."""
-    cuts = [(store.cut, None), *store.cuts_before.items()]
+    cuts = [(store.cut, None), *store.completeness.cuts_before.items()]
     return [
         {"store": store.serial, "cut": i, "slide": f.slide, "phase": f.phase, "before": before}
         for i, (cut, before) in enumerate(cuts)
@@ -162,9 +165,10 @@ def take_up(queries: Queries, tables: Mapping[str, pa.Table]) -> dict[int, Writt
         own = [n for n in needs if n["store"] == store.serial]
         since = {n["identity"]: n["since"] for n in own}
         now = after(queries.newest)
-        store.since = {n: since.get(identity_of(n, store.rows), now) for n in store.since}
+        known = store.needs.since
+        store.needs.since = {n: since.get(identity_of(n, store.rows), now) for n in known}
         if store.serial in evicted:
-            store.evicted_before = evicted[store.serial]
+            store.completeness.evicted_before = evicted[store.serial]
             _take_up_cuts(store, [c for c in cuts if c["store"] == store.serial], now)
         written[store.serial] = Written(
             tuple(n["identity"] for n in own if n["kind"] == _PIECE),
@@ -203,7 +207,7 @@ class _Agreement:
         serial, before = self._shapes[number]
         if (serial, self._stores[serial]) != (store.serial, store.title):
             raise _changed(name, _regrouped(self._stores[serial], store.title))
-        now = {identity_of(n, store.rows) for n in store.needed_by(shape)}
+        now = {identity_of(n, store.rows) for n in needed_by(shape)}
         if before != now:
             columns = ", ".join(f"{c} is {store.rows.text(c)}" for c in sorted(shape.columns))
             raise _changed(name, _differences(before - now, now - before), columns)
@@ -252,9 +256,9 @@ def _take_up_cuts(store: SharedStore, rows: list[dict[str, int]], now: int) -> N
     for number, edges in families.items():
         cut, at = Cut(tuple(edges)), before[number]
         if at is not None:
-            store.note_cut(cut, at)
+            store.completeness.note_cut(cut, at)
         elif cut != store.cut and now != BEGINNING:
-            store.note_cut(cut, now)
+            store.completeness.note_cut(cut, now)
 
 
 def _take_up_queries(queries: Queries, table: pa.Table) -> None:
