@@ -122,6 +122,25 @@ def test_a_register_that_lost_all_its_queries_remembers_how_far_it_was(tmp_path:
     assert again.add("all", QUERIES["all"]).exact_from == 140
 
 
+def test_questions_that_are_prepared_anew_know_nothing_of_rows_before(tmp_path: Path) -> None:
+    """RANGE windows are refused until they begin after the rows that came before; ROWS are known
+    from the rows that were kept."""
+    register = panes.register("s", lateness=0, schema=SCHEMA, keep_rows=5)
+    register.add("all", QUERIES["all"])
+    register.push(rows(1, 60, 100))
+    register.save(tmp_path / "register")
+    again = panes.register("s", lateness=0, keep_rows=5, saved=tmp_path / "register")
+    text = "SELECT count(*) AS n FROM s [RANGE 30 WATTR at]"
+    again.prepare(text, within=1)
+    with pytest.raises(panes.QueryError, match="what is prepared knows rows from"):
+        again.ask(text, within=1)
+    highest = "SELECT max(x) AS most FROM s [ROWS 5]"
+    again.prepare(highest)
+    assert again.ask(highest).column("most") == register.ask(highest).column("most")
+    again.push(pa.table([[500, 510], ["a", "b"], [1, 2]], schema=SCHEMA))
+    assert again.ask(text, within=1).column("n").to_pylist() == [2]
+
+
 def test_what_is_no_saved_register_is_refused(tmp_path: Path) -> None:
     with pytest.raises(StateError, match="no register is saved"):
         panes.register("s", saved=tmp_path / "nothing")

@@ -11,12 +11,12 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
 from panes.errors import StateError
-from panes.register.manifest import Kept, from_json, to_json
+from panes.register.manifest import Manifest, from_json, to_json
 
 _FOLDER = "panes-register"
 
 
-def read(session: SparkSession, checkpoint: str) -> Kept | None:
+def read(session: SparkSession, checkpoint: str) -> Manifest | None:
     """The register of a checkpoint; None if there is none yet."""
     lines = _lines(session, f"{checkpoint}/{_FOLDER}")
     if not lines:
@@ -25,7 +25,7 @@ def read(session: SparkSession, checkpoint: str) -> Kept | None:
     return max(map(from_json, lines), key=lambda kept: kept.version)
 
 
-def write(session: SparkSession, checkpoint: str, kept: Kept) -> None:
+def write(session: SparkSession, checkpoint: str, kept: Manifest) -> None:
     """Replace the older of the two lines."""
     frame = session.createDataFrame([(to_json(kept),)], "value string").coalesce(1)
     frame.write.mode("overwrite").text(f"{checkpoint}/{_FOLDER}/turn={kept.version % 2}")

@@ -29,7 +29,7 @@ from panes.language.query import Query
 from panes.planning.plan import Plan
 from panes.planning.terms import Run, Terms, agree, require_lateness
 from panes.register.explain import explain_stores
-from panes.register.manifest import Kept, KeptQuery, kept_stores, taken_up
+from panes.register.manifest import Manifest, QueryEntry, store_entries, take_up_queries
 from panes.register.queries import Asked, Queries
 from panes.shards.register_shard import Definition
 from panes.shards.register_state import take_up
@@ -418,7 +418,7 @@ class SparkRegister:
             replace(q, deadline=declared[q.name].deadline) if q.name in declared else q
             for q in same
         ]
-        taken_up(kept, queries, again, lambda asked: self._bind(queries, asked))
+        take_up_queries(kept, queries, again, lambda asked: self._bind(queries, asked))
         for name, new in declared.items():
             if name not in queries.asked and kept.removed.get(name) != new.text:
                 self._bind(queries, replace(new, serial=queries.numbers.next()))
@@ -427,14 +427,14 @@ class SparkRegister:
         self._removed = {n: t for n, t in kept.removed.items() if n not in queries.asked}
         self._shards = shard_numbers(self._session, kept.shards, is_keyed=True)
 
-    def _kept(self) -> Kept:
+    def _kept(self) -> Manifest:
         asked, own = self._queries.asked, self._own
-        return Kept(
+        return Manifest(
             stream=self.stream,
             shards=len(self._shards),
             last=self._queries.numbers.last,
             queries=[
-                KeptQuery(
+                QueryEntry(
                     name=name,
                     text=one.text,
                     serial=one.serial,
@@ -444,7 +444,7 @@ class SparkRegister:
                 )
                 for name, one in asked.items()
             ],
-            stores=kept_stores(self._queries),
+            stores=store_entries(self._queries),
             removed=self._removed,
             version=self._version,
         )
