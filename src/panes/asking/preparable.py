@@ -1,8 +1,8 @@
 """Which questions can be prepared, and which structures they need.
 
 Without `within` the answer is exact: min and max over the last rows. With it, five aggregates over
-ROWS or RANGE are answered by an interval. What else can be asked is read from panes or from kept
-rows; nothing here is answered by something else than was asked.
+ROWS or RANGE are answered by an interval. What else can be asked is read from panes or from the
+last rows; nothing here is answered by something else than was asked.
 """
 
 from __future__ import annotations

@@ -86,13 +86,13 @@ class Prepared:
 
         So many rows have `arrived` before, the `newest` at that position; nothing is known of them.
         """
-        bound = Prepared(self._stream, self._aggregates)
-        bound._structures = SharedStructures(schema)
-        bound._structures.arrived, bound._structures.newest = arrived, newest
+        settled = Prepared(self._stream, self._aggregates)
+        settled._structures = SharedStructures(schema)
+        settled._structures.arrived, settled._structures.newest = arrived, newest
         for asked, query in self._queries.items():
-            bound.add(asked, query, tail=None, settle=settle)
-        self._questions, self._shapes = bound._questions, bound._shapes
-        self._structures = bound._structures
+            settled.add(asked, query, tail=None, settle=settle)
+        self._questions, self._shapes = settled._questions, settled._shapes
+        self._structures = settled._structures
 
     def forget(self, asked: Asked) -> None:
         """Forget a question, and what only it needs."""

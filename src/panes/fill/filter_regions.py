@@ -123,12 +123,12 @@ def regions(column: pa.Array, bounds: Collection[Threshold]) -> Digit:
         )
         return Regions(column.to_numpy(), below, above, is_null)
     if pa.types.is_boolean(column.type):
-        places, end = pc.fill_null(column, False).cast(pa.int32()), 1
+        indexes, end = pc.fill_null(column, False).cast(pa.int32()), 1
     else:
         texts = sorted({str(b.value) for b in bounds})
-        places, end = pc.index_in(column, value_set=pa.array(texts, pa.string())), len(texts)
+        indexes, end = pc.index_in(column, value_set=pa.array(texts, pa.string())), len(texts)
     cuts = np.arange(1, end + 1, dtype=np.int32)
-    return Regions(pc.fill_null(places, end).to_numpy(), cuts, cuts[:0], is_null)
+    return Regions(pc.fill_null(indexes, end).to_numpy(), cuts, cuts[:0], is_null)
 
 
 def number_regions(
@@ -259,12 +259,12 @@ def _number_codes(codes, numbers, rows):  # type: ignore[no-untyped-def]
             table = np.full(size, -1, dtype=np.int64)
             for known in range(count):
                 table[_find(codes, rows, codes[rows[known]], table)] = known
-        place = _find(codes, rows, codes[i], table)
-        if table[place] < 0:
-            table[place] = count
+        index = _find(codes, rows, codes[i], table)
+        if table[index] < 0:
+            table[index] = count
             rows[count] = i
             count += 1
-        numbers[i] = table[place]
+        numbers[i] = table[index]
     return count
 
 
@@ -272,7 +272,7 @@ def _number_codes(codes, numbers, rows):  # type: ignore[no-untyped-def]
 def _find(codes, rows, code, table):  # type: ignore[no-untyped-def]
     """Where in the table a code is, or would be."""
     mixed = np.uint64(code) * np.uint64(0x9E3779B97F4A7C15)
-    place = np.int64((mixed >> np.uint64(20)) & np.uint64(table.shape[0] - 1))
-    while table[place] >= 0 and codes[rows[table[place]]] != code:
-        place = (place + 1) & (table.shape[0] - 1)
-    return place
+    index = np.int64((mixed >> np.uint64(20)) & np.uint64(table.shape[0] - 1))
+    while table[index] >= 0 and codes[rows[table[index]]] != code:
+        index = (index + 1) & (table.shape[0] - 1)
+    return index

@@ -1,6 +1,6 @@
 """Panes by key and class of filters: the partials that all queries of a store share.
 
-Rows are told apart by the filters that hold of them (*shared data fragments*): a fragment's group
+Rows are classed by the filters that hold of them (*shared data fragments*): a fragment's group
 is a key and a class of filters, its partials are those of the pieces without any filter. What a
 filter lets through is the combination of the classes in which it holds, done on panes and not on
 rows::
@@ -133,9 +133,9 @@ class ClassedPanes:
         self.values = {v: s for v, s in self.values.items() if v in values}
         self._forget_filters(filters)
 
-    def _forget_filters(self, kept: set[int]) -> None:
+    def _forget_filters(self, needed: set[int]) -> None:
         """Classes that differ only in filters which are gone become one."""
-        known, before = self._classes.only(kept), self.width
+        known, before = self._classes.only(needed), self.width
         if np.array_equal(known, self._classes.words()):
             return
         stored = self.fragments.everything()

@@ -104,8 +104,8 @@ class SharedRows:
 
     def keep(self, needed: Iterable[int]) -> None:
         """Forget the columns that nothing needs."""
-        kept = {*needed, *range(self._keys)}
-        for number in [n for n in self.expressions if n not in kept]:
+        needed = {*needed, *range(self._keys)}
+        for number in [n for n in self.expressions if n not in needed]:
             del self.expressions[number], self.types[number]
             self._filters.pop(number, None)
         self._forget_computed()

@@ -21,10 +21,10 @@ _FEW = 3
 
 
 def explain_stores(stream: str, stores: Sequence[SharedStore], prepared: Sequence[str] = ()) -> str:
-    """All stores of a register, one after the other, and what is kept for prepared questions."""
+    """All stores of a register, one after the other, and what prepared questions need."""
     queries = sum(len(shape) for store in stores for shape in store.shapes)
-    told = f"{_many(queries, 'query', 'queries')} in {_many(len(stores), 'store', 'stores')}"
-    lines = [_line("register", f"`{stream}`, read once: {told}")]
+    counted = f"{_many(queries, 'query', 'queries')} in {_many(len(stores), 'store', 'stores')}"
+    lines = [_line("register", f"`{stream}`, read once: {counted}")]
     for store in stores:
         lines += _store_lines(store)
     lines += [""] if prepared else []
@@ -38,8 +38,8 @@ def _store_lines(store: SharedStore) -> Iterator[str]:
     names = [m.name for shape in shapes for m in shape.members]
     yield ""
     yield _line("store", f"GROUP BY {keys}: {_named(names)}")
-    kinds = _many(len(shapes), "kind", "kinds")
-    yield _line("", f"{kinds} of query, each planned once; inside a kind, only windows differ")
+    counted = _many(len(shapes), "kind", "kinds")
+    yield _line("", f"{counted} of query, each planned once; inside a kind, only windows differ")
     yield from _cut_lines(store)
     label = "filters"
     for number in store.rows.filters:
@@ -86,13 +86,13 @@ def _saving_lines(store: SharedStore) -> Iterator[str]:
     panes = min(option.panes for option in shared.options) or panes_in(shared.cut, longest)
     alone = [panes_per_window(m.spec) or 1 for _, m in members]
     needed = [len(shape.plan.pieces) + len(shape.plan.value_sets) for shape, _ in members]
-    kept = len(store.panes.pieces) + len(store.panes.values)
+    stored = len(store.panes.pieces) + len(store.panes.values)
     classes = max(1, len(store.panes.classes))
     partials = sum(a * n for a, n in zip(alone, needed, strict=True))
     yield _line("saves", f"panes     {panes:>12,.0f} instead of {sum(alone):,}")
-    yield _line("", f"pieces    {kept:>12,} instead of {sum(needed):,}")
-    told = f"{panes * kept * classes:>12,.0f} instead of {partials:,} for each key"
-    yield _line("", f"partials  {told}, in {_many(classes, 'class', 'classes')} of filters")
+    yield _line("", f"pieces    {stored:>12,} instead of {sum(needed):,}")
+    saved = f"{panes * stored * classes:>12,.0f} instead of {partials:,} for each key"
+    yield _line("", f"partials  {saved}, in {_many(classes, 'class', 'classes')} of filters")
 
 
 def _users(piece: Piece, shapes: Sequence[Shape]) -> str:

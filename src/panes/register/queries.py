@@ -1,9 +1,11 @@
-"""The queries of a register: bound to shared stores, found when due, answered together.
+"""The queries of a register: each with a shape in a shared store, answered when due, together.
 
 Nothing here knows where rows come from. Whoever drives it puts partials into the stores, moves the
-promise, and asks for what that closes. What is known of a query beside its partials (its first
-open window, what it needs and since when that is there) follows from the queries and the promises
-alone, never from the rows: hosts that hold different keys of one stream agree on it.
+promise, and asks for what that closes.
+
+Invariant: what is known of a query beside its partials (its first open window, what it needs and
+since when that is there) follows from the queries and the promises alone, never from the rows, so
+hosts that have different keys of one stream agree on it.
 """
 
 from __future__ import annotations
@@ -96,7 +98,7 @@ class Queries:
         self._schedule: Schedule | None = None
 
     def __getstate__(self) -> dict[str, object]:
-        """What another process needs to hold panes of its own: no query as it was written."""
+        """What another process needs to store panes of its own: no query as it was written."""
         asked = {
             name: replace(self.asked[name], text="", query=shape.plan.query)
             for name, (_, shape) in self.homes.items()
@@ -117,32 +119,32 @@ class Queries:
         return Asked(name, text, query, spec, ticks, self.numbers.next())
 
     def bind(self, asked: Asked, schema: pa.Schema, plan_of: PlanOf) -> None:
-        """Give a query its place in a store, from now on; `plan_of` plans one of each shape."""
-        kind = _shape_key(asked.query)
-        if kind not in self._shapes:
+        """Give a query its shape in a store, from now on; `plan_of` plans one of each shape."""
+        key = _shape_key(asked.query)
+        if key not in self._shapes:
             try:
-                bound = plan_of(asked.query)
-                self.require_same_axis(asked.name, bound)
+                planned = plan_of(asked.query)
+                self.require_same_axis(asked.name, planned)
             except PanesError as error:
                 error.add_note(f"in query `{asked.name}`: {asked.text}")
                 raise
-            self.axis = bound.axis
-            keys = bound.rows.expressions[: len(bound.query.keys)]
+            self.axis = planned.axis
+            keys = planned.rows.expressions[: len(planned.query.keys)]
             if keys not in self.stores:
-                self.stores[keys] = self._new_store(bound, schema)
+                self.stores[keys] = self._new_store(planned, schema)
             store = self.stores[keys]
-            self._shapes[kind] = store, store.add_shape(bound, self.newest)
-        store, shape = self._shapes[kind]
+            self._shapes[key] = store, store.add_shape(planned, self.newest)
+        store, shape = self._shapes[key]
         first, self.exact_from[asked.name] = self.settled(store, shape, asked.spec)
         shape.add(Member(asked.name, asked.spec, asked.deadline, first))
         store.completeness.change_cut(self.newest)
         self.schedule.add(asked.name, asked.spec)
         self.homes[asked.name] = store, shape
 
-    def _new_store(self, bound: Plan, schema: pa.Schema) -> SharedStore:
-        title = grouping(bound)
+    def _new_store(self, planned: Plan, schema: pa.Schema) -> SharedStore:
+        title = grouping(planned)
         serial, numbering = self.numbers.stores.get(title, (None, None))
-        store = SharedStore(bound, schema, self.aggregates, numbering)
+        store = SharedStore(planned, schema, self.aggregates, numbering)
         store.serial = self.numbers.next() if serial is None else serial
         store.title = title
         return store
@@ -179,11 +181,11 @@ class Queries:
         else:
             self.stores = {k: s for k, s in self.stores.items() if s is not store}
 
-    def require_same_axis(self, name: str, bound: Plan) -> None:
+    def require_same_axis(self, name: str, planned: Plan) -> None:
         """Refuse a query over another column than the others."""
-        if self.axis is not None and bound.axis != self.axis:
+        if self.axis is not None and planned.axis != self.axis:
             raise QueryError(
-                f"query `{name}` runs on `{bound.axis.column}`, and the register on "
+                f"query `{name}` runs on `{planned.axis.column}`, and the register on "
                 f"`{self.axis.column}`: what is promised of one says nothing of the other",
                 hint="open a second register for it",
             )
@@ -280,10 +282,10 @@ class Queries:
     """Whether answers are handed over portion by portion, and not all of them together."""
 
 
-def grouping(bound: Plan) -> str:
+def grouping(planned: Plan) -> str:
     """The identity of a store: what it groups by. No two stores of a register have the same."""
-    trees = bound.rows.expressions[: len(bound.query.keys)]
-    named = zip(trees, bound.key_types, strict=True)
+    trees = planned.rows.expressions[: len(planned.query.keys)]
+    named = zip(trees, planned.key_types, strict=True)
     keys = ", ".join(f"{tree.sql(dialect='spark')} {type_name(t)}" for tree, t in named)
     return identity("group_by", _GROUPING_VERSION, keys)
 

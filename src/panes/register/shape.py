@@ -1,7 +1,7 @@
 """A shape: queries that differ in nothing but their windows.
 
 They need the same partials under the same filters, so they are planned once, answered together in
-one pass, and cut apart at the end. Their windows stand in columns (`panes.windows.many`).
+one pass, and separated at the end. Their windows stand in columns (`panes.windows.many`).
 """
 
 from __future__ import annotations
@@ -85,9 +85,7 @@ class Shape:
         aggregate, the indexes of its pieces among these.
         """
         self.plan, self.where, self.needs, self.columns = plan, where, needs, columns
-        self.answer_columns = (
-            0  # a number for shapes whose answers have the same columns, at a host
-        )
+        self.answer_columns = 0  # a number for answers with the same columns, at a host
         self.pieces = list(dict.fromkeys(w for need in needs for w in need.pieces))
         self.value_sets = list(dict.fromkeys(n.values for n in needs if n.values is not None))
         self.is_compiled = not self.value_sets and all(

@@ -108,9 +108,9 @@ class Combiner:
         self._note_positions(source, at, "high")
         self.filler.see(table, source, at)
         if PASSING in table.column_names:
-            kept = pc.fill_null(column_of(table, PASSING), False)
-            table = table.filter(kept)
-            mask = kept.to_numpy(zero_copy_only=False)
+            passing = pc.fill_null(column_of(table, PASSING), False)
+            table = table.filter(passing)
+            mask = passing.to_numpy(zero_copy_only=False)
             source, at = source[mask], at[mask]
         if not len(at):
             return
@@ -161,7 +161,7 @@ class Combiner:
         self, table: pa.Table, source: NDArray[np.int32]
     ) -> tuple[pa.Table, NDArray[np.int32]]:
         """Without rows that have no position, which are rejected, or that are a promise only."""
-        kept = np.ones(len(table), dtype=np.bool_)
+        has_position = np.ones(len(table), dtype=np.bool_)
         at = column_of(table, AT)
         if at.null_count:
             missing = pc.is_null(at).to_numpy(zero_copy_only=False)
@@ -169,14 +169,14 @@ class Combiner:
             if PROMISE in table.column_names:
                 is_row &= pc.is_null(column_of(table, PROMISE)).to_numpy(zero_copy_only=False)
             self._reject(table, missing & is_row, no_place(self.filler.column))
-            kept &= ~missing
+            has_position &= ~missing
         ahead = pc.fill_null(pc.greater(at, LIMIT), False).to_numpy(zero_copy_only=False)
         if ahead.any():
             self._reject(table, ahead, too_far_ahead(self.filler.column))
-            kept &= ~ahead
-        if kept.all():
+            has_position &= ~ahead
+        if has_position.all():
             return table, source
-        return table.filter(pa.array(kept)), source[kept]
+        return table.filter(pa.array(has_position)), source[has_position]
 
     def _reject(self, table: pa.Table, which: NDArray[np.bool_], reason: str) -> None:
         count = int(which.sum())

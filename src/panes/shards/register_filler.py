@@ -20,7 +20,7 @@ from panes.register.queries import Queries
 from panes.register.shared_store import SharedStore
 from panes.shards.names import AT, ROWS, column_name
 from panes.shards.query_filler import rows_by_shard
-from panes.shards.shard_of import places
+from panes.shards.shard_of import shards_of
 from panes.stores.parcel import to_tables
 
 
@@ -140,8 +140,8 @@ class RegisterFiller:
 
 
 def _panes(store: SharedStore, shards: int) -> dict[int, dict[str, pa.Table]]:
-    place = places(store.panes.groups.columns(np.arange(len(store.panes.groups))), shards)
-    parcels = split(store, lambda _, keys: place[keys])
+    shard = shards_of(store.panes.groups.columns(np.arange(len(store.panes.groups))), shards)
+    parcels = split(store, lambda _, keys: shard[keys])
     return {shard: to_tables(store.panes.pieces, parcel) for shard, parcel in parcels.items()}
 
 

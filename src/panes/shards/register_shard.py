@@ -2,8 +2,8 @@
 
 Between batches a shard is nothing but bytes under names: one `about`, and the panes of each store
 in blocks. The queries come with each batch, and may be others than those the state was written
-with (`panes.shards.register_state`). A host often runs a shard in the same process again: what it
-holds then is still there, under the name of the state it belongs to.
+with (`panes.shards.register_state`). A host often runs a shard in the same process again: its
+panes are still there then, under the name of the state they belong to.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _VERSION, BLOCKS = "version", "blocks"
 class Definition:
     """The queries of a register as other processes get them, and a name for just these.
 
-    It goes with a job's functions, as they do, and is never kept: states and files are Arrow.
+    It goes with a job's functions, as they do, and is never stored: states and files are Arrow.
     Compressed: Spark sends what is larger than a megabyte in a way that its stateful processors
     cannot read.
     """
@@ -239,9 +239,9 @@ class RegisterShard:
             ]
             self._write_blocks(store)
             return
-        kept = changed - over
-        parcels = split(store, lambda starts, _: blocks.of(starts), kept) if kept else {}
-        for number in kept:
+        needed = changed - over
+        parcels = split(store, lambda starts, _: blocks.of(starts), needed) if needed else {}
+        for number in needed:
             blocks.put(self._state, number, store.panes.pieces, parcels.get(number))
         for number in over:
             blocks.drop(self._state, number)
@@ -257,7 +257,7 @@ def _noting(live: LiveShard) -> LiveShard:
 def resumed(
     queries: Queries, terms: Terms, state: State, about: Mapping[str, pa.Table] | None = None
 ) -> LiveShard:
-    """Queries with the panes that a state holds for them."""
+    """Queries with the panes that a state has for them."""
     if about is None:
         data = state.get(ABOUT)
         if data is None:

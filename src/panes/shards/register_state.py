@@ -1,7 +1,7 @@
 """What a register remembers beside its panes, as tables; and how it takes that up again.
 
-A state is taken up by queries that may have changed since. There are three cases, told apart by
-the number that every query has for life:
+A state is taken up by queries that may have changed since. There are three cases, and the
+number that every query has for life tells which one it is:
 
 - a query that the state knows must be what it was: the same window over the same store, needing
   the same pieces, multisets and filters. Anything else is refused, with what has changed;
@@ -117,11 +117,11 @@ def _shape_table(
 
 
 def _need(store: SharedStore, need: Stored) -> dict[str, object]:
-    kind = _FILTER if isinstance(need, int) else _PIECE
-    kind = _VALUES if isinstance(need, ValueSet) else kind
+    what = _FILTER if isinstance(need, int) else _PIECE
+    what = _VALUES if isinstance(need, ValueSet) else what
     return {
         "store": store.serial,
-        "kind": kind,
+        "what": what,
         "identity": identity_of(need, store.rows),
         "since": store.needs.since[need],
     }
@@ -171,8 +171,8 @@ def take_up(queries: Queries, tables: Mapping[str, pa.Table]) -> dict[int, Writt
             store.completeness.evicted_before = evicted[store.serial]
             _take_up_cuts(store, [c for c in cuts if c["store"] == store.serial], now)
         written[store.serial] = Written(
-            tuple(n["identity"] for n in own if n["kind"] == _PIECE),
-            tuple(n["identity"] for n in own if n["kind"] == _VALUES),
+            tuple(n["identity"] for n in own if n["what"] == _PIECE),
+            tuple(n["identity"] for n in own if n["what"] == _VALUES),
         )
     _take_up_queries(queries, tables[_QUERIES])
     return written
@@ -282,6 +282,6 @@ def _axis(queries: Queries) -> str | None:
 
 
 _NEED = pa.schema(
-    {"store": pa.int64(), "kind": pa.string(), "identity": pa.string(), "since": pa.int64()}
+    {"store": pa.int64(), "what": pa.string(), "identity": pa.string(), "since": pa.int64()}
 )
 _CUT = pa.schema(dict.fromkeys(["store", "cut", "slide", "phase", "before"], pa.int64()))
