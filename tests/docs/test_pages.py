@@ -22,7 +22,7 @@ from panes.aggregates.catalog import CATALOG, Call, build
 from panes.bench.workloads import bids
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs" / "aggregates.md").read_text()
+PAGE = (ROOT / "docs" / "reference" / "aggregates.md").read_text()
 
 
 def console_commands() -> list[list[str]]:

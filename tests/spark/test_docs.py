@@ -1,4 +1,4 @@
-"""The Spark blocks of docs/spark.md and of the README run as they stand."""
+"""The Spark blocks of docs/reference/spark.md and of the README run as they stand."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pyspark.sql import functions as F  # noqa: N812
 import panes.spark
 from panes.bench.workloads import bids
 
-PAGE = Path(__file__).parents[2] / "docs" / "spark.md"
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "spark.md"
 
 
 def test_the_pages_code_runs(
@@ -41,7 +41,7 @@ def test_the_registers_code_runs(
     (tmp_path / "bids").mkdir()
     pq.write_table(bids(300, keys=3, hours=0.2), tmp_path / "bids" / "part.parquet")
     monkeypatch.chdir(tmp_path)
-    page = PAGE.with_name("register.md").read_text()
+    page = (PAGE.parents[1] / "guides" / "many_queries.md").read_text()
     [block] = [b for b in re.findall(r"```python\n(.*?)```", page, re.DOTALL) if ">>>" not in b]
     for place in ("bids", "dear", "state", "answers"):
         block = re.sub(
@@ -55,7 +55,7 @@ def test_the_registers_code_runs(
 
 
 def test_the_readmes_line_runs(spark: SparkSession) -> None:
-    readme = (PAGE.parents[1] / "README.md").read_text()
+    readme = (PAGE.parents[2] / "README.md").read_text()
     blocks = re.findall(r"```python\n(.*?)```", readme, re.DOTALL)
     [line] = [b for b in blocks if ">>>" not in b]
     frame = spark.createDataFrame(bids(300, keys=3, hours=0.1))
