@@ -102,11 +102,21 @@ def test_explain_draws_how_queries_slide(folder: Path) -> None:
 
 
 def test_explain_says_why(folder: Path) -> None:
-    done = run("explain", "busy.sql", "-i", "bids=bids.parquet", folder=folder)
+    done = run("explain", "busy.sql", "-i", "bids=bids.parquet", "--details", folder=folder)
     assert done.returncode == 0
     for said in ("10 panes per window", "two stacks", "bytes per key", "value int64: max(price)"):
         assert said in done.stdout
-    assert run("explain", "busy.sql", folder=folder).stdout.endswith("kernels and sizes\n")
+    unbound = run("explain", "busy.sql", "--details", folder=folder)
+    assert unbound.stdout.endswith("kernels and sizes\n")
+
+
+def test_explain_is_for_people_who_have_read_the_readme(folder: Path) -> None:
+    done = run("explain", "busy.sql", "-i", "bids=bids.parquet", "--run", folder=folder)
+    assert done.returncode == 0
+    for said in ("10 panes per window", "bytes per key", "chosen; measured"):
+        assert said in done.stdout
+    for internal in ("two stacks", "limb0", "int64: max(price)", "(6.1", "differential"):
+        assert internal not in done.stdout
 
 
 def test_verify_compares_every_engine_with_the_oracle(folder: Path) -> None:
@@ -179,7 +189,9 @@ def test_a_wrong_call_gets_one_clear_message(folder: Path, arguments: tuple[str,
     assert done.stdout == ""
 
 
-@pytest.mark.parametrize("command", ["run", "explain", "verify", "bench", "demo", "papers"])
+@pytest.mark.parametrize(
+    "command", ["run", "register", "explain", "verify", "bench", "demo", "papers"]
+)
 def test_every_help_ends_with_an_example(folder: Path, command: str) -> None:
     done = run(command, "--help", folder=folder)
     assert done.returncode == 0

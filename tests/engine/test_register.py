@@ -246,12 +246,17 @@ def test_explain_says_what_is_shared_with_whom() -> None:
     for i in range(5):
         reg.add(f"q{i}", f"SELECT avg(x) AS n FROM t [RANGE {10 * (i + 1)} SLIDE 5 WATTR at]")
     reg.add("dear", "SELECT sum(x) AS n FROM t [RANGE 20 SLIDE 5 WATTR at] WHERE x > 5")
-    said = reg.explain()
-    assert said == reg.explain()
+    said = reg.explain(details=True)
+    assert said == reg.explain(details=True)
     assert "store      GROUP BY nothing: q0, q1, q2 and 3 more\n" in said
     assert "filters    `x` > 5: dear\n" in said
     assert "limb0+limb1 for q0, q1, q2 and 3 more\n" in said
     assert "pieces               3 instead of 12\n" in said
+    for_users = reg.explain()
+    assert for_users == reg.explain()
+    assert "store      GROUP BY nothing: q0, q1, q2 and 3 more\n" in for_users
+    assert "filters    `x` > 5: dear\n" in for_users
+    assert "limb" not in for_users
 
 
 def test_deadlines_order_answers_and_lateness_is_told_beforehand() -> None:

@@ -217,8 +217,8 @@ def test_a_clean_query_warns_of_nothing() -> None:
 def test_explain_prints_the_same_text_every_time() -> None:
     table = pa.table({"a": [1], "x": [1.0]})
     text = "SELECT avg(x), median(x), approx_count_distinct(x) FROM s [RANGE 600 SLIDE 10 WATTR a]"
-    first = panes.explain(text, s=table)
-    assert first == panes.explain(text, s=table)
+    first = panes.explain(text, details=True, s=table)
+    assert first == panes.explain(text, details=True, s=table)
     assert "60 panes per window" in first
     assert "avg(x): bounded, full-differential" in first
     assert "median(x): holistic, pseudo-differential" in first

@@ -223,9 +223,12 @@ def test_many_rows_in_an_odd_order() -> None:
         ("ROWS 3 WATTR at", "shards     on Spark, one counts all rows"),
         ("ROWS 3 WATTR at", "order      rows wait until progress on `at` has passed them"),
         ("ROWS 3 PA k", "shards     on Spark, rows of one k go to one"),
-        ("RANGE 3 RATTR at SLIDE 1 ROW", "store      panes (half the bins"),
+        (
+            "RANGE 3 RATTR at SLIDE 1 ROW",
+            "store      panes (half the entries of `bins`; thesis 6.1.4)",
+        ),
     ],
 )
 def test_explain_says_who_counts(window: str, told: str) -> None:
     table = pa.table({"at": [1], "k": ["a"]})
-    assert told in panes.explain(f"SELECT count(*) AS n FROM t [{window}]", t=table)
+    assert told in panes.explain(f"SELECT count(*) AS n FROM t [{window}]", details=True, t=table)

@@ -88,7 +88,9 @@ def test_a_landmark_stream_keeps_one_partial_per_key_and_answers_like_the_oracle
 
 def panes_knows_as_bounded(aggregate: str) -> bool:
     plan = panes.explain(
-        f"SELECT {aggregate} AS c FROM t [TUMBLING 5 WATTR at]", t=SCHEMA.empty_table()
+        f"SELECT {aggregate} AS c FROM t [TUMBLING 5 WATTR at]",
+        details=True,
+        t=SCHEMA.empty_table(),
     )
     return "holistic" not in plan
 

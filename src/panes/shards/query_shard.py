@@ -25,7 +25,7 @@ from panes.errors import StateError
 from panes.pipelines.per_row import PerRowPipeline
 from panes.pipelines.ranked_rows import RankedPipeline
 from panes.pipelines.sliding import NOWHERE, Pipeline
-from panes.planning.explain import describe
+from panes.planning.describe import describe
 from panes.planning.plan import Plan
 from panes.planning.terms import Terms
 from panes.progress.promise import NOTHING, Promise, meld

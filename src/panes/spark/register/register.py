@@ -138,9 +138,10 @@ class SparkRegister:
         """The texts of all queries, by name, in the order in which they came."""
         return {name: asked.text for name, asked in self._queries.asked.items()}
 
-    def explain(self) -> str:
-        """What is shared with whom, how panes are cut, and what that saves."""
-        return explain_stores(self.stream, list(self._queries.stores.values()))
+    def explain(self, *, details: bool = False) -> str:
+        """What the queries share, and what that saves; see `panes.explain` for `details`."""
+        stores = list(self._queries.stores.values())
+        return explain_stores(self.stream, stores, details=details)
 
     def exact_from(self, name: str) -> object | None:
         """Where the first answered window of a query starts; None: at the stream's beginning."""
