@@ -60,7 +60,7 @@ def test_where_nothing_can_be_redrawn_only_what_changed_is_said() -> None:
         for _ in range(2):
             view.show({"q": Reading(batches=1, rows=2_000), "r": Reading()})
     assert said.getvalue().splitlines() == [
-        "q: micro-batch 1, 2,000 rows, 0 held in 0.0 KiB, at -, 0 answers, 0 late"
+        "q: micro-batch 1, 2,000 rows, 0 stored in 0.0 KiB, at -, 0 answers, 0 late"
     ]
 
 

@@ -119,7 +119,9 @@ def write(table: pa.Table, path: str) -> None:
     if kind is None:
         raise OptionError(f"--output {path}: write .parquet, .csv, .ndjson or .jsonl, or - for CSV")
     if not target.absolute().parent.is_dir():
-        raise OptionError(f"--output {path}: no folder {target.parent}")
+        raise OptionError(
+            f"--output {path}: there is no folder {target.parent}", hint=f"mkdir -p {target.parent}"
+        )
     partial = target.with_name(f".{target.name}.{os.getpid()}.partial")
     try:
         if kind == "parquet":
