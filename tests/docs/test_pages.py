@@ -102,3 +102,10 @@ def test_every_public_name_is_there_and_documented() -> None:
     for name in panes.__all__:
         thing = getattr(panes, name)
         assert name == "Late" or (thing.__doc__ or "").strip(), name
+
+
+def test_the_map_has_every_room() -> None:
+    contributing = (ROOT / "CONTRIBUTING.md").read_text()
+    table = contributing.split("## The map")[1].split("\n## ")[0]
+    rooms = {p.parent.name for p in (ROOT / "src" / "panes").glob("*/__init__.py")}
+    assert set(re.findall(r"`(\w+)/`", table)) == rooms
