@@ -50,3 +50,10 @@ def test_hints_in_the_source_name_pages_that_exist() -> None:
     for path in (ROOT / "src").rglob("*.py"):
         for page in re.findall(r"docs/[\w/]+\.md", path.read_text()):
             assert (ROOT / page).exists(), f"{path.name} names {page}"
+
+
+@pytest.mark.parametrize("page", ["CONTRIBUTING.md", "docs/how_it_works.md"])
+def test_files_that_a_page_names_exist(page: str) -> None:
+    roots = (ROOT, ROOT / "src" / "panes")
+    for name in re.findall(r"`([\w/]+/\w+\.(?:py|md))`", (ROOT / page).read_text()):
+        assert any((root / name).exists() for root in roots), name

@@ -10,11 +10,12 @@ from collections.abc import Iterator
 
 from panes.aggregates.aggregate import Bounded
 from panes.language.query import Query, Window
-from panes.planning.choose_store import KEEPS, StoreChoice, choose_store
+from panes.planning.choose_store import StoreChoice, choose_store
+from panes.planning.cost import Observed, estimate
 from panes.planning.describe import describe, length_text, line, question_lines
 from panes.planning.explain_details import plan_details, size_text, window_details
 from panes.planning.plan import Plan
-from panes.stores.cost import Observed, estimate
+from panes.stores.store import STORED
 from panes.windows.cut import cut, panes_per_window
 from panes.windows.spec import Landmark, PerRow, Sliding, paned
 
@@ -93,7 +94,7 @@ def _counting_lines(plan: Plan) -> Iterator[str]:
 
 
 def _store_lines(plan: Plan, store: StoreChoice) -> Iterator[str]:
-    yield line("store", f"{store.name} ({store.why}): {KEEPS[store.name]}")
+    yield line("store", f"{store.name} ({store.why}): {STORED[store.name]}")
     if store.name == "panes":
         yield line("", size_text(plan))
     for values in plan.value_sets:

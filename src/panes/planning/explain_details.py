@@ -13,9 +13,10 @@ from sqlglot import exp
 from panes.aggregates.aggregate import Bounded
 from panes.kernels.choose import choose
 from panes.language.query import Window
-from panes.planning.choose_store import KEEPS, StoreChoice
+from panes.planning.choose_store import StoreChoice
 from panes.planning.describe import axis_text, kind_text, length_text, line
 from panes.planning.plan import Plan
+from panes.stores.store import STORED
 from panes.windows.cut import Cut, cut, panes_per_window
 from panes.windows.spec import Landmark, PerRow, paned
 
@@ -83,7 +84,7 @@ def _store_lines(plan: Plan, store: StoreChoice) -> Iterator[str]:
     positions = {"eager": "window", "buffered": "window", "adaptive": "window", "bins": "bin"}
     name = positions.get(store.name, "pane")
     why = f"{store.why}; {store.source}" if store.source else store.why
-    yield line("store", f"{store.name} ({why}): {KEEPS[store.name]}")
+    yield line("store", f"{store.name} ({why}): {STORED[store.name]}")
     yield line("", "partial columns, each shared by the aggregates behind it:")
     yield line("", f"{name} int64, key int64")
     for i, piece in enumerate(plan.pieces):
