@@ -111,12 +111,18 @@ def sql(
     if any(is_spark(frame) for frame in streams.values()):
         return importlib.import_module("panes.spark.query").answer(text, streams, aggregates, run)
     if with_late:
-        raise OptionError("no row of a table is late", hint="panes.open(...).late, for a stream")
+        raise OptionError(
+            "with_late is for streaming DataFrames: no row of a table is late",
+            hint="for a stream in this process: panes.open(...).late",
+        )
     alone = replace(run, bounded=True, max_ahead=None, late="open" if late == "revise" else late)
     query = OpenQuery(text, alone, aggregates=aggregates)
     require_streams(query.query, streams)
     if query.query.emits_early:
-        raise QueryError("EMIT EARLY is for streams, and a table has come to its end")
+        raise QueryError(
+            "EMIT EARLY is for streams; the windows of a table are all complete",
+            hint="leave out EMIT EARLY",
+        )
     before = query.push(**streams)
     answers = pa.concat_tables([before, query.finish()])
     rejected = query.rejected
@@ -281,7 +287,8 @@ def register(
     if frame is not None:
         if not is_spark(frame):
             raise QueryError(
-                "a register takes a streaming DataFrame, or nothing and then rows by push"
+                f"a register takes a streaming Spark DataFrame, got {type(frame).__name__}",
+                hint='for tables, leave it out and push them: panes.register("bids").push(table)',
             )
         on_spark = importlib.import_module("panes.spark.register.register").SparkRegister
         return on_spark(stream, frame, run, aggregates)
