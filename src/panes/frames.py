@@ -27,6 +27,7 @@ def to_table(frame: object, stream: str) -> pa.Table:
         first = str(failure).splitlines()[0]
         raise InputError(f"stream `{stream}` cannot be read as columns: {first}") from None
     names = _names(table, stream)
+    _require_text(table, stream)
     return pa.table([_plain(c, n) for c, n in zip(table.columns, names, strict=True)], names=names)
 
 
@@ -70,6 +71,29 @@ def _names(table: pa.Table, stream: str) -> list[str]:
     if twice:
         raise InputError(f"stream `{stream}` has two columns named `{twice[0]}`")
     return names
+
+
+def _require_text(table: pa.Table, stream: str) -> None:
+    """Refuse text that is no UTF-8: engines that meet it later stop, or worse, go on."""
+    for field, column in zip(table.schema, table.columns, strict=True):
+        if _has_text(field.type):
+            try:
+                column.validate(full=True)
+            except pa.ArrowInvalid as failure:
+                first = str(failure).splitlines()[0]
+                raise InputError(
+                    f"`{field.name}` of stream `{stream}` is not valid text: {first}",
+                    hint="read the column as binary, or decode it with the encoding it has",
+                ) from None
+
+
+def _has_text(data_type: pa.DataType) -> bool:
+    if pa.types.is_nested(data_type):
+        return any(_has_text(data_type.field(i).type) for i in range(data_type.num_fields))
+    if pa.types.is_dictionary(data_type):
+        return _has_text(data_type.value_type)
+    is_text = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
+    return any(is_of(data_type) for is_of in is_text)
 
 
 def _plain(column: pa.ChunkedArray, name: str) -> pa.ChunkedArray:

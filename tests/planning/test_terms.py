@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 import panes
+from panes.axis import Duration
 from panes.errors import OptionError
 
 TIME = "SELECT count(*) AS n FROM s [TUMBLING 1 minute WATTR ts]"
@@ -32,7 +33,7 @@ def test_a_length_of_time_needs_a_unit(options: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("lateness", [0, "10 seconds", dt.timedelta(seconds=10)])
-def test_none_at_all_needs_no_unit(lateness: object) -> None:
+def test_none_at_all_needs_no_unit(lateness: Duration) -> None:
     panes.open(TIME, lateness=lateness)
 
 
