@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 import panes
 from panes.errors import InputError, OptionError
-from tests.support import assert_same, sorted_answers, streams
+from tests.strategies import streams
+from tests.support import assert_same, sorted_answers
 
 TEXT = "SELECT k, count(*) AS n, sum(i) AS s, median(i) AS m FROM t [{window}] GROUP BY k"
 

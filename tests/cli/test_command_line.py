@@ -17,19 +17,7 @@ import pytest
 
 import panes
 from panes.bench.workloads import bids
-
-PANES = [sys.executable, "-c", "from panes.cli.main import main; main()"]
-QUERY = (
-    "SELECT item, max(price) AS high, count(*) AS n\n"
-    "FROM bids [RANGE 10 minutes SLIDE 1 minute WATTR ts]\n"
-    "WHERE price > 20 GROUP BY item\n"
-)
-
-
-def run(*arguments: str, folder: Path, stdin: str = "") -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [*PANES, *arguments], cwd=folder, input=stdin, capture_output=True, text=True, check=False
-    )
+from tests.cli.call import QUERY, run
 
 
 @pytest.fixture(scope="module")

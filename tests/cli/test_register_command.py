@@ -11,7 +11,7 @@ import pytest
 
 import panes
 from panes.bench.workloads import bids
-from tests.cli.test_command_line import QUERY, run
+from tests.cli.call import QUERY, run
 from tests.support import assert_same
 
 QUERIES = {

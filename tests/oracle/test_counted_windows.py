@@ -14,30 +14,16 @@ from hypothesis import strategies as st
 
 import panes
 from panes.errors import OptionError
-from tests.support import AGGREGATES, assert_same, select, sorted_answers, streams
-
-PARTITIONED = (
-    "RANGE 4 ROWS SLIDE 2 ROWS PA k",
-    "RANGE 5 ROWS SLIDE 3 ROWS PA k",
-    "RANGE 2 ROWS SLIDE 5 ROWS PA k",
-    "ROWS 3 PA k, b",
-    "RANGE 4 ROWS SLIDE 1 ROW WATTR at PA b",
+from tests.strategies import WHERE, cuts_of, streams
+from tests.support import (
+    AGGREGATES,
+    ORDERED,
+    PARTITIONED,
+    PER_ROW,
+    assert_same,
+    select,
+    sorted_answers,
 )
-PER_ROW = (
-    "RANGE 10 RATTR at SLIDE 1 ROW",
-    "RANGE 7 RATTR at SLIDE 1 ROW PA k",
-    "RANGE 1 RATTR at SLIDE 1 ROW PA k, b",
-    "RANGE 15 RATTR at SLIDE 3 ROWS PA k",
-    "RANGE 15 RATTR at SLIDE 2 ROWS",
-    "RANGE 12 RATTR at SLIDE 2 ROWS SATTR rank(at) PA k",
-    "RANGE 200 RATTR at SLIDE 3 ROWS SATTR rank(at)",
-)
-WHERE = st.sampled_from(["", "WHERE i > -5", "WHERE b"])
-
-
-def cuts_of(data: st.DataObject, table: pa.Table) -> list[tuple[int, int]]:
-    cuts = sorted(data.draw(st.lists(st.integers(0, len(table)), max_size=5)))
-    return list(zip([0, *cuts], [*cuts, len(table)], strict=True))
 
 
 @pytest.mark.parametrize("window", PARTITIONED)
@@ -66,14 +52,6 @@ def test_a_partition_closes_its_own_windows_as_soon_as_they_are_full(
         want = sorted_answers(panes.oracle(text, t=table.slice(0, end)), keys)
         assert_same(so_far, want)
     assert not len(query.finish())
-
-
-ORDERED = (
-    "RANGE 5 ROWS SLIDE 3 ROWS WATTR at",
-    "RANGE 2 ROWS SLIDE 4 ROWS WATTR at PA k",
-    "RANGE 4 ROWS SLIDE 1 ROW WATTR at PA b",
-    "RANGE ALL SLIDE 4 ROWS WATTR at",
-)
 
 
 @pytest.mark.parametrize("window", ORDERED)

@@ -29,7 +29,8 @@ from tests.oracle.histories import (
     lines_of,
     questions,
 )
-from tests.support import AGGREGATES, assert_same, select, streams
+from tests.strategies import streams
+from tests.support import AGGREGATES, assert_same, select
 
 GROUPS = ("", "GROUP BY k", "GROUP BY k, b", "GROUP BY i % 3")
 WHERES = ("", "WHERE i > -5", "WHERE b", "WHERE x > 1.5 OR s = 'p'", "WHERE NOT b AND i < 4")

@@ -21,7 +21,8 @@ from panes.progress.bounds import WithinLateness, WithinRows
 from panes.progress.describe import Describe
 from panes.progress.promise import Promise
 from panes.windows.cut import Edges
-from tests.support import assert_same, sorted_answers, streams
+from tests.strategies import streams
+from tests.support import assert_same, sorted_answers
 
 TEXT = "SELECT count(*) AS n FROM s [TUMBLING 10 WATTR at]"
 

@@ -35,8 +35,17 @@ from panes.shards.combiner import (
 from panes.shards.query_filler import PlanFiller
 from panes.shards.query_shard import ABOUT, RECALL, Outcome, Shard
 from panes.windows.spec import PerRow
-from tests.oracle.test_counted_windows import ORDERED, PER_ROW
-from tests.support import AGGREGATES, SCHEMA, WINDOWS, assert_same, select, sorted_answers, streams
+from tests.strategies import streams
+from tests.support import (
+    AGGREGATES,
+    ORDERED,
+    PER_ROW,
+    SCHEMA,
+    WINDOWS,
+    assert_same,
+    select,
+    sorted_answers,
+)
 
 HOSTED = tuple(w for w in WINDOWS if "ROWS" not in w and "FIRST" not in w)
 

@@ -14,11 +14,20 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 import panes
+import panes.spark
 from panes.spark.batch import per_row
-from tests.spark.batch.test_batch import assert_equal, assert_rows, some_rows
-from tests.spark.stream.test_stream import in_thirds, nearly_ordered
-from tests.spark.streaming import as_batches, found, metrics, read_stream, run_to_end
-from tests.support import AGGREGATES, select
+from tests.spark.streaming import (
+    as_batches,
+    assert_equal,
+    found,
+    in_thirds,
+    metrics,
+    nearly_ordered,
+    read_stream,
+    run_to_end,
+    some_rows,
+)
+from tests.support import AGGREGATES, assert_rows, select
 
 ROWS = (
     "RANGE 8 ROWS SLIDE 3 ROWS WATTR seq",
