@@ -20,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from panes.arrays.key_numbers import Groups
+from panes.arrays.key_numbers import KeyNumbers
 from panes.axis import Duration, parse_duration
 from panes.errors import OptionError
 
@@ -80,7 +80,7 @@ class LazyFlush:
         """Those whose key is among the batch's."""
         if not keys:
             return np.full(len(waiting), rows > 0)
-        numbers = Groups([k.type for k in keys])
+        numbers = KeyNumbers([k.type for k in keys])
         numbers.encode(keys, rows)
         known = len(numbers)
         return numbers.encode(waiting.keys(), len(waiting)) < known

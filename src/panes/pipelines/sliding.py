@@ -17,32 +17,31 @@ from sqlglot import exp
 
 from panes.algebra.monoid import Columns
 from panes.arrays.radix import number_pairs
+from panes.axis import BEGINNING
 from panes.language.query import WINDOW_COLUMNS
 from panes.planning.plan import Plan
-from panes.stores.keyed_panes import Partials, PartOf, inside
+from panes.stores.keyed_panes import KeyedPanes, PartOf, inside
 from panes.stores.parcel import Parcel
-from panes.stores.store import Held, HeldWindows, Hold
+from panes.stores.store import Hold, Store, WindowStore
 from panes.windows.extent import extent, first_wid, last_wid, ruler, windows_closed, windows_reached
 from panes.windows.spec import Landmark, PanedSpec, PerRow
 from panes.windows.tag import tagged
 
-Store = TypeVar("Store", bound=Held)
-NOWHERE = -(1 << 62)
-"""The newest position while there is no row."""
+StoreT = TypeVar("StoreT", bound=Store)
 
 
-class Progressing(Generic[Store]):
+class Progressing(Generic[StoreT]):
     """What pipelines of all kinds share: their store, and how far the stream is.
 
     `first_open` is where open windows begin, as each kind counts them; `newest` is the greatest
     position of any row.
     """
 
-    def __init__(self, plan: Plan, spec: PanedSpec, held: Store) -> None:
+    def __init__(self, plan: Plan, spec: PanedSpec, store: StoreT) -> None:
         self.plan, self.spec = plan, spec
-        self.held = held
-        self.first_open = NOWHERE
-        self.newest = NOWHERE
+        self.store = store
+        self.first_open = BEGINNING
+        self.newest = BEGINNING
 
     def resume(self, first_open: int, newest: int) -> None:
         """Go on where another pipeline of this plan stopped; its parcels are to be taken in."""
@@ -53,17 +52,17 @@ class Progressing(Generic[Store]):
         self.newest = max(self.newest, newest)
 
     @property
-    def panes(self) -> Partials:
+    def panes(self) -> KeyedPanes:
         """The pane store: the only one that is handed from host to host."""
-        assert isinstance(self.held, Partials)
-        return self.held
+        assert isinstance(self.store, KeyedPanes)
+        return self.store
 
     def split(self, part_of: PartOf) -> dict[int, Parcel]:
-        """Everything held, part by part: `part_of` tells the part of each pane and group."""
+        """Everything stored, part by part: `part_of` tells the part of each pane and group."""
         return self.panes.split(part_of)
 
 
-class Pipeline(Progressing[HeldWindows]):
+class Pipeline(Progressing[WindowStore]):
     """The state of one query over one (united) stream."""
 
     def __init__(
@@ -71,7 +70,7 @@ class Pipeline(Progressing[HeldWindows]):
         plan: Plan,
         *,
         origin: int | None = None,
-        hold: Hold = Partials,
+        hold: Hold = KeyedPanes,
         keep: int | None = 0,
     ) -> None:
         """`keep` is how far behind progress closed windows can still be revised; None: always."""
@@ -80,13 +79,13 @@ class Pipeline(Progressing[HeldWindows]):
             spec = replace(spec, origin=spec.origin + origin)
         super().__init__(plan, spec, hold(plan, spec))
         self._keep = keep
-        self.first_kept = NOWHERE
+        self.first_kept = BEGINNING
 
     def add(self, at: NDArray[np.int64], columns: Sequence[pa.Array]) -> None:
         """Take in rows: positions, and the plan's projected columns."""
         at, columns = inside(self.spec, at, columns)
         if len(at):
-            self.held.add(at, columns)
+            self.store.add(at, columns)
             self.reach(int(at.max()))
 
     def has_open_window(self, at: NDArray[np.int64]) -> NDArray[np.bool_]:
@@ -97,7 +96,7 @@ class Pipeline(Progressing[HeldWindows]):
         return newest >= self._needed
 
     def close(self, progress: int, *, in_order: bool = True) -> pa.Table:
-        """Answer the windows that end at or before `progress`, and forget what they alone held.
+        """Answer the windows that end at or before `progress`, and forget what they alone stored.
 
         Answers are given before the SELECT's expressions: windows, keys, lowered aggregates.
         """
@@ -108,7 +107,7 @@ class Pipeline(Progressing[HeldWindows]):
 
     def close_all(self, *, in_order: bool = True) -> pa.Table:
         """The same for every window that holds a row."""
-        if self.newest == NOWHERE:
+        if self.newest == BEGINNING:
             return self.plan.lowered_schema().empty_table()
         reached = windows_reached(self.spec, self.newest)
         self.first_kept = reached
@@ -121,10 +120,10 @@ class Pipeline(Progressing[HeldWindows]):
 
     def open_windows(self) -> pa.Table:
         """The windows that are still open, as they are now, before the SELECT's expressions."""
-        if self.newest == NOWHERE:
+        if self.newest == BEGINNING:
             return self.plan.lowered_schema().empty_table()
         reached = windows_reached(self.spec, self.newest)
-        return self.held.answer(self.first_open, max(reached, self.first_open))
+        return self.store.answer(self.first_open, max(reached, self.first_open))
 
     def revised(self, at: NDArray[np.int64], keys: Sequence[pa.Array]) -> pa.Table:
         """The closed windows that hold rows at these positions, as they are now.
@@ -135,10 +134,10 @@ class Pipeline(Progressing[HeldWindows]):
         if not pairs:
             return self.plan.lowered_schema().empty_table()
         row, wid = (np.concatenate(side) for side in zip(*pairs, strict=True))
-        group = self.held.number(keys, len(at))[row]
+        group = self.store.number(keys, len(at))[row]
         _, groups, wids = number_pairs(group.astype(np.int64), wid)
         named, begins = np.unique(groups, return_index=True)
-        return self.held.answer_named(named, np.append(begins, len(groups)), wids)
+        return self.store.answer_named(named, np.append(begins, len(groups)), wids)
 
     @property
     def ended(self) -> int:
@@ -157,11 +156,11 @@ class Pipeline(Progressing[HeldWindows]):
         first = np.maximum(closed, self.first_open)
         end = np.maximum(closes, first)
         self.first_open = max(self.first_open, windows_closed(self.spec, general))
-        if self.newest == NOWHERE:
+        if self.newest == BEGINNING:
             return self.plan.lowered_schema().empty_table()
         reached = windows_reached(self.spec, self.newest)
-        answers = self.held.answer(first, np.maximum(np.minimum(end, reached), first))
-        self.held.evict(end)
+        answers = self.store.answer(first, np.maximum(np.minimum(end, reached), first))
+        self.store.evict(end)
         return answers
 
     def closes_any(self, progress: int) -> bool:
@@ -173,27 +172,27 @@ class Pipeline(Progressing[HeldWindows]):
     ) -> None:
         """Take in partials that another host filled, one per pane and key or several."""
         self.panes.add_partials(starts, keys, partials)
-        self.reach(int(starts.max(initial=NOWHERE)))
+        self.reach(int(starts.max(initial=BEGINNING)))
 
     def take(self, parcels: Sequence[Parcel]) -> None:
         """Take in what other pipelines of this plan handed over, as far as it is still needed."""
         starts = self.panes.take(parcels, self.has_open_window)
-        self.reach(int(starts.max(initial=NOWHERE)))
+        self.reach(int(starts.max(initial=BEGINNING)))
 
     def _close_before(self, end: int, *, in_order: bool) -> pa.Table:
         answers = self.plan.lowered_schema().empty_table()
-        if self.newest == NOWHERE:
+        if self.newest == BEGINNING:
             self.first_open = max(self.first_open, end)
             return answers
         end_due = min(end, windows_reached(self.spec, self.newest))
         if end_due > self.first_open:
-            answers = self.held.answer(self.first_open, end_due, in_order=in_order)
+            answers = self.store.answer(self.first_open, end_due, in_order=in_order)
         # A landmark window past the last row is answered only once a later row makes it count.
         reached = end_due if isinstance(self.spec, Landmark) else end
         if reached > self.first_open:
             self.first_open = reached
-            if self._needed != NOWHERE and self.held.evict(self._needed):
-                self.held.forget_keys()
+            if self._needed != BEGINNING and self.store.evict(self._needed):
+                self.store.forget_keys()
         return answers
 
 

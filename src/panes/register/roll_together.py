@@ -28,6 +28,7 @@ from panes.answers.portions import Portion
 from panes.arrays.slots import compact_slots, places_among
 from panes.arrays.spread import spread
 from panes.arrays.workers import workers
+from panes.fill.fragment import Fragment
 from panes.kernels.disjoint_table import disjoint_table
 from panes.kernels.prefix_differences import prefix_differences
 from panes.kernels.sliding_multiset import SlidingMultiset
@@ -37,7 +38,6 @@ from panes.planning.plan import Plan, ValueSet
 from panes.register.pane_tables import Filter, PaneTables, tables_over
 from panes.register.shape import Member, Shape
 from panes.register.shared_store import SharedStore
-from panes.stores.fragments import Fragment
 from panes.stores.keyed_panes import by_window, named
 from panes.stores.panes import PaneStore, Rolled
 from panes.windows.many import Rulers
@@ -380,8 +380,8 @@ def _filtered(store: SharedStore, panes: PaneTables, shape: Shape) -> tuple[Frag
     for wanted in shape.pieces:
         own = np.flatnonzero(store.holding(wanted.where)[whole.classes])
         monoid = wanted.piece.monoid
-        held = np.take(whole.partials[wanted.piece], own, axis=1)
-        partials.append(merge_slots(monoid, held, place[own], len(pairs)))
+        stored = np.take(whole.partials[wanted.piece], own, axis=1)
+        partials.append(merge_slots(monoid, stored, place[own], len(pairs)))
         monoids.append(monoid)
     fragment = Fragment(panes.starts[pairs // width], panes.groups[pairs % width], tuple(partials))
     return fragment, monoids

@@ -10,7 +10,7 @@ import numpy as np
 
 from panes.arrays.radix import number_pairs
 from panes.planning.plan import Plan
-from panes.stores.row_buffer import KeptRows
+from panes.stores.row_buffer import BufferedRows
 from panes.stores.rows_and_partials import RowsAndPartials
 from panes.windows.cover import Wids
 from panes.windows.cut import cut
@@ -25,7 +25,7 @@ class AdaptivePanes(RowsAndPartials):
         super().__init__(plan, spec, spec)
         self._cut = cut(spec)
 
-    def receive(self, rows: KeptRows) -> None:
+    def receive(self, rows: BufferedRows) -> None:
         self.buffer.add(rows)
         kept = self.buffer.everything()
         assert kept is not None
@@ -39,7 +39,7 @@ class AdaptivePanes(RowsAndPartials):
             self.partials.add(turned.at, turned.columns, turned.groups)
             self.buffer.keep(~which)
 
-    def put(self, rows: KeptRows, first: Wids, end: Wids) -> None:  # noqa: ARG002
+    def put(self, rows: BufferedRows, first: Wids, end: Wids) -> None:  # noqa: ARG002
         """Fill the panes under the windows with these rows; kept rows lie in no older ones."""
         high = extent(self.spec, int(np.max(end)) - 1).end
         under = rows.taken(np.flatnonzero(rows.at < high))

@@ -24,14 +24,14 @@ from numpy.typing import NDArray
 
 from panes.aggregates.aggregate import Bounded, Rows
 from panes.algebra.monoid import Columns, Monoid
-from panes.arrays.key_numbers import Groups
+from panes.arrays.key_numbers import KeyNumbers
 from panes.arrays.radix import number_pairs
 from panes.arrays.slots import moved
 from panes.arrays.workers import workers
 from panes.fill.fill import fill
+from panes.fill.fragment import Fragment
 from panes.kernels.choose import roll
 from panes.planning.plan import Plan
-from panes.stores.fragments import Fragment
 from panes.stores.panes import by_group
 from panes.windows.cover import Cover, Wids, runs_under
 from panes.windows.cut import cut
@@ -120,8 +120,8 @@ class Bins:
         older[~is_own] = len(self)
         self._at, self._group = merged_at, merged_group
         return [
-            np.take(np.concatenate([held, monoid.empty(1)], axis=1), older, axis=1)
-            for held, monoid in zip(self._partials, self._monoids, strict=True)
+            np.take(np.concatenate([stored, monoid.empty(1)], axis=1), older, axis=1)
+            for stored, monoid in zip(self._partials, self._monoids, strict=True)
         ]
 
     def _contributions(self, new: Fragment) -> tuple[NDArray[np.int64], list[Columns]]:
@@ -183,5 +183,5 @@ class Bins:
         self._at, self._group = self._at[kept], self._group[kept]
         self._partials = tuple(np.take(p, kept, axis=1) for p in self._partials)
 
-    def _no_groups(self) -> Groups:
-        return Groups([self.plan.row_types[c] for c in self.plan.group_columns])
+    def _no_groups(self) -> KeyNumbers:
+        return KeyNumbers([self.plan.row_types[c] for c in self.plan.group_columns])

@@ -17,16 +17,16 @@ from numpy.typing import NDArray
 from panes.aggregates.aggregate import Bounded, Rows
 from panes.algebra.monoid import Columns
 from panes.arrays.compiled import compiled
-from panes.arrays.key_numbers import Groups
+from panes.arrays.key_numbers import KeyNumbers
 from panes.arrays.slots import is_dense
 from panes.arrays.spread import spread
 from panes.arrays.workers import workers
 from panes.axis import Axis
 from panes.fill.fill import fill
+from panes.fill.fragment import Fragment, merged
 from panes.kernels.sliding_multiset import SlidingMultiset
 from panes.language.query import AGGREGATE, KEY, WINDOW_COLUMNS
 from panes.planning.plan import Plan
-from panes.stores.fragments import Fragment, merged
 from panes.stores.multisets import ValueStore
 from panes.stores.panes import PaneStore, Rolled
 from panes.stores.parcel import Counted, Parcel
@@ -39,7 +39,7 @@ PartOf: TypeAlias = Callable[[NDArray[np.int64], NDArray[np.int64]], NDArray[np.
 """Tells the part that each pair of a pane's start and a group belongs to."""
 
 
-class Partials:
+class KeyedPanes:
     """The partials of one query, for the windows of one spec.
 
     `named` are the windows that answers are labelled with, where `spec` only numbers them.
@@ -149,51 +149,51 @@ class Partials:
             arrived = Fragment(parcel.starts, number[parcel.groups], parcel.partials)
             fragments.append(_where(arrived, is_wanted(arrived.starts)))
             for store, counted in zip(self._values, parcel.values, strict=True):
-                held = np.flatnonzero(is_wanted(counted.starts))
+                stored = np.flatnonzero(is_wanted(counted.starts))
                 store.add_counts(
-                    counted.starts[held],
-                    number[counted.groups[held]],
-                    [v.take(pa.array(held)) for v in counted.values],
-                    counted.counts[held],
+                    counted.starts[stored],
+                    number[counted.groups[stored]],
+                    [v.take(pa.array(stored)) for v in counted.values],
+                    counted.counts[stored],
                 )
         self._store.add(merged(fragments, self._store.monoids))
         return np.concatenate([f.starts for f in fragments]) if fragments else _NOTHING
 
     def pane_starts(self) -> NDArray[np.int64]:
         """Where the panes that hold anything begin."""
-        held = [self._store.everything().starts]
-        held += [v.store.everything().starts for v in self._values]
-        return np.unique(np.concatenate(held))
+        stored = [self._store.everything().starts]
+        stored += [v.store.everything().starts for v in self._values]
+        return np.unique(np.concatenate(stored))
 
     def split(self, part_of: PartOf) -> dict[int, Parcel]:
-        """Everything held, part by part: `part_of` tells the part of each pane and group."""
-        held = self._store.everything()
-        panes = by_part(part_of(held.starts, held.groups))
+        """Everything stored, part by part: `part_of` tells the part of each pane and group."""
+        stored = self._store.everything()
+        panes = by_part(part_of(stored.starts, stored.groups))
         counted = [v.everything() for v in self._values]
         values = [by_part(part_of(c.starts, c.groups)) for c in counted]
         parts = set(panes).union(*values)
-        return {part: self._parcel(part, held, panes, counted, values) for part in sorted(parts)}
+        return {part: self._parcel(part, stored, panes, counted, values) for part in sorted(parts)}
 
     def _parcel(
         self,
         part: int,
-        held: Fragment,
+        stored: Fragment,
         panes: dict[int, NDArray[np.int64]],
         counted: Sequence[Counted],
         values: Sequence[dict[int, NDArray[np.int64]]],
     ) -> Parcel:
         kept = panes.get(part, _NOTHING)
         kept_values = [v.get(part, _NOTHING) for v in values]
-        groups = [held.groups[kept]]
+        groups = [stored.groups[kept]]
         groups += [c.groups[k] for c, k in zip(counted, kept_values, strict=True)]
         present = np.flatnonzero(np.bincount(np.concatenate(groups), minlength=1))
         local = np.zeros(int(present.max(initial=0)) + 1, dtype=np.int64)
         local[present] = np.arange(len(present))
         return Parcel(
             keys=self._groups.columns(present),
-            starts=held.starts[kept],
+            starts=stored.starts[kept],
             groups=local[groups[0]],
-            partials=tuple(np.take(p, kept, axis=1) for p in held.partials),
+            partials=tuple(np.take(p, kept, axis=1) for p in stored.partials),
             values=tuple(
                 Counted(c.starts[k], local[g], [v.take(pa.array(k)) for v in c.values], c.counts[k])
                 for c, k, g in zip(counted, kept_values, groups[1:], strict=True)
@@ -268,14 +268,14 @@ class Partials:
 
     @property
     def fragments(self) -> list[tuple[Fragment, ...]]:
-        """All that is held, to be put back later: fragments never change."""
+        """All that is stored, to be put back later: fragments never change."""
         return [store.fragments for store in (self._store, *(v.store for v in self._values))]
 
     @fragments.setter
     def fragments(self, fragments: Sequence[tuple[Fragment, ...]]) -> None:
         stores = (self._store, *(v.store for v in self._values))
-        for store, held in zip(stores, fragments, strict=True):
-            store.fragments = held
+        for store, stored in zip(stores, fragments, strict=True):
+            store.fragments = stored
 
     @contextmanager
     def lent(self) -> Iterator[None]:
@@ -315,25 +315,25 @@ class Partials:
             values.rename_groups(renamed)
         return renamed
 
-    def _no_groups(self) -> Groups:
-        return Groups([self.plan.row_types[c] for c in self.plan.group_columns])
+    def _no_groups(self) -> KeyNumbers:
+        return KeyNumbers([self.plan.row_types[c] for c in self.plan.group_columns])
 
 
 def inside(
     spec: PanedSpec, at: NDArray[np.int64], columns: Sequence[pa.Array]
 ) -> tuple[NDArray[np.int64], Sequence[pa.Array]]:
     """Without rows that no window holds, as between sampling windows."""
-    held = in_some_window(spec, at)
-    if held is None or held.all():
+    stored = in_some_window(spec, at)
+    if stored is None or stored.all():
         return at, columns
-    kept = pa.array(np.flatnonzero(held))
-    return at[held], [c.take(kept) for c in columns]
+    kept = pa.array(np.flatnonzero(stored))
+    return at[stored], [c.take(kept) for c in columns]
 
 
 def named(
     axis: Axis,
     spec: PanedSpec,
-    groups: Groups,
+    groups: KeyNumbers,
     rolled: Rolled,
     order: NDArray[np.int64] | None,
     lowered: Sequence[pa.Array],

@@ -19,8 +19,9 @@ from panes.algebra.monoid import Columns, Monoid
 from panes.arrays.compiled import compiled
 from panes.arrays.slots import moved
 from panes.arrays.spread import spread
+from panes.fill.fragment import Fragment, merged
 from panes.kernels.choose import roll
-from panes.stores.fragments import Fragment, Fragments, merged
+from panes.stores.fragments import Fragments
 from panes.windows.cover import Cover, Wids, cover, runs_under
 from panes.windows.extent import edges_of, extent, windows_closed
 from panes.windows.spec import Landmark, PanedSpec
@@ -52,10 +53,10 @@ class PaneStore(Fragments):
 
     def holds(self, starts: NDArray[np.int64], groups: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Which pairs of a pane and a group there are."""
-        held = self._merge()
-        panes = np.unique(held.starts)
-        width = int(max(held.groups.max(initial=0), groups.max(initial=0))) + 1
-        known = np.searchsorted(panes, held.starts) * width + held.groups
+        stored = self._merge()
+        panes = np.unique(stored.starts)
+        width = int(max(stored.groups.max(initial=0), groups.max(initial=0))) + 1
+        known = np.searchsorted(panes, stored.starts) * width + stored.groups
         place = np.searchsorted(panes, starts)
         is_pane = np.isin(starts, panes, assume_unique=False)
         return is_pane & np.isin(place * width + groups, known)

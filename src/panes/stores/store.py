@@ -15,13 +15,13 @@ from panes.planning.plan import Plan
 from panes.stores.adaptive import Adaptive, Sources
 from panes.stores.adaptive_panes import AdaptivePanes
 from panes.stores.bins import Bins
-from panes.stores.keyed_panes import Partials
+from panes.stores.keyed_panes import KeyedPanes
 from panes.stores.wid import Buffered, Eager
 from panes.windows.cover import Wids
 from panes.windows.spec import PanedSpec
 
 
-class Held(Protocol):
+class Store(Protocol):
     """What is kept of rows until their windows are answered.
 
     A store adds rows, answers windows that are due as often as it is asked, and evicts what no
@@ -29,7 +29,7 @@ class Held(Protocol):
     """
 
     def __len__(self) -> int:
-        """How many partials are held."""
+        """How many partials are stored."""
         ...
 
     @property
@@ -44,7 +44,7 @@ class Held(Protocol):
 
     @property
     def nbytes(self) -> int:
-        """Bytes of all that is held, keys aside."""
+        """Bytes of all that is stored, keys aside."""
         ...
 
     @property
@@ -74,11 +74,11 @@ class Held(Protocol):
         ...
 
     def forget_keys(self) -> NDArray[np.int64] | None:
-        """Drop keys that nothing is held of, if they are many; gives the new number of each."""
+        """Drop keys that nothing is stored of, if they are many; gives the new number of each."""
         ...
 
 
-class HeldWindows(Held, Protocol):
+class WindowStore(Store, Protocol):
     """A store of windows that close in the order of their ends."""
 
     def answer(self, first_due: Wids, end_due: Wids, *, in_order: bool = True) -> pa.Table:
@@ -92,7 +92,7 @@ class HeldWindows(Held, Protocol):
         ...
 
 
-class HeldPositions(Held, Protocol):
+class PositionStore(Store, Protocol):
     """A store of windows that end where rows are."""
 
     def answer_at(
@@ -102,13 +102,13 @@ class HeldPositions(Held, Protocol):
         ...
 
 
-Hold: TypeAlias = Callable[[Plan, PanedSpec], HeldWindows]
+Hold: TypeAlias = Callable[[Plan, PanedSpec], WindowStore]
 
 
 def windows_held_in(name: StoreName, sources: Sources) -> Hold:
     """How the named store is made, for windows that close in order."""
     by_name: dict[str, Hold] = {
-        "panes": Partials,
+        "panes": KeyedPanes,
         "eager": Eager,
         "buffered": Buffered,
         "adaptive": partial(Adaptive, sources=sources),
@@ -117,6 +117,6 @@ def windows_held_in(name: StoreName, sources: Sources) -> Hold:
     return by_name[name]
 
 
-def positions_held_in(name: StoreName) -> Callable[[Plan, PanedSpec], HeldPositions]:
+def positions_held_in(name: StoreName) -> Callable[[Plan, PanedSpec], PositionStore]:
     """How the named store is made, for per-row windows."""
-    return Bins if name == "bins" else Partials
+    return Bins if name == "bins" else KeyedPanes
