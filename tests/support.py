@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pyarrow as pa
 
+import panes
 from panes.reference.compare import difference, same
 
 AGGREGATES = (
@@ -99,6 +102,8 @@ ORDERED = (
     "RANGE ALL SLIDE 4 ROWS WATTR at",
 )
 
+STORES = ("panes", "eager", "buffered", "adaptive", "adaptive-panes")
+
 SCHEMA = pa.schema(
     {
         "at": pa.int64(),
@@ -145,3 +150,9 @@ def assert_rows(got: pa.Table, want: pa.Table) -> None:
     mine, other = ([tuple(r.values()) for r in t.to_pylist()] for t in (got, want))
     for a, b in zip(sorted(mine, key=repr), sorted(other, key=repr), strict=True):
         assert same(list(a), list(b))
+
+
+def answers_to(text: str, **streams: Any) -> list[dict[str, object]]:
+    """The answers of tables, without the columns that say which window they are of."""
+    rows = panes.sql(text, **streams).to_pylist()
+    return [{k: v for k, v in r.items() if not k.startswith("window_")} for r in rows]

@@ -20,6 +20,7 @@ from tests.support import (
     ORDERED,
     PARTITIONED,
     PER_ROW,
+    STORES,
     assert_same,
     select,
     sorted_answers,
@@ -120,8 +121,8 @@ def test_per_row_answers_do_not_depend_on_the_split_or_on_punctuation(
     assert not any(query.state.values())
 
 
-def at(*positions: int) -> pa.Table:
-    return pa.table({"at": pa.array(positions, pa.int64())})
+def at(*positions: int, **columns: list[str]) -> pa.Table:
+    return pa.table({"at": pa.array(positions, pa.int64()), **columns})
 
 
 COUNT = "SELECT at, count(*) AS n FROM t [RANGE 10 RATTR at SLIDE 1 ROW]"
@@ -207,3 +208,13 @@ def test_many_rows_in_an_odd_order() -> None:
 def test_explain_says_who_counts(window: str, told: str) -> None:
     table = pa.table({"at": [1], "k": ["a"]})
     assert told in panes.explain(f"SELECT count(*) AS n FROM t [{window}]", t=table)
+
+
+@pytest.mark.parametrize("store", STORES)
+def test_a_partition_that_comes_after_others_have_closed_windows_loses_none(
+    store: str,
+) -> None:
+    """a's first window is closed when b's first row comes; b has a first window too."""
+    query = panes.open("SELECT count(*) AS n FROM s [ROWS 1 SLIDE 1 ROW PA k]", store=store)
+    assert query.push(s=at(1, k=["a"]))["k"].to_pylist() == ["a"]
+    assert query.push(s=at(2, k=["b"]))["k"].to_pylist() == ["b"]
