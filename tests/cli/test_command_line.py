@@ -17,7 +17,7 @@ import pytest
 
 import panes
 from panes.bench.workloads import bids
-from tests.cli.call import QUERY, run
+from tests.cli.call import QUERY, call, run
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +40,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("source", ["bids.parquet", "bids.csv", "bids.ndjson", "parts"])
 def test_run_answers_over_every_kind_of_file(folder: Path, source: str) -> None:
-    done = run(
+    done = call(
         "run", "busy.sql", "--input", f"bids={source}", "--output", "o.parquet", folder=folder
     )
     assert (done.returncode, done.stdout) == (0, "")
@@ -64,7 +64,7 @@ def test_run_as_a_stream_reports_late_rows(folder: Path) -> None:
     rows = pa.table({"at": [1, 50, 2, 60], "x": [1, 2, 3, 4]})
     pq.write_table(rows, folder / "late.parquet", row_group_size=1)
     (folder / "late.sql").write_text("SELECT sum(x) AS s FROM t [TUMBLING 10 WATTR at]")
-    done = run(
+    done = call(
         "run", "late.sql", "-i", "t=late.parquet", "--lateness", "0", "--late", "drop",
         "--late-output", "late.ndjson", folder=folder,
     )  # fmt: skip
@@ -78,23 +78,23 @@ def test_explain_draws_how_queries_slide(folder: Path) -> None:
         window = f"[RANGE 1 hour SLIDE {slide} seconds WATTR ts]"
         (folder / f"every{slide}.sql").write_text(f"SELECT count(*) AS n FROM bids {window}")
     files = [f"every{slide}.sql" for slide in (10, 15, 60)]
-    drawn = run("explain", *files, "--slides", "text", folder=folder).stdout
+    drawn = call("explain", *files, "--slides", "text", folder=folder).stdout
     assert drawn.splitlines() == [
         "5 seconds (dummy)",
         "├─ 10 seconds: every10",
         "└─ 15 seconds: every15",
         "   └─ 1 minute: every60 (also within 10 seconds)",
     ]
-    assert run("explain", *files, "--slides", "dot", folder=folder).stdout.startswith("digraph")
-    assert "one query" in run("explain", *files, folder=folder).stderr
+    assert call("explain", *files, "--slides", "dot", folder=folder).stdout.startswith("digraph")
+    assert "one query" in call("explain", *files, folder=folder).stderr
 
 
 def test_explain_says_why(folder: Path) -> None:
-    done = run("explain", "busy.sql", "-i", "bids=bids.parquet", folder=folder)
+    done = call("explain", "busy.sql", "-i", "bids=bids.parquet", folder=folder)
     assert done.returncode == 0
     for said in ("10 panes per window", "two stacks", "bytes per key", "value int64: max(price)"):
         assert said in done.stdout
-    assert run("explain", "busy.sql", folder=folder).stdout.endswith("kernels and sizes\n")
+    assert call("explain", "busy.sql", folder=folder).stdout.endswith("kernels and sizes\n")
 
 
 def test_verify_compares_every_engine_with_the_oracle(folder: Path) -> None:
@@ -160,7 +160,7 @@ def test_a_wrong_call_gets_one_clear_message(folder: Path, arguments: tuple[str,
     pq.write_table(pa.table({"a": [1]}), folder / "mixed" / "a.parquet")
     pq.write_table(pa.table({"b": ["x"]}), folder / "mixed" / "b.parquet")
     code, message = REFUSED[arguments]
-    done = run(*arguments, folder=folder)
+    done = call(*arguments, folder=folder)
     assert done.returncode == code, done.stderr
     assert message in done.stderr
     assert "Traceback" not in done.stderr
@@ -169,7 +169,7 @@ def test_a_wrong_call_gets_one_clear_message(folder: Path, arguments: tuple[str,
 
 @pytest.mark.parametrize("command", ["run", "explain", "verify", "bench", "demo", "papers"])
 def test_every_help_ends_with_an_example(folder: Path, command: str) -> None:
-    done = run(command, "--help", folder=folder)
+    done = call(command, "--help", folder=folder)
     assert done.returncode == 0
     assert done.stdout.strip().splitlines()[-1].strip().startswith(f"Example: panes {command}")
 
