@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import product
 from typing import Any
 
 import pyarrow as pa
+import pytest
 
 import panes
 from panes.reference.compare import difference, same
@@ -156,3 +159,14 @@ def answers_to(text: str, **streams: Any) -> list[dict[str, object]]:
     """The answers of tables, without the columns that say which window they are of."""
     rows = panes.sql(text, **streams).to_pylist()
     return [{k: v for k, v in r.items() if not k.startswith("window_")} for r in rows]
+
+
+def slow(*values: Any) -> Any:
+    """A case of a table that only ``make test-slow`` runs."""
+    return pytest.param(*values, marks=pytest.mark.slow)
+
+
+def in_turns(one: Sequence[Any], other: Sequence[Any]) -> list[Any]:
+    """Every pair of both; each value of the first is in one pair that is not slow."""
+    chosen = [(v, other[i % len(other)]) for i, v in enumerate(one)]
+    return [*chosen, *(slow(*pair) for pair in product(one, other) if pair not in chosen)]

@@ -182,6 +182,7 @@ def plant(bug: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(place, name, wrong(getattr(place, name)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bug", BUGS)
 def test_a_planted_bug_in_a_register_is_caught(bug: str, monkeypatch: pytest.MonkeyPatch) -> None:
     forget_keys_early(monkeypatch)

@@ -13,6 +13,7 @@ from pyspark.sql import functions as F  # noqa: N812
 import panes.spark
 from panes.bench.workloads import bids
 from tests.spark.streaming import as_batches, read_stream, run_to_end
+from tests.support import slow
 
 AGGREGATES: dict[str, Callable[[], Column]] = {
     "max": lambda: F.max("price"),
@@ -50,10 +51,16 @@ def frame(spark: SparkSession) -> DataFrame:
     return table.select("*", q.alias("q"), named.alias("odd name")).cache()
 
 
-@pytest.mark.parametrize("keys", [(), ("item",), ("item", "q")], ids=len)
 @pytest.mark.parametrize(
-    ("size", "slide", "start"),
-    [("10 minutes", "1 minute", "0 seconds"), ("7 minutes", "3 minutes", "1 minute")],
+    ("size", "slide", "start", "keys"),
+    [
+        ("10 minutes", "1 minute", "0 seconds", ()),
+        ("7 minutes", "3 minutes", "1 minute", ("item", "q")),
+        slow("10 minutes", "1 minute", "0 seconds", ("item",)),
+        slow("10 minutes", "1 minute", "0 seconds", ("item", "q")),
+        slow("7 minutes", "3 minutes", "1 minute", ()),
+        slow("7 minutes", "3 minutes", "1 minute", ("item",)),
+    ],
 )
 def test_group_by_is_a_drop_in(
     frame: DataFrame, size: str, slide: str, start: str, keys: tuple[str, ...]

@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 import panes
 from tests.spark.streaming import assert_equal, some_rows
-from tests.support import AGGREGATES, SKETCHES, select
+from tests.support import AGGREGATES, SKETCHES, in_turns, select
 
 WINDOWS = (
     "RANGE 20 SLIDE 10 WATTR at",
@@ -32,8 +32,7 @@ def frame(spark: SparkSession) -> DataFrame:
     return spark.createDataFrame(some_rows()).repartition(3).cache()
 
 
-@pytest.mark.parametrize("window", WINDOWS)
-@pytest.mark.parametrize("group", ["", "GROUP BY k, b"])
+@pytest.mark.parametrize(("window", "group"), in_turns(WINDOWS, ["", "GROUP BY k, b"]))
 def test_every_aggregate_on_spark_is_the_oracles(frame: DataFrame, window: str, group: str) -> None:
     text = f"SELECT {select(AGGREGATES)} FROM t [{window}] WHERE i > -7 {group}"
     assert_equal(panes.sql(text, t=frame), panes.oracle(text, t=some_rows()))

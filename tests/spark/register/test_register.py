@@ -212,6 +212,7 @@ def test_a_watched_folder_says_what_runs(spark: SparkSession, tmp_path: Path) ->
     mirror.assert_answered(spark, out)
 
 
+@pytest.mark.slow
 def test_a_register_that_is_killed_goes_on(spark: SparkSession, tmp_path: Path) -> None:
     batches = [rows(number, 60, 30 * number) for number in range(5)]
     files = as_batches(tmp_path / "in", batches[:2])

@@ -34,7 +34,7 @@ from panes.spark.session import DEFAULTS
 from tests.spark.stream import held_run
 from tests.spark.stream.held_run import LATENESS, MINUTES, TEXT, minute, run_held
 from tests.spark.streaming import as_batches, at_seconds, found, read_stream, run_to_end
-from tests.support import assert_rows
+from tests.support import assert_rows, slow
 
 CLOCK = r'("batchTimestampMs":)([1-9]\d+)'
 FORMAT = "spark.sql.streaming.stateStore.checkpointFormatVersion"
@@ -125,7 +125,10 @@ def crashed(folder: Path, batch: int, *, sunk: bool) -> Path:
     return place
 
 
-@pytest.mark.parametrize(("version", "batch"), [("1", 0), ("1", 1), ("1", 2), ("1", 3), ("2", 1)])
+@pytest.mark.parametrize(
+    ("version", "batch"),
+    [("1", 1), *(slow(*crash) for crash in [("1", 0), ("1", 2), ("1", 3), ("2", 1)])],
+)
 def test_a_crash_before_the_sink_has_the_batch(
     spark: SparkSession, finished: Callable[[str], Path], version: str, batch: int
 ) -> None:
@@ -138,7 +141,7 @@ def test_a_crash_before_the_sink_has_the_batch(
     assert_rows(found(spark, place / "out"), WANTED)
 
 
-@pytest.mark.parametrize("batch", [0, 1, 2, 3])
+@pytest.mark.parametrize("batch", [1, *map(slow, [0, 2, 3])])
 def test_a_crash_after_the_sink_has_the_batch(
     spark: SparkSession, finished: Callable[[str], Path], batch: int
 ) -> None:
@@ -153,6 +156,7 @@ def test_a_crash_after_the_sink_has_the_batch(
     assert_rows(found(spark, place / "out"), WANTED)
 
 
+@pytest.mark.slow
 def test_why_the_session_keeps_to_format_1(
     spark: SparkSession, finished: Callable[[str], Path]
 ) -> None:
@@ -227,6 +231,7 @@ def wait_until(what: Callable[[], bool]) -> None:
         time.sleep(0.01)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("lose_workers", "die", "batch"), [((), "rows", 1), (("rows", "answers"), "end", 3)]
 )
