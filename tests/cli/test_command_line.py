@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
@@ -14,10 +15,14 @@ import pyarrow.csv as csv
 import pyarrow.dataset as pads
 import pyarrow.parquet as pq
 import pytest
+from pyspark.sql import SparkSession
 
 import panes
 from panes.bench.workloads import bids
-from tests.cli.call import QUERY, call, run
+from tests.cli.call import QUERY, call, call_here, run
+from tests.support import slow
+
+Call = Callable[..., subprocess.CompletedProcess[str]]
 
 
 @pytest.fixture(scope="module")
@@ -98,18 +103,22 @@ def test_explain_says_why(folder: Path) -> None:
 
 
 def test_verify_compares_every_engine_with_the_oracle(folder: Path) -> None:
-    done = run("verify", "--rows", "150", "--no-spark", folder=folder)
+    done = call("verify", "--rows", "150", "--no-spark", folder=folder)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "8 queries x 2 engines: all equal" in done.stderr
-    given = run("verify", "busy.sql", "-i", "bids=bids.csv", "--rows", "200", folder=folder)
+
+
+def test_verify_compares_spark_too(spark: SparkSession, folder: Path) -> None:
+    given = call_here("verify", "busy.sql", "-i", "bids=bids.csv", "--rows", "200", folder=folder)
     assert given.returncode == 0
     assert [line.split()[-1] for line in given.stdout.splitlines()[1:]] == ["equal"] * 3
 
 
-def test_run_on_spark_gives_the_same_file(folder: Path) -> None:
+@pytest.mark.parametrize("how", [call_here, slow(run)], ids=["here", "process"])
+def test_run_on_spark_gives_the_same_file(spark: SparkSession, folder: Path, how: Call) -> None:
     for engine in ("local", "spark"):
-        done = run(
-            "run", "busy.sql", "-i", "bids=bids.parquet", "-o", f"{engine}.csv", "--engine", engine,
+        done = how(
+            "run", "busy.sql", "-i", f"bids={folder}/bids.parquet", "-o", f"{engine}.csv", "--engine", engine,
             folder=folder,
         )  # fmt: skip
         assert done.returncode == 0, done.stderr
@@ -117,7 +126,7 @@ def test_run_on_spark_gives_the_same_file(folder: Path) -> None:
 
 
 def test_bench_checks_and_measures_and_keeps_the_numbers(folder: Path) -> None:
-    done = run(
+    done = call(
         "bench", "in-process", "--rows", "20000", "--repeat", "1", "--results", "r", folder=folder
     )
     assert done.returncode in (0, 1), done.stderr
@@ -191,30 +200,36 @@ def test_ctrl_c_stops_with_a_word_and_leaves_no_half_written_file(folder: Path) 
     assert not list(folder.glob("*stopped*"))
 
 
-def test_run_streams_files_on_spark_and_goes_on_from_a_checkpoint(folder: Path) -> None:
+@pytest.mark.parametrize("how", [call_here, slow(run)], ids=["here", "process"])
+def test_run_streams_files_on_spark_and_goes_on_from_a_checkpoint(
+    spark: SparkSession, tmp_path: Path, how: Call
+) -> None:
     """The command line declares the end itself; late rows go to their own file."""
-    batches = folder / "in"
+    batches = tmp_path / "in"
     batches.mkdir()
     for number, seconds in enumerate(([5, 70], [200], [15, 130])):
         at = [dt.datetime(2026, 1, 1, tzinfo=dt.UTC) + dt.timedelta(seconds=s) for s in seconds]
         path = batches / f"{number}.parquet"
         pq.write_table(pa.table({"ts": pa.array(at, pa.timestamp("us", "UTC"))}), path)
         os.utime(path, (1_700_000_000 + number,) * 2)
-    query = folder / "minutes.sql"
+    query = tmp_path / "minutes.sql"
     query.write_text("SELECT count(*) AS n FROM s [TUMBLING 1 minute WATTR ts]")
     common = ["run", str(query), "--input", f"s={batches}", "--lateness", "1 minute"]
     common += ["--engine", "spark"]
-    done = run(*common, "--output", "all.csv", "--late-output", "late.csv", folder=folder)
+    kept = ["--output", str(tmp_path / "kept"), "--checkpoint", str(tmp_path / "state")]
+    done = how(*common, "--output", "all.csv", "--late-output", "late.csv", folder=tmp_path)
     assert done.returncode == 0, done.stderr[-2000:]
-    counts = [line.rsplit(",", 1)[1] for line in (folder / "all.csv").read_text().splitlines()[1:]]
+    counts = [
+        line.rsplit(",", 1)[1] for line in (tmp_path / "all.csv").read_text().splitlines()[1:]
+    ]
     assert counts == ["1", "1", "1", "1"]
     assert "2 rows late" in done.stderr
-    assert "all its windows are closed" in (folder / "late.csv").read_text()
-    done = run(*common, "--output", "kept", "--checkpoint", "state", folder=folder)
+    assert "all its windows are closed" in (tmp_path / "late.csv").read_text()
+    done = how(*common, *kept, folder=tmp_path)
     assert done.returncode == 0, done.stderr[-2000:]
-    answers = pads.dataset(folder / "kept", partitioning="hive").to_table()
+    answers = pads.dataset(tmp_path / "kept", partitioning="hive").to_table()
     assert sorted(answers["n"].to_pylist()) == [1, 1, 1, 1]
     query.write_text("SELECT count(*) AS n FROM s [TUMBLING 2 minutes WATTR ts]")
-    refused = run(*common, "--output", "kept", "--checkpoint", "state", folder=folder)
+    refused = how(*common, *kept, folder=tmp_path)
     assert refused.returncode == 1
     assert "the window was tumbling, RANGE 1 minute" in refused.stderr

@@ -8,8 +8,6 @@ from __future__ import annotations
 import re
 import shlex
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pyarrow as pa
@@ -20,6 +18,7 @@ import panes
 from panes.aggregates.aggregate import Argument
 from panes.aggregates.catalog import CATALOG, Call, build
 from panes.bench.workloads import bids
+from tests.cli.call import call
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "aggregates.md").read_text()
@@ -46,9 +45,7 @@ def test_the_readmes_commands_run(tmp_path: Path) -> None:
     for command in commands:
         assert command[0] == "panes"
         quick = ["--no-spark"] if command[1] == "verify" else []
-        main = "from panes.cli.main import main; main()"
-        run = [sys.executable, "-c", main, *command[1:], *quick]
-        done = subprocess.run(run, cwd=tmp_path, capture_output=True, text=True, check=False)
+        done = call(*command[1:], *quick, folder=tmp_path)
         assert done.returncode == 0, done.stderr
 
 
