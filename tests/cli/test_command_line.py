@@ -46,8 +46,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("source", ["bids.parquet", "bids.csv", "bids.ndjson", "parts"])
 def test_run_answers_over_every_kind_of_file(folder: Path, source: str) -> None:
     done = call(
-        "run", "busy.sql", "--input", f"bids={source}", "--output", "o.parquet", folder=folder
-    )
+        "run", "busy.sql", "--input", f"bids={source}", "--output", "o.parquet", "--overwrite",
+        folder=folder,
+    )  # fmt: skip
     assert (done.returncode, done.stdout) == (0, "")
     want = panes.sql(QUERY, bids=pq.read_table(folder / "bids.parquet"))
     got = pq.read_table(folder / "o.parquet")
@@ -115,14 +116,15 @@ def test_verify_compares_spark_too(spark: SparkSession, folder: Path) -> None:
 
 
 @pytest.mark.parametrize("how", [call_here, slow(run)], ids=["here", "process"])
-def test_run_on_spark_gives_the_same_file(spark: SparkSession, folder: Path, how: Call) -> None:
+def test_run_on_spark_gives_the_same_file(
+    spark: SparkSession, folder: Path, tmp_path: Path, how: Call
+) -> None:
+    rows = f"bids={folder / 'bids.parquet'}"
     for engine in ("local", "spark"):
-        done = how(
-            "run", "busy.sql", "-i", f"bids={folder}/bids.parquet", "-o", f"{engine}.csv", "--engine", engine,
-            folder=folder,
-        )  # fmt: skip
+        output = str(tmp_path / f"{engine}.csv")
+        done = how("run", "busy.sql", "-i", rows, "-o", output, "--engine", engine, folder=folder)
         assert done.returncode == 0, done.stderr
-    assert (folder / "local.csv").read_text() == (folder / "spark.csv").read_text()
+    assert (tmp_path / "local.csv").read_text() == (tmp_path / "spark.csv").read_text()
 
 
 def test_bench_checks_and_measures_and_keeps_the_numbers(folder: Path) -> None:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import panes
 from panes.errors import OptionError, QueryError
-from panes.planning.choose_store import StoreName
+from panes.stores.store import StoreName
 from tests.strategies import cuts_of, streams
 from tests.support import STORES, assert_same, newest_of_each, select, sorted_answers
 

@@ -15,9 +15,10 @@ from hypothesis import strategies as st
 
 import panes
 from panes.errors import OptionError, QueryError
-from panes.planning.choose_store import STORES, StoreName, supports
+from panes.planning.choose_store import supports
 from panes.planning.plan import plan
 from panes.stores.adaptive import Adaptive, Durations, Sources
+from panes.stores.store import STORES, StoreName
 from panes.windows.spec import Sliding
 from tests.strategies import cuts_of, streams
 from tests.support import (

@@ -13,9 +13,10 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
+from panes.answers.select import projected, selected
 from panes.axis import BEGINNING, format_duration
 from panes.errors import QueryError
-from panes.pipelines.sliding import Pipeline, projected, selected
+from panes.pipelines.sliding import Pipeline
 from panes.planning.plan import Plan
 from panes.register.roll_together import Due, Finish, answer
 from panes.register.shape import Member

@@ -25,6 +25,7 @@ import numpy as np
 import pyarrow as pa
 
 from panes.aggregates.custom import UserAggregate
+from panes.answers.select import projected
 from panes.asking.ask_panes import RowTail, ask_rows
 from panes.asking.preparable import Kind, Over, bounded_names, kind_of, require_preparable
 from panes.asking.structures import Batch, Held, Newest, Positions, structure_for
@@ -32,7 +33,6 @@ from panes.asking.timegram_column import BoundedColumn, Estimate
 from panes.axis import BEGINNING, Axis, format_duration
 from panes.errors import PanesError, QueryError
 from panes.language.query import WINDOW_COLUMNS, Query
-from panes.pipelines.sliding import projected
 from panes.planning.plan import Plan, plan
 from panes.register.columns import SharedRows
 from panes.stores.nested.buckets import Number

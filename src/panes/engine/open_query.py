@@ -32,14 +32,14 @@ from panes.operators.operator import Chain
 from panes.pipelines.per_row import PerRowPipeline
 from panes.pipelines.ranked_rows import RankedPipeline
 from panes.pipelines.sliding import Pipeline
-from panes.planning.choose_store import StoreName, choose_store
+from panes.planning.choose_store import choose_store
 from panes.planning.explain import explain
 from panes.planning.plan import Plan, plan
 from panes.planning.terms import Run, agree, require_terms
 from panes.progress.describe import Describe
 from panes.progress.promise import Promise, meld
 from panes.stores.adaptive import Sources
-from panes.stores.store import positions_held_in, windows_held_in
+from panes.stores.store import StoreName
 from panes.windows.extent import first_wid, last_wid, ruler
 from panes.windows.families import ends_of as edges_of_ends
 from panes.windows.spec import Landmark, PartitionedRows, PerRow, Sliding
@@ -127,7 +127,7 @@ class OpenQuery:
         self._beat()
         self._advance()
         if isinstance(self._pipeline, Pipeline):
-            answers.offer_early(self._pipeline)
+            answers.offer_early(self._pipeline.open_windows, self._pipeline.newest)
         return self._released(admitted)
 
     def punctuate(
@@ -171,7 +171,7 @@ class OpenQuery:
             raise InputError("the query has seen no batch, so its answers have no columns")
         if not isinstance(self._pipeline, Pipeline):
             return self._answers.schema.empty_table()
-        return self._answers.early(self._pipeline)
+        return self._answers.early(self._pipeline.open_windows())
 
     def finish(self) -> pa.Table:
         """The stream has ended: gives all answers that are left, and forgets everything."""
@@ -523,11 +523,10 @@ def pipeline_of(
 ) -> AnyPipeline:
     """The pipeline for a plan's kind of window, on the named store."""
     if isinstance(bound.window.spec, PerRow):
-        return PerRowPipeline(bound, hold=positions_held_in(store))
-    hold = windows_held_in(store, sources or Sources())
+        return PerRowPipeline(bound, store=store)
     if isinstance(bound.window.spec, PartitionedRows) or bound.order is not None:
-        return RankedPipeline(bound, hold=hold)
-    return Pipeline(bound, origin=origin, hold=hold, keep=keep)
+        return RankedPipeline(bound, store=store, sources=sources)
+    return Pipeline(bound, origin=origin, store=store, sources=sources, keep=keep)
 
 
 def require_streamable(bound: Plan) -> None:

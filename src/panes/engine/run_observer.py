@@ -15,8 +15,8 @@ import pyarrow.compute as pc
 from panes.admit.gate import Admitted
 from panes.language.query import WINDOW_COLUMNS
 from panes.pipelines.sliding import Pipeline
+from panes.planning.cost import Observed
 from panes.stores.adaptive import Durations, Sources
-from panes.stores.cost import Observed
 from panes.windows.spec import Sliding
 
 

@@ -11,34 +11,32 @@ constant number of times however many windows hold it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from panes.admit.arrival import Arrival, Ranks
+from panes.answers.lower import lower
 from panes.arrays.compiled import compiled
 from panes.arrays.radix import sort
 from panes.arrays.workers import workers
 from panes.pipelines.sliding import Progressing
 from panes.planning.plan import Plan
-from panes.stores.keyed_panes import KeyedPanes
 from panes.stores.parcel import Parcel
-from panes.stores.store import PositionStore
+from panes.stores.store import PositionStore, StoreName, position_store
 from panes.stores.waiting_rows import Waiting, WaitingRows, arrays, numbered
-from panes.windows.spec import PanedSpec, PerRow
+from panes.windows.spec import PerRow
 
 
 class PerRowPipeline(Progressing[PositionStore]):
     """The state of one query over per-row windows."""
 
-    def __init__(
-        self, plan: Plan, *, hold: Callable[[Plan, PanedSpec], PositionStore] = KeyedPanes
-    ) -> None:
+    def __init__(self, plan: Plan, *, store: StoreName = "panes") -> None:
         spec = plan.window.spec
         assert isinstance(spec, PerRow)
-        super().__init__(plan, plan.spec, hold(plan, plan.spec))
+        super().__init__(plan, plan.spec, position_store(store, plan.contents, plan.spec))
         self._window = spec
         self._ranks = Ranks()
         self._waiting = WaitingRows()
@@ -95,7 +93,7 @@ class PerRowPipeline(Progressing[PositionStore]):
         """
         due = self._due(progress)
         self.first_open = max(self.first_open, progress)
-        answers = self._lowered(due)
+        answers = self._answered(due)
         if self.store.evict(self.first_open) and self._window.every == 1:
             new_name = self.store.forget_keys()
             if new_name is not None:  # a row that waits has a bin, so its group has a new name
@@ -135,13 +133,13 @@ class PerRowPipeline(Progressing[PositionStore]):
         nth = (self._ranks.take(due.group) + 1) % self._window.every == 0
         return due.taken(nth & (due.row >= 0))
 
-    def _lowered(self, due: Waiting) -> pa.Table:
+    def _answered(self, due: Waiting) -> pa.Table:
         """Aggregates of the due rows' windows, and what is selected of the rows."""
         if not len(due):
             return self.plan.lowered_schema().empty_table()
         groups = np.flatnonzero(np.bincount(due.group))
         of_row, wid, offsets = _distinct(due.at, due.group, groups)
-        lowered = self.store.answer_at(groups, offsets, wid)
+        lowered = lower(self.plan, self.store.roll_at(groups, offsets, wid))
         taken = pa.array(of_row)
         columns: list[pa.Array] = [*workers().map(lambda c: c.take(taken), lowered)]
         columns += due.columns

@@ -18,9 +18,10 @@ from panes.admit.arrival import Arrival, Ranks
 from panes.arrays.key_numbers import KeyNumbers
 from panes.pipelines.sliding import Progressing
 from panes.planning.plan import Plan
-from panes.stores.keyed_panes import KeyedPanes, inside
+from panes.stores.adaptive import Sources
+from panes.stores.keyed_panes import inside
 from panes.stores.parcel import Parcel
-from panes.stores.store import Hold, WindowStore
+from panes.stores.store import StoreName, WindowStore, window_store
 from panes.stores.waiting_rows import Waiting, WaitingRows, arrays, numbered
 from panes.windows.extent import first_wid
 
@@ -28,8 +29,11 @@ from panes.windows.extent import first_wid
 class RankedPipeline(Progressing[WindowStore]):
     """The state of one query over rows that it numbers itself."""
 
-    def __init__(self, plan: Plan, *, hold: Hold = KeyedPanes) -> None:
-        super().__init__(plan, plan.spec, hold(plan, plan.spec))
+    def __init__(
+        self, plan: Plan, *, store: StoreName = "panes", sources: Sources | None = None
+    ) -> None:
+        made = window_store(store, plan.contents, plan.spec, sources)
+        super().__init__(plan, plan.spec, made)
         self._waiting = WaitingRows()
         self._partitions = KeyNumbers([plan.row_types[c] for c in plan.partition_columns])
         self._ranks = Ranks()
@@ -89,7 +93,7 @@ class RankedPipeline(Progressing[WindowStore]):
             return self.plan.lowered_schema().empty_table()
         counted = self._ranks.count[self._partition_of]
         end_due: NDArray[np.int64] = first_wid(counted, self.spec.slide, self.spec.origin)
-        answers = self.store.answer(self._answered, end_due, in_order=in_order)
+        answers = self._lowered(self.store.roll(self._answered, end_due, in_order=in_order))
         if len(answers):
             self.store.evict(end_due if self.plan.partition_columns else int(end_due[0]))
         self._answered = end_due

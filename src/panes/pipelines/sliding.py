@@ -13,18 +13,19 @@ from typing import Generic, TypeVar
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
-from sqlglot import exp
 
 from panes.algebra.monoid import Columns
+from panes.answers.lower import lowered_windows
 from panes.arrays.radix import number_pairs
 from panes.axis import BEGINNING
-from panes.language.query import WINDOW_COLUMNS
 from panes.planning.plan import Plan
+from panes.stores.adaptive import Sources
 from panes.stores.keyed_panes import KeyedPanes, PartOf, inside
 from panes.stores.parcel import Parcel
-from panes.stores.store import Hold, Store, WindowStore
+from panes.stores.rolled import WindowPartials
+from panes.stores.store import Store, StoreName, WindowStore, window_store
 from panes.windows.extent import extent, first_wid, last_wid, ruler, windows_closed, windows_reached
-from panes.windows.spec import Landmark, PanedSpec, PerRow
+from panes.windows.spec import Landmark, PanedSpec
 from panes.windows.tag import tagged
 
 StoreT = TypeVar("StoreT", bound=Store)
@@ -57,6 +58,10 @@ class Progressing(Generic[StoreT]):
         assert isinstance(self.store, KeyedPanes)
         return self.store
 
+    def _lowered(self, found: WindowPartials | None) -> pa.Table:
+        """Windows, keys and lowered aggregates, under their numbers."""
+        return lowered_windows(self.plan, self.spec, found)
+
     def split(self, part_of: PartOf) -> dict[int, Parcel]:
         """Everything stored, part by part: `part_of` tells the part of each pane and group."""
         return self.panes.split(part_of)
@@ -70,14 +75,15 @@ class Pipeline(Progressing[WindowStore]):
         plan: Plan,
         *,
         origin: int | None = None,
-        hold: Hold = KeyedPanes,
+        store: StoreName = "panes",
+        sources: Sources | None = None,
         keep: int | None = 0,
     ) -> None:
         """`keep` is how far behind progress closed windows can still be revised; None: always."""
         spec = plan.spec
         if origin is not None:
             spec = replace(spec, origin=spec.origin + origin)
-        super().__init__(plan, spec, hold(plan, spec))
+        super().__init__(plan, spec, window_store(store, plan.contents, spec, sources))
         self._keep = keep
         self.first_kept = BEGINNING
 
@@ -123,7 +129,7 @@ class Pipeline(Progressing[WindowStore]):
         if self.newest == BEGINNING:
             return self.plan.lowered_schema().empty_table()
         reached = windows_reached(self.spec, self.newest)
-        return self.store.answer(self.first_open, max(reached, self.first_open))
+        return self._lowered(self.store.roll(self.first_open, max(reached, self.first_open)))
 
     def revised(self, at: NDArray[np.int64], keys: Sequence[pa.Array]) -> pa.Table:
         """The closed windows that hold rows at these positions, as they are now.
@@ -137,7 +143,7 @@ class Pipeline(Progressing[WindowStore]):
         group = self.store.number(keys, len(at))[row]
         _, groups, wids = number_pairs(group.astype(np.int64), wid)
         named, begins = np.unique(groups, return_index=True)
-        return self.store.answer_named(named, np.append(begins, len(groups)), wids)
+        return self._lowered(self.store.roll_named(named, np.append(begins, len(groups)), wids))
 
     @property
     def ended(self) -> int:
@@ -159,7 +165,7 @@ class Pipeline(Progressing[WindowStore]):
         if self.newest == BEGINNING:
             return self.plan.lowered_schema().empty_table()
         reached = windows_reached(self.spec, self.newest)
-        answers = self.store.answer(first, np.maximum(np.minimum(end, reached), first))
+        answers = self._lowered(self.store.roll(first, np.maximum(np.minimum(end, reached), first)))
         self.store.evict(end)
         return answers
 
@@ -186,7 +192,7 @@ class Pipeline(Progressing[WindowStore]):
             return answers
         end_due = min(end, windows_reached(self.spec, self.newest))
         if end_due > self.first_open:
-            answers = self.store.answer(self.first_open, end_due, in_order=in_order)
+            answers = self._lowered(self.store.roll(self.first_open, end_due, in_order=in_order))
         # A landmark window past the last row is answered only once a later row makes it count.
         reached = end_due if isinstance(self.spec, Landmark) else end
         if reached > self.first_open:
@@ -194,41 +200,3 @@ class Pipeline(Progressing[WindowStore]):
             if self._needed != BEGINNING and self.store.evict(self._needed):
                 self.store.forget_keys()
         return answers
-
-
-def projected(plan: Plan, table: pa.Table) -> pa.Table:
-    """What was selected, of the answers that HAVING keeps."""
-    return selected(plan, table)[1]
-
-
-def selected(plan: Plan, table: pa.Table) -> tuple[NDArray[np.int64] | None, pa.Table]:
-    """Which answers HAVING keeps, None for all of them, and what was selected of those."""
-    if not len(table):
-        return None, plan.schema().empty_table()
-    query = plan.query
-    kept, outputs = plan.answers(table)
-    if isinstance(plan.window.spec, PerRow):
-        return kept, pa.table(outputs, names=[o.name for o in query.outputs])
-    given = [table.column(i) for i in range(2)]
-    given += [table.column(2 + i) for i in query.shown_keys]
-    if kept is not None:
-        given = [column.take(pa.array(kept)) for column in given]
-    titles = [*WINDOW_COLUMNS, *(query.keys[i].name for i in query.shown_keys)]
-    titles += [o.name for o in query.outputs]
-    return kept, pa.table([*given, *outputs], names=titles)
-
-
-def plain_outputs(plan: Plan) -> tuple[list[int], list[str]] | None:
-    """What `selected` gives of lowered answers where it is columns of these: which, and titles.
-
-    None if anything is computed or left out.
-    """
-    query, given = plan.query, plan.lowered_schema().names
-    trees = plan.answers.expressions
-    if plan.answers.where is not None or isinstance(plan.window.spec, PerRow):
-        return None
-    if not all(isinstance(tree, exp.Column) for tree in trees):
-        return None
-    places = [0, 1, *(2 + i for i in query.shown_keys), *(given.index(t.name) for t in trees)]
-    titles = [*WINDOW_COLUMNS, *(query.keys[i].name for i in query.shown_keys)]
-    return places, [*titles, *(o.name for o in query.outputs)]

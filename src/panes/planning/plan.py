@@ -13,7 +13,7 @@ from typing import TypeAlias
 import pyarrow as pa
 from sqlglot import exp
 
-from panes.aggregates.aggregate import Aggregate, Argument, Bounded, Holistic, Piece, Selection
+from panes.aggregates.aggregate import Aggregate, Argument, Bounded, Holistic, Piece
 from panes.aggregates.catalog import Call, build
 from panes.aggregates.custom import UserAggregate
 from panes.axis import ARRIVAL, Axis, axis_over
@@ -29,17 +29,10 @@ from panes.language.query import (
     Window,
 )
 from panes.planning.scalar import Projection, find_column, resolve
+from panes.stores.contents import Contents, ValueSet
 from panes.windows.spec import PanedSpec, PartitionedRows, PerRow, paned
 
 TypesOf: TypeAlias = Callable[[Projection], Sequence[pa.DataType]]
-
-
-@dataclass(frozen=True, slots=True)
-class ValueSet:
-    """An argument kept as a multiset, for all holistic aggregates that ask for it."""
-
-    columns: tuple[int, ...]
-    selection: Selection
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +105,17 @@ class Plan:
         return tuple(sorted(c for c in read if c is not None))
 
     @property
+    def contents(self) -> Contents:
+        """What a store keeps for this plan."""
+        return Contents(
+            pieces=self.pieces,
+            value_sets=self.value_sets,
+            row_types=self.row_types,
+            group_columns=self.group_columns,
+            argument_columns=self.argument_columns,
+        )
+
+    @property
     def shard_columns(self) -> tuple[int, ...]:
         """Rows that agree in these columns belong together, wherever they are worked on."""
         return self.partition_columns if self.counts_rows else self.group_columns
@@ -170,7 +174,7 @@ def plan(
     rows = Projection((*keys, *arguments.expressions), where)
     types = rows.types(schema) if types_of is None else types_of(rows)
     for key, data_type in zip(query.keys, types, strict=False):
-        if pa.types.is_nested(data_type):
+        if pa.types.is_nested(data_type) or pa.types.is_interval(data_type):
             raise ColumnTypeError(f"GROUP BY `{key.name}` cannot group values of type {data_type}")
     built = tuple(
         build(_typed(call, columns, where_column, types), aggregates)

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from panes.aggregates.aggregate import Piece
 from panes.fill.filter_classes import to_words
 from panes.fill.fragment import Fragment, merged
-from panes.planning.plan import ValueSet
 from panes.register.shared_store import SharedStore
+from panes.stores.contents import ValueSet
 from panes.stores.keyed_panes import PartOf, by_part
 from panes.stores.parcel import Counted, Parcel
 

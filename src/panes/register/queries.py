@@ -20,11 +20,11 @@ from sqlglot import exp
 
 from panes.aggregates.custom import UserAggregate
 from panes.answers.portions import Portion
+from panes.answers.select import selected
 from panes.axis import BEGINNING, FOREVER, Axis, Duration, parse_duration
 from panes.errors import PanesError, QueryError
 from panes.language.parse import parse
 from panes.language.query import Query
-from panes.pipelines.sliding import selected
 from panes.planning.plan import Plan
 from panes.progress.promise import Promise
 from panes.register.columns import Numbering

@@ -15,10 +15,11 @@ from numpy.typing import NDArray
 from panes.aggregates.aggregate import Aggregate, Piece
 from panes.aggregates.catalog import Call
 from panes.algebra.monoid import Lanes
+from panes.answers.select import plain_outputs
 from panes.axis import BEGINNING
 from panes.fill.fill import ALL_ROWS
-from panes.pipelines.sliding import plain_outputs
-from panes.planning.plan import Plan, ValueSet
+from panes.planning.plan import Plan
+from panes.stores.contents import ValueSet
 from panes.windows.many import Rulers
 from panes.windows.spec import Sliding
 
@@ -84,7 +85,9 @@ class Shape:
         aggregate, the places of its pieces among these.
         """
         self.plan, self.where, self.needs, self.columns = plan, where, needs, columns
-        self.kind = 0  # a number for shapes whose answers have the same columns, at a host
+        self.answer_columns = (
+            0  # a number for shapes whose answers have the same columns, at a host
+        )
         self.pieces = list(dict.fromkeys(w for need in needs for w in need.pieces))
         self.value_sets = list(dict.fromkeys(n.values for n in needs if n.values is not None))
         self.is_compiled = not self.value_sets and all(

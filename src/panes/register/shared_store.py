@@ -34,10 +34,11 @@ from panes.fill.fill import ALL_ROWS, fill
 from panes.fill.filter_classes import Classes, Words
 from panes.fill.filter_regions import ToldApart
 from panes.fill.fragment import Fragment, joined, merged
-from panes.planning.plan import Plan, ValueSet
+from panes.planning.plan import Plan
 from panes.planning.shared_cut import SharedCut, choose_cut
 from panes.register.columns import Numbering, SharedRows
 from panes.register.shape import Need, Shape, Wanted
+from panes.stores.contents import ValueSet
 from panes.stores.fragments import Fragments
 from panes.stores.multisets import ValueStore
 from panes.windows.cut import Cut

@@ -50,7 +50,7 @@ class PlanFiller:
             return
         columns = self._columns(table)
         if self._stored is None:
-            self._stored = KeyedPanes(self.plan, self.plan.spec)
+            self._stored = KeyedPanes(self.plan.contents, self.plan.spec)
         at, stored = inside(self.plan.spec, at, columns)
         if len(at):
             self._stored.add(at, stored)

@@ -26,6 +26,7 @@ from panes.pipelines.per_row import PerRowPipeline
 from panes.pipelines.ranked_rows import RankedPipeline
 from panes.pipelines.sliding import Pipeline
 from panes.planning.explain import describe
+from panes.planning.flush import shared_by
 from panes.planning.plan import Plan
 from panes.planning.terms import Terms
 from panes.progress.promise import Promise, meld
@@ -178,7 +179,7 @@ class Shard:
         if flush is None:
             return found
         keys = len(self._plan.query.keys)
-        line = Line(flush.shared_by(self._shards), tuple(range(2, 2 + keys)))
+        line = Line(shared_by(flush, self._shards), tuple(range(2, 2 + keys)))
         stored = self._state.get(_LINE)
         if stored is not None:
             waiting = codec.unpack(stored)[_LINE].cast(found.schema)

@@ -15,9 +15,9 @@ import pyarrow as pa
 from panes.aggregates.aggregate import Piece
 from panes.axis import BEGINNING
 from panes.errors import StateError
-from panes.planning.plan import ValueSet
 from panes.register.queries import Queries
 from panes.register.shared_store import SharedStore, after
+from panes.stores.contents import ValueSet
 from panes.windows.cut import Cut, Edges
 
 _PROGRESS, _QUERIES, _STORES, _NEEDS, _CUTS = "progress", "queries", "stores", "needs", "cuts"

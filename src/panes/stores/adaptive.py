@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from panes.arrays.compiled import compiled
 from panes.axis import BEGINNING, FOREVER
-from panes.planning.plan import Plan
+from panes.stores.contents import Contents
 from panes.stores.cost import prefers_eager
 from panes.stores.row_buffer import BufferedRows
 from panes.stores.wid import Tagging
@@ -107,8 +107,8 @@ class Durations:
 class Adaptive(Tagging):
     """Rows of lazy groups, partials of eager ones, both of those in transition."""
 
-    def __init__(self, plan: Plan, spec: PanedSpec, sources: Sources | None = None) -> None:
-        super().__init__(plan, spec)
+    def __init__(self, contents: Contents, spec: PanedSpec, sources: Sources | None = None) -> None:
+        super().__init__(contents, spec)
         self._sources = Sources() if sources is None else sources
         self._durations = Durations(self.spec)
         self._eager = np.empty(0, dtype=np.int32)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from panes.arrays.radix import number_pairs
-from panes.planning.plan import Plan
+from panes.stores.contents import Contents
 from panes.stores.row_buffer import BufferedRows
 from panes.stores.rows_and_partials import RowsAndPartials
 from panes.windows.cover import Wids
@@ -21,8 +21,8 @@ from panes.windows.spec import PanedSpec
 class AdaptivePanes(RowsAndPartials):
     """Rows of sparse panes, partials of dense ones."""
 
-    def __init__(self, plan: Plan, spec: PanedSpec) -> None:
-        super().__init__(plan, spec, spec)
+    def __init__(self, contents: Contents, spec: PanedSpec) -> None:
+        super().__init__(contents, spec, spec)
         self._cut = cut(spec)
 
     def receive(self, rows: BufferedRows) -> None:

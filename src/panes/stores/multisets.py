@@ -20,7 +20,7 @@ from panes.arrays.slots import moved
 from panes.fill.fill import ALL_ROWS, fill
 from panes.fill.fragment import Fragment, merged
 from panes.kernels.sliding_multiset import SlidingMultiset
-from panes.planning.plan import ValueSet
+from panes.stores.contents import ValueSet
 from panes.stores.panes import PaneStore, Rolled, by_group
 from panes.stores.parcel import Counted
 from panes.windows.cover import Wids, runs_under

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from panes.algebra.monoid import Columns, Monoid
 from panes.arrays.compiled import compiled
-from panes.arrays.slots import moved
+from panes.arrays.slots import is_dense, moved
 from panes.arrays.spread import spread
 from panes.fill.fragment import Fragment, merged
 from panes.kernels.choose import roll
@@ -190,3 +190,27 @@ def _from(fragment: Fragment, lows: NDArray[np.int64]) -> Fragment:
         return fragment
     partials = tuple(np.take(p, kept, axis=1) for p in fragment.partials)
     return Fragment(fragment.starts[kept], fragment.groups[kept], partials)
+
+
+def by_window(rolled: Rolled) -> NDArray[np.int64]:
+    """Answers rearranged window by window, groups in order inside each."""
+    wid = rolled.cover.wid
+    oldest, newest = int(wid.min()), int(wid.max())
+    if not is_dense(len(wid), newest - oldest + 1):
+        return np.argsort(wid, kind="stable")
+    order = np.empty(len(wid), dtype=np.int64)
+    _sort_windows(wid, oldest, newest, order)
+    return order
+
+
+@compiled
+def _sort_windows(wid, oldest, newest, order):  # type: ignore[no-untyped-def]
+    begin = np.zeros(newest - oldest + 2, dtype=np.int64)
+    for k in range(wid.shape[0]):
+        begin[wid[k] - oldest + 1] += 1
+    for w in range(1, begin.shape[0]):
+        begin[w] += begin[w - 1]
+    for k in range(wid.shape[0]):
+        w = wid[k] - oldest
+        order[begin[w]] = k
+        begin[w] += 1

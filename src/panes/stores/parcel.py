@@ -17,7 +17,6 @@ from panes.aggregates import wire
 from panes.aggregates.aggregate import Piece
 from panes.algebra.monoid import Columns
 from panes.arrays.columns import column_of
-from panes.language.query import KEY
 
 _KEYS, _STARTS, _PANES, _VALUES = "keys", "starts", "panes", "values"
 _PANE, _GROUP, _COUNT = "pane", "group", "count"
@@ -60,7 +59,7 @@ def to_tables(pieces: Sequence[Piece], parcel: Parcel) -> dict[str, pa.Table]:
         lanes = enumerate(wire.to_arrow(piece, partial))
         columns |= {f"p{i}_{j}": _lane(partial, j, lane) for j, lane in lanes}
     tables = {
-        _KEYS: pa.table({f"{KEY}{i}": column for i, column in enumerate(parcel.keys)}),
+        _KEYS: pa.table({f"k{i}": column for i, column in enumerate(parcel.keys)}),
         _STARTS: pa.table({_PANE: starts}),
         _PANES: pa.table(columns),
     }

@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 
 from panes.arrays.key_numbers import KeyNumbers
 from panes.axis import BEGINNING
-from panes.planning.plan import Plan
+from panes.stores.contents import Contents
 from panes.stores.keyed_panes import KeyedPanes
+from panes.stores.rolled import WindowPartials
 from panes.stores.row_buffer import BufferedRows, RowBuffer
 from panes.windows.cover import Wids
 from panes.windows.extent import last_wid
@@ -28,14 +29,14 @@ _COUNTED_VALUE = 24
 class RowsAndPartials(ABC):
     """Rows, partials, and the windows that are still open."""
 
-    def __init__(self, plan: Plan, spec: PanedSpec, numbered: PanedSpec) -> None:
+    def __init__(self, contents: Contents, spec: PanedSpec, numbered: PanedSpec) -> None:
         assert isinstance(spec, Sliding)
-        self.plan, self.spec = plan, spec
-        self.partials = KeyedPanes(plan, numbered, named=spec)
+        self.contents, self.spec = contents, spec
+        self.partials = KeyedPanes(contents, numbered)
         self.buffer = RowBuffer()
         self.first_open = BEGINNING
-        self.partial_bytes = 16 + sum(8 * len(p.monoid.names) for p in plan.pieces)
-        self._read = frozenset(plan.argument_columns)
+        self.partial_bytes = 16 + sum(8 * len(p.monoid.names) for p in contents.pieces)
+        self._read = frozenset(contents.argument_columns)
 
     @abstractmethod
     def receive(self, rows: BufferedRows) -> None:
@@ -89,7 +90,7 @@ class RowsAndPartials(ABC):
     ) -> None:
         """Take in rows: positions, the plan's projected columns, and groups if they are known."""
         if groups is None:
-            groups = self.number([columns[c] for c in self.plan.group_columns], len(at))
+            groups = self.number([columns[c] for c in self.contents.group_columns], len(at))
         nothing = pa.nulls(len(at))
         read = tuple(c if i in self._read else nothing for i, c in enumerate(columns))
         fragments, kept = self.partials.fragments, self.buffer.chunks
@@ -99,21 +100,23 @@ class RowsAndPartials(ABC):
             self.partials.fragments, self.buffer.chunks = fragments, kept
             raise
 
-    def answer(self, first_due: Wids, end_due: Wids, *, in_order: bool = True) -> pa.Table:
-        """Windows, keys and lowered aggregates of the due windows, under their numbers."""
+    def roll(
+        self, first_due: Wids, end_due: Wids, *, in_order: bool = True
+    ) -> WindowPartials | None:
+        """The partials of the windows ``[first_due, end_due)``; None if none of them has rows."""
         with self.partials.lent():
-            self._put_kept(first_due, end_due)
-            return self.partials.answer(first_due, end_due, in_order=in_order)
+            self._put_buffered(first_due, end_due)
+            return self.partials.roll(first_due, end_due, in_order=in_order)
 
-    def answer_named(
+    def roll_named(
         self, groups: NDArray[np.int64], offsets: NDArray[np.int64], wid: NDArray[np.int64]
-    ) -> pa.Table:
+    ) -> WindowPartials:
         """The same for windows named one by one, ascending within each group."""
         with self.partials.lent():
-            self._put_kept(int(wid.min()), int(wid.max()) + 1)
-            return self.partials.answer_named(groups, offsets, wid)
+            self._put_buffered(int(wid.min()), int(wid.max()) + 1)
+            return self.partials.roll_named(groups, offsets, wid)
 
-    def _put_kept(self, first: Wids, end: Wids) -> None:
+    def _put_buffered(self, first: Wids, end: Wids) -> None:
         kept = self.buffer.everything()
         if kept is not None:
             low, high = (d if isinstance(d, int) else d[kept.groups] for d in (first, end))
@@ -144,8 +147,8 @@ class RowsAndPartials(ABC):
     ) -> NDArray[np.float64]:
         """Bytes that the partials of each owner's rows take, at most, if they share a window."""
         total = np.full(size, self.partial_bytes, dtype=np.float64)
-        for values in self.plan.value_sets:
-            types = [self.plan.row_types[c] for c in values.columns]
+        for values in self.contents.value_sets:
+            types = [self.contents.row_types[c] for c in values.columns]
             value = KeyNumbers(types).encode([rows.columns[c] for c in values.columns], len(rows))
             pairs = np.unique((owners.astype(np.int64) << 32) | value)
             total += _COUNTED_VALUE * np.bincount(pairs >> 32, minlength=size)

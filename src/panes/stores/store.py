@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
-from typing import Protocol, TypeAlias
+from typing import Literal, Protocol, TypeAlias, get_args
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from panes.planning.choose_store import StoreName
-from panes.planning.plan import Plan
 from panes.stores.adaptive import Adaptive, Sources
 from panes.stores.adaptive_panes import AdaptivePanes
 from panes.stores.bins import Bins
+from panes.stores.contents import Contents
 from panes.stores.keyed_panes import KeyedPanes
+from panes.stores.rolled import AnswerPartials, WindowPartials
 from panes.stores.wid import Buffered, Eager
 from panes.windows.cover import Wids
 from panes.windows.spec import PanedSpec
@@ -81,13 +80,15 @@ class Store(Protocol):
 class WindowStore(Store, Protocol):
     """A store of windows that close in the order of their ends."""
 
-    def answer(self, first_due: Wids, end_due: Wids, *, in_order: bool = True) -> pa.Table:
-        """Windows, keys and lowered aggregates of the due windows, under their numbers."""
+    def roll(
+        self, first_due: Wids, end_due: Wids, *, in_order: bool = True
+    ) -> WindowPartials | None:
+        """The partials of the windows ``[first_due, end_due)``; None if none of them has rows."""
         ...
 
-    def answer_named(
+    def roll_named(
         self, groups: NDArray[np.int64], offsets: NDArray[np.int64], wid: NDArray[np.int64]
-    ) -> pa.Table:
+    ) -> WindowPartials:
         """The same for windows named one by one, ascending within each of the groups."""
         ...
 
@@ -95,28 +96,42 @@ class WindowStore(Store, Protocol):
 class PositionStore(Store, Protocol):
     """A store of windows that end where rows are."""
 
-    def answer_at(
+    def roll_at(
         self, groups: NDArray[np.int64], offsets: NDArray[np.int64], wid: NDArray[np.int64]
-    ) -> list[pa.Array]:
-        """Lowered aggregates of windows named one by one, ascending within each group."""
+    ) -> AnswerPartials:
+        """The partials of windows named one by one, ascending within each group."""
         ...
 
 
-Hold: TypeAlias = Callable[[Plan, PanedSpec], WindowStore]
+StoreName: TypeAlias = Literal["panes", "eager", "buffered", "adaptive", "adaptive-panes", "bins"]
+STORES: tuple[StoreName, ...] = get_args(StoreName)
+
+STORED = {
+    "panes": "a partial per pane and group",
+    "eager": "a partial per open window and group, updated by every row",
+    "buffered": "rows, read once for every window that holds them",
+    "adaptive": "rows of sparse groups, a partial per open window of dense ones",
+    "adaptive-panes": "rows or a partial per pane and group, whichever is smaller",
+    "bins": "a running answer at every edge of a row's window",
+}
+"""What each store keeps, in a few words."""
 
 
-def windows_held_in(name: StoreName, sources: Sources) -> Hold:
-    """How the named store is made, for windows that close in order."""
-    by_name: dict[str, Hold] = {
+def window_store(
+    name: StoreName, contents: Contents, spec: PanedSpec, sources: Sources | None = None
+) -> WindowStore:
+    """A new store of this name, for windows that close in the order of their ends."""
+    if name == "adaptive":
+        return Adaptive(contents, spec, sources)
+    made: dict[StoreName, Callable[[Contents, PanedSpec], WindowStore]] = {
         "panes": KeyedPanes,
         "eager": Eager,
         "buffered": Buffered,
-        "adaptive": partial(Adaptive, sources=sources),
         "adaptive-panes": AdaptivePanes,
     }
-    return by_name[name]
+    return made[name](contents, spec)
 
 
-def positions_held_in(name: StoreName) -> Callable[[Plan, PanedSpec], PositionStore]:
-    """How the named store is made, for per-row windows."""
-    return Bins if name == "bins" else KeyedPanes
+def position_store(name: StoreName, contents: Contents, spec: PanedSpec) -> PositionStore:
+    """A new store of this name, for per-row windows."""
+    return Bins(contents, spec) if name == "bins" else KeyedPanes(contents, spec)

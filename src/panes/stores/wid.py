@@ -14,7 +14,7 @@ consistent slack, with late rows in open windows the one with generous slack (th
 from __future__ import annotations
 
 from panes.axis import FOREVER
-from panes.planning.plan import Plan
+from panes.stores.contents import Contents
 from panes.stores.row_buffer import BufferedRows
 from panes.stores.rows_and_partials import RowsAndPartials
 from panes.windows.cover import Wids
@@ -28,8 +28,8 @@ NUMBERED = Sliding(size=1, slide=1)
 class Tagging(RowsAndPartials):
     """A store whose partials are those of windows."""
 
-    def __init__(self, plan: Plan, spec: PanedSpec) -> None:
-        super().__init__(plan, spec, NUMBERED)
+    def __init__(self, contents: Contents, spec: PanedSpec) -> None:
+        super().__init__(contents, spec, NUMBERED)
 
     def put(self, rows: BufferedRows, first: Wids, end: Wids) -> None:
         """Tag rows with the windows that hold them."""
