@@ -15,18 +15,10 @@ from panes.axis import SECOND
 from panes.planning.shared_cut import choose_cut
 from panes.windows.many import Rulers
 from panes.windows.spec import Sliding
+from tests.engine import pictures
+from tests.engine.pictures import counts, rows
 
 COUNT = "SELECT count(*) AS n FROM t [TUMBLING 10 WATTR at]"
-
-
-def rows(*at: int, x: int = 1) -> pa.Table:
-    return pa.table({"at": pa.array(at, pa.int64()), "k": ["a"] * len(at), "x": [x] * len(at)})
-
-
-def counts(answers: dict[str, pa.Table], name: str) -> list[tuple[int, int]]:
-    """(window_start, n) of one query."""
-    table = answers[name]
-    return list(zip(table["window_start"].to_pylist(), table["n"].to_pylist(), strict=True))
 
 
 def test_only_queries_with_new_answers_are_named() -> None:
@@ -210,26 +202,11 @@ def test_old_panes_that_only_long_windows_need_are_folded() -> None:
 
 
 def test_panes_that_were_folded_answer_no_finer_window() -> None:
-    """Panes before 900 are those of the long window, so [700, 1000) is open but not known."""
-    reg = panes.register("t", lateness=0)
-    reg.add("short", "SELECT count(*) AS n FROM t [RANGE 5 SLIDE 1 WATTR at]")
-    reg.add("long", "SELECT count(*) AS n FROM t [RANGE 1000 SLIDE 100 WATTR at]")
-    reg.push(rows(*range(998)))
-    added = reg.add("middle", "SELECT count(*) AS n FROM t [RANGE 300 SLIDE 10 WATTR at]")
-    assert added.exact_from == 900
-    assert counts(reg.finish(), "middle")[:2] == [(900, 98), (910, 88)]
+    pictures.panes_that_were_folded_answer_no_finer_window()
 
 
 def test_panes_that_a_new_query_needs_are_not_folded() -> None:
-    """Progress moves before panes are cut for the new query."""
-    reg = panes.register("t", lateness=0)
-    reg.add("short", "SELECT count(*) AS n FROM t [RANGE 5 SLIDE 1 WATTR at]")
-    reg.add("long", "SELECT count(*) AS n FROM t [RANGE 1000 SLIDE 100 WATTR at]")
-    reg.push(rows(*range(501)))
-    added = reg.add("middle", "SELECT count(*) AS n FROM t [RANGE 300 SLIDE 10 WATTR at]")
-    assert added.exact_from == 400
-    reg.punctuate(600)
-    assert counts(reg.punctuate(1000), "middle")[:2] == [(400, 101), (410, 91)]
+    pictures.panes_that_a_new_query_needs_are_not_folded()
 
 
 def test_the_cheapest_cut_is_chosen_and_the_others_are_priced() -> None:

@@ -23,7 +23,8 @@ from panes.aggregates.sketches import Sketch
 from panes.algebra.lanes import Op
 from panes.algebra.monoid import Columns, Monoid, merge_slots
 from panes.reference.compare import same
-from tests.support import SCHEMA, streams
+from tests.strategies import streams
+from tests.support import SCHEMA
 
 I, X, S, D = (Argument(SCHEMA.get_field_index(n), SCHEMA.field(n).type) for n in "ixsd")
 ALL = Selection()
