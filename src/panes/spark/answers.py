@@ -11,12 +11,12 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import types as T  # noqa: N812
-from pyspark.sql.pandas.types import from_arrow_type
 
 from panes.language.expressions import quoted, to_sql
 from panes.language.query import KEY, WINDOW_COLUMNS
 from panes.planning.plan import Plan
 from panes.spark.bind import BoundQuery, sql
+from panes.spark.internals import spark_type
 from panes.windows.extent import ruler
 from panes.windows.spec import Landmark, PerRow
 
@@ -91,7 +91,7 @@ def edge_texts(start: str, end: str, kind: T.DataType | None) -> list[str]:
 
 def _spark_type(kind: pa.DataType) -> T.DataType:
     """Spark's type for an answer; lists of answers hold no NULL."""
-    made = from_arrow_type(kind)
+    made = spark_type(kind)
     if isinstance(made, T.ArrayType):
         return T.ArrayType(made.elementType, containsNull=False)
     return made

@@ -9,7 +9,6 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everyone writes it
 from pyspark.sql import types as T  # noqa: N812
-from pyspark.sql.pandas.types import to_arrow_schema
 from sqlglot import exp
 
 from panes.aggregates.custom import UserAggregate
@@ -22,9 +21,9 @@ from panes.language.query import Inner, Query
 from panes.operators.inner import require_order_kept
 from panes.planning.plan import Plan, plan
 from panes.planning.scalar import Projection, resolve
+from panes.spark.internals import to_arrow_schema
 from panes.windows.spec import PerRow
 
-UTC = "UTC"
 _PASSES = "__passes"
 
 
@@ -133,7 +132,7 @@ def _require_order(bound: Plan) -> None:
 
 def arrow_schema(frame: DataFrame) -> pa.Schema:
     """The columns of a DataFrame in Arrow's types."""
-    return to_arrow_schema(frame.schema, timezone=UTC)
+    return to_arrow_schema(frame.schema)
 
 
 def comparable(frame: DataFrame) -> pa.Schema:
@@ -141,7 +140,7 @@ def comparable(frame: DataFrame) -> pa.Schema:
     is_text = [isinstance(f.dataType, T.StringType) for f in frame.schema]
     fields = zip(frame.schema, is_text, strict=True)
     same = [f for f, text in fields if not text or f.dataType == T.StringType()]
-    return to_arrow_schema(T.StructType(same), timezone=UTC)
+    return to_arrow_schema(T.StructType(same))
 
 
 def sql(tree: exp.Expression) -> Column:

@@ -19,7 +19,6 @@ import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everyone writes it
 from pyspark.sql import types as T  # noqa: N812
-from pyspark.sql.pandas.types import from_arrow_type
 
 from panes.aggregates import wire
 from panes.aggregates.aggregate import Rows
@@ -31,6 +30,7 @@ from panes.planning.plan import Plan
 from panes.spark.answers import handed_over, handed_over_schema, selected
 from panes.spark.batch.fill import AT, aggregates, is_filled_by_spark, pane_start, partial_of
 from panes.spark.bind import BoundQuery, sql, ticks
+from panes.spark.internals import spark_type
 from panes.windows.cut import cut
 from panes.windows.spec import Landmark
 
@@ -123,7 +123,7 @@ def _filled_schema(bound: Plan) -> T.StructType:
     named |= {f"{KEY}{i}": t for i, t in enumerate(bound.key_types)}
     for i, piece in enumerate(bound.pieces):
         named |= {f"p{i}_{j}": t for j, t in enumerate(wire.types(piece))}
-    return T.StructType([T.StructField(n, from_arrow_type(t)) for n, t in named.items()])
+    return T.StructType([T.StructField(n, spark_type(t)) for n, t in named.items()])
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,10 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import pyarrow as pa
-from pyspark import cloudpickle
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everyone writes it
-from pyspark.sql.pandas.types import to_arrow_schema
 
 from panes.asking.ask_panes import answer_now
 from panes.errors import QueryError
@@ -20,8 +18,8 @@ from panes.planning.terms import Terms
 from panes.register.queries import Queries
 from panes.register.shared_store import SharedStore
 from panes.shards.register_shard import Definition, as_lowered, resumed
-from panes.spark.bind import UTC
 from panes.spark.host import STATE_NAME
+from panes.spark.internals import STATE_OPERATOR, dumps, to_arrow_schema
 from panes.spark.register.stream import finished, lowered_schema, with_ticks
 from panes.windows.spec import Sliding
 
@@ -30,7 +28,7 @@ def read_state(frame: DataFrame, checkpoint: str) -> DataFrame:
     """What shards keep, as of the last batch: columns `shard`, `name` and `data`."""
     session = frame.sparkSession
     known = session.read.format("state-metadata").load(checkpoint)
-    ours = known.where(F.col("operatorName").startswith("transformWithState"))
+    ours = known.where(F.col("operatorName").startswith(STATE_OPERATOR))
     operator = ours.agg(F.max("operatorId")).collect()[0][0]
     reader = session.read.format("statestore").option("path", checkpoint)
     state = reader.option("operatorId", operator or 0).option("stateVarName", STATE_NAME).load()
@@ -57,9 +55,9 @@ def ask(
         )
     store = store_for(now, bound)
     answer_now(bound, store, spec.size, now.newest, as_lowered)
-    definition = Definition.of(queries, cloudpickle.dumps)
+    definition = Definition.of(queries, dumps)
     schema = lowered_schema(bound)
-    answer = AskShard(definition, terms, bound, to_arrow_schema(schema, timezone=UTC))
+    answer = AskShard(definition, terms, bound, to_arrow_schema(schema))
     lowered = (
         read_state(frame, checkpoint)
         .groupBy("shard")

@@ -14,8 +14,7 @@ from dataclasses import dataclass, replace
 from threading import RLock
 
 import numpy as np
-from pyspark import cloudpickle
-from pyspark.errors import AnalysisException, PySparkException
+from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everyone writes it
 from pyspark.sql.streaming.query import StreamingQuery
@@ -36,6 +35,7 @@ from panes.shards.register_shard import Definition
 from panes.shards.register_state import take_up
 from panes.spark.bind import bind_query, comparable
 from panes.spark.host import require_progress, shard_numbers, with_watermark
+from panes.spark.internals import dumps, has_commit
 from panes.spark.query import Sink
 from panes.spark.register import manifest_file as register_file
 from panes.spark.register.ask import ask, read_state
@@ -451,7 +451,7 @@ class SparkRegister:
 
     def _as_of_now(self) -> Queries:
         """The queries as the next batch will find them, by what the last one left."""
-        queries = Definition.of(self._queries, cloudpickle.dumps).queries()
+        queries = Definition.of(self._queries, dumps).queries()
         about = None if self._started is None else self._about(self._started.checkpoint)
         if about is not None:
             take_up(queries, codec.unpack(about))
@@ -459,11 +459,10 @@ class SparkRegister:
 
     def _about(self, checkpoint: str) -> bytes | None:
         """What one shard remembers; all of them agree. None before the first batch."""
-        try:
-            state = read_state(self._frame, checkpoint)
-            rows = state.where(F.col("name") == ABOUT).select("data").limit(1).collect()
-        except PySparkException:
+        if not has_commit(self._session, checkpoint):
             return None
+        state = read_state(self._frame, checkpoint)
+        rows = state.where(F.col("name") == ABOUT).select("data").limit(1).collect()
         return bytes(rows[0].data) if rows else None
 
     # The watched place

@@ -18,11 +18,9 @@ from typing import TypeAlias
 
 import pandas as pd
 import pyarrow as pa
-from pyspark import cloudpickle
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everyone writes it
 from pyspark.sql import types as T  # noqa: N812
-from pyspark.sql.pandas.types import to_arrow_schema
 
 from panes.admit.gate import promise_column
 from panes.answers.portions import QUERY, Portion, joined
@@ -36,8 +34,9 @@ from panes.shards.combiner import AT, PROMISE, ROW, SOURCE, TOO_FAR_AHEAD
 from panes.shards.register_filler import read_columns
 from panes.shards.register_shard import Definition, RegisterOutcome, RegisterShard, combiner
 from panes.spark.answers import END, answer_texts, edge_texts, handed_over_schema, named
-from panes.spark.bind import UTC, arrow_schema, sql, ticks
+from panes.spark.bind import arrow_schema, sql, ticks
 from panes.spark.host import PACKAGE, Batches, Hosted, host, named_batch
+from panes.spark.internals import dumps, local_frame, to_arrow_schema
 from panes.spark.query import Sink, send
 from panes.stores import codec
 
@@ -95,7 +94,7 @@ def emitted(
     name: str,
 ) -> DataFrame:
     """What a register gives in every batch: packages of answers and of rows set apart, status."""
-    definition = Definition.of(queries, cloudpickle.dumps)
+    definition = Definition.of(queries, dumps)
     count, keep_rows = len(shards), terms.drops_late
     projected = _project(frame, queries, terms, rows=rows)
     hosted = Hosted(
@@ -212,15 +211,6 @@ class Answered:
             self.packages.append(bytes(package))
 
 
-def _local(session: SparkSession, table: pa.Table, schema: T.StructType) -> DataFrame:
-    """A table as a DataFrame. Spark would make its session, that of a batch, the active one."""
-    active = SparkSession._activeSession
-    try:
-        return session.createDataFrame(table, schema)
-    finally:
-        SparkSession._activeSession = active
-
-
 def _told(kept: DataFrame) -> dict[int, Answered]:
     """What all shards tell of a batch, by kind."""
     small = f"CASE WHEN length({PACKAGE}) <= {_SMALL} THEN {PACKAGE} END AS {PACKAGE}"
@@ -270,10 +260,10 @@ class Deliver:
         schema = T.StructType([T.StructField(QUERY, T.StringType())])
         for handed in lowered_schema(plan).fields:
             schema = schema.add(handed)
-        unpack = Unpack(to_arrow_schema(schema, timezone=UTC))
+        unpack = Unpack(to_arrow_schema(schema))
         if packages is not None:
             table = pa.concat_tables(map(unpack.table, packages))
-            lowered = _local(kept.sparkSession, table, schema)
+            lowered = local_frame(kept.sparkSession, table, schema)
         else:
             sent = kept.where(F.col(KIND) == kind).select(PACKAGE)
             lowered = sent.mapInArrow(unpack, schema)
@@ -282,7 +272,7 @@ class Deliver:
     def _apart(self, kept: DataFrame, code: int) -> DataFrame:
         numbered = [T.StructField(f"c{i}", f.dataType) for i, f in enumerate(self.row.fields)]
         schema = T.StructType().add(_REASON, "string").add(ROW, T.StructType(numbered))
-        unpack = Unpack(to_arrow_schema(schema, timezone=UTC))
+        unpack = Unpack(to_arrow_schema(schema))
         rows = kept.where(F.col(KIND) == code).select(PACKAGE).mapInArrow(unpack, schema)
         named = rows.select(F.col(ROW).cast(self.row).alias(ROW), _REASON)
         return named.select(f"{ROW}.*", _REASON)

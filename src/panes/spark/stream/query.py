@@ -18,7 +18,6 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everyone writes it
 from pyspark.sql import types as T  # noqa: N812
-from pyspark.sql.pandas.types import to_arrow_schema
 
 from panes.admit.gate import promise_column
 from panes.answers.status import require_flushable, told_of
@@ -47,8 +46,9 @@ from panes.spark.answers import (
     selected,
     with_edges,
 )
-from panes.spark.bind import UTC, BoundQuery, arrow_schema, sql, ticks
+from panes.spark.bind import BoundQuery, arrow_schema, sql, ticks
 from panes.spark.host import PACKAGE, Batches, Hosted, host, require_progress, shard_numbers
+from panes.spark.internals import to_arrow_schema
 from panes.stores import codec
 
 STATUS, APART = "__status", "__apart"
@@ -107,7 +107,7 @@ def _tagged(bound: BoundQuery, terms: Terms, run: Run, *, rows: bool) -> DataFra
     ]
     row = projected[0].schema[ROW].dataType if rows else None
     emitted = _emitted_schema(plan, row, told_of(plan, terms))
-    emit = Emit(to_arrow_schema(emitted, timezone=UTC), packed=not _survives_pandas(emitted))
+    emit = Emit(to_arrow_schema(emitted), packed=not _survives_pandas(emitted))
     count, keep_rows = len(shards), terms.drops_late
     hosted = Hosted(
         combiner=lambda: Combiner(PlanFiller(plan, keep_rows), count),
