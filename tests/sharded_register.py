@@ -9,8 +9,8 @@ from __future__ import annotations
 import pyarrow as pa
 from pyspark import cloudpickle
 
+from panes.answers.select import selected
 from panes.axis import parse_instant
-from panes.pipelines.sliding import selected
 from panes.planning.plan import plan
 from panes.planning.scalar import Projection
 from panes.planning.terms import Run, Terms, agree
@@ -117,6 +117,8 @@ class ShardedRegister:
             self.rejected += outcome.rejected
             for portion in outcome.answers:
                 for name, table in portion.tables():
-                    found.setdefault(name, []).append(selected(portion.shape.plan, table)[1])
+                    found.setdefault(name, []).append(
+                        selected(self._queries.homes[name][1].plan, table)[1]
+                    )
         joined = {name: pa.concat_tables(tables) for name, tables in found.items()}
         return {name: table for name, table in joined.items() if len(table)}

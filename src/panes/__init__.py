@@ -1,11 +1,11 @@
 """Sliding-window queries over data streams at the price of tumbling ones."""
 
 from panes.aggregates.custom import CustomAggregate, WindowFunction
-from panes.answers.release import LazyFlush, SlowFlush
 from panes.api import explain, open, register, sql
 from panes.engine.open_query import OpenQuery
 from panes.engine.register import Register
 from panes.errors import PanesError, QueryError, RejectedRowsWarning
+from panes.planning.flush import LazyFlush, SlowFlush
 from panes.planning.terms import Late
 from panes.reference.oracle import oracle
 

@@ -12,7 +12,6 @@ from typing import Any
 import pyarrow as pa
 
 from panes.aggregates.custom import UserAggregate
-from panes.answers.release import Flush
 from panes.axis import Duration
 from panes.engine.open_query import OpenQuery
 from panes.engine.register import Register
@@ -23,6 +22,7 @@ from panes.operators.inner import derived_schemas
 from panes.planning.choose_store import choose_store
 from panes.planning.explain import explain as explain_plan
 from panes.planning.explain import explain_unbound
+from panes.planning.flush import Flush
 from panes.planning.plan import plan
 from panes.planning.terms import Late, Run
 

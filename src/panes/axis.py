@@ -42,7 +42,8 @@ UNITS = {
 # A window's edges must stay inside 64 bits whatever its size: half the range for the axis, half
 # for the arithmetic. Time is further bounded by the years that timestamps can be printed in.
 LIMIT = 1 << 61
-FOREVER = 1 << 62
+BEGINNING, FOREVER = -(1 << 62), 1 << 62
+"""Before every position, and after all of them."""
 _FIRST_INSTANT = -62_135_596_800 * SECOND
 _LAST_INSTANT = 253_402_300_800 * SECOND
 

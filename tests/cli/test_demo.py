@@ -11,8 +11,8 @@ from typing import Any
 
 from rich.console import Console
 
+from panes.axis import BEGINNING
 from panes.cli.live_view import LiveView, Reading, read_panes
-from panes.progress.promise import NOTHING
 
 DEMO = [sys.executable, "-c", "from panes.cli.main import main; main()", "demo"]
 NOON = 1_767_268_800_000_000  # 2026-01-01T12:00:00Z, in microseconds
@@ -46,7 +46,7 @@ def report(batch: int, **metrics: int) -> dict[str, Any]:
 
 
 def test_a_reading_sums_batches_and_takes_the_state_of_the_last_one() -> None:
-    first = report(0, answers=3, late=1, partials=40, bytes=2_048, progress=NOTHING)
+    first = report(0, answers=3, late=1, partials=40, bytes=2_048, progress=BEGINNING)
     second = report(1, answers=4, late=0, partials=30, bytes=1_024, progress=NOON)
     reading = read_panes([first, second], "q")
     assert reading.cells() == ("2", "4,000", "30", "1.0 KiB", "12:00:00", "7", "1")

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import panes
 from panes.errors import OptionError, QueryError
-from panes.planning.choose_store import StoreName
+from panes.stores.store import StoreName
 from tests.oracle.test_counted_windows import cuts_of
 from tests.support import assert_same, select, sorted_answers, streams
 

@@ -15,9 +15,10 @@ from hypothesis import strategies as st
 
 import panes
 from panes.errors import OptionError, QueryError
-from panes.planning.choose_store import STORES, StoreName, supports
+from panes.planning.choose_store import supports
 from panes.planning.plan import plan
 from panes.stores.adaptive import Adaptive, Durations, Sources
+from panes.stores.store import STORES, StoreName
 from panes.windows.spec import Sliding
 from tests.oracle.test_counted_windows import PARTITIONED, PER_ROW, cuts_of
 from tests.support import AGGREGATES, SCHEMA, WINDOWS, assert_same, select, sorted_answers, streams
@@ -138,7 +139,7 @@ def test_a_dense_group_turns_eager_and_a_sparse_one_stays_lazy() -> None:
     text = "SELECT item, max(price) AS m FROM bids [RANGE 100 SLIDE 20 WATTR at] GROUP BY item"
     query = panes.open(text, store="adaptive", lateness=0)
     query.push(bids=_bids(list(range(100)), [2 if a % 100 == 50 else 1 for a in range(100)]))
-    held = query._pipeline.held  # type: ignore[union-attr]
+    held = query._pipeline.store  # type: ignore[union-attr]
     assert isinstance(held, Adaptive)
     assert held.eager_groups == 1
     assert held.rows == 1

@@ -16,13 +16,13 @@ import pytest
 import panes
 from panes.aggregates.aggregate import Selection
 from panes.algebra.monoid import Lanes
+from panes.fill import fragment as fragments
 from panes.pipelines import sliding as pipeline
 from panes.reference.compare import difference
-from panes.stores import fragments
 from panes.stores import keyed_panes as partials
 from panes.stores import panes as store
 from panes.stores import rows_and_partials as kept
-from panes.stores.keyed_panes import Partials
+from panes.stores.keyed_panes import KeyedPanes
 from panes.stores.row_buffer import RowBuffer
 from panes.windows import tag
 from panes.windows.cover import Cover
@@ -154,7 +154,7 @@ STORE_BUGS: dict[str, tuple[object, str, Callable[[Any], Any]]] = {
             np.r_[np.arange(len(rows)), 0]
         ),
     ),
-    "what is lent for an answer is kept": (Partials, "lent", lambda _: nullcontext()),
+    "what is lent for an answer is kept": (KeyedPanes, "lent", lambda _: nullcontext()),
 }  # fmt: skip
 
 

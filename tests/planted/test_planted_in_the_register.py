@@ -15,10 +15,11 @@ from hypothesis import Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
 from panes.asking import ask_panes as ask
+from panes.axis import BEGINNING
 from panes.engine.register import Register
 from panes.planning.terms import Terms
 from panes.register import queries
-from panes.register.shape import NEVER, Shape
+from panes.register.shape import Shape
 from panes.register.shared_store import SharedStore
 from panes.schedule.sliding_graph import SlidingGraph
 from panes.stores.multisets import ValueStore
@@ -39,7 +40,7 @@ def knowing_no_cuts(right: Function) -> Function:
 
 def knowing_no_eviction(right: Function) -> Function:
     def wrong(store: SharedStore, *args: Any) -> int:
-        kept, store.evicted_before = store.evicted_before, NEVER
+        kept, store.evicted_before = store.evicted_before, BEGINNING
         try:
             return int(right(store, *args))
         finally:
@@ -75,7 +76,7 @@ def keeping_no_history(right: Function) -> Function:
 
 
 def from_the_beginning(right: Function) -> Function:
-    return lambda store, what, newest: right(store, what, NEVER)
+    return lambda store, what, newest: right(store, what, BEGINNING)
 
 
 def only_making_room(right: Function) -> Function:

@@ -17,9 +17,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import panes
+from panes.answers.select import projected
 from panes.errors import StateError
 from panes.language.parse import parse
-from panes.pipelines.sliding import projected
 from panes.planning.plan import Plan, plan
 from panes.planning.terms import Terms
 from panes.shards.blocks import MOST_BLOCKS

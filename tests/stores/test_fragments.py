@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 
 from panes.algebra.lanes import Op
 from panes.algebra.monoid import Lanes
+from panes.fill.fragment import Fragment, merged
 from panes.stores import fragments as module
-from panes.stores.fragments import Fragment, Fragments, merged
+from panes.stores.fragments import Fragments
 
 COUNT = Lanes(Op.ADD, ("n",), (0,))
 LEAST = Lanes(Op.LEAST, ("low",), ((1 << 62),))

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import Literal, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from panes.algebra.monoid import Columns, Monoid, Slots
+from panes.arrays.columns import without_nulls
 from panes.errors import ColumnTypeError
 
 Differential = Literal["full", "pseudo", "none"]
@@ -54,13 +55,6 @@ class Rows:
         if not pa.types.is_float64(array.type):
             array = array.cast(pa.float64(), safe=False)
         return without_nulls(array, 0.0)
-
-
-def without_nulls(array: pa.Array, filler: object) -> NDArray[Any]:
-    """A column as NumPy, with NULLs replaced; no copy where there are none."""
-    filled = pc.fill_null(array, pa.scalar(filler, array.type)) if array.null_count else array
-    values: NDArray[Any] = filled.to_numpy(zero_copy_only=False)
-    return values
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,17 +15,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from panes.aggregates.aggregate import (
-    Argument,
-    Bounded,
-    Rows,
-    Selection,
-    nullable,
-    require_numbers,
-    without_nulls,
-)
+from panes.aggregates.aggregate import Argument, Bounded, Rows, Selection, nullable, require_numbers
 from panes.algebra.lanes import Op
 from panes.algebra.monoid import Columns, Lanes, Slots
+from panes.arrays.columns import without_nulls
 from panes.arrays.compiled import compiled
 from panes.errors import ArithmeticOverflowError, ColumnTypeError
 

@@ -27,10 +27,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from panes.aggregates import order_keys
-from panes.aggregates.aggregate import Argument, Bounded, Rows, Selection, without_nulls
+from panes.aggregates.aggregate import Argument, Bounded, Rows, Selection
 from panes.algebra.lanes import Op, Scalar, absorb, load, store
 from panes.algebra.monoid import Columns, Lanes, Monoid, Slots
+from panes.arrays import order_keys
+from panes.arrays.columns import without_nulls
 from panes.arrays.compiled import compiled
 from panes.axis import FOREVER
 from panes.errors import ColumnTypeError

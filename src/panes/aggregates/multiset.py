@@ -15,8 +15,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from panes.aggregates import order_keys
 from panes.aggregates.aggregate import Argument, Bounded, Holistic, Multiset, Rows, Selection
+from panes.arrays import order_keys
 from panes.errors import ColumnTypeError, QueryError
 
 

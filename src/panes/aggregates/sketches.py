@@ -15,9 +15,9 @@ import datasketches as ds
 import numpy as np
 import pyarrow as pa
 
-from panes.aggregates import order_keys
 from panes.aggregates.aggregate import Argument, Bounded, Rows, Selection
 from panes.algebra.monoid import Columns, Slots
+from panes.arrays import order_keys
 from panes.errors import ColumnTypeError, QueryError
 
 LOG2_BUCKETS = 12

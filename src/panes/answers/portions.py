@@ -14,8 +14,6 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from panes.register.shape import Shape
-
 QUERY = "query"
 
 
@@ -23,24 +21,25 @@ QUERY = "query"
 class Portion:
     """Answers of some queries: those of ``names[i]`` are ``table[bounds[i]:bounds[i + 1]]``.
 
-    They are of one shape, or of several that give the same columns. Every name has answers.
+    Every name has answers. `columns` is a number that queries share whose answers have the same
+    columns and are finished alike.
     """
 
-    shape: Shape
+    columns: int
     names: Sequence[str]
     bounds: NDArray[np.int64]
     table: pa.Table
 
     @classmethod
     def of(
-        cls, shape: Shape, names: Sequence[str], bounds: NDArray[np.int64], table: pa.Table
+        cls, columns: int, names: Sequence[str], bounds: NDArray[np.int64], table: pa.Table
     ) -> Portion:
         """The same, where some names may have no answers."""
         is_some = bounds[1:] > bounds[:-1]
         if not is_some.all():
             names = [names[i] for i in np.flatnonzero(is_some).tolist()]
             bounds = np.append(bounds[:-1][is_some], bounds[-1])
-        return cls(shape, names, bounds, table)
+        return cls(columns, names, bounds, table)
 
     def cut_out(self, i: int) -> pa.Table:
         """The answers of one query."""

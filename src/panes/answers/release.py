@@ -13,81 +13,14 @@ are final before they get in line, and those of one key and window never overtak
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from typing import Protocol
+from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from panes.arrays.key_numbers import Groups
-from panes.axis import Duration, parse_duration
-from panes.errors import OptionError
-
-
-class Flush(Protocol):
-    """Which of the answers that wait are released."""
-
-    @property
-    def within(self) -> Duration | None:
-        """How far behind progress the window of an answer that waits may have ended."""
-        ...
-
-    def chosen(self, waiting: Line, keys: Sequence[pa.Array], rows: int) -> NDArray[np.bool_]:
-        """Of the answers in line, those to release after a batch with these keys."""
-        ...
-
-    def shared_by(self, shards: int) -> Flush:
-        """The same for one of several shards."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class SlowFlush:
-    """At most so many answers with each batch; none later than `within` after its window's end.
-
-    >>> SlowFlush(at_most=1000, within="2 minutes").at_most
-    1000
-    """
-
-    at_most: int
-    within: Duration | None = None
-
-    def __post_init__(self) -> None:
-        if self.at_most <= 0:
-            raise OptionError(f"a batch needs to release some answers, got {self.at_most}")
-        _ticks(self.within)
-
-    def chosen(self, waiting: Line, keys: Sequence[pa.Array], rows: int) -> NDArray[np.bool_]:  # noqa: ARG002
-        """The first in line."""
-        return np.arange(len(waiting)) < self.at_most
-
-    def shared_by(self, shards: int) -> SlowFlush:
-        """Every shard may release its part."""
-        return replace(self, at_most=-(-self.at_most // shards))
-
-
-@dataclass(frozen=True, slots=True)
-class LazyFlush:
-    """Answers of a key when the key comes up again; none later than `within` after its window."""
-
-    within: Duration
-
-    def __post_init__(self) -> None:
-        _ticks(self.within)
-
-    def chosen(self, waiting: Line, keys: Sequence[pa.Array], rows: int) -> NDArray[np.bool_]:
-        """Those whose key is among the batch's."""
-        if not keys:
-            return np.full(len(waiting), rows > 0)
-        numbers = Groups([k.type for k in keys])
-        numbers.encode(keys, rows)
-        known = len(numbers)
-        return numbers.encode(waiting.keys(), len(waiting)) < known
-
-    def shared_by(self, shards: int) -> LazyFlush:  # noqa: ARG002
-        """A key is in one shard only."""
-        return self
+from panes.arrays.key_numbers import KeyNumbers
+from panes.planning.flush import Flush, SlowFlush, ticks_of
 
 
 @dataclass(slots=True)
@@ -118,9 +51,9 @@ class Line:
     def released(self, keys: Sequence[pa.Array], rows: int, progress: int) -> pa.Table:
         """Answers to give now, after a batch with these keys."""
         table = self._everything()
-        chosen = self.flush.chosen(self, keys, rows)
+        chosen = _chosen(self, keys, rows)
         if self.flush.within is not None:
-            chosen |= self._ends[0] < progress - _ticks(self.flush.within)
+            chosen |= self._ends[0] < progress - ticks_of(self.flush.within)
         self._answers = [table.filter(pa.array(~chosen))]
         self._ends = [self._ends[0][~chosen]]
         return table.filter(pa.array(chosen))
@@ -138,5 +71,14 @@ class Line:
         return self._answers[0]
 
 
-def _ticks(within: Duration | None) -> int:
-    return 0 if within is None else parse_duration(within, option="within")
+def _chosen(line: Line, keys: Sequence[pa.Array], rows: int) -> NDArray[np.bool_]:
+    """Of the answers in line, those to release after a batch with these keys."""
+    flush = line.flush
+    if isinstance(flush, SlowFlush):
+        return np.arange(len(line)) < flush.at_most
+    if not keys:
+        return np.full(len(line), rows > 0)
+    numbers = KeyNumbers([k.type for k in keys])
+    numbers.encode(keys, rows)
+    known = len(numbers)
+    return numbers.encode(line.keys(), len(line)) < known

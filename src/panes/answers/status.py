@@ -8,17 +8,18 @@ says what closed its window.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Literal, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from panes.answers.release import Flush, Line
+from panes.answers.release import Line
+from panes.answers.select import projected
 from panes.errors import QueryError
 from panes.language.query import WINDOW_COLUMNS
-from panes.pipelines.sliding import Pipeline, projected
+from panes.planning.flush import Flush
 from panes.planning.plan import Plan
 from panes.planning.terms import Terms
 from panes.windows.spec import PerRow
@@ -76,20 +77,19 @@ class Answers:
         if len(lowered):
             self._found.append(self._marked(lowered, "revised", "a late row"))
 
-    def early(self, pipeline: Pipeline) -> pa.Table:
+    def early(self, open_windows: pa.Table) -> pa.Table:
         """The windows that are open, as they are now."""
-        return self._marked(pipeline.open_windows(), "early", "nothing yet")
+        return self._marked(open_windows, "early", "nothing yet")
 
-    def offer_early(self, pipeline: Pipeline) -> None:
-        """After a batch: open windows are answered if it is time to."""
+    def offer_early(self, open_windows: Callable[[], pa.Table], newest: int) -> None:
+        """After a batch, the newest row of which is known: answer open windows if it is time to."""
         if self._early is None:
             return
         if self._early.every is not None:
-            newest = pipeline.newest
             if self._next_early is not None and newest < self._next_early:
                 return
             self._next_early = next_early(self._early.every, newest)
-        self._found.append(self.early(pipeline))
+        self._found.append(self.early(open_windows()))
 
     def released(self, keys: Sequence[pa.Array], rows: int, progress: int) -> pa.Table:
         """The answers to give after a batch with these keys."""

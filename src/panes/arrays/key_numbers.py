@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from panes.aggregates import order_keys
+from panes.arrays import order_keys
 from panes.arrays.compiled import compiled
 from panes.arrays.slots import is_dense
 
@@ -41,7 +41,7 @@ class Dictionary:
         return number[indexes]
 
 
-class Groups:
+class KeyNumbers:
     """Numbers for rows of key values, one column after the other."""
 
     def __init__(self, types: Sequence[pa.DataType]) -> None:
@@ -76,7 +76,7 @@ class Groups:
         return result[::-1]
 
     def order(self, groups: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Groups in the order of their keys, NULL first, NaN last."""
+        """KeyNumbers in the order of their keys, NULL first, NaN last."""
         if not self._types:
             return groups
         table = pa.table({str(i): _sortable(c) for i, c in enumerate(self.columns(groups))})

@@ -13,12 +13,13 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
-from panes.axis import format_duration
+from panes.answers.select import projected, selected
+from panes.axis import BEGINNING, format_duration
 from panes.errors import QueryError
-from panes.pipelines.sliding import Pipeline, projected, selected
+from panes.pipelines.sliding import Pipeline
 from panes.planning.plan import Plan
 from panes.register.roll_together import Due, Finish, answer
-from panes.register.shape import NEVER, Member
+from panes.register.shape import Member
 from panes.register.shared_store import SharedStore
 from panes.windows.families import next_edge
 from panes.windows.spec import Sliding
@@ -76,7 +77,7 @@ def answer_now(
     bound: Plan, store: SharedStore, size: int, newest: int, finish: Finish
 ) -> pa.Table | None:
     """The same, finished as `finish` does; None if the window holds no row."""
-    if newest == NEVER:
+    if newest == BEGINNING:
         return None
     end = min(int(next_edge(f.slide, f.phase, newest)) for f in store.cut.families)
     start = end - size
@@ -87,7 +88,7 @@ def answer_now(
         if max(since, store.evicted_before) > start:
             raise _not_stored(bound, since == newest + 1)
         spec = Sliding(size=size, slide=size, origin=end)
-        shape.add(Member("asked", spec, None, NEVER))
+        shape.add(Member("asked", spec, None, BEGINNING))
         due = Due(shape, np.array([0]), np.array([-1]), np.array([0]))
         found = [portion.table for portion in answer(store, [due], finish) if portion.names]
     finally:

@@ -16,7 +16,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from panes.aggregates.custom import UserAggregate
-from panes.aggregates.order_keys import has_key
+from panes.arrays.order_keys import has_key
 from panes.asking.timegram_column import has_buckets
 from panes.errors import ColumnTypeError, OptionError, QueryError
 from panes.language.query import AGGREGATE, AggregateCall, Query

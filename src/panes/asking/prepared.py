@@ -25,17 +25,16 @@ import numpy as np
 import pyarrow as pa
 
 from panes.aggregates.custom import UserAggregate
+from panes.answers.select import projected
 from panes.asking.ask_panes import RowTail, ask_rows
 from panes.asking.preparable import Kind, Over, bounded_names, kind_of, require_preparable
 from panes.asking.structures import Batch, Held, Newest, Positions, structure_for
 from panes.asking.timegram_column import BoundedColumn, Estimate
-from panes.axis import Axis, format_duration
+from panes.axis import BEGINNING, Axis, format_duration
 from panes.errors import PanesError, QueryError
 from panes.language.query import WINDOW_COLUMNS, Query
-from panes.pipelines.sliding import projected
 from panes.planning.plan import Plan, plan
 from panes.register.columns import SharedRows
-from panes.register.shape import NEVER
 from panes.stores.nested.buckets import Number
 from panes.stores.nested.ordered_sharing import StaircaseSharing
 
@@ -67,9 +66,9 @@ class Prepared:
         self._rows: SharedRows | None = None
         self._questions: dict[Asked, Question] = {}
         self._kinds: dict[tuple[Query, str, Number | None], Kind] = {}
-        self._held: dict[Over, Held] = {}
+        self._stored: dict[Over, Held] = {}
         self.arrived = 0
-        self._newest = NEVER
+        self._newest = BEGINNING
 
     def __len__(self) -> int:
         return len(self._queries)
@@ -82,7 +81,7 @@ class Prepared:
     @property
     def nbytes(self) -> int:
         """Bytes that all structures take."""
-        return sum(held.structure.nbytes for held in self._held.values())
+        return sum(stored.structure.nbytes for stored in self._stored.values())
 
     # Questions come and go
 
@@ -102,7 +101,7 @@ class Prepared:
         for asked, query in self._queries.items():
             bound.add(asked, query, tail=None, settle=settle)
         self._schema, self._rows = bound._schema, bound._rows
-        self._questions, self._kinds, self._held = bound._questions, bound._kinds, bound._held
+        self._questions, self._kinds, self._stored = bound._questions, bound._kinds, bound._stored
 
     def forget(self, asked: Asked) -> None:
         """Keep no longer what only this question needs."""
@@ -114,13 +113,13 @@ class Prepared:
         if question is None:
             return
         for over in question.kind.needs:
-            self._held[over].release(question.size)
-            if not self._held[over].sizes:
-                del self._held[over]
+            self._stored[over].release(question.size)
+            if not self._stored[over].sizes:
+                del self._stored[over]
         self._kinds = {
             key: kind
             for key, kind in self._kinds.items()
-            if all(over in self._held for over in kind.needs)
+            if all(over in self._stored for over in kind.needs)
         }
         self._forget_columns()
 
@@ -139,10 +138,10 @@ class Prepared:
         except PanesError:
             self._forget_columns()
             raise
-        for held in fresh:
-            self._held[held.over] = self._the_wiser(self._held.get(held.over), held)
+        for stored in fresh:
+            self._stored[stored.over] = self._the_wiser(self._stored.get(stored.over), stored)
         for over in kind.needs:
-            self._held[over].sizes[size] += 1
+            self._stored[over].sizes[size] += 1
         return Question(asked, kind, size)
 
     def _the_wiser(self, before: Held | None, fresh: Held) -> Held:
@@ -168,33 +167,33 @@ class Prepared:
         return self._kinds[key]
 
     def _knows_less(self, over: Over, size: int) -> bool:
-        return over not in self._held or self._held[over].largest < size
+        return over not in self._stored or self._stored[over].largest < size
 
     def _new(self, over: Over, size: int) -> Held:
         """An empty structure that knows what is to come."""
         assert self._rows is not None
         argument = None if over.argument is None else self._rows.place(over.argument, pa.null())
         where = None if over.where is None else self._rows.place_filter(over.where)
-        since = NEVER if self._newest == NEVER and not over.by_arrival else self._end(over)
+        since = BEGINNING if self._newest == BEGINNING and not over.by_arrival else self._end(over)
         return Held(over, structure_for(over, size), argument, where, since, size)
 
     def _fill_from(self, tail: RowTail | None, fresh: Iterable[Held]) -> None:
         """Take in the last rows, for windows that count them."""
-        counted = [held for held in fresh if held.over.by_arrival]
+        counted = [stored for stored in fresh if stored.over.by_arrival]
         if tail is None or not len(tail) or not counted:
             return
         assert self._rows is not None
         rows = tail.last(tail.keep)
         arrivals = np.arange(self.arrived - len(rows), self.arrived)
         batch = Batch(self._rows.read(rows, self._rows.filters), arrivals, arrivals)
-        for held in counted:
-            self._take(held, batch)
-            held.known_from = self.arrived - len(rows)
+        for stored in counted:
+            self._take(stored, batch)
+            stored.known_from = self.arrived - len(rows)
 
     def _forget_columns(self) -> None:
         if self._rows is not None:
-            held = self._held.values()
-            columns = {c for h in held for c in (h.argument, h.where) if c is not None}
+            stored = self._stored.values()
+            columns = {c for h in stored for c in (h.argument, h.where) if c is not None}
             self._rows.keep(columns)
 
     # Rows come
@@ -205,7 +204,7 @@ class Prepared:
 
     def read(self, rows: pa.Table) -> dict[int, pa.Array]:
         """The columns that structures need of a batch, by number; nothing is kept yet."""
-        if self._rows is None or not self._held:
+        if self._rows is None or not self._stored:
             return {}
         return self._rows.read(rows, self._rows.filters)
 
@@ -214,13 +213,13 @@ class Prepared:
         batch = Batch(columns, np.arange(self.arrived, self.arrived + len(at)), at)
         self.arrived += len(at)
         self._newest = max(self._newest, newest)
-        if self._newest != NEVER:
-            for held in self._held.values():
-                self._take(held, batch)
+        if self._newest != BEGINNING:
+            for stored in self._stored.values():
+                self._take(stored, batch)
 
-    def _take(self, held: Held, batch: Batch) -> None:
-        held.structure.add(*batch.rows_for(held))
-        held.structure.advance(self._end(held.over))
+    def _take(self, stored: Held, batch: Batch) -> None:
+        stored.structure.add(*batch.rows_for(stored))
+        stored.structure.advance(self._end(stored.over))
 
     # Asking
 
@@ -235,7 +234,7 @@ class Prepared:
 
     def holds(self, question: Question) -> bool:
         """Whether everything is kept that a question needs, for windows of some size."""
-        return all(over in self._held for over in question.kind.needs)
+        return all(over in self._stored for over in question.kind.needs)
 
     def refusal(self, question: Question) -> QueryError | None:
         """Why a question cannot be answered; None if it can."""
@@ -245,7 +244,7 @@ class Prepared:
                 f"nothing is prepared that answers {_written(question.asked)}{self._widths(kind)}",
                 hint="reg.prepare(...) the same question; it is answered from the rows to come",
             )
-        there = [self._held[over] for over in kind.needs]
+        there = [self._stored[over] for over in kind.needs]
         largest = min(h.largest for h in there)
         if size > largest:
             return QueryError(
@@ -254,7 +253,7 @@ class Prepared:
                 hint="reg.prepare(...) that one; it is answered from the rows to come",
             )
         start, known = self._extent(question)[0], max(h.known_from for h in there)
-        if self._newest == NEVER or known <= (max(start, 0) if kind.rows.by_arrival else start):
+        if self._newest == BEGINNING or known <= (max(start, 0) if kind.rows.by_arrival else start):
             return None
         shown = kind.plan.axis.format
         return QueryError(
@@ -265,7 +264,7 @@ class Prepared:
         )
 
     def _widths(self, kind: Kind) -> str:
-        widths = {o.width for o in self._held if replace(o, width=kind.within) in kind.calls}
+        widths = {o.width for o in self._stored if replace(o, width=kind.within) in kind.calls}
         told = ", ".join(str(w) for w in sorted(w for w in widths if w is not None))
         return f"; it is prepared within {told}" if told and kind.within is not None else ""
 
@@ -273,9 +272,9 @@ class Prepared:
         """The answer, now, to a question without a `refusal`; nothing if no row is there."""
         kind, size = question.kind, question.size
         start, end = self._extent(question)
-        newest = self._held[kind.rows].structure
+        newest = self._stored[kind.rows].structure
         assert isinstance(newest, Newest)
-        is_empty = newest.at == NEVER or newest.at < start
+        is_empty = newest.at == BEGINNING or newest.at < start
         if kind.within is not None:
             found = _bounded(kind, (start, end), self._estimates(kind, size))
             return found.slice(0, 0) if is_empty else found
@@ -290,33 +289,33 @@ class Prepared:
 
     def _extremes(self, kind: Kind, size: int) -> Iterator[pa.Array]:
         for over, aggregate in zip(kind.calls, kind.plan.aggregates, strict=True):
-            stairs = self._held[over].structure
+            stairs = self._stored[over].structure
             assert isinstance(stairs, StaircaseSharing)
             yield stairs.ask_each([size]).cast(aggregate.type)
 
     def _estimates(self, kind: Kind, size: int) -> Iterator[Estimate]:
         for over, aggregate in zip(kind.calls, kind.names, strict=True):
-            column = self._held[over].structure
+            column = self._stored[over].structure
             assert isinstance(column, BoundedColumn)
             yield column.ask(aggregate, size)
 
     def explain(self) -> Iterator[str]:
         """What is kept, and for how many questions; a line each."""
-        for over, held in self._held.items():
+        for over, stored in self._stored.items():
             if over.form != "newest":
-                yield self._told(over, held)
+                yield self._told(over, stored)
 
-    def _told(self, over: Over, held: Held) -> str:
+    def _told(self, over: Over, stored: Held) -> str:
         assert self._rows is not None
         what = "rows" if over.argument is None else over.argument.sql(dialect="spark")
         where = "" if over.where is None else f" where {over.where.sql(dialect='spark')}"
         axis = next(q.kind.plan.axis for q in self._questions.values() if over in q.kind.needs)
-        longest = f"{held.largest:,}" if over.by_arrival else _length(axis, held.largest)
+        longest = f"{stored.largest:,}" if over.by_arrival else _length(axis, stored.largest)
         reach = f"{'ROWS' if over.by_arrival else 'RANGE'} up to {longest}"
         form = f"TimeGram of {what}, within {over.width}"
         if over.form != "timegram":
             form = f"staircase for {over.form} of {what}"
-        users = sum(held.sizes.values())
+        users = sum(stored.sizes.values())
         return f"{form}{where}; {reach}, {users:,} {'question' if users == 1 else 'questions'}"
 
 

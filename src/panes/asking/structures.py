@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from panes.asking.preparable import Over
 from panes.asking.timegram_column import BoundedColumn
-from panes.register.shape import NEVER
+from panes.axis import BEGINNING
 from panes.stores.nested.ordered_sharing import StaircaseSharing
 
 Positions: TypeAlias = NDArray[np.int64]
@@ -40,10 +40,10 @@ class Newest:
     nbytes = 8
 
     def __init__(self) -> None:
-        self.at = NEVER
+        self.at = BEGINNING
 
     def add(self, at: Positions, values: pa.Array) -> None:  # noqa: ARG002 - as a Structure does
-        self.at = max(self.at, int(at.max(initial=NEVER)))
+        self.at = max(self.at, int(at.max(initial=BEGINNING)))
 
     def advance(self, end: int) -> None:
         """Nothing is kept that could go."""
@@ -92,9 +92,9 @@ class Batch:
         default_factory=dict
     )
 
-    def rows_for(self, held: Held) -> tuple[Positions, pa.Array]:
+    def rows_for(self, stored: Held) -> tuple[Positions, pa.Array]:
         """Positions and values that count: those that the filter lets through, without NULLs."""
-        key = held.argument, held.where, held.over.by_arrival
+        key = stored.argument, stored.where, stored.over.by_arrival
         if key not in self._chosen:
             self._chosen[key] = self._choose(*key)
         return self._chosen[key]

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from panes.register.shape import NEVER
+from panes.axis import BEGINNING
 from panes.stores.nested.buckets import Number
 from panes.stores.nested.timegram import Aggregate, TimeGram
 
@@ -48,7 +48,7 @@ class BoundedColumn:
 
     def __init__(self, *, width: Number, max_size: int) -> None:
         self._gram = TimeGram(width=width, max_size=max_size)
-        self._nan = self._infinite = self._negative = NEVER
+        self._nan = self._infinite = self._negative = BEGINNING
 
     @property
     def nbytes(self) -> int:
@@ -90,12 +90,12 @@ class BoundedColumn:
             return _exactly(0 if found is None else found.low)
         if found is None:
             return NOTHING_THERE
-        held = self._odd_values(self._gram.end - size)
-        has_nan = any(map(math.isnan, held))
+        stored = self._odd_values(self._gram.end - size)
+        has_nan = any(map(math.isnan, stored))
         if aggregate == "max" and has_nan:
             return _exactly(math.nan)
-        if aggregate in ("sum", "avg") and held:
-            return _exactly(sum(held))
+        if aggregate in ("sum", "avg") and stored:
+            return _exactly(sum(stored))
         low, high = _at_most(found.low), -_at_most(-found.high)
         if aggregate == "min" and has_nan and high == math.inf:
             high = math.nan  # every value may be NaN
@@ -108,7 +108,7 @@ class BoundedColumn:
 
 
 def _newest(at: NDArray[np.int64], which: NDArray[np.bool_], before: int) -> int:
-    return max(before, int(at[which].max(initial=NEVER)))
+    return max(before, int(at[which].max(initial=BEGINNING)))
 
 
 def _exactly(value: Number) -> Estimate:

@@ -17,8 +17,8 @@ from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 
+from panes.axis import BEGINNING
 from panes.cli.show import console as stderr
-from panes.progress.promise import NOTHING
 
 Report = Mapping[str, Any]
 
@@ -88,7 +88,7 @@ def _rows_in(reports: Sequence[Report]) -> int:
 
 
 def _instant(microseconds: int | None) -> dt.datetime | None:
-    if microseconds is None or microseconds <= NOTHING:
+    if microseconds is None or microseconds <= BEGINNING:
         return None
     return dt.datetime.fromtimestamp(microseconds / 1e6, dt.UTC)
 

@@ -22,7 +22,7 @@ from panes.admit.key_promises import KeyPromises, read_key
 from panes.admit.set_aside import set_apart
 from panes.aggregates.custom import UserAggregate
 from panes.answers.status import Answers, ends_of
-from panes.axis import parse_instant
+from panes.axis import BEGINNING, FOREVER, parse_instant
 from panes.engine.run_observer import Watch
 from panes.errors import InputError, OptionError, QueryError, UnknownStreamError
 from panes.frames import differences, to_table
@@ -32,14 +32,14 @@ from panes.operators.operator import Chain
 from panes.pipelines.per_row import PerRowPipeline
 from panes.pipelines.ranked_rows import RankedPipeline
 from panes.pipelines.sliding import Pipeline
-from panes.planning.choose_store import StoreName, choose_store
+from panes.planning.choose_store import choose_store
 from panes.planning.explain import explain
 from panes.planning.plan import Plan, plan
 from panes.planning.terms import Run, agree, require_terms
 from panes.progress.describe import Describe
-from panes.progress.promise import EVERYTHING, NOTHING, Promise, meld
+from panes.progress.promise import Promise, meld
 from panes.stores.adaptive import Sources
-from panes.stores.store import positions_held_in, windows_held_in
+from panes.stores.store import StoreName
 from panes.windows.extent import first_wid, last_wid, ruler
 from panes.windows.families import ends_of as edges_of_ends
 from panes.windows.spec import Landmark, PartitionedRows, PerRow, Sliding
@@ -102,7 +102,7 @@ class OpenQuery:
         pipeline = self._pipeline
         if self._plan is None and not bound.window.origin_first:
             pipeline = self._new_pipeline(bound)
-            if bound.placing.kind != "rows" and self.progress != NOTHING:
+            if bound.placing.kind != "rows" and self.progress != BEGINNING:
                 pipeline.close(self.progress)  # what was promised before it holds for it too
         gate = Gate(
             bound,
@@ -127,7 +127,7 @@ class OpenQuery:
         self._beat()
         self._advance()
         if isinstance(self._pipeline, Pipeline):
-            answers.offer_early(self._pipeline)
+            answers.offer_early(self._pipeline.open_windows, self._pipeline.newest)
         return self._released(admitted)
 
     def punctuate(
@@ -171,7 +171,7 @@ class OpenQuery:
             raise InputError("the query has seen no batch, so its answers have no columns")
         if not isinstance(self._pipeline, Pipeline):
             return self._answers.schema.empty_table()
-        return self._answers.early(self._pipeline)
+        return self._answers.early(self._pipeline.open_windows())
 
     def finish(self) -> pa.Table:
         """The stream has ended: gives all answers that are left, and forgets everything."""
@@ -191,7 +191,7 @@ class OpenQuery:
         elif pipeline is not None:
             self._close(pipeline, lambda p: p.close_all(), "the end of the stream")
         for promise in self._promises.values():
-            promise.punctuate(EVERYTHING, "the end")
+            promise.punctuate(FOREVER, "the end")
         self._finished = True
         self._pipeline = None
         return self._answers.rest()
@@ -227,22 +227,22 @@ class OpenQuery:
 
     @property
     def state(self) -> Mapping[str, int]:
-        """How much is held: keys, partials, rows that the store keeps, bytes of both.
+        """How much is stored: keys, partials, rows that the store keeps, bytes of both.
 
         Rows wait beside the store for ``ORIGIN FIRST`` to be known, for their own per-row window
         to end, or for the rows before them where a column orders them. Answers wait where a
         `flush` releases them a few at a time.
         """
         pipeline = self._pipeline
-        held = None if pipeline is None else pipeline.held
+        stored = None if pipeline is None else pipeline.store
         waiting = sum(len(at) for at, _ in self._waiting)
         if pipeline is not None and not isinstance(pipeline, Pipeline):
             waiting += pipeline.waiting
         return {
-            "keys": 0 if held is None else held.keys,
-            "partials": 0 if held is None else len(held),
-            "bytes": 0 if held is None else held.nbytes,
-            "rows": 0 if held is None else held.rows,
+            "keys": 0 if stored is None else stored.keys,
+            "partials": 0 if stored is None else len(stored),
+            "bytes": 0 if stored is None else stored.nbytes,
+            "rows": 0 if stored is None else stored.rows,
             "waiting_rows": waiting,
             "waiting_answers": 0 if self._answers is None else self._answers.waiting,
         }
@@ -294,7 +294,7 @@ class OpenQuery:
         elif name in self._chains:
             self._promises[name].punctuate(self._chains[name].punctuate(at), why)
         else:
-            before, _ = self._unmoved.get(name, (NOTHING, why))
+            before, _ = self._unmoved.get(name, (BEGINNING, why))
             self._unmoved[name] = (max(at, before), why)
 
     def _require_same_columns(self, given: Mapping[str, pa.Table]) -> dict[str, Chain]:
@@ -356,7 +356,7 @@ class OpenQuery:
     ) -> NDArray[np.int64] | None:
         """What was promised of rows with these keys, before they came."""
         promised = self._promises[stream].at
-        if self._counts_arrivals or (promised == NOTHING and not self._key_promises):
+        if self._counts_arrivals or (promised == BEGINNING and not self._key_promises):
             return None
         return self._key_promises.of(stream, promised, keys, rows)
 
@@ -394,17 +394,17 @@ class OpenQuery:
         return revised
 
     def _fill(self, admitted: Sequence[Admitted], pipeline: AnyPipeline | None) -> pa.Table | None:
-        held = [(a.at, a.columns) for a in admitted if len(a.at)]
+        stored = [(a.at, a.columns) for a in admitted if len(a.at)]
         if isinstance(pipeline, RankedPipeline | PerRowPipeline):
             for batch in admitted:
                 pipeline.add(batch.arrival())
         elif pipeline is None:
-            self._waiting += held
-        elif held:
-            at = held[0][0] if len(held) == 1 else np.concatenate([a for a, _ in held])
-            columns = held[0][1]
-            if len(held) > 1:
-                columns = [pa.concat_arrays(c) for c in zip(*(c for _, c in held), strict=True)]
+            self._waiting += stored
+        elif stored:
+            at = stored[0][0] if len(stored) == 1 else np.concatenate([a for a, _ in stored])
+            columns = stored[0][1]
+            if len(stored) > 1:
+                columns = [pa.concat_arrays(c) for c in zip(*(c for _, c in stored), strict=True)]
             pipeline.add(at, columns)
             return self._revised(admitted, pipeline)
         return None
@@ -430,14 +430,14 @@ class OpenQuery:
         progress, why = meld(self._promises)
         if self._counts_arrivals:
             progress, why = self._arrived, "rows of the stream"
-        oldest = min((int(at.min()) for at, _ in self._waiting if len(at)), default=EVERYTHING)
+        oldest = min((int(at.min()) for at, _ in self._waiting if len(at)), default=FOREVER)
         if self._pipeline is None and oldest < progress:
             self._start_waiting()
         for chain in self._chains.values():
             chain.forget(progress)
         if self._key_promises and isinstance(self._pipeline, Pipeline):
             self._close_each(self._pipeline)
-        elif self._pipeline is not None and progress != NOTHING and self._passes(progress):
+        elif self._pipeline is not None and progress != BEGINNING and self._passes(progress):
             self._close(self._pipeline, lambda p: p.close(progress), why)
 
     def _close(
@@ -461,11 +461,11 @@ class OpenQuery:
     def _close_each(self, pipeline: Pipeline, *, ends: bool = False) -> None:
         """Every group has its own progress, as long as there are promises for some keys."""
         assert self._answers is not None
-        keys, count = pipeline.held.key_columns, pipeline.held.keys
+        keys, count = pipeline.store.key_columns, pipeline.store.keys
         before = self._kept_promises.melded(self._kept, keys, count)
         now = self._key_promises.melded(self._promises, keys, count)
         if ends:
-            now = np.full(count, EVERYTHING, dtype=np.int64)
+            now = np.full(count, FOREVER, dtype=np.int64)
         answers = pipeline.close_each(before, now, self.progress)
         self._kept = {name: replace(p) for name, p in self._promises.items()}
         self._key_promises.forget(self.progress)
@@ -523,11 +523,10 @@ def pipeline_of(
 ) -> AnyPipeline:
     """The pipeline for a plan's kind of window, on the named store."""
     if isinstance(bound.window.spec, PerRow):
-        return PerRowPipeline(bound, hold=positions_held_in(store))
-    hold = windows_held_in(store, sources or Sources())
+        return PerRowPipeline(bound, store=store)
     if isinstance(bound.window.spec, PartitionedRows) or bound.order is not None:
-        return RankedPipeline(bound, hold=hold)
-    return Pipeline(bound, origin=origin, hold=hold, keep=keep)
+        return RankedPipeline(bound, store=store, sources=sources)
+    return Pipeline(bound, origin=origin, store=store, sources=sources, keep=keep)
 
 
 def require_streamable(bound: Plan) -> None:

@@ -28,7 +28,7 @@ from panes.answers.portions import Portion, QueryAnswers
 from panes.asking.ask_panes import RowTail, ask_panes
 from panes.asking.preparable import as_width
 from panes.asking.prepared import Prepared, ask_prepared
-from panes.axis import Duration, parse_instant
+from panes.axis import BEGINNING, FOREVER, Duration, parse_instant
 from panes.engine import register_file as register_save
 from panes.engine.open_query import Instant
 from panes.errors import InputError, OptionError, PanesError, QueryError, StateError
@@ -40,12 +40,11 @@ from panes.operators.operator import Chain
 from panes.planning.plan import Plan, plan
 from panes.planning.scalar import Projection
 from panes.planning.terms import Run, Terms, agree, require_lateness
-from panes.progress.promise import EVERYTHING, NOTHING, Promise
+from panes.progress.promise import Promise
 from panes.register.explain import explain_stores
 from panes.register.manifest import taken_up
 from panes.register.pace import Behind
 from panes.register.queries import Asked, Queries
-from panes.register.shape import NEVER
 from panes.register.shared_store import SharedStore
 from panes.shards.register_shard import resumed
 from panes.windows.spec import Sliding
@@ -173,7 +172,7 @@ class Register:
         self._late += admitted.late
         self._rejected += admitted.rejected
         queries = self._queries
-        queries.newest = max(queries.newest, int(admitted.placed.max(initial=NEVER)))
+        queries.newest = max(queries.newest, int(admitted.placed.max(initial=BEGINNING)))
         self._prepared.push(admitted.at, prepared, queries.newest)
         queries.promise.observe(admitted.placed)
         if admitted.promise is not None:
@@ -199,7 +198,7 @@ class Register:
         self._require_running()
         self._finished = True
         found = self._handed_over(self._queries.last_answers())
-        self._queries.promise.punctuate(EVERYTHING, "the end")
+        self._queries.promise.punctuate(FOREVER, "the end")
         exact_from, axis = self._queries.exact_from, self._queries.axis
         self._queries.forget_bindings()
         self._queries.exact_from, self._queries.axis = exact_from, axis
@@ -238,7 +237,7 @@ class Register:
 
     @property
     def state(self) -> Mapping[str, int]:
-        """How much is held: queries, stores, keys, partials and their bytes; prepared questions."""
+        """How much is stored: queries, stores, keys, partials, bytes; prepared questions."""
         stores = self.stores
         return {
             "queries": len(self._queries.asked),
@@ -442,7 +441,7 @@ class Register:
     ) -> NDArray[np.int64] | None:
         """What was promised of rows before they came: the same of all."""
         at = self._queries.promise.at
-        return None if at == NOTHING else np.broadcast_to(np.int64(at), rows)
+        return None if at == BEGINNING else np.broadcast_to(np.int64(at), rows)
 
     def _is_open(
         self,

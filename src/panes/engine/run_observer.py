@@ -1,6 +1,6 @@
 """What a run shows of itself: how many rows, how long windows stay open, what it takes.
 
-It is what the cost model is fed with, and what its estimates are held against.
+It is what the cost model is fed with, and what its estimates are stored against.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ import pyarrow.compute as pc
 from panes.admit.gate import Admitted
 from panes.language.query import WINDOW_COLUMNS
 from panes.pipelines.sliding import Pipeline
+from panes.planning.cost import Observed
 from panes.stores.adaptive import Durations, Sources
-from panes.stores.cost import Observed
 from panes.windows.spec import Sliding
 
 
@@ -53,7 +53,7 @@ class Watch:
             if self._durations is None:
                 self._durations = Durations(pipeline.spec)
             self._durations.saw(low, high, pipeline.first_open)
-            self._peak = max(self._peak, pipeline.held.nbytes)
+            self._peak = max(self._peak, pipeline.store.nbytes)
 
     def closed(self, pipeline: object, lowered: pa.Table) -> None:
         """Windows have been answered."""

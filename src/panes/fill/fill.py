@@ -18,7 +18,7 @@ from panes.algebra.monoid import Columns, Slots
 from panes.arrays.radix import is_sorted, number_pairs, stable_order
 from panes.arrays.slots import Ragged, is_dense, packed
 from panes.arrays.spread import spread
-from panes.stores.fragments import Fragment
+from panes.fill.fragment import Fragment
 from panes.windows.cut import Cut
 
 ALL_ROWS = Count(Selection())

@@ -16,7 +16,7 @@ from collections.abc import Collection, Iterable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from functools import partial
-from typing import Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -27,7 +27,6 @@ from panes.arrays.compiled import compiled
 from panes.arrays.slots import is_dense
 from panes.arrays.spread import spread
 from panes.fill.filter_classes import Words
-from panes.planning.condition import Bound
 
 Codes = NDArray[np.signedinteger]
 _ROWS_AT_ONCE = 1 << 17
@@ -35,6 +34,13 @@ _FEW = 8
 _WORD = 64
 _NARROW = 1 << 31
 _WIDE = 1 << 62
+
+
+class Threshold(NamedTuple):
+    """Where a filter parts the values of a column: those below `value`; itself too if `up_to`."""
+
+    value: Any
+    up_to: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +109,7 @@ def bits(column: pa.Array) -> Digit:
     return Bits(np.frombuffer(column.buffers()[1], dtype=np.uint8), column.offset)
 
 
-def regions(column: pa.Array, bounds: Collection[Bound]) -> Digit:
+def regions(column: pa.Array, bounds: Collection[Threshold]) -> Digit:
     """A column by how it lies to bounds of its type; NaN is greater than all of them."""
     is_null = None
     if column.null_count:
@@ -132,7 +138,7 @@ def number_kinds(
 
     >>> from concurrent.futures import ThreadPoolExecutor
     >>> numbers, conditions = pa.array([3, 1, 3]), pa.array([True, False, True])
-    >>> digits = [regions(numbers, {Bound(2, up_to=True)}), bits(conditions)]
+    >>> digits = [regions(numbers, {Threshold(2, up_to=True)}), bits(conditions)]
     >>> codes, place, row = number_kinds(3, digits, ThreadPoolExecutor(1))
     >>> place[codes], row
     (array([1, 0, 1]), array([1, 2]))

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from panes.arrays.key_numbers import Groups
+from panes.arrays.key_numbers import KeyNumbers
 from panes.axis import Axis
 from panes.errors import ColumnTypeError
 
@@ -49,7 +49,7 @@ class Distinct:
         known = len(self.seen)
         everything = rows if self.seen.rows is None else pa.concat_tables([self.seen.rows, rows])
         columns = [column.combine_chunks() for column in everything.columns]
-        numbers = Groups([c.type for c in columns]).encode(columns, len(everything))
+        numbers = KeyNumbers([c.type for c in columns]).encode(columns, len(everything))
         _, first = np.unique(numbers, return_index=True)
         new = np.sort(first[first >= known]) - known
         fresh = rows.take(pa.array(new))

@@ -15,7 +15,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from panes.arrays.radix import stable_order
-from panes.progress.promise import NOTHING, Promise, meld
+from panes.axis import BEGINNING
+from panes.progress.promise import Promise, meld
 
 
 class Meld:
@@ -30,7 +31,7 @@ class Meld:
 
     def __init__(self, inputs: Iterable[str]) -> None:
         self._promised = {name: Promise() for name in inputs}
-        self._last = NOTHING
+        self._last = BEGINNING
 
     def push(self, source: str, rows: pa.Table) -> pa.Table:  # noqa: ARG002
         """The rows, whatever the other inputs do."""
@@ -68,7 +69,7 @@ class Merge:
     """
 
     def __init__(self, inputs: Iterable[str]) -> None:
-        self._reached = dict.fromkeys(inputs, NOTHING)
+        self._reached = dict.fromkeys(inputs, BEGINNING)
         self._rows: list[pa.Table] = []
         self._at: list[NDArray[np.int64]] = []
 

@@ -15,10 +15,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from panes.axis import FOREVER
 from panes.papers.skew import Link, arrivals_of
 from panes.papers.union import Meld, Merge
 from panes.papers.watch import Watch
-from panes.progress.promise import EVERYTHING
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ def in_order(text: str, links: Mapping[str, Link], *, store: str, every: float) 
         watch.push(packets=ordered)
         peak = max(peak, union.nbytes + watch.query.state["bytes"])
         watch.punctuate(packets=union.progress)
-    rest = [union.punctuate(name, EVERYTHING) for name in links]
+    rest = [union.punctuate(name, FOREVER) for name in links]
     watch.push(packets=pa.concat_tables(rows for rows in rest if rows.num_columns))
     return _ran(watch, peak)
 

@@ -11,34 +11,32 @@ constant number of times however many windows hold it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from panes.admit.arrival import Arrival, Ranks
+from panes.answers.lower import lower
 from panes.arrays.compiled import compiled
 from panes.arrays.radix import sort
 from panes.arrays.workers import workers
 from panes.pipelines.sliding import Progressing
 from panes.planning.plan import Plan
-from panes.stores.keyed_panes import Partials
 from panes.stores.parcel import Parcel
-from panes.stores.store import HeldPositions
+from panes.stores.store import PositionStore, StoreName, position_store
 from panes.stores.waiting_rows import Waiting, WaitingRows, arrays, numbered
-from panes.windows.spec import PanedSpec, PerRow
+from panes.windows.spec import PerRow
 
 
-class PerRowPipeline(Progressing[HeldPositions]):
+class PerRowPipeline(Progressing[PositionStore]):
     """The state of one query over per-row windows."""
 
-    def __init__(
-        self, plan: Plan, *, hold: Callable[[Plan, PanedSpec], HeldPositions] = Partials
-    ) -> None:
+    def __init__(self, plan: Plan, *, store: StoreName = "panes") -> None:
         spec = plan.window.spec
         assert isinstance(spec, PerRow)
-        super().__init__(plan, plan.spec, hold(plan, plan.spec))
+        super().__init__(plan, plan.spec, position_store(store, plan.contents, plan.spec))
         self._window = spec
         self._ranks = Ranks()
         self._waiting = WaitingRows()
@@ -54,7 +52,7 @@ class PerRowPipeline(Progressing[HeldPositions]):
 
     def add(self, arrival: Arrival) -> None:
         """Take in rows; those behind progress count in open windows but have none of their own."""
-        group = self.held.number(arrival.partition, len(arrival.at))
+        group = self.store.number(arrival.partition, len(arrival.at))
         kept = np.zeros(len(arrival.at), dtype=np.bool_)
         kept[arrival.kept] = True
         if len(arrival.at):
@@ -71,7 +69,7 @@ class PerRowPipeline(Progressing[HeldPositions]):
         columns = list(workers().map(lambda c: c.take(places), arrival.columns))
         group = moved.result()
         if len(places):
-            self.held.add(at[which], columns, group[which])
+            self.store.add(at[which], columns, group[which])
         everything = Waiting(at, group, row, tuple(columns[c] for c in self.plan.defining_columns))
         self._waiting.add(everything if wanted.all() else everything.taken(wanted[order]))
 
@@ -95,9 +93,9 @@ class PerRowPipeline(Progressing[HeldPositions]):
         """
         due = self._due(progress)
         self.first_open = max(self.first_open, progress)
-        answers = self._lowered(due)
-        if self.held.evict(self.first_open) and self._window.every == 1:
-            new_name = self.held.forget_keys()
+        answers = self._answered(due)
+        if self.store.evict(self.first_open) and self._window.every == 1:
+            new_name = self.store.forget_keys()
             if new_name is not None:  # a row that waits has a bin, so its group has a new name
                 self._waiting.rename(new_name)
         return answers
@@ -111,12 +109,12 @@ class PerRowPipeline(Progressing[HeldPositions]):
         self.panes.take(parcels, self.has_open_window)
 
     def tables(self) -> dict[str, pa.Table]:
-        """What is held beside bins: rows that wait, and how many rows each partition has had."""
+        """What is stored beside bins: rows that wait, and how many rows each partition has had."""
         if not len(self._waiting) and not len(self._ranks.count):
             return {}
-        tables = self._waiting.tables(self.held.key_values)
+        tables = self._waiting.tables(self.store.key_values)
         if self._by_rank:
-            keys = self.held.key_values(np.arange(len(self._ranks.count)))
+            keys = self.store.key_values(np.arange(len(self._ranks.count)))
             tables["counts"] = pa.table({"count": pa.array(self._ranks.count), **numbered(keys)})
         return tables
 
@@ -124,8 +122,8 @@ class PerRowPipeline(Progressing[HeldPositions]):
         """What `tables` gave, in a pipeline that has taken in nothing yet."""
         if "counts" in tables:
             count, *keys = arrays(tables["counts"])
-            self._ranks.restore(self.held.number(keys, len(count)), count.to_numpy())
-        self._waiting.put_back(tables, self.held.number)
+            self._ranks.restore(self.store.number(keys, len(count)), count.to_numpy())
+        self._waiting.put_back(tables, self.store.number)
 
     def _due(self, progress: int) -> Waiting:
         """The rows before `progress` that have a window, by position and then by arrival."""
@@ -135,13 +133,13 @@ class PerRowPipeline(Progressing[HeldPositions]):
         nth = (self._ranks.take(due.group) + 1) % self._window.every == 0
         return due.taken(nth & (due.row >= 0))
 
-    def _lowered(self, due: Waiting) -> pa.Table:
+    def _answered(self, due: Waiting) -> pa.Table:
         """Aggregates of the due rows' windows, and what is selected of the rows."""
         if not len(due):
             return self.plan.lowered_schema().empty_table()
         groups = np.flatnonzero(np.bincount(due.group))
         of_row, wid, offsets = _distinct(due.at, due.group, groups)
-        lowered = self.held.answer_at(groups, offsets, wid)
+        lowered = lower(self.plan, self.store.roll_at(groups, offsets, wid))
         taken = pa.array(of_row)
         columns: list[pa.Array] = [*workers().map(lambda c: c.take(taken), lowered)]
         columns += due.columns

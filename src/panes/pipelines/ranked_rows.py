@@ -15,23 +15,27 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from panes.admit.arrival import Arrival, Ranks
-from panes.arrays.key_numbers import Groups
+from panes.arrays.key_numbers import KeyNumbers
 from panes.pipelines.sliding import Progressing
 from panes.planning.plan import Plan
-from panes.stores.keyed_panes import Partials, inside
+from panes.stores.adaptive import Sources
+from panes.stores.keyed_panes import inside
 from panes.stores.parcel import Parcel
-from panes.stores.store import HeldWindows, Hold
+from panes.stores.store import StoreName, WindowStore, window_store
 from panes.stores.waiting_rows import Waiting, WaitingRows, arrays, numbered
 from panes.windows.extent import first_wid
 
 
-class RankedPipeline(Progressing[HeldWindows]):
+class RankedPipeline(Progressing[WindowStore]):
     """The state of one query over rows that it numbers itself."""
 
-    def __init__(self, plan: Plan, *, hold: Hold = Partials) -> None:
-        super().__init__(plan, plan.spec, hold(plan, plan.spec))
+    def __init__(
+        self, plan: Plan, *, store: StoreName = "panes", sources: Sources | None = None
+    ) -> None:
+        made = window_store(store, plan.contents, plan.spec, sources)
+        super().__init__(plan, plan.spec, made)
         self._waiting = WaitingRows()
-        self._partitions = Groups([plan.row_types[c] for c in plan.partition_columns])
+        self._partitions = KeyNumbers([plan.row_types[c] for c in plan.partition_columns])
         self._ranks = Ranks()
         self._partition_of = np.zeros(0, dtype=np.int64)
         self._answered = np.zeros(0, dtype=np.int64)
@@ -60,14 +64,14 @@ class RankedPipeline(Progressing[HeldWindows]):
         ranks = self._ranks.take(rows.group)[rows.row >= 0]
         at, columns = inside(self.spec, ranks, rows.columns)
         if len(at):
-            self.held.add(at, columns)
+            self.store.add(at, columns)
             self._meet()
 
     def _meet(self) -> None:
         """Note which partition the new groups belong to: the first keys are its columns."""
-        new = np.arange(len(self._partition_of), self.held.keys)
+        new = np.arange(len(self._partition_of), self.store.keys)
         if len(new):
-            keys = self.held.key_values(new)[: len(self.plan.partition_columns)]
+            keys = self.store.key_values(new)[: len(self.plan.partition_columns)]
             partition = self._partitions.encode(keys, len(new))
             self._partition_of = np.r_[self._partition_of, partition]
             self._ranks.meet(len(self._partitions))
@@ -89,9 +93,9 @@ class RankedPipeline(Progressing[HeldWindows]):
             return self.plan.lowered_schema().empty_table()
         counted = self._ranks.count[self._partition_of]
         end_due: NDArray[np.int64] = first_wid(counted, self.spec.slide, self.spec.origin)
-        answers = self.held.answer(self._answered, end_due, in_order=in_order)
+        answers = self._lowered(self.store.roll(self._answered, end_due, in_order=in_order))
         if len(answers):
-            self.held.evict(end_due if self.plan.partition_columns else int(end_due[0]))
+            self.store.evict(end_due if self.plan.partition_columns else int(end_due[0]))
         self._answered = end_due
         return answers
 
@@ -112,7 +116,7 @@ class RankedPipeline(Progressing[HeldWindows]):
         self._answered = first_wid(counted, self.spec.slide, self.spec.origin)
 
     def tables(self) -> dict[str, pa.Table]:
-        """What is held beside panes: rows that wait, and how many each partition has had."""
+        """What is stored beside panes: rows that wait, and how many each partition has had."""
         keys = self._partitions.columns(np.arange(len(self._ranks.count)))
         count = pa.table({"count": pa.array(self._ranks.count), **numbered(keys)})
         return {"counts": count, **self._waiting.tables(self._partitions.columns)}

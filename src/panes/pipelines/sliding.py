@@ -13,36 +13,36 @@ from typing import Generic, TypeVar
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
-from sqlglot import exp
 
 from panes.algebra.monoid import Columns
+from panes.answers.lower import lowered_windows
 from panes.arrays.radix import number_pairs
-from panes.language.query import WINDOW_COLUMNS
+from panes.axis import BEGINNING
 from panes.planning.plan import Plan
-from panes.stores.keyed_panes import Partials, PartOf, inside
+from panes.stores.adaptive import Sources
+from panes.stores.keyed_panes import KeyedPanes, PartOf, inside
 from panes.stores.parcel import Parcel
-from panes.stores.store import Held, HeldWindows, Hold
+from panes.stores.rolled import WindowPartials
+from panes.stores.store import Store, StoreName, WindowStore, window_store
 from panes.windows.extent import extent, first_wid, last_wid, ruler, windows_closed, windows_reached
-from panes.windows.spec import Landmark, PanedSpec, PerRow
+from panes.windows.spec import Landmark, PanedSpec
 from panes.windows.tag import tagged
 
-Store = TypeVar("Store", bound=Held)
-NOWHERE = -(1 << 62)
-"""The newest position while there is no row."""
+StoreT = TypeVar("StoreT", bound=Store)
 
 
-class Progressing(Generic[Store]):
+class Progressing(Generic[StoreT]):
     """What pipelines of all kinds share: their store, and how far the stream is.
 
     `first_open` is where open windows begin, as each kind counts them; `newest` is the greatest
     position of any row.
     """
 
-    def __init__(self, plan: Plan, spec: PanedSpec, held: Store) -> None:
+    def __init__(self, plan: Plan, spec: PanedSpec, store: StoreT) -> None:
         self.plan, self.spec = plan, spec
-        self.held = held
-        self.first_open = NOWHERE
-        self.newest = NOWHERE
+        self.store = store
+        self.first_open = BEGINNING
+        self.newest = BEGINNING
 
     def resume(self, first_open: int, newest: int) -> None:
         """Go on where another pipeline of this plan stopped; its parcels are to be taken in."""
@@ -53,17 +53,21 @@ class Progressing(Generic[Store]):
         self.newest = max(self.newest, newest)
 
     @property
-    def panes(self) -> Partials:
+    def panes(self) -> KeyedPanes:
         """The pane store: the only one that is handed from host to host."""
-        assert isinstance(self.held, Partials)
-        return self.held
+        assert isinstance(self.store, KeyedPanes)
+        return self.store
+
+    def _lowered(self, found: WindowPartials | None) -> pa.Table:
+        """Windows, keys and lowered aggregates, under their numbers."""
+        return lowered_windows(self.plan, self.spec, found)
 
     def split(self, part_of: PartOf) -> dict[int, Parcel]:
-        """Everything held, part by part: `part_of` tells the part of each pane and group."""
+        """Everything stored, part by part: `part_of` tells the part of each pane and group."""
         return self.panes.split(part_of)
 
 
-class Pipeline(Progressing[HeldWindows]):
+class Pipeline(Progressing[WindowStore]):
     """The state of one query over one (united) stream."""
 
     def __init__(
@@ -71,22 +75,23 @@ class Pipeline(Progressing[HeldWindows]):
         plan: Plan,
         *,
         origin: int | None = None,
-        hold: Hold = Partials,
+        store: StoreName = "panes",
+        sources: Sources | None = None,
         keep: int | None = 0,
     ) -> None:
         """`keep` is how far behind progress closed windows can still be revised; None: always."""
         spec = plan.spec
         if origin is not None:
             spec = replace(spec, origin=spec.origin + origin)
-        super().__init__(plan, spec, hold(plan, spec))
+        super().__init__(plan, spec, window_store(store, plan.contents, spec, sources))
         self._keep = keep
-        self.first_kept = NOWHERE
+        self.first_kept = BEGINNING
 
     def add(self, at: NDArray[np.int64], columns: Sequence[pa.Array]) -> None:
         """Take in rows: positions, and the plan's projected columns."""
         at, columns = inside(self.spec, at, columns)
         if len(at):
-            self.held.add(at, columns)
+            self.store.add(at, columns)
             self.reach(int(at.max()))
 
     def has_open_window(self, at: NDArray[np.int64]) -> NDArray[np.bool_]:
@@ -97,7 +102,7 @@ class Pipeline(Progressing[HeldWindows]):
         return newest >= self._needed
 
     def close(self, progress: int, *, in_order: bool = True) -> pa.Table:
-        """Answer the windows that end at or before `progress`, and forget what they alone held.
+        """Answer the windows that end at or before `progress`, and forget what they alone stored.
 
         Answers are given before the SELECT's expressions: windows, keys, lowered aggregates.
         """
@@ -108,7 +113,7 @@ class Pipeline(Progressing[HeldWindows]):
 
     def close_all(self, *, in_order: bool = True) -> pa.Table:
         """The same for every window that holds a row."""
-        if self.newest == NOWHERE:
+        if self.newest == BEGINNING:
             return self.plan.lowered_schema().empty_table()
         reached = windows_reached(self.spec, self.newest)
         self.first_kept = reached
@@ -121,10 +126,10 @@ class Pipeline(Progressing[HeldWindows]):
 
     def open_windows(self) -> pa.Table:
         """The windows that are still open, as they are now, before the SELECT's expressions."""
-        if self.newest == NOWHERE:
+        if self.newest == BEGINNING:
             return self.plan.lowered_schema().empty_table()
         reached = windows_reached(self.spec, self.newest)
-        return self.held.answer(self.first_open, max(reached, self.first_open))
+        return self._lowered(self.store.roll(self.first_open, max(reached, self.first_open)))
 
     def revised(self, at: NDArray[np.int64], keys: Sequence[pa.Array]) -> pa.Table:
         """The closed windows that hold rows at these positions, as they are now.
@@ -135,10 +140,10 @@ class Pipeline(Progressing[HeldWindows]):
         if not pairs:
             return self.plan.lowered_schema().empty_table()
         row, wid = (np.concatenate(side) for side in zip(*pairs, strict=True))
-        group = self.held.number(keys, len(at))[row]
+        group = self.store.number(keys, len(at))[row]
         _, groups, wids = number_pairs(group.astype(np.int64), wid)
         named, begins = np.unique(groups, return_index=True)
-        return self.held.answer_named(named, np.append(begins, len(groups)), wids)
+        return self._lowered(self.store.roll_named(named, np.append(begins, len(groups)), wids))
 
     @property
     def ended(self) -> int:
@@ -157,11 +162,11 @@ class Pipeline(Progressing[HeldWindows]):
         first = np.maximum(closed, self.first_open)
         end = np.maximum(closes, first)
         self.first_open = max(self.first_open, windows_closed(self.spec, general))
-        if self.newest == NOWHERE:
+        if self.newest == BEGINNING:
             return self.plan.lowered_schema().empty_table()
         reached = windows_reached(self.spec, self.newest)
-        answers = self.held.answer(first, np.maximum(np.minimum(end, reached), first))
-        self.held.evict(end)
+        answers = self._lowered(self.store.roll(first, np.maximum(np.minimum(end, reached), first)))
+        self.store.evict(end)
         return answers
 
     def closes_any(self, progress: int) -> bool:
@@ -173,63 +178,25 @@ class Pipeline(Progressing[HeldWindows]):
     ) -> None:
         """Take in partials that another host filled, one per pane and key or several."""
         self.panes.add_partials(starts, keys, partials)
-        self.reach(int(starts.max(initial=NOWHERE)))
+        self.reach(int(starts.max(initial=BEGINNING)))
 
     def take(self, parcels: Sequence[Parcel]) -> None:
         """Take in what other pipelines of this plan handed over, as far as it is still needed."""
         starts = self.panes.take(parcels, self.has_open_window)
-        self.reach(int(starts.max(initial=NOWHERE)))
+        self.reach(int(starts.max(initial=BEGINNING)))
 
     def _close_before(self, end: int, *, in_order: bool) -> pa.Table:
         answers = self.plan.lowered_schema().empty_table()
-        if self.newest == NOWHERE:
+        if self.newest == BEGINNING:
             self.first_open = max(self.first_open, end)
             return answers
         end_due = min(end, windows_reached(self.spec, self.newest))
         if end_due > self.first_open:
-            answers = self.held.answer(self.first_open, end_due, in_order=in_order)
+            answers = self._lowered(self.store.roll(self.first_open, end_due, in_order=in_order))
         # A landmark window past the last row is answered only once a later row makes it count.
         reached = end_due if isinstance(self.spec, Landmark) else end
         if reached > self.first_open:
             self.first_open = reached
-            if self._needed != NOWHERE and self.held.evict(self._needed):
-                self.held.forget_keys()
+            if self._needed != BEGINNING and self.store.evict(self._needed):
+                self.store.forget_keys()
         return answers
-
-
-def projected(plan: Plan, table: pa.Table) -> pa.Table:
-    """What was selected, of the answers that HAVING keeps."""
-    return selected(plan, table)[1]
-
-
-def selected(plan: Plan, table: pa.Table) -> tuple[NDArray[np.int64] | None, pa.Table]:
-    """Which answers HAVING keeps, None for all of them, and what was selected of those."""
-    if not len(table):
-        return None, plan.schema().empty_table()
-    query = plan.query
-    kept, outputs = plan.answers(table)
-    if isinstance(plan.window.spec, PerRow):
-        return kept, pa.table(outputs, names=[o.name for o in query.outputs])
-    given = [table.column(i) for i in range(2)]
-    given += [table.column(2 + i) for i in query.shown_keys]
-    if kept is not None:
-        given = [column.take(pa.array(kept)) for column in given]
-    titles = [*WINDOW_COLUMNS, *(query.keys[i].name for i in query.shown_keys)]
-    titles += [o.name for o in query.outputs]
-    return kept, pa.table([*given, *outputs], names=titles)
-
-
-def plain_outputs(plan: Plan) -> tuple[list[int], list[str]] | None:
-    """What `selected` gives of lowered answers where it is columns of these: which, and titles.
-
-    None if anything is computed or left out.
-    """
-    query, given = plan.query, plan.lowered_schema().names
-    trees = plan.answers.expressions
-    if plan.answers.where is not None or isinstance(plan.window.spec, PerRow):
-        return None
-    if not all(isinstance(tree, exp.Column) for tree in trees):
-        return None
-    places = [0, 1, *(2 + i for i in query.shown_keys), *(given.index(t.name) for t in trees)]
-    titles = [*WINDOW_COLUMNS, *(query.keys[i].name for i in query.shown_keys)]
-    return places, [*titles, *(o.name for o in query.outputs)]

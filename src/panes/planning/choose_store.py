@@ -3,24 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, TypeAlias, get_args
 
 from panes.errors import OptionError, QueryError
 from panes.planning.plan import Plan
+from panes.stores.store import STORES, StoreName
 from panes.windows.spec import Landmark, PerRow
-
-StoreName: TypeAlias = Literal["panes", "eager", "buffered", "adaptive", "adaptive-panes", "bins"]
-STORES: tuple[StoreName, ...] = get_args(StoreName)
-
-KEEPS = {
-    "panes": "a partial per pane and group",
-    "eager": "a partial per open window and group, updated by every row",
-    "buffered": "rows, read once for every window that holds them",
-    "adaptive": "rows of sparse groups, a partial per open window of dense ones",
-    "adaptive-panes": "rows or a partial per pane and group, whichever is smaller",
-    "bins": "a running answer at every edge of a row's window",
-}
-"""What each store holds, in a few words."""
 
 
 @dataclass(frozen=True, slots=True)

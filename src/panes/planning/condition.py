@@ -8,25 +8,19 @@ means exactly the same in both is taken: NaN is greater than every number, NULL 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Set
-from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from sqlglot import exp
 
-from panes.planning.scalar import Projection, column_of
+from panes.arrays.columns import column_of
+from panes.fill.filter_regions import Threshold
+from panes.planning.scalar import Projection
 
 Condition = Callable[[pa.Table], pa.Array]
 
 
-class Bound(NamedTuple):
-    """Where a condition parts the values of a column: those below, the value itself if `up_to`."""
-
-    value: Any
-    up_to: bool
-
-
-Compared = Mapping[str, Set[Bound]]
+Compared = Mapping[str, Set[Threshold]]
 _EXACT_DIGITS = 15
 _COMPARE: dict[type[exp.Expression], Callable[[pa.Array, pa.Scalar], pa.Array]] = {
     exp.EQ: pc.equal,
@@ -75,15 +69,15 @@ def compared(tree: exp.Expression, schema: pa.Schema) -> Compared | None:
 
     >>> from sqlglot import parse_one
     >>> compared(parse_one("x >= 3 OR x IS NULL"), pa.schema({"x": pa.float64()}))
-    {'x': {Bound(value=3.0, up_to=False)}}
+    {'x': {Threshold(value=3.0, up_to=False)}}
     """
     if _plain(tree, schema) is None:
         return None
-    found: dict[str, set[Bound]] = {c.name: set() for c in tree.find_all(exp.Column)}
+    found: dict[str, set[Threshold]] = {c.name: set() for c in tree.find_all(exp.Column)}
     for node in tree.find_all(*_COMPARE):
         value = _constant(node.args["expression"], _type(node.this, schema))
         assert value is not None
-        found[node.this.name] |= {Bound(value.as_py(), up_to) for up_to in _PARTS[type(node)]}
+        found[node.this.name] |= {Threshold(value.as_py(), up_to) for up_to in _PARTS[type(node)]}
     return found
 
 

@@ -10,9 +10,10 @@ from panes.aggregates.aggregate import Bounded
 from panes.axis import format_duration
 from panes.kernels.choose import choose
 from panes.language.query import Inner, Query, Window
-from panes.planning.choose_store import KEEPS, StoreChoice, choose_store
+from panes.planning.choose_store import StoreChoice, choose_store
+from panes.planning.cost import Observed, estimate
 from panes.planning.plan import Plan
-from panes.stores.cost import Observed, estimate
+from panes.stores.store import STORED
 from panes.windows.cut import Cut, cut, panes_per_window
 from panes.windows.spec import Landmark, PartitionedRows, PerRow, Sliding, paned
 
@@ -155,7 +156,7 @@ def _fill_lines(plan: Plan) -> Iterator[str]:
 def _store_lines(plan: Plan, store: StoreChoice) -> Iterator[str]:
     place = {"eager": "window", "buffered": "window", "adaptive": "window", "bins": "bin"}
     name = place.get(store.name, "pane")
-    yield _line("store", f"{store.name} ({store.why}): {KEEPS[store.name]}")
+    yield _line("store", f"{store.name} ({store.why}): {STORED[store.name]}")
     yield _line("", "partial columns, each shared by the aggregates behind it:")
     yield _line("", f"{name} int64, key int64")
     for i, piece in enumerate(plan.pieces):

@@ -13,7 +13,7 @@ from typing import TypeAlias
 import pyarrow as pa
 from sqlglot import exp
 
-from panes.aggregates.aggregate import Aggregate, Argument, Bounded, Holistic, Piece, Selection
+from panes.aggregates.aggregate import Aggregate, Argument, Bounded, Holistic, Piece
 from panes.aggregates.catalog import Call, build
 from panes.aggregates.custom import UserAggregate
 from panes.axis import ARRIVAL, Axis, axis_over
@@ -29,17 +29,10 @@ from panes.language.query import (
     Window,
 )
 from panes.planning.scalar import Projection, find_column, resolve
+from panes.stores.contents import Contents, ValueSet
 from panes.windows.spec import PanedSpec, PartitionedRows, PerRow, paned
 
 TypesOf: TypeAlias = Callable[[Projection], Sequence[pa.DataType]]
-
-
-@dataclass(frozen=True, slots=True)
-class ValueSet:
-    """An argument kept as a multiset, for all holistic aggregates that ask for it."""
-
-    columns: tuple[int, ...]
-    selection: Selection
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +103,17 @@ class Plan:
         """Which of the rows' columns aggregates read: arguments and FILTERs."""
         read = {c for columns, where in self.call_columns for c in (*columns, where)}
         return tuple(sorted(c for c in read if c is not None))
+
+    @property
+    def contents(self) -> Contents:
+        """What a store keeps for this plan."""
+        return Contents(
+            pieces=self.pieces,
+            value_sets=self.value_sets,
+            row_types=self.row_types,
+            group_columns=self.group_columns,
+            argument_columns=self.argument_columns,
+        )
 
     @property
     def shard_columns(self) -> tuple[int, ...]:

@@ -19,6 +19,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from sqlglot import exp
 
+from panes.arrays.columns import column_of
 from panes.errors import PanesError, QueryError, UnknownColumnError
 from panes.language.expressions import to_sql
 
@@ -36,8 +37,10 @@ class Projection:
     expressions: tuple[exp.Expression, ...]
     where: exp.Expression | None
     labels: Mapping[str, str] = field(default_factory=dict)
-    _statement: _Statement | None = field(default=None, repr=False, compare=False)
-    _connection: duckdb.DuckDBPyConnection | None = field(default=None, repr=False, compare=False)
+    _statement: _Statement | None = field(default=None, init=False, repr=False, compare=False)
+    _connection: duckdb.DuckDBPyConnection | None = field(
+        default=None, init=False, repr=False, compare=False
+    )
 
     def __reduce__(self) -> tuple[type[Projection], tuple[object, ...]]:
         """Without the connection: another process has its own."""
@@ -173,12 +176,6 @@ def find_column(name: str, schema: pa.Schema, *, stream: str) -> str:
 def _has_both(node: exp.Sub, schema: pa.Schema) -> bool:
     known = {n.lower() for n in schema.names}
     return node.left.name.lower() in known and node.right.name.lower() in known
-
-
-def column_of(table: pa.Table, name: str) -> pa.Array:
-    """A column as one array; no copy where it is one."""
-    chunks = table.column(name)
-    return chunks.chunk(0) if chunks.num_chunks == 1 else chunks.combine_chunks()
 
 
 # The second wall around query text, behind the rule on what an expression may be: this DuckDB sees

@@ -85,7 +85,7 @@ def choose_cut(windows: Rulers) -> SharedCut:
     older = _older_level(windows, longest)
     if older is None:
         return SharedCut(chosen, _reason(best, plain, None), plain)
-    panes = held(chosen, older.reach) + held(older.cut, longest - older.reach)
+    panes = panes_in(chosen, older.reach) + panes_in(older.cut, longest - older.reach)
     cost = max(best.cost - (best.panes - panes), _WORTH_FOLDING * best.cost)
     factor = CutOption("factor", panes, best.families, cost)
     if panes > _WORTH_FOLDING * best.panes:
@@ -93,7 +93,7 @@ def choose_cut(windows: Rulers) -> SharedCut:
     return SharedCut(chosen, _reason(best, plain, older), (*plain, factor), older)
 
 
-def held(cut: Cut, length: int) -> float:
+def panes_in(cut: Cut, length: int) -> float:
     """How many panes a stretch of this length has, about: edges that coincide count once.
 
     Families are taken as independent on the grid they share.
@@ -105,7 +105,7 @@ def held(cut: Cut, length: int) -> float:
 
 
 def _option(way: Way, cut: Cut, length: int) -> CutOption:
-    panes, families = held(cut, length), len(cut.families)
+    panes, families = panes_in(cut, length), len(cut.families)
     return CutOption(way, panes, families, panes * (1 + _LOOK * families))
 
 

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from numbers import Integral
 from typing import Literal, TypeAlias
 
-from panes.answers.release import Flush, LazyFlush, SlowFlush
 from panes.axis import DAY, Duration, parse_duration
 from panes.errors import OptionError, QueryError
 from panes.language.query import Query
-from panes.planning.choose_store import STORES
+from panes.planning.flush import Flush, LazyFlush, SlowFlush
 from panes.progress.bounds import Bound, Unbounded, WithinLateness, WithinRows
 from panes.progress.heartbeat import Heartbeat
+from panes.stores.store import STORES
 from panes.windows.spec import Sliding
 
 Late: TypeAlias = Literal["open", "drop", "revise"]

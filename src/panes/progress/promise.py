@@ -12,12 +12,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from panes.axis import BEGINNING
 from panes.progress.bounds import Bound, Unbounded
-
-NOTHING = -(1 << 62)
-"""The promise before anything is promised."""
-EVERYTHING = 1 << 62
-"""The promise at the end of a stream."""
 
 
 @dataclass(slots=True)
@@ -34,7 +30,7 @@ class Promise:
     """
 
     bound: Bound = field(default_factory=Unbounded)
-    at: int = NOTHING
+    at: int = BEGINNING
     why: str = "nothing"
 
     def observe(self, positions: NDArray[np.int64]) -> None:

@@ -14,9 +14,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from sqlglot import exp
 
-from panes.fill.filter_regions import ToldApart, bits, number_kinds, regions, to_sets
-from panes.planning.condition import Bound, Compared, Condition, compared, condition
-from panes.planning.scalar import Projection, column_of
+from panes.arrays.columns import column_of
+from panes.fill.filter_regions import Threshold, ToldApart, bits, number_kinds, regions, to_sets
+from panes.planning.condition import Compared, Condition, compared, condition
+from panes.planning.scalar import Projection
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +164,7 @@ class SharedRows:
         only; the others are among the `columns` that have been read.
         """
         self._understand()
-        bounds: dict[str, set[Bound]] = {}
+        bounds: dict[str, set[Threshold]] = {}
         for found in self._compared.values():
             for name, some in (found or {}).items():
                 bounds.setdefault(name, set()).update(some)

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from panes.aggregates.aggregate import Piece
 from panes.axis import format_duration
-from panes.planning.shared_cut import CutOption, held
+from panes.planning.shared_cut import CutOption, panes_in
 from panes.register.shape import Shape
 from panes.register.shared_store import SharedStore, filters_of
 from panes.windows.cut import panes_per_window
@@ -83,7 +83,7 @@ def _saving_lines(store: SharedStore) -> Iterator[str]:
     members = [(shape, m) for shape in store.shapes for m in shape.members]
     longest = max(m.spec.size for _, m in members)
     panes = min(option.panes for option in store.shared_cut.options) if store.shared_cut else 0.0
-    panes = panes or held(store.cut, longest)
+    panes = panes or panes_in(store.cut, longest)
     alone = [panes_per_window(m.spec) or 1 for _, m in members]
     needed = [len(shape.plan.pieces) + len(shape.plan.value_sets) for shape, _ in members]
     kept = len(store.pieces) + len(store.values)

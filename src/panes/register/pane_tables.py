@@ -27,7 +27,7 @@ from panes.algebra.lanes import combine_cells
 from panes.algebra.monoid import Columns, Lanes
 from panes.arrays.spread import spread
 from panes.arrays.workers import workers
-from panes.stores.fragments import Fragment
+from panes.fill.fragment import Fragment
 
 if TYPE_CHECKING:
     from panes.register.shared_store import SharedStore
@@ -81,11 +81,11 @@ class PaneTables:
     `starts` are where the panes begin, `groups` the keys.
     """
 
-    def __init__(self, store: SharedStore, held: Fragment) -> None:
-        self._store, self._partials = store, len(held)
-        self._held: Fragment | None = held
-        self.starts = held.starts[_is_first(held.starts)]
-        self.groups = store.groups.order(np.flatnonzero(np.bincount(held.groups // store.width)))
+    def __init__(self, store: SharedStore, stored: Fragment) -> None:
+        self._store, self._partials = store, len(stored)
+        self._stored: Fragment | None = stored
+        self.starts = stored.starts[_is_first(stored.starts)]
+        self.groups = store.groups.order(np.flatnonzero(np.bincount(stored.groups // store.width)))
         self._rank = np.full(int(self.groups.max(initial=-1)) + 1, -1, dtype=np.int32)
         self._rank[self.groups] = np.arange(len(self.groups))
         self._capacity = len(self.starts)
@@ -94,7 +94,7 @@ class PaneTables:
         self._keys: list[pa.Array] = []
         self._windows = 0  # that there are keys for
         first: dict[int, Piece] = {}
-        pairs = zip(store.pieces, held.partials, strict=True)
+        pairs = zip(store.pieces, stored.partials, strict=True)
         self._same = {piece: first.setdefault(id(own), piece) for piece, own in pairs}
 
     def __reduce__(self) -> tuple[type[None], tuple[()]]:
@@ -112,7 +112,7 @@ class PaneTables:
         return self.size <= _SPARSE * self._partials + 65_536
 
     def is_mostly_held(self) -> bool:
-        """Whether half of the panes, or more, are still held."""
+        """Whether half of the panes, or more, are still stored."""
         span = self._store.fragments.span()
         return span is not None and span[0] <= self.starts[len(self.starts) // 2]
 
@@ -176,14 +176,14 @@ class PaneTables:
     def whole(self) -> Placed:
         """All partials, placed."""
         if self._whole is None:
-            held = self._store.fragments.everything() if self._held is None else self._held
-            self._whole = self._located(held)
+            stored = self._store.fragments.everything() if self._stored is None else self._stored
+            self._whole = self._located(stored)
             assert self._whole is not None
         return self._whole
 
     def forget_whole(self) -> None:
         """Keep the tables alone."""
-        self._whole = self._held = None
+        self._whole = self._stored = None
 
     def _combine(self, piece: Piece, into: Tables, placed: Placed, rows: NDArray[np.int64]) -> None:
         """Combine partials into tables; `rows` says in which row of them each pane is."""

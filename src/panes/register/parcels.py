@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from panes.aggregates.aggregate import Piece
 from panes.fill.filter_classes import to_words
-from panes.planning.plan import ValueSet
+from panes.fill.fragment import Fragment, merged
 from panes.register.shared_store import SharedStore
-from panes.stores.fragments import Fragment, merged
+from panes.stores.contents import ValueSet
 from panes.stores.keyed_panes import PartOf, by_part
 from panes.stores.parcel import Counted, Parcel
 
@@ -26,12 +26,12 @@ _NOTHING = np.empty(0, dtype=np.int64)
 def split(
     store: SharedStore, part_of: PartOf, only: Container[int] | None = None
 ) -> dict[int, Parcel]:
-    """Everything held, part by part: `part_of` tells the part of each pane and key.
+    """Everything stored, part by part: `part_of` tells the part of each pane and key.
 
     With `only`, other parts are left out.
     """
-    held = store.fragments.everything()
-    parts = by_part(part_of(held.starts, held.groups // store.width))
+    stored = store.fragments.everything()
+    parts = by_part(part_of(stored.starts, stored.groups // store.width))
     counted = [values.everything() for values in store.values.values()]
     valued = [by_part(part_of(c.starts, c.groups)) for c in counted]
     found = {}
@@ -40,18 +40,18 @@ def split(
             continue
         some = [v.get(part, _NOTHING) for v in valued]
         which = list(zip(counted, some, strict=True))
-        found[part] = _parcel(store, held, parts.get(part, _NOTHING), which)
+        found[part] = _parcel(store, stored, parts.get(part, _NOTHING), which)
     return found
 
 
 def _parcel(
     store: SharedStore,
-    held: Fragment,
+    stored: Fragment,
     which: NDArray[np.int64],
     counted: Sequence[tuple[Counted, NDArray[np.int64]]],
 ) -> Parcel:
     """Some panes, and some values. Keys that only have values stand there in the first class."""
-    groups = [held.groups[which], *(c.groups[kept] * store.width for c, kept in counted)]
+    groups = [stored.groups[which], *(c.groups[kept] * store.width for c, kept in counted)]
     pairs = np.unique(np.concatenate(groups))
     local = [np.searchsorted(pairs, g) for g in groups]
     key, number = np.divmod(pairs, store.width)
@@ -62,9 +62,9 @@ def _parcel(
     ]
     return Parcel(
         keys=[*store.groups.columns(key), names.take(pa.array(number))],
-        starts=held.starts[which],
+        starts=stored.starts[which],
         groups=local[0],
-        partials=tuple(np.take(p, which, axis=1) for p in held.partials),
+        partials=tuple(np.take(p, which, axis=1) for p in stored.partials),
         values=tuple(values),
     )
 

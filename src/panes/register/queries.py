@@ -20,17 +20,17 @@ from sqlglot import exp
 
 from panes.aggregates.custom import UserAggregate
 from panes.answers.portions import Portion
-from panes.axis import Axis, Duration, parse_duration
+from panes.answers.select import selected
+from panes.axis import BEGINNING, FOREVER, Axis, Duration, parse_duration
 from panes.errors import PanesError, QueryError
 from panes.language.parse import parse
 from panes.language.query import Query
-from panes.pipelines.sliding import selected
 from panes.planning.plan import Plan
-from panes.progress.promise import EVERYTHING, NOTHING, Promise
+from panes.progress.promise import Promise
 from panes.register.columns import Numbering
 from panes.register.pace import Behind, Pace
 from panes.register.roll_together import Due, Finish, answer
-from panes.register.shape import NEVER, Member, Shape
+from panes.register.shape import Member, Shape
 from panes.register.shared_store import SharedStore
 from panes.schedule.schedule import Schedule
 from panes.windows.extent import extent, windows_closed
@@ -74,8 +74,8 @@ class Queries:
 
     def __init__(self, stream: str, aggregates: Sequence[UserAggregate] = ()) -> None:
         self.stream, self.aggregates = stream, tuple(aggregates)
-        self.promise, self.newest = Promise(), NEVER
-        self.closed_at = NOTHING
+        self.promise, self.newest = Promise(), BEGINNING
+        self.closed_at = BEGINNING
         self.asked: dict[str, Asked] = {}
         self.behind: list[Behind] = []
         self.numbers = Numbers()
@@ -83,7 +83,7 @@ class Queries:
         self.forget_bindings()
 
     def forget_bindings(self) -> None:
-        """No query has a store any more, and nothing is held."""
+        """No query has a store any more, and nothing is stored."""
         self.axis: Axis | None = None
         self.stores: dict[tuple[exp.Expression, ...], SharedStore] = {}
         self.homes: dict[str, tuple[SharedStore, Shape]] = {}
@@ -146,10 +146,10 @@ class Queries:
     def settled(self, store: SharedStore, shape: Shape, spec: Sliding) -> tuple[int, int | None]:
         """The first window that can be answered in full, and where it starts; None: all can."""
         since, progress = store.complete_from(shape, spec, self.newest), self.promise.at
-        if since == NEVER and progress == NOTHING:
-            return NEVER, None
-        from_panes = NEVER if since == NEVER else first_from(spec, since)
-        still_open = NEVER if progress == NOTHING else windows_closed(spec, progress)
+        if since == BEGINNING and progress == BEGINNING:
+            return BEGINNING, None
+        from_panes = BEGINNING if since == BEGINNING else first_from(spec, since)
+        still_open = BEGINNING if progress == BEGINNING else windows_closed(spec, progress)
         first = max(from_panes, still_open)
         return first, extent(spec, first).start
 
@@ -206,11 +206,11 @@ class Queries:
 
     def is_open(self, at: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Which positions some query still has an open window for."""
-        return at >= min((s.needed_from() for s in self.shapes), default=EVERYTHING)
+        return at >= min((s.needed_from() for s in self.shapes), default=FOREVER)
 
     def last_end(self) -> int:
         """Where the last window ends that the newest row is in; the promise, if that is further."""
-        if self.newest == NEVER:
+        if self.newest == BEGINNING:
             return self.promise.at
         ends = (
             s.rulers.starts(s.rulers.reached(self.newest) - 1) + s.rulers.size for s in self.shapes
@@ -220,7 +220,7 @@ class Queries:
     def answers(self, finish: Finish = selected) -> Iterator[Portion]:
         """What progress has closed, portion by portion, the nearest deadlines first."""
         now = self.promise.at
-        if now == NOTHING or self.axis is None:
+        if now == BEGINNING or self.axis is None:
             return iter(())
         names: defaultdict[tuple[SharedStore, Shape], list[str]] = defaultdict(list)
         for name in self.schedule.advance(now):
@@ -236,7 +236,7 @@ class Queries:
             for store in self.stores.values()
             for shape in store.shapes
         ]
-        return self._answered(due, EVERYTHING, selected)
+        return self._answered(due, FOREVER, selected)
 
     def _answered(
         self,
@@ -244,7 +244,7 @@ class Queries:
         now: int,
         finish: Finish,
     ) -> Iterator[Portion]:
-        """The answers of due queries of some shapes; what they alone held is forgotten."""
+        """The answers of due queries of some shapes; what they alone stored is forgotten."""
         begun, count = time.perf_counter(), 0
         by_store: dict[int, tuple[SharedStore, list[Due]]] = {}
         for store, shape, which in sorted(due, key=lambda d: _least_time(d[1])):
@@ -255,7 +255,7 @@ class Queries:
             for portion in answer(store, wanted, finish) if wanted else ():
                 count += len(portion.table)
                 yield portion
-            if now == EVERYTHING:
+            if now == FOREVER:
                 continue
             for one in several:
                 one.shape.close_before(one.which, one.shape.rulers.take(one.which).closed(now))

@@ -24,22 +24,23 @@ from numpy.typing import NDArray
 from panes.aggregates.aggregate import Bounded, Piece
 from panes.algebra.lanes import INTEGER_OPS, Op
 from panes.algebra.monoid import Columns, Lanes, Monoid, merge_slots
+from panes.answers.lower import labelled, lowered_names
 from panes.answers.portions import Portion
+from panes.answers.select import selected
 from panes.arrays.slots import compact_slots, places_among
 from panes.arrays.spread import spread
 from panes.arrays.workers import workers
+from panes.fill.fragment import Fragment
 from panes.kernels.disjoint_table import disjoint_table
 from panes.kernels.prefix_differences import prefix_differences
 from panes.kernels.sliding_multiset import SlidingMultiset
-from panes.language.query import AGGREGATE, KEY, WINDOW_COLUMNS
-from panes.pipelines.sliding import selected
-from panes.planning.plan import Plan, ValueSet
+from panes.language.query import WINDOW_COLUMNS
+from panes.planning.plan import Plan
 from panes.register.pane_tables import Filter, PaneTables, tables_over
 from panes.register.shape import Member, Shape
 from panes.register.shared_store import SharedStore
-from panes.stores.fragments import Fragment
-from panes.stores.keyed_panes import by_window, named
-from panes.stores.panes import PaneStore, Rolled
+from panes.stores.contents import ValueSet
+from panes.stores.panes import PaneStore, Rolled, by_window
 from panes.windows.many import Rulers
 
 _MOST_ANSWERS = 1 << 22
@@ -309,7 +310,7 @@ def _portion(group: Group, given: list[pa.Array], width: int, finish: Finish) ->
     if having is not None:
         bounds = np.searchsorted(having, bounds)
     names = [name for one in group.due for name in one.shape.names(one.which)]
-    return Portion.of(shape, names, bounds, table)
+    return Portion.of(shape.answer_columns, names, bounds, table)
 
 
 def _finished(
@@ -320,8 +321,7 @@ def _finished(
         places, titles = shape.outputs
         return None, pa.table([columns[i] for i in places], names=titles)
     keys = len(columns) - len(WINDOW_COLUMNS) - len(shape.needs)
-    names = [*WINDOW_COLUMNS, *(f"{KEY}{i}" for i in range(keys))]
-    names += [f"{AGGREGATE}{i}" for i in range(len(shape.needs))]
+    names = lowered_names(keys, len(shape.needs))
     return finish(shape.plan, pa.table(columns, names=names))
 
 
@@ -346,10 +346,11 @@ def _one_by_one(
         lowered = [
             column.take(pa.array(order)) for column in _lowered(store, shape, member, rolled)
         ]
-        table = named(shape.plan.axis, member.spec, store.groups, rolled, order, lowered)
+        keys = store.groups.columns(rolled.groups)
+        table = labelled(shape.plan.axis, member.spec, keys, rolled.cover, order, lowered)
         table = finish(shape.plan, table)[1]
         if len(table):
-            yield Portion(shape, [member.name], np.array([0, len(table)]), table)
+            yield Portion(shape.answer_columns, [member.name], np.array([0, len(table)]), table)
 
 
 def _lowered(
@@ -380,8 +381,8 @@ def _filtered(store: SharedStore, panes: PaneTables, shape: Shape) -> tuple[Frag
     for wanted in shape.pieces:
         own = np.flatnonzero(store.holding(wanted.where)[whole.classes])
         monoid = wanted.piece.monoid
-        held = np.take(whole.partials[wanted.piece], own, axis=1)
-        partials.append(merge_slots(monoid, held, place[own], len(pairs)))
+        stored = np.take(whole.partials[wanted.piece], own, axis=1)
+        partials.append(merge_slots(monoid, stored, place[own], len(pairs)))
         monoids.append(monoid)
     fragment = Fragment(panes.starts[pairs // width], panes.groups[pairs % width], tuple(partials))
     return fragment, monoids

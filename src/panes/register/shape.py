@@ -15,14 +15,13 @@ from numpy.typing import NDArray
 from panes.aggregates.aggregate import Aggregate, Piece
 from panes.aggregates.catalog import Call
 from panes.algebra.monoid import Lanes
+from panes.answers.select import plain_outputs
+from panes.axis import BEGINNING
 from panes.fill.fill import ALL_ROWS
-from panes.pipelines.sliding import plain_outputs
-from panes.planning.plan import Plan, ValueSet
+from panes.planning.plan import Plan
+from panes.stores.contents import ValueSet
 from panes.windows.many import Rulers
 from panes.windows.spec import Sliding
-
-NEVER = -(1 << 62)
-"""The first open window of a query that has closed none, and the beginning of the stream."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +85,9 @@ class Shape:
         aggregate, the places of its pieces among these.
         """
         self.plan, self.where, self.needs, self.columns = plan, where, needs, columns
-        self.kind = 0  # a number for shapes whose answers have the same columns, at a host
+        self.answer_columns = (
+            0  # a number for shapes whose answers have the same columns, at a host
+        )
         self.pieces = list(dict.fromkeys(w for need in needs for w in need.pieces))
         self.value_sets = list(dict.fromkeys(n.values for n in needs if n.values is not None))
         self.is_compiled = not self.value_sets and all(
@@ -134,7 +135,7 @@ class Shape:
         return self._least_deadline if len(self.rulers) else None
 
     def first_open(self, which: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The oldest window of some queries that is still to be answered; `NEVER` at first."""
+        """The oldest window of some queries that is still to be answered; `BEGINNING` at first."""
         return self._first_open[which] if len(self.rulers) else which
 
     def close_before(self, which: NDArray[np.int64], wid: NDArray[np.int64]) -> None:
@@ -176,10 +177,10 @@ class Shape:
             member.first_open = first_open[member.name]
 
     def needed_from(self) -> int:
-        """The oldest position that a window yet to be answered holds; `NEVER` if unknown."""
+        """The oldest position that a window yet to be answered holds; `BEGINNING` if unknown."""
         rulers, first = self.rulers, self._first_open
-        if (first == NEVER).any():
-            return NEVER
+        if (first == BEGINNING).any():
+            return BEGINNING
         return int(rulers.starts(first).min())
 
     def _keep(self) -> None:

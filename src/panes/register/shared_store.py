@@ -27,16 +27,19 @@ from panes.aggregates.aggregate import Argument, Bounded, Holistic, Piece, Rows
 from panes.aggregates.catalog import Call, build
 from panes.aggregates.custom import UserAggregate
 from panes.arrays.compiled import compiled
-from panes.arrays.key_numbers import Groups
+from panes.arrays.key_numbers import KeyNumbers
 from panes.arrays.workers import workers
+from panes.axis import BEGINNING
 from panes.fill.fill import ALL_ROWS, fill
 from panes.fill.filter_classes import Classes, Words
 from panes.fill.filter_regions import ToldApart
-from panes.planning.plan import Plan, ValueSet
+from panes.fill.fragment import Fragment, joined, merged
+from panes.planning.plan import Plan
 from panes.planning.shared_cut import SharedCut, choose_cut
 from panes.register.columns import Numbering, SharedRows
-from panes.register.shape import NEVER, Need, Shape, Wanted
-from panes.stores.fragments import Fragment, Fragments, joined, merged
+from panes.register.shape import Need, Shape, Wanted
+from panes.stores.contents import ValueSet
+from panes.stores.fragments import Fragments
 from panes.stores.multisets import ValueStore
 from panes.windows.cut import Cut
 from panes.windows.many import Rulers
@@ -80,7 +83,7 @@ class SharedStore:
         self.shared_cut: SharedCut | None = None
         self._is_cut = False
         self.cuts_before: dict[Cut, int] = {}
-        self.evicted_before = NEVER
+        self.evicted_before = BEGINNING
         self.touched: list[NDArray[np.int64]] | None = None
         self.clear()
 
@@ -91,7 +94,7 @@ class SharedStore:
 
     def clear(self) -> None:
         """Forget panes, keys and classes; queries and what they need stay."""
-        self.groups = Groups([self.rows.types[i] for i in range(len(self.keys))])
+        self.groups = KeyNumbers([self.rows.types[i] for i in range(len(self.keys))])
         self._classes, self.width = Classes(), 1
         self.fragments = Fragments([p.monoid for p in self.pieces])
         self.tables: PaneTables | None = None
@@ -100,8 +103,8 @@ class SharedStore:
 
     def __getstate__(self) -> dict[str, object]:
         """What another process needs to hold panes of its own: everything but the panes."""
-        held = {"groups", "fragments", "values", "tables", "_classes"}
-        told = {name: value for name, value in vars(self).items() if name not in held}
+        stored = {"groups", "fragments", "values", "tables", "_classes"}
+        told = {name: value for name, value in vars(self).items() if name not in stored}
         return told | {"values": dict.fromkeys(self.values)}
 
     def __setstate__(self, told: dict[str, object]) -> None:
@@ -113,7 +116,7 @@ class SharedStore:
         return ValueStore(values, kinds, _ANY, workers())
 
     def __len__(self) -> int:
-        """How many partials are held."""
+        """How many partials are stored."""
         return len(self.fragments) + sum(len(v.store) for v in self.values.values())
 
     @property
@@ -190,16 +193,17 @@ class SharedStore:
         if not new:
             return
         self.since.update({p: after(newest) for p in new})
-        held = self.fragments.fragments
+        stored = self.fragments.fragments
         self.fragments = Fragments([p.monoid for p in self.pieces])
         self.fragments.fragments = [
-            replace(f, partials=(*f.partials, *(p.monoid.empty(len(f)) for p in new))) for f in held
+            replace(f, partials=(*f.partials, *(p.monoid.empty(len(f)) for p in new)))
+            for f in stored
         ]
 
     def complete_from(self, shape: Shape, spec: Sliding, newest: int) -> int:
         """From where on everything is there that windows of a shape and a spec need.
 
-        `NEVER` if it was there from the beginning of the stream.
+        `BEGINNING` if it was there from the beginning of the stream.
         """
         since = [self.since[n] for n in self.needed_by(shape)]
         since += [at for cut, at in self.cuts_before.items() if not cut.serves(spec)]
@@ -219,12 +223,12 @@ class SharedStore:
     def change_cut(self, newest: int) -> None:
         """Queries have come or gone: before the next row, panes are cut anew."""
         self._is_cut = False
-        if self.shared_cut is not None and newest != NEVER:
+        if self.shared_cut is not None and newest != BEGINNING:
             self.note_cut(self.shared_cut.cut, after(newest))
 
     def note_cut(self, cut: Cut, before: int) -> None:
         """Panes that begin before a position may be those of a cut."""
-        self.cuts_before[cut] = max(self.cuts_before.get(cut, NEVER), before)
+        self.cuts_before[cut] = max(self.cuts_before.get(cut, BEGINNING), before)
 
     def trim(self, shape: Shape) -> None:
         """A shape has no queries left: forget what only it needed."""
@@ -233,13 +237,13 @@ class SharedStore:
         values = {v for s in self.shapes for v in s.value_sets}
         filters = {f for s in self.shapes for f in filters_of(s)}
         places = [i for i, p in enumerate(self.pieces) if p in pieces]
-        held = self.fragments.fragments
+        stored = self.fragments.fragments
         self.since = {
             n: at for n, at in self.since.items() if n in pieces or n in values or n in filters
         }
         self.fragments = Fragments([p.monoid for p in self.pieces])
         self.fragments.fragments = [
-            replace(f, partials=tuple(f.partials[i] for i in places)) for f in held
+            replace(f, partials=tuple(f.partials[i] for i in places)) for f in stored
         ]
         self.values = {v: s for v, s in self.values.items() if v in values}
         self.rows.keep(filters | _columns_of(self.shapes))
@@ -251,12 +255,12 @@ class SharedStore:
         known, before = self._classes.only(kept), self.width
         if np.array_equal(known, self._classes.words()):
             return
-        held = self.fragments.everything()
+        stored = self.fragments.everything()
         self.fragments.fragments = []
         self._classes, self.width = Classes(), 1
         renamed = self.number(known)
-        group, number = np.divmod(held.groups, before)
-        coded = replace(held, groups=group * self.width + renamed[number])
+        group, number = np.divmod(stored.groups, before)
+        coded = replace(stored, groups=group * self.width + renamed[number])
         self.fragments.fragments = [merged([coded], self.fragments.monoids)]
 
     # Rows come
@@ -350,11 +354,11 @@ class SharedStore:
     # Panes go
 
     def needed_from(self) -> int:
-        """The oldest position that a window yet to be answered holds; `NEVER` if unknown."""
+        """The oldest position that a window yet to be answered holds; `BEGINNING` if unknown."""
         return min(shape.needed_from() for shape in self.shapes)
 
     def evict(self, newest: int) -> None:
-        """Forget panes that no window of any query needs any more, and keys nothing is held of.
+        """Forget panes that no window of any query needs any more, and keys nothing is stored of.
 
         Progress may be ahead of the newest row; after that row nothing is missing.
         """
@@ -380,14 +384,14 @@ class SharedStore:
             return
         edge = int(older.cut.pane_start(np.array([progress - older.reach]))[0])
         self.note_cut(older.cut, min(edge, after(newest)))
-        held = self.fragments.everything()
-        old = held.between(NEVER, edge)
+        stored = self.fragments.everything()
+        old = stored.between(BEGINNING, edge)
         coarse = older.cut.pane_start(old.starts)
         if np.array_equal(coarse, old.starts):
             return
         self.touch(old.starts, coarse)
         folded = merged([replace(old, starts=coarse)], self.fragments.monoids)
-        self.fragments.fragments = [joined(folded, held.between(edge, -NEVER))]
+        self.fragments.fragments = [joined(folded, stored.between(edge, -BEGINNING))]
 
     def _forget_keys(self) -> None:
         for values in self.values.values():
@@ -396,7 +400,7 @@ class SharedStore:
         if not self.groups.mostly_dead(len(live)):
             return
         keys = self.groups.columns(live)
-        self.groups = Groups([self.rows.types[i] for i in range(len(self.keys))])
+        self.groups = KeyNumbers([self.rows.types[i] for i in range(len(self.keys))])
         renamed = np.full(int(live.max(initial=-1)) + 1, -1, dtype=np.int64)
         renamed[live] = self.groups.encode(keys, len(live))
         self.fragments.fragments = [
@@ -437,5 +441,5 @@ def _value_set(aggregate: Holistic, where: int | None) -> ValueSet:
 
 
 def after(newest: int) -> int:
-    """The first position that no row has had; `NEVER` if there was no row."""
-    return NEVER if newest == NEVER else newest + 1
+    """The first position that no row has had; `BEGINNING` if there was no row."""
+    return BEGINNING if newest == BEGINNING else newest + 1

@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from panes.admit.set_aside import no_place, too_far_ahead
+from panes.arrays.columns import column_of
 from panes.axis import LIMIT
 from panes.stores import codec
 from panes.stores.parcel import narrowed
@@ -152,8 +153,8 @@ class Combiner:
     def _watched_tables(self) -> dict[str, pa.Table]:
         """Where the rows of each source lie, counted from its low mark."""
         found = {}
-        for number, held in self._watched.items():
-            table = pa.concat_tables(held)
+        for number, stored in self._watched.items():
+            table = pa.concat_tables(stored)
             positions = table.column(AT).combine_chunks().to_numpy() - self._marks[number].low
             found[f"{WATCH}{number}"] = table.set_column(0, AT, narrowed(positions))
         return found
@@ -214,9 +215,3 @@ class Combiner:
                 "promise": pa.array([m.promise for m in marks], pa.int64()),
             }
         )
-
-
-def column_of(table: pa.Table, name: str) -> pa.Array:
-    """A column in one piece."""
-    column = table.column(name)
-    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()

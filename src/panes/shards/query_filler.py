@@ -9,11 +9,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from panes.arrays.key_numbers import Groups
+from panes.arrays.columns import column_of
+from panes.arrays.key_numbers import KeyNumbers
 from panes.planning.plan import Plan
-from panes.shards.combiner import AT, KEPT, ROWS, SOURCE, column_name, column_of
+from panes.shards.combiner import AT, KEPT, ROWS, SOURCE, column_name
 from panes.shards.shard_of import places
-from panes.stores.keyed_panes import Partials, inside
+from panes.stores.keyed_panes import KeyedPanes, inside
 from panes.stores.parcel import to_tables
 
 
@@ -28,7 +29,7 @@ class PlanFiller:
     plan: Plan
     keep_rows: bool = False
     _sent: list[pa.Table] = field(default_factory=list)
-    _held: Partials | None = None
+    _stored: KeyedPanes | None = None
 
     @property
     def column(self) -> str | None:
@@ -48,20 +49,20 @@ class PlanFiller:
             self._send(table, source, at)
             return
         columns = self._columns(table)
-        if self._held is None:
-            self._held = Partials(self.plan, self.plan.spec)
-        at, held = inside(self.plan.spec, at, columns)
+        if self._stored is None:
+            self._stored = KeyedPanes(self.plan.contents, self.plan.spec)
+        at, stored = inside(self.plan.spec, at, columns)
         if len(at):
-            self._held.add(at, held)
+            self._stored.add(at, stored)
 
     def parts(self, shards: int) -> dict[int, dict[str, pa.Table]]:
         """The tables of each shard that has any."""
         if self._sent:
             return self._split_rows(shards)
-        if self._held is None:
+        if self._stored is None:
             return {}
-        place = places(self._held.key_columns, shards)
-        parcels = self._held.split(lambda _, groups: place[groups])
+        place = places(self._stored.key_columns, shards)
+        parcels = self._stored.split(lambda _, groups: place[groups])
         return {shard: to_tables(self.plan.pieces, parcel) for shard, parcel in parcels.items()}
 
     def _split_rows(self, shards: int) -> dict[int, dict[str, pa.Table]]:
@@ -88,7 +89,7 @@ class PlanFiller:
 
 def rows_by_shard(keys: list[pa.Array], rows: int, shards: int) -> dict[int, NDArray[np.bool_]]:
     """Which rows go to each shard that has any, by their keys."""
-    groups = Groups([k.type for k in keys])
+    groups = KeyNumbers([k.type for k in keys])
     numbers = groups.encode(keys, rows)
     place = places(groups.columns(np.arange(len(groups))), shards)[numbers]
     return {int(s): place == s for s in np.unique(place)}

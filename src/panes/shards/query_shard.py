@@ -20,15 +20,16 @@ from panes.admit.arrival import Arrival
 from panes.admit.set_aside import late_reasons
 from panes.answers.release import Line
 from panes.answers.status import ends_of, marked, next_early, told_of
-from panes.axis import FOREVER
+from panes.axis import BEGINNING, FOREVER
 from panes.errors import StateError
 from panes.pipelines.per_row import PerRowPipeline
 from panes.pipelines.ranked_rows import RankedPipeline
-from panes.pipelines.sliding import NOWHERE, Pipeline
+from panes.pipelines.sliding import Pipeline
 from panes.planning.explain import describe
+from panes.planning.flush import shared_by
 from panes.planning.plan import Plan
 from panes.planning.terms import Terms
-from panes.progress.promise import NOTHING, Promise, meld
+from panes.progress.promise import Promise, meld
 from panes.shards.blocks import MOST_BLOCKS, block_span
 from panes.shards.combiner import (
     AT,
@@ -79,9 +80,9 @@ class _About:
 
     promises: list[Promise]
     span: int
-    first_open: int = NOWHERE
-    first_kept: int = NOWHERE
-    newest: int = NOWHERE
+    first_open: int = BEGINNING
+    first_kept: int = BEGINNING
+    newest: int = BEGINNING
     next_early: int | None = None
     blocks: dict[int, _Block] = field(default_factory=dict)
 
@@ -127,7 +128,7 @@ class Shard:
         self._load(touched)
         progress, why = self._progress
         answers = [marked(self._revised(parcels), self._told, "revised", "a late row")]
-        if progress != NOTHING and self._pipeline.closes_any(progress):
+        if progress != BEGINNING and self._pipeline.closes_any(progress):
             self._load_before(progress)
             closed = self._pipeline.close(progress, in_order=False)
             answers.append(marked(closed, self._told, "final", why))
@@ -147,7 +148,7 @@ class Shard:
         nothing = self._plan.lowered_schema().empty_table()
         if self._terms.late != "revise" or not isinstance(pipeline, Pipeline):
             return nothing
-        if pipeline.first_open == NOWHERE:
+        if pipeline.first_open == BEGINNING:
             return nothing
         behind = [(p, np.flatnonzero(p.starts < pipeline.ended)) for p in parcels]
         late = [(p, which) for p, which in behind if len(which)]
@@ -162,7 +163,7 @@ class Shard:
         """Open windows as they are now, if it is time to tell."""
         early, pipeline = self._plan.query.early, self._pipeline
         nothing = self._plan.lowered_schema().empty_table()
-        if early is None or not isinstance(pipeline, Pipeline) or pipeline.newest == NOWHERE:
+        if early is None or not isinstance(pipeline, Pipeline) or pipeline.newest == BEGINNING:
             return nothing
         if early.every is not None:
             due = self._about.next_early
@@ -178,10 +179,10 @@ class Shard:
         if flush is None:
             return found
         keys = len(self._plan.query.keys)
-        line = Line(flush.shared_by(self._shards), tuple(range(2, 2 + keys)))
-        held = self._state.get(_LINE)
-        if held is not None:
-            waiting = codec.unpack(held)[_LINE].cast(found.schema)
+        line = Line(shared_by(flush, self._shards), tuple(range(2, 2 + keys)))
+        stored = self._state.get(_LINE)
+        if stored is not None:
+            waiting = codec.unpack(stored)[_LINE].cast(found.schema)
             line.wait(waiting, ends_of(waiting))
         line.wait(found, ends_of(found))
         if parcels is None:
@@ -193,7 +194,7 @@ class Shard:
             released = line.released(columns, rows, self._progress[0])
         if len(line):
             self._state[_LINE] = codec.pack({_LINE: line.everybody()})
-        elif held is not None:
+        elif stored is not None:
             del self._state[_LINE]
         return released
 
@@ -203,7 +204,7 @@ class Shard:
         closed = self._pipeline.close_all(in_order=False)
         answers = marked(closed, self._told, "final", "the end of the stream")
         released = self._released(answers, None)
-        if self._pipeline.newest != NOWHERE:
+        if self._pipeline.newest != BEGINNING:
             for promise in self._about.promises:
                 promise.punctuate(self._pipeline.ended)
         # A landmark window never lets go of its rows: if the stream goes on after all, they count.

@@ -21,43 +21,43 @@ class Recall(Generic[Held]):
     """Things by name; the ones unused for longest go first."""
 
     def __init__(self, most_bytes: int = MOST_BYTES) -> None:
-        self._held: OrderedDict[bytes | str, tuple[Held, int]] = OrderedDict()
+        self._stored: OrderedDict[bytes | str, tuple[Held, int]] = OrderedDict()
         self._bytes, self._most = 0, most_bytes
         self._lock = Lock()
 
     def get(self, name: bytes | str) -> Held | None:
         """What has this name, if it is still here."""
         with self._lock:
-            found = self._held.get(name)
+            found = self._stored.get(name)
             if found is None:
                 return None
-            self._held.move_to_end(name)
+            self._stored.move_to_end(name)
             return found[0]
 
     def take(self, name: bytes | str) -> Held | None:
         """As `get`; it is no longer here then, since it is about to change."""
         with self._lock:
-            found = self._held.pop(name, None)
+            found = self._stored.pop(name, None)
             if found is None:
                 return None
             self._bytes -= found[1]
             return found[0]
 
-    def put(self, name: bytes | str, held: Held, size: int) -> None:
+    def put(self, name: bytes | str, stored: Held, size: int) -> None:
         """Keep something of this name and size."""
         with self._lock:
-            if name in self._held or size > self._most:
+            if name in self._stored or size > self._most:
                 return
-            self._held[name] = held, size
+            self._stored[name] = stored, size
             self._bytes += size
             while self._bytes > self._most:
-                _, (_, dropped) = self._held.popitem(last=False)
+                _, (_, dropped) = self._stored.popitem(last=False)
                 self._bytes -= dropped
 
     def clear(self) -> None:
         """Forget everything."""
         with self._lock:
-            self._held.clear()
+            self._stored.clear()
             self._bytes = 0
 
 

@@ -14,10 +14,11 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 from sqlglot import exp
 
+from panes.arrays.columns import column_of
 from panes.register.parcels import split
 from panes.register.queries import Queries
 from panes.register.shared_store import SharedStore
-from panes.shards.combiner import AT, ROWS, column_name, column_of
+from panes.shards.combiner import AT, ROWS, column_name
 from panes.shards.query_filler import rows_by_shard
 from panes.shards.shard_of import places
 from panes.stores.parcel import to_tables

@@ -19,10 +19,11 @@ import pyarrow as pa
 
 from panes.admit.set_aside import late_reasons
 from panes.answers.portions import Portion
+from panes.axis import BEGINNING
 from panes.errors import StateError
 from panes.planning.plan import Plan
 from panes.planning.terms import Terms
-from panes.progress.promise import NOTHING, Promise
+from panes.progress.promise import Promise
 from panes.register.parcels import split, take
 from panes.register.queries import Queries
 from panes.register.shared_store import SharedStore
@@ -63,7 +64,7 @@ class Definition:
         return cls(zlib.compress(dumps(queries)), uuid4().hex)
 
     def queries(self) -> Queries:
-        """The queries, with nothing held."""
+        """The queries, with nothing stored."""
         found: Queries = pickle.loads(zlib.decompress(self.data))
         return found
 
@@ -118,8 +119,8 @@ class RegisterShard:
 
     def __init__(self, definition: Definition, terms: Terms, state: State) -> None:
         self._definition, self._terms, self._state = definition, terms, state
-        self._held = self._remembered()
-        self._queries = self._held.queries
+        self._stored = self._remembered()
+        self._queries = self._stored.queries
 
     def take(self, packages: Sequence[bytes]) -> RegisterOutcome:
         """Take in one batch; gives the answers that are final from now on."""
@@ -141,7 +142,7 @@ class RegisterShard:
     def _outcome(self, late: list[pa.Table], rejected: list[pa.Table]) -> RegisterOutcome:
         answers = list(self._queries.answers(as_lowered))
         self._keep()
-        blocks = self._held.blocks.values()
+        blocks = self._stored.blocks.values()
         return RegisterOutcome(
             answers=answers,
             late=late,
@@ -169,7 +170,7 @@ class RegisterShard:
         """Rows that break a promise made before this batch."""
         queries = self._queries
         watched = tables.get(f"{WATCH}0")
-        if watched is None or queries.promise.at == NOTHING or queries.axis is None:
+        if watched is None or queries.promise.at == BEGINNING or queries.axis is None:
             return
         [low] = tables[MARKS].filter(_is_stream(tables[MARKS])).column("low").to_pylist()
         at = low + widened(watched.column(AT).combine_chunks())
@@ -203,59 +204,63 @@ class RegisterShard:
             return self._watched(_Held(queries, self._definition.name))
         tables = codec.unpack(data)
         about = tables[_VERSION].to_pylist()[0]
-        held = LIVE.take(about["version"])
-        if held is not None and held.definition == self._definition.name:
-            return held
+        stored = LIVE.take(about["version"])
+        if stored is not None and stored.definition == self._definition.name:
+            return stored
         return self._taken_up(tables, about["definition"])
 
     def _taken_up(self, tables: Mapping[str, pa.Table], definition: str) -> _Held:
         """From its bytes, for the queries of now."""
-        held = resumed(self._definition.queries(), self._terms, self._state, tables)
-        held.definition = self._definition.name
-        self._watched(held)
+        stored = resumed(self._definition.queries(), self._terms, self._state, tables)
+        stored.definition = self._definition.name
+        self._watched(stored)
         if definition != self._definition.name:
-            for store in held.queries.stores.values():
+            for store in stored.queries.stores.values():
                 store.touch(
-                    *(np.array([b * held.spans[s]]) for s, b in held.blocks if s == store.serial)
+                    *(
+                        np.array([b * stored.spans[s]])
+                        for s, b in stored.blocks
+                        if s == store.serial
+                    )
                 )
-                store.evict(held.queries.newest)
-        return held
+                store.evict(stored.queries.newest)
+        return stored
 
-    def _watched(self, held: _Held) -> _Held:
+    def _watched(self, stored: _Held) -> _Held:
         """Panes that change from now on are noted."""
-        for store in held.queries.stores.values():
+        for store in stored.queries.stores.values():
             store.touched = []
-        return held
+        return stored
 
     def _keep(self) -> None:
         """Put back the blocks that changed, drop those that no window needs, and remember."""
-        held = self._held
-        gone = {s for s, _ in held.blocks} - {s.serial for s in self._queries.stores.values()}
-        for key in [k for k in held.blocks if k[0] in gone]:
+        stored = self._stored
+        gone = {s for s, _ in stored.blocks} - {s.serial for s in self._queries.stores.values()}
+        for key in [k for k in stored.blocks if k[0] in gone]:
             self._put(key, None, None)
         for store in self._queries.stores.values():
             self._keep_store(store)
         version = uuid4().hex
         self._state[ABOUT] = codec.pack(
             {
-                _VERSION: pa.table({"version": [version], "definition": [held.definition]}),
+                _VERSION: pa.table({"version": [version], "definition": [stored.definition]}),
                 BLOCKS: self._block_table(),
                 **to_tables(self._queries),
             }
         )
         size = sum(store.nbytes for store in self._queries.stores.values())
-        LIVE.put(version, held, size + len(self._definition.data))
+        LIVE.put(version, stored, size + len(self._definition.data))
 
     def _keep_store(self, store: SharedStore) -> None:
-        held, serial = self._held, store.serial
-        span = held.spans.setdefault(serial, _span(store))
+        stored, serial = self._stored, store.serial
+        span = stored.spans.setdefault(serial, _span(store))
         changed = {b for starts in store.touched or () for b in np.unique(starts // span).tolist()}
         store.touched = []
-        own = [b for s, b in held.blocks if s == serial]
+        own = [b for s, b in stored.blocks if s == serial]
         needed_from = store.needed_from()
         over = {b for b in {*own, *changed} if (b + 1) * span <= needed_from}
         if len({*own, *changed} - over) > MOST_BLOCKS:
-            held.spans[serial], changed = 2 * span, set(own)
+            stored.spans[serial], changed = 2 * span, set(own)
             for block in own:
                 self._put((serial, block), store, None)
             store.touched = [store.fragments.everything().starts]
@@ -267,7 +272,7 @@ class RegisterShard:
             self._put((serial, block), store, parcels.get(block) if block not in over else None)
 
     def _put(self, key: tuple[int, int], store: SharedStore | None, parcel: Parcel | None) -> None:
-        blocks = self._held.blocks
+        blocks = self._stored.blocks
         if parcel is not None and store is not None and len(parcel):
             data = codec.pack(parcel_tables(store.pieces, parcel))
             self._state[block_name(key)] = data
@@ -276,16 +281,16 @@ class RegisterShard:
             del self._state[block_name(key)]
 
     def _block_table(self) -> pa.Table:
-        held = self._held
+        stored = self._stored
         rows = [
             {
                 "store": s,
                 "block": b,
-                "span": held.spans[s],
+                "span": stored.spans[s],
                 "partials": k.partials,
                 "bytes": k.nbytes,
             }
-            for (s, b), k in held.blocks.items()
+            for (s, b), k in stored.blocks.items()
         ]
         return pa.Table.from_pylist(rows, schema=BLOCK_SCHEMA)
 
@@ -301,16 +306,16 @@ def resumed(
         about = codec.unpack(data)
     queries.promise = Promise(terms.bound())
     written = take_up(queries, about)
-    held = _Held(queries, "")
+    stored = _Held(queries, "")
     stores = {store.serial: store for store in queries.stores.values()}
     for row in about[BLOCKS].to_pylist():
         key = row["store"], row["block"]
-        held.spans[row["store"]] = row["span"]
-        held.blocks[key] = _Block(row["partials"], row["bytes"])
+        stored.spans[row["store"]] = row["span"]
+        stored.blocks[key] = _Block(row["partials"], row["bytes"])
         store = stores.get(row["store"])
         if store is not None:
             _read_block(store, written[store.serial], state.get(block_name(key)), key)
-    return held
+    return stored
 
 
 def _read_block(

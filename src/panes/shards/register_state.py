@@ -13,11 +13,11 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from panes.aggregates.aggregate import Piece
+from panes.axis import BEGINNING
 from panes.errors import StateError
-from panes.planning.plan import ValueSet
 from panes.register.queries import Queries
-from panes.register.shape import NEVER
 from panes.register.shared_store import SharedStore, after
+from panes.stores.contents import ValueSet
 from panes.windows.cut import Cut, Edges
 
 _PROGRESS, _QUERIES, _STORES, _NEEDS, _CUTS = "progress", "queries", "stores", "needs", "cuts"
@@ -129,7 +129,7 @@ def _take_up_cuts(store: SharedStore, rows: list[dict[str, int]], now: int) -> N
         cut, at = Cut(tuple(edges)), before[number]
         if at is not None:
             store.note_cut(cut, at)
-        elif cut != store.cut and now != NEVER:
+        elif cut != store.cut and now != BEGINNING:
             store.note_cut(cut, now)
 
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from panes.aggregates import order_keys
+from panes.arrays import order_keys
 from panes.arrays.compiled import compiled
 
 _NULL = np.uint64(0x9E3779B97F4A7C15)

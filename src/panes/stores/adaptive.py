@@ -18,10 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from panes.arrays.compiled import compiled
-from panes.planning.plan import Plan
+from panes.axis import BEGINNING, FOREVER
+from panes.stores.contents import Contents
 from panes.stores.cost import prefers_eager
-from panes.stores.row_buffer import KeptRows
-from panes.stores.rows_and_partials import END
+from panes.stores.row_buffer import BufferedRows
 from panes.stores.wid import Tagging
 from panes.windows.cover import Wids
 from panes.windows.extent import extent, first_wid, last_wid, ruler
@@ -74,7 +74,7 @@ class Durations:
         self._spec = spec
         self._started: list[tuple[int, int, int | None]] = []
         self._next: int | None = None
-        self._high = -END
+        self._high = BEGINNING
 
     def saw(self, oldest: int, newest: int, first_open: int) -> None:
         """Rows from `oldest` to `newest` have come while windows from `first_open` on were open."""
@@ -83,7 +83,7 @@ class Durations:
         first = int(first_wid(oldest, slide, origin)) if self._next is None else self._next
         end = int(last_wid(newest, size, slide, origin)) + 1
         if end > first:
-            low = None if first_open == -END else extent(self._spec, first_open - 1).end
+            low = None if first_open == BEGINNING else extent(self._spec, first_open - 1).end
             self._started.append((first, end, low))
             self._next = end
 
@@ -107,8 +107,8 @@ class Durations:
 class Adaptive(Tagging):
     """Rows of lazy groups, partials of eager ones, both of those in transition."""
 
-    def __init__(self, plan: Plan, spec: PanedSpec, sources: Sources | None = None) -> None:
-        super().__init__(plan, spec)
+    def __init__(self, contents: Contents, spec: PanedSpec, sources: Sources | None = None) -> None:
+        super().__init__(contents, spec)
         self._sources = Sources() if sources is None else sources
         self._durations = Durations(self.spec)
         self._eager = np.empty(0, dtype=np.int32)
@@ -125,7 +125,7 @@ class Adaptive(Tagging):
         """How many groups are eager."""
         return len(self._eager)
 
-    def receive(self, rows: KeptRows) -> None:
+    def receive(self, rows: BufferedRows) -> None:
         self._durations.saw(int(rows.at.min()), int(rows.at.max()), self.first_open)
         place = np.searchsorted(self._eager, rows.groups)
         is_eager = np.zeros(len(rows), dtype=np.bool_)
@@ -135,7 +135,7 @@ class Adaptive(Tagging):
             self._passed += np.bincount(place[is_eager], minlength=len(self._eager)).astype(
                 np.uint32
             )
-            self.put(rows.taken(np.flatnonzero(is_eager)), self.first_open, END)
+            self.put(rows.taken(np.flatnonzero(is_eager)), self.first_open, FOREVER)
             rows = rows.taken(np.flatnonzero(~is_eager))
         self.buffer.add(rows)
         self._turn_eager(rows.groups)
@@ -143,13 +143,13 @@ class Adaptive(Tagging):
     def evict(self, first_open: Wids) -> bool:
         """Drop what no open window holds; groups with few rows turn lazy."""
         dropped = super().evict(first_open)
-        oldest = int(np.min(first_open, initial=END))
+        oldest = int(np.min(first_open, initial=FOREVER))
         self._durations.closed(oldest)
         self._turn_lazy(oldest)
         return dropped
 
     def forget_keys(self) -> NDArray[np.int64] | None:
-        """Drop keys that nothing is held of, if they are many."""
+        """Drop keys that nothing is stored of, if they are many."""
         renamed = super().forget_keys()
         if renamed is not None:
             self._eager = renamed[self._eager].astype(np.int32)
@@ -172,14 +172,14 @@ class Adaptive(Tagging):
         turning = (taken > would_take) & (windows > 0)
         if turning.any():
             which = turning[kept.groups]
-            self.put(kept.taken(np.flatnonzero(which)), self.first_open, END)
+            self.put(kept.taken(np.flatnonzero(which)), self.first_open, FOREVER)
             self.buffer.keep(~which)
             self._join(np.flatnonzero(turning))
 
-    def _open_windows(self, rows: KeptRows, groups: int) -> NDArray[np.int64]:
+    def _open_windows(self, rows: BufferedRows, groups: int) -> NDArray[np.int64]:
         """How many open windows hold some of these rows, group by group."""
         order = np.lexsort((rows.at, rows.groups))
-        low, high = window_bounds(self.spec, rows.at[order], self.first_open, END)
+        low, high = window_bounds(self.spec, rows.at[order], self.first_open, FOREVER)
         windows = np.zeros(groups, dtype=np.int64)
         _count_windows(rows.groups[order], low, high, windows)
         return windows

@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 
 from panes.arrays.radix import number_pairs
-from panes.planning.plan import Plan
-from panes.stores.row_buffer import KeptRows
+from panes.stores.contents import Contents
+from panes.stores.row_buffer import BufferedRows
 from panes.stores.rows_and_partials import RowsAndPartials
 from panes.windows.cover import Wids
 from panes.windows.cut import cut
@@ -21,11 +21,11 @@ from panes.windows.spec import PanedSpec
 class AdaptivePanes(RowsAndPartials):
     """Rows of sparse panes, partials of dense ones."""
 
-    def __init__(self, plan: Plan, spec: PanedSpec) -> None:
-        super().__init__(plan, spec, spec)
+    def __init__(self, contents: Contents, spec: PanedSpec) -> None:
+        super().__init__(contents, spec, spec)
         self._cut = cut(spec)
 
-    def receive(self, rows: KeptRows) -> None:
+    def receive(self, rows: BufferedRows) -> None:
         self.buffer.add(rows)
         kept = self.buffer.everything()
         assert kept is not None
@@ -39,7 +39,7 @@ class AdaptivePanes(RowsAndPartials):
             self.partials.add(turned.at, turned.columns, turned.groups)
             self.buffer.keep(~which)
 
-    def put(self, rows: KeptRows, first: Wids, end: Wids) -> None:  # noqa: ARG002
+    def put(self, rows: BufferedRows, first: Wids, end: Wids) -> None:  # noqa: ARG002
         """Fill the panes under the windows with these rows; kept rows lie in no older ones."""
         high = extent(self.spec, int(np.max(end)) - 1).end
         under = rows.taken(np.flatnonzero(rows.at < high))

@@ -22,17 +22,18 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from panes.aggregates.aggregate import Bounded, Rows
+from panes.aggregates.aggregate import Rows
 from panes.algebra.monoid import Columns, Monoid
-from panes.arrays.key_numbers import Groups
+from panes.arrays.key_numbers import KeyNumbers
 from panes.arrays.radix import number_pairs
 from panes.arrays.slots import moved
 from panes.arrays.workers import workers
 from panes.fill.fill import fill
+from panes.fill.fragment import Fragment
 from panes.kernels.choose import roll
-from panes.planning.plan import Plan
-from panes.stores.fragments import Fragment
+from panes.stores.contents import Contents
 from panes.stores.panes import by_group
+from panes.stores.rolled import AnswerPartials
 from panes.windows.cover import Cover, Wids, runs_under
 from panes.windows.cut import cut
 from panes.windows.spec import PanedSpec, Sliding
@@ -43,12 +44,12 @@ _NOTHING = np.empty(0, dtype=np.int64)
 class Bins:
     """The bins of one query, by group and then position."""
 
-    def __init__(self, plan: Plan, spec: PanedSpec) -> None:
+    def __init__(self, contents: Contents, spec: PanedSpec) -> None:
         assert isinstance(spec, Sliding)
-        self.plan, self.spec = plan, spec
+        self.contents, self.spec = contents, spec
         self._cut = cut(spec)
         self._numbers = self._no_groups()
-        self._monoids = tuple(p.monoid for p in plan.pieces)
+        self._monoids = tuple(p.monoid for p in contents.pieces)
         self._at, self._group = _NOTHING, _NOTHING
         self._partials = tuple(m.empty(0) for m in self._monoids)
 
@@ -91,13 +92,13 @@ class Bins:
     ) -> None:
         """Take in rows: bins for their edges, and their part in all bins that they reach."""
         if groups is None:
-            groups = self.number([columns[c] for c in self.plan.group_columns], len(at))
+            groups = self.number([columns[c] for c in self.contents.group_columns], len(at))
         new = fill(
             Rows(at, tuple(columns)),
             groups,
             self.keys,
             cut=self._cut,
-            pieces=self.plan.pieces,
+            pieces=self.contents.pieces,
             executor=workers(),
         )
         before = self._initialise(new)
@@ -120,8 +121,8 @@ class Bins:
         older[~is_own] = len(self)
         self._at, self._group = merged_at, merged_group
         return [
-            np.take(np.concatenate([held, monoid.empty(1)], axis=1), older, axis=1)
-            for held, monoid in zip(self._partials, self._monoids, strict=True)
+            np.take(np.concatenate([stored, monoid.empty(1)], axis=1), older, axis=1)
+            for stored, monoid in zip(self._partials, self._monoids, strict=True)
         ]
 
     def _contributions(self, new: Fragment) -> tuple[NDArray[np.int64], list[Columns]]:
@@ -145,19 +146,14 @@ class Bins:
 
         return touched, list(map(contribution, self._monoids, new.partials))
 
-    def answer_at(
+    def roll_at(
         self, groups: NDArray[np.int64], offsets: NDArray[np.int64], wid: NDArray[np.int64]
-    ) -> list[pa.Array]:
-        """Lowered aggregates of the windows that end with positions which have a bin."""
+    ) -> AnswerPartials:
+        """The partials of the windows that end with positions which have a bin."""
         asked = np.repeat(groups, np.diff(offsets))
         numbers, _, _ = number_pairs(np.r_[self._group, asked], np.r_[self._at, wid])
         found = numbers[len(self) :]
-        partials = [np.take(p, found, axis=1) for p in self._partials]
-        lowered = []
-        for aggregate, needed in zip(self.plan.aggregates, self.plan.piece_of, strict=True):
-            assert isinstance(aggregate, Bounded)
-            lowered.append(aggregate.lower([partials[p] for p in needed]))
-        return lowered
+        return AnswerPartials(tuple(np.take(p, found, axis=1) for p in self._partials))
 
     def evict(self, first_open: Wids) -> bool:
         """Drop bins before `first_open`, but for each group's newest if more come after it."""
@@ -183,5 +179,5 @@ class Bins:
         self._at, self._group = self._at[kept], self._group[kept]
         self._partials = tuple(np.take(p, kept, axis=1) for p in self._partials)
 
-    def _no_groups(self) -> Groups:
-        return Groups([self.plan.row_types[c] for c in self.plan.group_columns])
+    def _no_groups(self) -> KeyNumbers:
+        return KeyNumbers(self.contents.key_types)

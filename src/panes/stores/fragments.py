@@ -6,42 +6,16 @@ says what a group is; nothing here knows of windows.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from panes.algebra.monoid import Columns, Monoid, merge_slots
-from panes.arrays.slots import compact_slots
+from panes.algebra.monoid import Monoid
+from panes.axis import BEGINNING, FOREVER
+from panes.fill.fragment import Fragment, joined, merged, shared_columns
 
 _MOST_FRAGMENTS = 16
-_END = 1 << 62
-
-
-@dataclass(frozen=True, slots=True)
-class Fragment:
-    """Partials of pairs (pane, group), sorted by pane and then group, no pair twice.
-
-    Pieces that turned out to be the same may share one array.
-    """
-
-    starts: NDArray[np.int64]
-    groups: NDArray[np.int64]
-    partials: tuple[Columns, ...]
-
-    def __len__(self) -> int:
-        return len(self.starts)
-
-    @property
-    def nbytes(self) -> int:
-        return self.starts.nbytes + self.groups.nbytes + sum(p.nbytes for p in self.partials)
-
-    def between(self, low: int, high: int) -> Fragment:
-        """The part whose panes begin in ``[low, high)``; no copy."""
-        a, b = np.searchsorted(self.starts, [low, high])
-        partials = _alike(lambda _, own: own[0][:, a:b], self)
-        return Fragment(self.starts[a:b], self.groups[a:b], partials)
 
 
 class Fragments:
@@ -53,7 +27,7 @@ class Fragments:
 
     @property
     def fragments(self) -> tuple[Fragment, ...]:
-        """What is held, to be put back later: fragments never change."""
+        """What is stored, to be put back later: fragments never change."""
         return tuple(self._fragments)
 
     @fragments.setter
@@ -67,7 +41,7 @@ class Fragments:
 
     @property
     def nbytes(self) -> int:
-        """Bytes held in partials."""
+        """Bytes stored in partials."""
         return sum(f.nbytes for f in self._fragments)
 
     def add(self, fragment: Fragment) -> None:
@@ -97,15 +71,15 @@ class Fragments:
 
     def span(self) -> tuple[int, int] | None:
         """Where the first and the last pane begin; None if there is none."""
-        held = [f.starts for f in self._fragments if len(f)]
-        if not held:
+        stored = [f.starts for f in self._fragments if len(f)]
+        if not stored:
             return None
-        return min(int(s[0]) for s in held), max(int(s[-1]) for s in held)
+        return min(int(s[0]) for s in stored), max(int(s[-1]) for s in stored)
 
     def live_groups(self) -> NDArray[np.int64]:
         """The groups that hold anything, ascending."""
-        held = [np.flatnonzero(np.bincount(f.groups)) for f in self._fragments]
-        return np.unique(np.concatenate(held)) if held else np.empty(0, dtype=np.int64)
+        stored = [np.flatnonzero(np.bincount(f.groups)) for f in self._fragments]
+        return np.unique(np.concatenate(stored)) if stored else np.empty(0, dtype=np.int64)
 
     def rename_groups(self, new_name: NDArray[np.int64]) -> None:
         """Give groups new numbers; the order of numbers must stay the same."""
@@ -121,15 +95,15 @@ class Fragments:
     def evict_before(self, low: int) -> bool:
         """Forget panes that begin before `low`; says whether there were any."""
         before = len(self)
-        kept = [f.between(low, _END) for f in self._fragments]
+        kept = [f.between(low, FOREVER) for f in self._fragments]
         pairs = zip(kept, self._fragments, strict=True)
         self._fragments = [_shrunk(k, len(f)) for k, f in pairs if len(k)]
         return len(self) < before
 
     def _merge(self) -> Fragment:
         """All fragments as one."""
-        held = [f for f in self._fragments if len(f)] or [merged([], self.monoids)]
-        self._fragments = held if len(held) == 1 else [_swept(held, self.monoids)]
+        stored = [f for f in self._fragments if len(f)] or [merged([], self.monoids)]
+        self._fragments = stored if len(stored) == 1 else [_swept(stored, self.monoids)]
         self._repeated = 0
         return self._fragments[0]
 
@@ -149,64 +123,20 @@ def _swept(fragments: Sequence[Fragment], monoids: Sequence[Monoid]) -> Fragment
         low = int(fragment.starts[0])
         while done and done[-1].starts[-1] >= low:
             rest = joined(done.pop(), rest)
-        over = rest.between(low, _END)
-        done.append(rest.between(-_END, low))
+        over = rest.between(low, FOREVER)
+        done.append(rest.between(BEGINNING, low))
         rest = fragment
         if len(over):
             high = int(over.starts[-1]) + 1
-            done.append(merged([over, fragment.between(-_END, high)], monoids))
-            rest = fragment.between(high, _END)
+            done.append(merged([over, fragment.between(BEGINNING, high)], monoids))
+            rest = fragment.between(high, FOREVER)
         done = [f for f in done if len(f)]
     return joined(*done, rest)
-
-
-def joined(*fragments: Fragment) -> Fragment:
-    """Fragments, each of which begins after the one before it has ended."""
-    return Fragment(
-        np.concatenate([f.starts for f in fragments]),
-        np.concatenate([f.groups for f in fragments]),
-        _alike(lambda _, own: np.concatenate(own, axis=1), *fragments),
-    )
-
-
-def merged(fragments: Sequence[Fragment], monoids: Sequence[Monoid]) -> Fragment:
-    """All fragments as one: sorted, pairs that occur several times combined.
-
-    What goes in need not be sorted.
-    """
-    if not fragments:
-        nothing = np.empty(0, dtype=np.int64)
-        return Fragment(nothing, nothing, tuple(m.empty(0) for m in monoids))
-    starts = np.concatenate([f.starts for f in fragments])
-    groups = np.concatenate([f.groups for f in fragments])
-    panes = np.unique(np.concatenate([np.unique(f.starts) for f in fragments]))
-    width = int(groups.max(initial=0)) + 1
-    codes = np.searchsorted(panes, starts) * width + groups
-    slots, pairs = compact_slots(codes, len(panes) * width)
-
-    def merge(place: int, own: tuple[Columns, ...]) -> Columns:
-        return merge_slots(monoids[place], np.concatenate(own, axis=1), slots, len(pairs))
-
-    return Fragment(panes[pairs // width], pairs % width, _alike(merge, *fragments))
-
-
-def _alike(
-    make: Callable[[int, tuple[Columns, ...]], Columns], *fragments: Fragment
-) -> tuple[Columns, ...]:
-    """What is made of the partials of each piece; pieces that share theirs everywhere still do."""
-    made: dict[tuple[int, ...], Columns] = {}
-    partials: list[Columns] = []
-    for place, own in enumerate(zip(*(f.partials for f in fragments), strict=True)):
-        which = tuple(map(id, own))
-        if which not in made:
-            made[which] = make(place, own)
-        partials.append(made[which])
-    return tuple(partials)
 
 
 def _shrunk(kept: Fragment, before: int) -> Fragment:
     """A copy, if keeping the view would hold on to much more memory than it shows."""
     if 2 * len(kept) > before:
         return kept
-    partials = _alike(lambda _, own: own[0].copy(), kept)
+    partials = shared_columns(lambda _, own: own[0].copy(), kept)
     return Fragment(kept.starts.copy(), kept.groups.copy(), partials)

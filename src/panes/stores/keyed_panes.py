@@ -1,7 +1,7 @@
-"""What a query holds: numbers for keys, the pane store, a store per multiset.
+"""The pane store of one query: numbers for its keys, panes of partials, a store per multiset.
 
-Rows become partials here, and partials become lowered aggregates. Which windows are due is not
-known here: whoever drives it says so.
+Rows become partials here, and partials of panes become partials of windows. Which windows are due
+is not known here: whoever drives the store says so.
 """
 
 from __future__ import annotations
@@ -14,47 +14,37 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from panes.aggregates.aggregate import Bounded, Rows
+from panes.aggregates.aggregate import Rows
 from panes.algebra.monoid import Columns
-from panes.arrays.compiled import compiled
-from panes.arrays.key_numbers import Groups
-from panes.arrays.slots import is_dense
-from panes.arrays.spread import spread
+from panes.arrays.key_numbers import KeyNumbers
 from panes.arrays.workers import workers
-from panes.axis import Axis
 from panes.fill.fill import fill
-from panes.kernels.sliding_multiset import SlidingMultiset
-from panes.language.query import AGGREGATE, KEY, WINDOW_COLUMNS
-from panes.planning.plan import Plan
-from panes.stores.fragments import Fragment, merged
+from panes.fill.fragment import Fragment, merged
+from panes.stores.contents import Contents
 from panes.stores.multisets import ValueStore
-from panes.stores.panes import PaneStore, Rolled
+from panes.stores.panes import PaneStore, Rolled, by_window
 from panes.stores.parcel import Counted, Parcel
+from panes.stores.rolled import AnswerPartials, WindowPartials
 from panes.windows.cover import Wids
 from panes.windows.cut import cut, in_some_window
-from panes.windows.extent import edges_of
 from panes.windows.spec import PanedSpec
 
 PartOf: TypeAlias = Callable[[NDArray[np.int64], NDArray[np.int64]], NDArray[np.int64]]
 """Tells the part that each pair of a pane's start and a group belongs to."""
 
 
-class Partials:
-    """The partials of one query, for the windows of one spec.
+class KeyedPanes:
+    """The partials of one query, for the windows of one spec."""
 
-    `named` are the windows that answers are labelled with, where `spec` only numbers them.
-    """
-
-    def __init__(self, plan: Plan, spec: PanedSpec, named: PanedSpec | None = None) -> None:
-        self.plan, self.spec = plan, spec
-        self._named_by = spec if named is None else named
+    def __init__(self, contents: Contents, spec: PanedSpec) -> None:
+        self.contents, self.spec = contents, spec
         self._cut = cut(spec)
         self._executor = workers()
         self._groups = self._no_groups()
-        self._store = PaneStore(spec, [p.monoid for p in plan.pieces], self._executor)
+        self._store = PaneStore(spec, [p.monoid for p in contents.pieces], self._executor)
         self._values = [
-            ValueStore(v, [plan.row_types[c] for c in v.columns], spec, self._executor)
-            for v in plan.value_sets
+            ValueStore(v, [contents.row_types[c] for c in v.columns], spec, self._executor)
+            for v in contents.value_sets
         ]
 
     def __len__(self) -> int:
@@ -102,13 +92,13 @@ class Partials:
         places = at if places is None else places
         rows = Rows(at, tuple(columns))
         if groups is None:
-            groups = self.number([columns[c] for c in self.plan.group_columns], len(at))
+            groups = self.number([columns[c] for c in self.contents.group_columns], len(at))
         filled = fill(
             rows,
             groups,
             len(self._groups),
             cut=self._cut,
-            pieces=self.plan.pieces,
+            pieces=self.contents.pieces,
             executor=self._executor,
             places=places,
         )
@@ -149,115 +139,95 @@ class Partials:
             arrived = Fragment(parcel.starts, number[parcel.groups], parcel.partials)
             fragments.append(_where(arrived, is_wanted(arrived.starts)))
             for store, counted in zip(self._values, parcel.values, strict=True):
-                held = np.flatnonzero(is_wanted(counted.starts))
+                stored = np.flatnonzero(is_wanted(counted.starts))
                 store.add_counts(
-                    counted.starts[held],
-                    number[counted.groups[held]],
-                    [v.take(pa.array(held)) for v in counted.values],
-                    counted.counts[held],
+                    counted.starts[stored],
+                    number[counted.groups[stored]],
+                    [v.take(pa.array(stored)) for v in counted.values],
+                    counted.counts[stored],
                 )
         self._store.add(merged(fragments, self._store.monoids))
         return np.concatenate([f.starts for f in fragments]) if fragments else _NOTHING
 
     def pane_starts(self) -> NDArray[np.int64]:
         """Where the panes that hold anything begin."""
-        held = [self._store.everything().starts]
-        held += [v.store.everything().starts for v in self._values]
-        return np.unique(np.concatenate(held))
+        stored = [self._store.everything().starts]
+        stored += [v.store.everything().starts for v in self._values]
+        return np.unique(np.concatenate(stored))
 
     def split(self, part_of: PartOf) -> dict[int, Parcel]:
-        """Everything held, part by part: `part_of` tells the part of each pane and group."""
-        held = self._store.everything()
-        panes = by_part(part_of(held.starts, held.groups))
+        """Everything stored, part by part: `part_of` tells the part of each pane and group."""
+        stored = self._store.everything()
+        panes = by_part(part_of(stored.starts, stored.groups))
         counted = [v.everything() for v in self._values]
         values = [by_part(part_of(c.starts, c.groups)) for c in counted]
         parts = set(panes).union(*values)
-        return {part: self._parcel(part, held, panes, counted, values) for part in sorted(parts)}
+        return {part: self._parcel(part, stored, panes, counted, values) for part in sorted(parts)}
 
     def _parcel(
         self,
         part: int,
-        held: Fragment,
+        stored: Fragment,
         panes: dict[int, NDArray[np.int64]],
         counted: Sequence[Counted],
         values: Sequence[dict[int, NDArray[np.int64]]],
     ) -> Parcel:
         kept = panes.get(part, _NOTHING)
         kept_values = [v.get(part, _NOTHING) for v in values]
-        groups = [held.groups[kept]]
+        groups = [stored.groups[kept]]
         groups += [c.groups[k] for c, k in zip(counted, kept_values, strict=True)]
         present = np.flatnonzero(np.bincount(np.concatenate(groups), minlength=1))
         local = np.zeros(int(present.max(initial=0)) + 1, dtype=np.int64)
         local[present] = np.arange(len(present))
         return Parcel(
             keys=self._groups.columns(present),
-            starts=held.starts[kept],
+            starts=stored.starts[kept],
             groups=local[groups[0]],
-            partials=tuple(np.take(p, kept, axis=1) for p in held.partials),
+            partials=tuple(np.take(p, kept, axis=1) for p in stored.partials),
             values=tuple(
                 Counted(c.starts[k], local[g], [v.take(pa.array(k)) for v in c.values], c.counts[k])
                 for c, k, g in zip(counted, kept_values, groups[1:], strict=True)
             ),
         )
 
-    def answer(self, first_due: Wids, end_due: Wids, *, in_order: bool = True) -> pa.Table:
-        """Windows, keys and lowered aggregates of the due windows, under their numbers.
+    def roll(
+        self, first_due: Wids, end_due: Wids, *, in_order: bool = True
+    ) -> WindowPartials | None:
+        """Roll the windows ``[first_due, end_due)``, of all groups alike or of each its own.
 
-        Due are the windows ``[first_due, end_due)``, of all groups alike or of each its own.
+        None if none of them holds a pane.
         """
         if not len(self._store):
-            return self.plan.lowered_schema().empty_table()
+            return None
         order_of = self._groups.order if in_order else _as_they_are
         rolled = self._store.answer(first_due, end_due, order_of)
         if not len(rolled.cover):
-            return self.plan.lowered_schema().empty_table()
-        order = by_window(rolled) if in_order else None
-        return self._named(rolled, order, self._lowered(rolled, order))
+            return None
+        return self._with_keys(rolled, by_window(rolled) if in_order else None)
 
-    def answer_at(
+    def roll_at(
         self, groups: NDArray[np.int64], offsets: NDArray[np.int64], wid: NDArray[np.int64]
-    ) -> list[pa.Array]:
-        """Lowered aggregates of windows named one by one, ascending within each group.
+    ) -> AnswerPartials:
+        """Roll windows named one by one, ascending within each group.
 
         `offsets` tells where the windows of each of the `groups` begin among `wid`.
         """
-        return self._lowered(self._store.answer_at(groups, offsets, wid), None)
+        return self.roll_named(groups, offsets, wid)
 
-    def answer_named(
+    def roll_named(
         self, groups: NDArray[np.int64], offsets: NDArray[np.int64], wid: NDArray[np.int64]
-    ) -> pa.Table:
-        """As `answer`, for windows that `answer_at` would take."""
-        rolled = self._store.answer_at(groups, offsets, wid)
-        return self._named(rolled, None, self._lowered(rolled, None))
+    ) -> WindowPartials:
+        """As `roll`, for windows that `roll_at` would take."""
+        return self._with_keys(self._store.answer_at(groups, offsets, wid), None)
 
-    def _lowered(self, rolled: Rolled, order: NDArray[np.int64] | None) -> list[pa.Array]:
-        multisets = [v.under(rolled) for v in self._values]
-        calls = range(len(self.plan.aggregates))
-        return spread(
-            self._executor,
-            lambda i: self._lower(i, rolled, multisets, order),
-            calls,
-            rows=len(rolled.cover),
+    def _with_keys(self, rolled: Rolled, order: NDArray[np.int64] | None) -> WindowPartials:
+        return WindowPartials(
+            partials=rolled.partials,
+            multisets=tuple(v.under(rolled) for v in self._values),
+            keys=self._groups.columns(rolled.groups),
+            cover=rolled.cover,
+            order=order,
         )
-
-    def _lower(
-        self,
-        index: int,
-        rolled: Rolled,
-        multisets: Sequence[SlidingMultiset],
-        order: NDArray[np.int64] | None,
-    ) -> pa.Array:
-        aggregate, needed = self.plan.aggregates[index], self.plan.piece_of[index]
-        if isinstance(aggregate, Bounded):
-            lowered = aggregate.lower([rolled.partials[p] for p in needed])
-        else:
-            lowered = aggregate.lower(multisets[needed[0]])
-        return lowered if order is None else lowered.take(pa.array(order))
-
-    def _named(
-        self, rolled: Rolled, order: NDArray[np.int64] | None, lowered: Sequence[pa.Array]
-    ) -> pa.Table:
-        return named(self.plan.axis, self._named_by, self._groups, rolled, order, lowered)
 
     def evict(self, first_open: Wids) -> bool:
         """Drop panes that no open window holds; says whether there were any."""
@@ -268,14 +238,14 @@ class Partials:
 
     @property
     def fragments(self) -> list[tuple[Fragment, ...]]:
-        """All that is held, to be put back later: fragments never change."""
+        """All that is stored, to be put back later: fragments never change."""
         return [store.fragments for store in (self._store, *(v.store for v in self._values))]
 
     @fragments.setter
     def fragments(self, fragments: Sequence[tuple[Fragment, ...]]) -> None:
         stores = (self._store, *(v.store for v in self._values))
-        for store, held in zip(stores, fragments, strict=True):
-            store.fragments = held
+        for store, stored in zip(stores, fragments, strict=True):
+            store.fragments = stored
 
     @contextmanager
     def lent(self) -> Iterator[None]:
@@ -315,44 +285,19 @@ class Partials:
             values.rename_groups(renamed)
         return renamed
 
-    def _no_groups(self) -> Groups:
-        return Groups([self.plan.row_types[c] for c in self.plan.group_columns])
+    def _no_groups(self) -> KeyNumbers:
+        return KeyNumbers(self.contents.key_types)
 
 
 def inside(
     spec: PanedSpec, at: NDArray[np.int64], columns: Sequence[pa.Array]
 ) -> tuple[NDArray[np.int64], Sequence[pa.Array]]:
     """Without rows that no window holds, as between sampling windows."""
-    held = in_some_window(spec, at)
-    if held is None or held.all():
+    stored = in_some_window(spec, at)
+    if stored is None or stored.all():
         return at, columns
-    kept = pa.array(np.flatnonzero(held))
-    return at[held], [c.take(kept) for c in columns]
-
-
-def named(
-    axis: Axis,
-    spec: PanedSpec,
-    groups: Groups,
-    rolled: Rolled,
-    order: NDArray[np.int64] | None,
-    lowered: Sequence[pa.Array],
-) -> pa.Table:
-    """Windows, keys and lowered aggregates under their numbers; `order` rearranges the first two.
-
-    Windows are numbered by `rolled` and labelled as those of `spec`.
-    """
-    group = np.repeat(np.arange(len(rolled.groups)), np.diff(rolled.cover.offsets))
-    wid = rolled.cover.wid
-    if order is not None:
-        group, wid = group[order], wid[order]
-    start, end = edges_of(spec, wid)
-    starts = pa.nulls(len(end), axis.type) if start is None else axis.label(start)
-    taken = pa.array(group)
-    keys = [c.take(taken) for c in groups.columns(rolled.groups)]
-    names = [*WINDOW_COLUMNS, *(f"{KEY}{i}" for i in range(len(keys)))]
-    names += [f"{AGGREGATE}{i}" for i in range(len(lowered))]
-    return pa.table([starts, axis.label(end), *keys, *lowered], names=names)
+    kept = pa.array(np.flatnonzero(stored))
+    return at[stored], [c.take(kept) for c in columns]
 
 
 _NOTHING = np.empty(0, dtype=np.int64)
@@ -377,27 +322,3 @@ def by_part(parts: NDArray[np.int64]) -> dict[int, NDArray[np.int64]]:
     return (
         dict(zip(numbers.tolist(), np.split(order, begins[1:]), strict=True)) if len(parts) else {}
     )
-
-
-def by_window(rolled: Rolled) -> NDArray[np.int64]:
-    """Answers rearranged window by window, groups in order inside each."""
-    wid = rolled.cover.wid
-    oldest, newest = int(wid.min()), int(wid.max())
-    if not is_dense(len(wid), newest - oldest + 1):
-        return np.argsort(wid, kind="stable")
-    order = np.empty(len(wid), dtype=np.int64)
-    _sort_windows(wid, oldest, newest, order)
-    return order
-
-
-@compiled
-def _sort_windows(wid, oldest, newest, order):  # type: ignore[no-untyped-def]
-    begin = np.zeros(newest - oldest + 2, dtype=np.int64)
-    for k in range(wid.shape[0]):
-        begin[wid[k] - oldest + 1] += 1
-    for w in range(1, begin.shape[0]):
-        begin[w] += begin[w - 1]
-    for k in range(wid.shape[0]):
-        w = wid[k] - oldest
-        order[begin[w]] = k
-        begin[w] += 1

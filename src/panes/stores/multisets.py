@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 
 from panes.aggregates.aggregate import Rows
 from panes.aggregates.arithmetic import COUNT
-from panes.arrays.key_numbers import Groups
+from panes.arrays.key_numbers import KeyNumbers
 from panes.arrays.slots import moved
 from panes.fill.fill import ALL_ROWS, fill
+from panes.fill.fragment import Fragment, merged
 from panes.kernels.sliding_multiset import SlidingMultiset
-from panes.planning.plan import ValueSet
-from panes.stores.fragments import Fragment, merged
+from panes.stores.contents import ValueSet
 from panes.stores.panes import PaneStore, Rolled, by_group
 from panes.stores.parcel import Counted
 from panes.windows.cover import Wids, runs_under
@@ -41,7 +41,7 @@ class ValueStore:
         """`types` are those of the value's columns; `spec` the windows it is read under."""
         self._set = values
         self._types = list(types)
-        self._pairs = Groups([pa.int64(), *self._types])
+        self._pairs = KeyNumbers([pa.int64(), *self._types])
         self._spec, self._executor = spec, executor
         self.store = PaneStore(spec, [COUNT], executor)
 
@@ -83,22 +83,22 @@ class ValueStore:
 
     def everything(self) -> Counted:
         """All counted values."""
-        held = self.store.everything()
-        owners, *values = self._pairs.columns(held.groups)
-        return Counted(held.starts, owners.to_numpy(), values, held.partials[0][0])
+        stored = self.store.everything()
+        owners, *values = self._pairs.columns(stored.groups)
+        return Counted(stored.starts, owners.to_numpy(), values, stored.partials[0][0])
 
     def under(self, rolled: Rolled) -> SlidingMultiset:
         """The multisets of the answers, at least one, that the pane store gave."""
         wids = rolled.cover.wid
-        held = self.store.under(int(wids.min()), int(wids.max()) + 1)
-        pairs = np.unique(held.groups)
+        stored = self.store.under(int(wids.min()), int(wids.max()) + 1)
+        pairs = np.unique(stored.groups)
         group_of, *values = self._pairs.columns(pairs)
         rank, distinct = _ranked(values)
-        of_pair = np.searchsorted(pairs, held.groups)
+        of_pair = np.searchsorted(pairs, stored.groups)
         groups = group_of.to_numpy()[of_pair]
         places, offsets = by_group(groups, rolled.groups)
         size = int(offsets[-1])
-        starts = moved(held.starts, places, size)
+        starts = moved(stored.starts, places, size)
         first, last = runs_under(
             self._spec, wids, rolled.cover.offsets, starts=starts, groups=offsets
         )
@@ -106,7 +106,7 @@ class ValueStore:
             values=distinct,
             groups=offsets,
             rank=moved(rank[of_pair], places, size),
-            count=moved(held.partials[0][0], places, size),
+            count=moved(stored.partials[0][0], places, size),
             offsets=rolled.cover.offsets,
             first=first,
             last=last,
@@ -132,7 +132,7 @@ class ValueStore:
         self._renumber(live, [pa.array(renamed[group.to_numpy()]), *values])
 
     def _renumber(self, live: NDArray[np.int64], columns: Sequence[pa.Array]) -> None:
-        self._pairs = Groups([pa.int64(), *self._types])
+        self._pairs = KeyNumbers([pa.int64(), *self._types])
         renamed = np.full(int(live.max(initial=-1)) + 1, -1, dtype=np.int64)
         renamed[live] = self._pairs.encode(columns, len(live))
         self.store.rename_groups(renamed)
@@ -144,7 +144,7 @@ def _ranked(columns: Sequence[pa.Array]) -> tuple[NDArray[np.signedinteger], pa.
     Several columns are tuples, which can only be told apart: their values stand for themselves.
     """
     if len(columns) > 1:
-        tuples = Groups([c.type for c in columns])
+        tuples = KeyNumbers([c.type for c in columns])
         rank = tuples.encode(columns, len(columns[0]))
         return rank, pa.array(np.arange(len(tuples)))
     encoded = columns[0].dictionary_encode()

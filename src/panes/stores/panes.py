@@ -17,10 +17,11 @@ from numpy.typing import NDArray
 
 from panes.algebra.monoid import Columns, Monoid
 from panes.arrays.compiled import compiled
-from panes.arrays.slots import moved
+from panes.arrays.slots import is_dense, moved
 from panes.arrays.spread import spread
+from panes.fill.fragment import Fragment, merged
 from panes.kernels.choose import roll
-from panes.stores.fragments import Fragment, Fragments, merged
+from panes.stores.fragments import Fragments
 from panes.windows.cover import Cover, Wids, cover, runs_under
 from panes.windows.extent import edges_of, extent, windows_closed
 from panes.windows.spec import Landmark, PanedSpec
@@ -52,10 +53,10 @@ class PaneStore(Fragments):
 
     def holds(self, starts: NDArray[np.int64], groups: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Which pairs of a pane and a group there are."""
-        held = self._merge()
-        panes = np.unique(held.starts)
-        width = int(max(held.groups.max(initial=0), groups.max(initial=0))) + 1
-        known = np.searchsorted(panes, held.starts) * width + held.groups
+        stored = self._merge()
+        panes = np.unique(stored.starts)
+        width = int(max(stored.groups.max(initial=0), groups.max(initial=0))) + 1
+        known = np.searchsorted(panes, stored.starts) * width + stored.groups
         place = np.searchsorted(panes, starts)
         is_pane = np.isin(starts, panes, assume_unique=False)
         return is_pane & np.isin(place * width + groups, known)
@@ -189,3 +190,27 @@ def _from(fragment: Fragment, lows: NDArray[np.int64]) -> Fragment:
         return fragment
     partials = tuple(np.take(p, kept, axis=1) for p in fragment.partials)
     return Fragment(fragment.starts[kept], fragment.groups[kept], partials)
+
+
+def by_window(rolled: Rolled) -> NDArray[np.int64]:
+    """Answers rearranged window by window, groups in order inside each."""
+    wid = rolled.cover.wid
+    oldest, newest = int(wid.min()), int(wid.max())
+    if not is_dense(len(wid), newest - oldest + 1):
+        return np.argsort(wid, kind="stable")
+    order = np.empty(len(wid), dtype=np.int64)
+    _sort_windows(wid, oldest, newest, order)
+    return order
+
+
+@compiled
+def _sort_windows(wid, oldest, newest, order):  # type: ignore[no-untyped-def]
+    begin = np.zeros(newest - oldest + 2, dtype=np.int64)
+    for k in range(wid.shape[0]):
+        begin[wid[k] - oldest + 1] += 1
+    for w in range(1, begin.shape[0]):
+        begin[w] += begin[w - 1]
+    for k in range(wid.shape[0]):
+        w = wid[k] - oldest
+        order[begin[w]] = k
+        begin[w] += 1

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from panes.aggregates import wire
 from panes.aggregates.aggregate import Piece
 from panes.algebra.monoid import Columns
-from panes.language.query import KEY
+from panes.arrays.columns import column_of
 
 _KEYS, _STARTS, _PANES, _VALUES = "keys", "starts", "panes", "values"
 _PANE, _GROUP, _COUNT = "pane", "group", "count"
@@ -48,8 +48,8 @@ class Parcel:
 
 def to_tables(pieces: Sequence[Piece], parcel: Parcel) -> dict[str, pa.Table]:
     """The columns of a parcel, whose partials are those of some pieces."""
-    held = [parcel.starts, *(v.starts for v in parcel.values)]
-    starts = np.unique(np.concatenate(held))
+    stored = [parcel.starts, *(v.starts for v in parcel.values)]
+    starts = np.unique(np.concatenate(stored))
 
     def placed(of: Parcel | Counted) -> dict[str, pa.Array]:
         return {_PANE: narrowed(np.searchsorted(starts, of.starts)), _GROUP: narrowed(of.groups)}
@@ -59,7 +59,7 @@ def to_tables(pieces: Sequence[Piece], parcel: Parcel) -> dict[str, pa.Table]:
         lanes = enumerate(wire.to_arrow(piece, partial))
         columns |= {f"p{i}_{j}": _lane(partial, j, lane) for j, lane in lanes}
     tables = {
-        _KEYS: pa.table({f"{KEY}{i}": column for i, column in enumerate(parcel.keys)}),
+        _KEYS: pa.table({f"k{i}": column for i, column in enumerate(parcel.keys)}),
         _STARTS: pa.table({_PANE: starts}),
         _PANES: pa.table(columns),
     }
@@ -77,17 +77,17 @@ def from_tables(pieces: Sequence[Piece | None], tables: Mapping[str, pa.Table]) 
     """
     if _PANES not in tables:
         return None
-    panes, starts = tables[_PANES], _array(tables[_STARTS], _PANE).to_numpy()
+    panes, starts = tables[_PANES], column_of(tables[_STARTS], _PANE).to_numpy()
     partials = []
     for i, piece in enumerate(pieces):
         if piece is None:
             continue
-        lanes = [_array(panes, n) for n in panes.column_names if n.startswith(f"p{i}_")]
+        lanes = [column_of(panes, n) for n in panes.column_names if n.startswith(f"p{i}_")]
         partials.append(wire.from_arrow(piece, lanes))
     return Parcel(
         keys=[c.combine_chunks() for c in tables[_KEYS].columns],
-        starts=starts[_array(panes, _PANE)],
-        groups=widened(_array(panes, _GROUP)),
+        starts=starts[column_of(panes, _PANE)],
+        groups=widened(column_of(panes, _GROUP)),
         partials=tuple(partials),
         values=tuple(_counted(t, starts) for n, t in tables.items() if n.startswith(_VALUES)),
     )
@@ -117,14 +117,10 @@ def _lane(partial: Columns, lane: int, written: pa.Array) -> pa.Array:
 
 
 def _counted(table: pa.Table, starts: NDArray[np.int64]) -> Counted:
-    values = [_array(table, n) for n in table.column_names if n.startswith("v")]
+    values = [column_of(table, n) for n in table.column_names if n.startswith("v")]
     return Counted(
-        starts[_array(table, _PANE)],
-        widened(_array(table, _GROUP)),
+        starts[column_of(table, _PANE)],
+        widened(column_of(table, _GROUP)),
         values,
-        widened(_array(table, _COUNT)),
+        widened(column_of(table, _COUNT)),
     )
-
-
-def _array(table: pa.Table, name: str) -> pa.Array:
-    return table.column(name).combine_chunks()

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 
 @dataclass(frozen=True, slots=True)
-class KeptRows:
+class BufferedRows:
     """Rows at their positions, each of a group, with the columns that aggregates read."""
 
     at: NDArray[np.int64]
@@ -25,18 +25,18 @@ class KeptRows:
     def nbytes(self) -> int:
         return self.at.nbytes + self.groups.nbytes + sum(c.nbytes for c in self.columns)
 
-    def taken(self, which: NDArray[np.int64]) -> KeptRows:
+    def taken(self, which: NDArray[np.int64]) -> BufferedRows:
         """Some of the rows."""
         places = pa.array(which)
         columns = tuple(c.take(places) for c in self.columns)
-        return KeptRows(self.at[which], self.groups[which], columns)
+        return BufferedRows(self.at[which], self.groups[which], columns)
 
 
 class RowBuffer:
     """The rows of one query that are kept, in the order they came."""
 
     def __init__(self) -> None:
-        self._kept: list[KeptRows] = []
+        self._kept: list[BufferedRows] = []
 
     def __len__(self) -> int:
         return sum(map(len, self._kept))
@@ -47,24 +47,24 @@ class RowBuffer:
         return sum(rows.nbytes for rows in self._kept)
 
     @property
-    def chunks(self) -> tuple[KeptRows, ...]:
-        """What is held, to be put back later: rows never change."""
+    def chunks(self) -> tuple[BufferedRows, ...]:
+        """What is stored, to be put back later: rows never change."""
         return tuple(self._kept)
 
     @chunks.setter
-    def chunks(self, chunks: Sequence[KeptRows]) -> None:
+    def chunks(self, chunks: Sequence[BufferedRows]) -> None:
         self._kept = list(chunks)
 
-    def add(self, rows: KeptRows) -> None:
+    def add(self, rows: BufferedRows) -> None:
         """Keep rows."""
         if len(rows):
             self._kept.append(rows)
 
-    def everything(self) -> KeptRows | None:
+    def everything(self) -> BufferedRows | None:
         """All rows, in one piece; None if there are none."""
         if len(self._kept) > 1:
             columns = zip(*(rows.columns for rows in self._kept), strict=True)
-            everything = KeptRows(
+            everything = BufferedRows(
                 np.concatenate([rows.at for rows in self._kept]),
                 np.concatenate([rows.groups for rows in self._kept]),
                 tuple(pa.concat_arrays(column) for column in columns),
@@ -79,12 +79,12 @@ class RowBuffer:
 
     def live_groups(self) -> NDArray[np.int64]:
         """The groups that have rows, ascending."""
-        held = [np.flatnonzero(np.bincount(rows.groups)) for rows in self._kept]
-        return np.unique(np.concatenate(held)) if held else np.empty(0, dtype=np.int64)
+        stored = [np.flatnonzero(np.bincount(rows.groups)) for rows in self._kept]
+        return np.unique(np.concatenate(stored)) if stored else np.empty(0, dtype=np.int64)
 
     def rename_groups(self, new_name: NDArray[np.int64]) -> None:
         """Give groups new numbers."""
         self._kept = [
-            KeptRows(rows.at, new_name[rows.groups].astype(np.int32), rows.columns)
+            BufferedRows(rows.at, new_name[rows.groups].astype(np.int32), rows.columns)
             for rows in self._kept
         ]

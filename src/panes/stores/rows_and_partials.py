@@ -1,7 +1,7 @@
 """What a store is that may keep rows beside partials.
 
 Rows that are kept become partials for a moment when windows are answered; what is found so is
-not held. Which rows are kept, and what they are put into, is for each store to say.
+not stored. Which rows are kept, and what they are put into, is for each store to say.
 """
 
 from __future__ import annotations
@@ -13,37 +13,37 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from panes.arrays.key_numbers import Groups
-from panes.planning.plan import Plan
-from panes.stores.keyed_panes import Partials
-from panes.stores.row_buffer import KeptRows, RowBuffer
+from panes.arrays.key_numbers import KeyNumbers
+from panes.axis import BEGINNING
+from panes.stores.contents import Contents
+from panes.stores.keyed_panes import KeyedPanes
+from panes.stores.rolled import WindowPartials
+from panes.stores.row_buffer import BufferedRows, RowBuffer
 from panes.windows.cover import Wids
 from panes.windows.extent import last_wid
 from panes.windows.spec import PanedSpec, Sliding
 
-FIRST, END = -(1 << 62), 1 << 62
-"""Before any window, and after all of them."""
 _COUNTED_VALUE = 24
 
 
 class RowsAndPartials(ABC):
     """Rows, partials, and the windows that are still open."""
 
-    def __init__(self, plan: Plan, spec: PanedSpec, numbered: PanedSpec) -> None:
+    def __init__(self, contents: Contents, spec: PanedSpec, numbered: PanedSpec) -> None:
         assert isinstance(spec, Sliding)
-        self.plan, self.spec = plan, spec
-        self.partials = Partials(plan, numbered, named=spec)
+        self.contents, self.spec = contents, spec
+        self.partials = KeyedPanes(contents, numbered)
         self.buffer = RowBuffer()
-        self.first_open = FIRST
-        self.partial_bytes = 16 + sum(8 * len(p.monoid.names) for p in plan.pieces)
-        self._read = frozenset(plan.argument_columns)
+        self.first_open = BEGINNING
+        self.partial_bytes = 16 + sum(8 * len(p.monoid.names) for p in contents.pieces)
+        self._read = frozenset(contents.argument_columns)
 
     @abstractmethod
-    def receive(self, rows: KeptRows) -> None:
+    def receive(self, rows: BufferedRows) -> None:
         """Take in rows, whichever way."""
 
     @abstractmethod
-    def put(self, rows: KeptRows, first: Wids, end: Wids) -> None:
+    def put(self, rows: BufferedRows, first: Wids, end: Wids) -> None:
         """Make rows partials of the windows ``[first, end)``, the same for all or row by row."""
 
     def __len__(self) -> int:
@@ -90,31 +90,33 @@ class RowsAndPartials(ABC):
     ) -> None:
         """Take in rows: positions, the plan's projected columns, and groups if they are known."""
         if groups is None:
-            groups = self.number([columns[c] for c in self.plan.group_columns], len(at))
+            groups = self.number([columns[c] for c in self.contents.group_columns], len(at))
         nothing = pa.nulls(len(at))
         read = tuple(c if i in self._read else nothing for i, c in enumerate(columns))
         fragments, kept = self.partials.fragments, self.buffer.chunks
         try:
-            self.receive(KeptRows(at, groups, read))
+            self.receive(BufferedRows(at, groups, read))
         except BaseException:  # a batch that is refused leaves no trace
             self.partials.fragments, self.buffer.chunks = fragments, kept
             raise
 
-    def answer(self, first_due: Wids, end_due: Wids, *, in_order: bool = True) -> pa.Table:
-        """Windows, keys and lowered aggregates of the due windows, under their numbers."""
+    def roll(
+        self, first_due: Wids, end_due: Wids, *, in_order: bool = True
+    ) -> WindowPartials | None:
+        """The partials of the windows ``[first_due, end_due)``; None if none of them has rows."""
         with self.partials.lent():
-            self._put_kept(first_due, end_due)
-            return self.partials.answer(first_due, end_due, in_order=in_order)
+            self._put_buffered(first_due, end_due)
+            return self.partials.roll(first_due, end_due, in_order=in_order)
 
-    def answer_named(
+    def roll_named(
         self, groups: NDArray[np.int64], offsets: NDArray[np.int64], wid: NDArray[np.int64]
-    ) -> pa.Table:
+    ) -> WindowPartials:
         """The same for windows named one by one, ascending within each group."""
         with self.partials.lent():
-            self._put_kept(int(wid.min()), int(wid.max()) + 1)
-            return self.partials.answer_named(groups, offsets, wid)
+            self._put_buffered(int(wid.min()), int(wid.max()) + 1)
+            return self.partials.roll_named(groups, offsets, wid)
 
-    def _put_kept(self, first: Wids, end: Wids) -> None:
+    def _put_buffered(self, first: Wids, end: Wids) -> None:
         kept = self.buffer.everything()
         if kept is not None:
             low, high = (d if isinstance(d, int) else d[kept.groups] for d in (first, end))
@@ -134,20 +136,20 @@ class RowsAndPartials(ABC):
         return (len(self), self.rows) != before
 
     def forget_keys(self) -> NDArray[np.int64] | None:
-        """Drop keys that nothing is held of, if they are many."""
+        """Drop keys that nothing is stored of, if they are many."""
         renamed = self.partials.forget_keys(self.buffer.live_groups())
         if renamed is not None:
             self.buffer.rename_groups(renamed)
         return renamed
 
     def partial_bytes_of(
-        self, rows: KeptRows, owners: NDArray[np.signedinteger], size: int
+        self, rows: BufferedRows, owners: NDArray[np.signedinteger], size: int
     ) -> NDArray[np.float64]:
         """Bytes that the partials of each owner's rows take, at most, if they share a window."""
         total = np.full(size, self.partial_bytes, dtype=np.float64)
-        for values in self.plan.value_sets:
-            types = [self.plan.row_types[c] for c in values.columns]
-            value = Groups(types).encode([rows.columns[c] for c in values.columns], len(rows))
+        for values in self.contents.value_sets:
+            types = [self.contents.row_types[c] for c in values.columns]
+            value = KeyNumbers(types).encode([rows.columns[c] for c in values.columns], len(rows))
             pairs = np.unique((owners.astype(np.int64) << 32) | value)
             total += _COUNTED_VALUE * np.bincount(pairs >> 32, minlength=size)
         return total

@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
-from typing import Protocol, TypeAlias
+from typing import Literal, Protocol, TypeAlias, get_args
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from panes.planning.choose_store import StoreName
-from panes.planning.plan import Plan
 from panes.stores.adaptive import Adaptive, Sources
 from panes.stores.adaptive_panes import AdaptivePanes
 from panes.stores.bins import Bins
-from panes.stores.keyed_panes import Partials
+from panes.stores.contents import Contents
+from panes.stores.keyed_panes import KeyedPanes
+from panes.stores.rolled import AnswerPartials, WindowPartials
 from panes.stores.wid import Buffered, Eager
 from panes.windows.cover import Wids
 from panes.windows.spec import PanedSpec
 
 
-class Held(Protocol):
+class Store(Protocol):
     """What is kept of rows until their windows are answered.
 
     A store adds rows, answers windows that are due as often as it is asked, and evicts what no
@@ -29,7 +28,7 @@ class Held(Protocol):
     """
 
     def __len__(self) -> int:
-        """How many partials are held."""
+        """How many partials are stored."""
         ...
 
     @property
@@ -44,7 +43,7 @@ class Held(Protocol):
 
     @property
     def nbytes(self) -> int:
-        """Bytes of all that is held, keys aside."""
+        """Bytes of all that is stored, keys aside."""
         ...
 
     @property
@@ -74,49 +73,65 @@ class Held(Protocol):
         ...
 
     def forget_keys(self) -> NDArray[np.int64] | None:
-        """Drop keys that nothing is held of, if they are many; gives the new number of each."""
+        """Drop keys that nothing is stored of, if they are many; gives the new number of each."""
         ...
 
 
-class HeldWindows(Held, Protocol):
+class WindowStore(Store, Protocol):
     """A store of windows that close in the order of their ends."""
 
-    def answer(self, first_due: Wids, end_due: Wids, *, in_order: bool = True) -> pa.Table:
-        """Windows, keys and lowered aggregates of the due windows, under their numbers."""
+    def roll(
+        self, first_due: Wids, end_due: Wids, *, in_order: bool = True
+    ) -> WindowPartials | None:
+        """The partials of the windows ``[first_due, end_due)``; None if none of them has rows."""
         ...
 
-    def answer_named(
+    def roll_named(
         self, groups: NDArray[np.int64], offsets: NDArray[np.int64], wid: NDArray[np.int64]
-    ) -> pa.Table:
+    ) -> WindowPartials:
         """The same for windows named one by one, ascending within each of the groups."""
         ...
 
 
-class HeldPositions(Held, Protocol):
+class PositionStore(Store, Protocol):
     """A store of windows that end where rows are."""
 
-    def answer_at(
+    def roll_at(
         self, groups: NDArray[np.int64], offsets: NDArray[np.int64], wid: NDArray[np.int64]
-    ) -> list[pa.Array]:
-        """Lowered aggregates of windows named one by one, ascending within each group."""
+    ) -> AnswerPartials:
+        """The partials of windows named one by one, ascending within each group."""
         ...
 
 
-Hold: TypeAlias = Callable[[Plan, PanedSpec], HeldWindows]
+StoreName: TypeAlias = Literal["panes", "eager", "buffered", "adaptive", "adaptive-panes", "bins"]
+STORES: tuple[StoreName, ...] = get_args(StoreName)
+
+STORED = {
+    "panes": "a partial per pane and group",
+    "eager": "a partial per open window and group, updated by every row",
+    "buffered": "rows, read once for every window that holds them",
+    "adaptive": "rows of sparse groups, a partial per open window of dense ones",
+    "adaptive-panes": "rows or a partial per pane and group, whichever is smaller",
+    "bins": "a running answer at every edge of a row's window",
+}
+"""What each store keeps, in a few words."""
 
 
-def windows_held_in(name: StoreName, sources: Sources) -> Hold:
-    """How the named store is made, for windows that close in order."""
-    by_name: dict[str, Hold] = {
-        "panes": Partials,
+def window_store(
+    name: StoreName, contents: Contents, spec: PanedSpec, sources: Sources | None = None
+) -> WindowStore:
+    """A new store of this name, for windows that close in the order of their ends."""
+    if name == "adaptive":
+        return Adaptive(contents, spec, sources)
+    made: dict[StoreName, Callable[[Contents, PanedSpec], WindowStore]] = {
+        "panes": KeyedPanes,
         "eager": Eager,
         "buffered": Buffered,
-        "adaptive": partial(Adaptive, sources=sources),
         "adaptive-panes": AdaptivePanes,
     }
-    return by_name[name]
+    return made[name](contents, spec)
 
 
-def positions_held_in(name: StoreName) -> Callable[[Plan, PanedSpec], HeldPositions]:
-    """How the named store is made, for per-row windows."""
-    return Bins if name == "bins" else Partials
+def position_store(name: StoreName, contents: Contents, spec: PanedSpec) -> PositionStore:
+    """A new store of this name, for per-row windows."""
+    return Bins(contents, spec) if name == "bins" else KeyedPanes(contents, spec)

@@ -46,14 +46,14 @@ class WaitingRows:
     """The rows of one query that wait."""
 
     def __init__(self) -> None:
-        self._held: list[Waiting] = []
+        self._stored: list[Waiting] = []
 
     def __len__(self) -> int:
-        return sum(map(len, self._held))
+        return sum(map(len, self._stored))
 
     def add(self, rows: Waiting) -> None:
         """Let rows wait."""
-        self._held.append(rows)
+        self._stored.append(rows)
 
     def due(self, progress: int) -> Waiting:
         """Take out the rows before `progress`, by position and then in the order they came."""
@@ -62,22 +62,24 @@ class WaitingRows:
             everything = everything.taken(stable_order(everything.at))
         is_due = everything.at < progress
         if is_due.all():
-            self._held = []
+            self._stored = []
             return everything
-        self._held = [everything.taken(~is_due)]
+        self._stored = [everything.taken(~is_due)]
         return everything.taken(is_due)
 
     def rename(self, new_name: NDArray[np.int64]) -> None:
         """Groups have new numbers."""
-        self._held = [replace(w, group=new_name[w.group]) for w in self._held]
+        self._stored = [replace(w, group=new_name[w.group]) for w in self._stored]
 
     def tables(self, keys_of: KeysOf) -> dict[str, pa.Table]:
         """All of it, groups as the values that `keys_of` tells."""
-        held = self._everything()
-        named = {"at": pa.array(held.at), "row": pa.array(held.row)}
-        tables = {"waiting": pa.table({**named, **numbered(keys_of(held.group.astype(np.int64)))})}
-        if held.columns:
-            tables["columns"] = pa.table(numbered(held.columns))
+        stored = self._everything()
+        named = {"at": pa.array(stored.at), "row": pa.array(stored.row)}
+        tables = {
+            "waiting": pa.table({**named, **numbered(keys_of(stored.group.astype(np.int64)))})
+        }
+        if stored.columns:
+            tables["columns"] = pa.table(numbered(stored.columns))
         return tables
 
     def put_back(self, tables: Mapping[str, pa.Table], number_of: NumberOf) -> None:
@@ -85,22 +87,22 @@ class WaitingRows:
         at, row, *keys = arrays(tables["waiting"])
         columns = tuple(arrays(tables["columns"])) if "columns" in tables else ()
         group = number_of(keys, len(at))
-        self._held = [Waiting(at.to_numpy(), group, row.to_numpy(), columns)]
+        self._stored = [Waiting(at.to_numpy(), group, row.to_numpy(), columns)]
 
     def _everything(self) -> Waiting:
-        held = [w for w in self._held if len(w)]
-        if len(held) == 1:
-            return held[0]
-        if not held:
+        stored = [w for w in self._stored if len(w)]
+        if len(stored) == 1:
+            return stored[0]
+        if not stored:
             nothing = np.empty(0, dtype=np.int64)
             return Waiting(nothing, nothing, nothing, ())
-        begins = np.cumsum([0, *(len(w.columns[0]) if w.columns else 0 for w in held[:-1])])
-        rows = [np.where(w.row < 0, -1, w.row + b) for w, b in zip(held, begins, strict=True)]
+        begins = np.cumsum([0, *(len(w.columns[0]) if w.columns else 0 for w in stored[:-1])])
+        rows = [np.where(w.row < 0, -1, w.row + b) for w, b in zip(stored, begins, strict=True)]
         return Waiting(
-            np.concatenate([w.at for w in held]),
-            np.concatenate([w.group for w in held]),
+            np.concatenate([w.at for w in stored]),
+            np.concatenate([w.group for w in stored]),
             np.concatenate(rows),
-            tuple(pa.concat_arrays(c) for c in zip(*(w.columns for w in held), strict=True)),
+            tuple(pa.concat_arrays(c) for c in zip(*(w.columns for w in stored), strict=True)),
         )
 
 

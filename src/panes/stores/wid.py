@@ -13,9 +13,10 @@ consistent slack, with late rows in open windows the one with generous slack (th
 
 from __future__ import annotations
 
-from panes.planning.plan import Plan
-from panes.stores.row_buffer import KeptRows
-from panes.stores.rows_and_partials import END, RowsAndPartials
+from panes.axis import FOREVER
+from panes.stores.contents import Contents
+from panes.stores.row_buffer import BufferedRows
+from panes.stores.rows_and_partials import RowsAndPartials
 from panes.windows.cover import Wids
 from panes.windows.spec import PanedSpec, Sliding
 from panes.windows.tag import tagged
@@ -27,10 +28,10 @@ NUMBERED = Sliding(size=1, slide=1)
 class Tagging(RowsAndPartials):
     """A store whose partials are those of windows."""
 
-    def __init__(self, plan: Plan, spec: PanedSpec) -> None:
-        super().__init__(plan, spec, NUMBERED)
+    def __init__(self, contents: Contents, spec: PanedSpec) -> None:
+        super().__init__(contents, spec, NUMBERED)
 
-    def put(self, rows: KeptRows, first: Wids, end: Wids) -> None:
+    def put(self, rows: BufferedRows, first: Wids, end: Wids) -> None:
         """Tag rows with the windows that hold them."""
         for which, wid in tagged(self.spec, rows.at, first, end):
             tumbles = self.spec.size == self.spec.slide and len(which) == len(rows)
@@ -41,12 +42,12 @@ class Tagging(RowsAndPartials):
 class Eager(Tagging):
     """A partial for every open window and group, updated by every row (thesis 6.1.3)."""
 
-    def receive(self, rows: KeptRows) -> None:
-        self.put(rows, self.first_open, END)
+    def receive(self, rows: BufferedRows) -> None:
+        self.put(rows, self.first_open, FOREVER)
 
 
 class Buffered(Tagging):
     """Rows, aggregated when their windows close."""
 
-    def receive(self, rows: KeptRows) -> None:
+    def receive(self, rows: BufferedRows) -> None:
         self.buffer.add(rows)

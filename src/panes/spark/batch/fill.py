@@ -17,13 +17,14 @@ from numpy.typing import NDArray
 from pyspark.sql import Column
 from pyspark.sql import functions as F  # noqa: N812 - as everyone writes it
 
-from panes.aggregates import order_keys
-from panes.aggregates.aggregate import Piece, Selection, without_nulls
+from panes.aggregates.aggregate import Piece, Selection
 from panes.aggregates.arithmetic import Count, FloatSum, LimbSum, split_limbs
 from panes.aggregates.extremes import ObjectPick, Pick
 from panes.aggregates.moments import Moments
 from panes.algebra.lanes import Op
 from panes.algebra.monoid import Columns
+from panes.arrays import order_keys
+from panes.arrays.columns import without_nulls
 from panes.windows.cut import Cut
 
 AT = "__at"

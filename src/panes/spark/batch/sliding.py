@@ -22,7 +22,7 @@ from pyspark.sql import types as T  # noqa: N812
 
 from panes.aggregates import wire
 from panes.aggregates.aggregate import Rows
-from panes.arrays.key_numbers import Groups
+from panes.arrays.key_numbers import KeyNumbers
 from panes.fill.fill import fill
 from panes.language.query import KEY
 from panes.pipelines.sliding import Pipeline
@@ -141,7 +141,7 @@ class Fill:
         bound = self.plan
         keys = len(bound.key_types)
         columns = tuple(c.cast(t) for c, t in zip(batch.columns[1:], bound.row_types, strict=True))
-        groups = Groups(bound.key_types)
+        groups = KeyNumbers(bound.key_types)
         rows = Rows(batch.column(0).to_numpy(), columns)
         numbers = groups.encode(columns[:keys], len(rows))
         filled = fill(

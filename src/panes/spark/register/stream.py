@@ -24,9 +24,9 @@ from pyspark.sql import types as T  # noqa: N812
 
 from panes.admit.gate import promise_column
 from panes.answers.portions import QUERY, Portion, joined
+from panes.answers.select import plain_outputs
 from panes.language.expressions import quoted
 from panes.language.query import WINDOW_COLUMNS
-from panes.pipelines.sliding import plain_outputs
 from panes.planning.plan import Plan
 from panes.planning.terms import Terms
 from panes.register.queries import Queries
@@ -79,7 +79,7 @@ def kinds_of(queries: Queries) -> list[Plan]:
         if finish not in known:
             known[finish] = len(plans)
             plans.append(shape.plan)
-        shape.kind = known[finish]
+        shape.answer_columns = known[finish]
     return plans
 
 
@@ -138,7 +138,7 @@ def emit(outcome: RegisterOutcome) -> Iterator[pd.DataFrame]:
     """What leaves the store: a package for each kind that has answers, and one row of status."""
     by_kind: dict[int, list[Portion]] = {}
     for portion in outcome.answers:
-        by_kind.setdefault(portion.shape.kind, []).append(portion)
+        by_kind.setdefault(portion.columns, []).append(portion)
     rows: list[tuple[int | None, bytes | None, str | None, str | None]] = []
     for kind, portions in by_kind.items():
         for some in _packages(portions):

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from panes.aggregates.order_keys import decode, encode, has_key
+from panes.arrays.order_keys import decode, encode, has_key
 from panes.errors import ColumnTypeError, InputError, OptionError
 from panes.stores.nested.reach import Reach
 

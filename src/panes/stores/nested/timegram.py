@@ -159,8 +159,8 @@ class TimeGram:
         if aggregate in ("min", "max"):
             found = (low if aggregate == "min" else high).tolist()
             interval = {b: self.buckets_of.interval(b) for b in set(found)}
-            held = (count > 0).tolist()
-            return [interval[b] if h else None for b, h in zip(found, held, strict=True)]
+            stored = (count > 0).tolist()
+            return [interval[b] if h else None for b, h in zip(found, stored, strict=True)]
         if aggregate == "count":
             return [Interval(n, n) if n else None for n in count.tolist()]
         total = self._totals_of(count)

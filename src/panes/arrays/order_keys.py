@@ -11,7 +11,7 @@ import pyarrow as pa
 from numba.extending import register_jitable
 from numpy.typing import NDArray
 
-from panes.aggregates.aggregate import without_nulls
+from panes.arrays.columns import without_nulls
 from panes.arrays.compiled import compiled
 from panes.errors import ColumnTypeError
 

@@ -1,0 +1,41 @@
+"""What a store is to keep for a query, and nothing else of the query.
+
+A store knows pieces, multisets and the types of rows. It does not know texts, windows' names or
+SELECT lists: so stores stand below planning, and one store can serve many queries.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from panes.aggregates.aggregate import Piece, Selection
+
+
+@dataclass(frozen=True, slots=True)
+class ValueSet:
+    """An argument kept as a multiset, for all holistic aggregates that ask for it."""
+
+    columns: tuple[int, ...]
+    selection: Selection
+
+
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """The partials that a store keeps, and the columns of the rows they are filled from.
+
+    Columns are numbers of a row's projected columns. `group_columns` make a group,
+    `argument_columns` are what pieces and multisets read.
+    """
+
+    pieces: tuple[Piece, ...]
+    value_sets: tuple[ValueSet, ...]
+    row_types: tuple[pa.DataType, ...]
+    group_columns: tuple[int, ...]
+    argument_columns: tuple[int, ...]
+
+    @property
+    def key_types(self) -> list[pa.DataType]:
+        """The types of the columns that make a group."""
+        return [self.row_types[c] for c in self.group_columns]
