@@ -20,7 +20,7 @@ from panes.register.shared_store import SharedStore
 from panes.shards.register_shard import Definition, as_lowered, resumed
 from panes.spark.host import STATE_NAME
 from panes.spark.internals import STATE_OPERATOR, dumps, to_arrow_schema
-from panes.spark.register.stream import finished, lowered_schema, with_ticks
+from panes.spark.register.lowered import finished, lowered_schema, with_ticks
 from panes.windows.spec import Sliding
 
 

@@ -39,7 +39,8 @@ from panes.spark.internals import dumps, has_commit
 from panes.spark.query import Sink
 from panes.spark.register import manifest_file as register_file
 from panes.spark.register.ask import ask, read_state
-from panes.spark.register.stream import Deliver, RegisterSink, emitted, kinds_of
+from panes.spark.register.deliver import Deliver, RegisterSink
+from panes.spark.register.stream import emitted, kinds_of
 from panes.spark.register.watched_queries import LOG, Watched, Watcher, wanted
 from panes.stores import codec
 
