@@ -74,7 +74,7 @@ class Deliver:
     Queries that have little time are delivered first. `own` are the sinks of single queries.
     """
 
-    kinds: tuple[Plan, ...]
+    plans: tuple[Plan, ...]
     axis_type: T.DataType
     row: T.StructType
     sink: RegisterSink
@@ -103,7 +103,7 @@ class Deliver:
 
     def _answers(self, kept: DataFrame, kind: int, packages: Sequence[bytes] | None) -> DataFrame:
         """The answers of one kind, finished by Spark; the query's name comes first."""
-        plan = self.kinds[kind]
+        plan = self.plans[kind]
         schema = T.StructType([T.StructField(QUERY, T.StringType())])
         for handed in lowered_schema(plan).fields:
             schema = schema.add(handed)

@@ -44,7 +44,7 @@ _EMITTED = _EMITTED.add(STATUS, "string")
 _ROWS_PER_PACKAGE = 1 << 20
 
 
-def kinds_of(queries: Queries) -> list[Plan]:
+def answer_columns(queries: Queries) -> list[Plan]:
     """A plan for each kind of answers; every shape is told its kind."""
     known: dict[object, int] = {}
     plans: list[Plan] = []
