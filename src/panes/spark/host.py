@@ -33,12 +33,11 @@ from panes.errors import OptionError
 from panes.planning.terms import Run, Terms
 from panes.shards.combiner import AT, EVERY_SOURCE, PROMISE, SOURCE, Combiner
 from panes.shards.query_shard import State
+from panes.spark.column_names import PACKAGE, SHARD, WHEN
 from panes.spark.internals import UTC, batch_number, may_run_without_data, tag_of, watermark_delay
 from panes.spark.partitions import one_per_partition
 from panes.spark.session import STATE_STORE
 
-# Spark hands these to the store as named tuples, whose names cannot begin with an underscore.
-SHARD, PACKAGE, WHEN = "shard", "package", "sent_at"
 STATE_NAME = "panes"
 """What the state of shards is called in Spark's checkpoint."""
 
@@ -48,7 +47,7 @@ _TICK = 1_000_000
 Batches = Iterator[pa.RecordBatch]
 
 
-class Shard(Protocol):
+class HostedShard(Protocol):
     """A shard for one batch."""
 
     def take(self, packages: Sequence[bytes], /) -> Any: ...
@@ -64,7 +63,7 @@ class Hosted:
     """
 
     combiner: Callable[[], Combiner]
-    shard: Callable[[State], Shard]
+    shard: Callable[[State], HostedShard]
     emit: Callable[[Any], Iterator[pd.DataFrame]]
     output: T.StructType
 
@@ -92,7 +91,7 @@ def host(
     if bounded:
         sent = sent.withWatermark(WHEN, "0 seconds")
     return sent.groupBy(SHARD).transformWithStateInPandas(
-        statefulProcessor=Store(hosted.shard, hosted.emit, bounded=bounded),
+        statefulProcessor=StateHost(hosted.shard, hosted.emit, bounded=bounded),
         outputStructType=hosted.output,
         outputMode="append",
         timeMode="eventtime" if bounded else "none",
@@ -188,26 +187,26 @@ class Combine:
 
 @contextmanager
 def named_batch(batch: DataFrame, batch_id: int) -> Iterator[DataFrame]:
-    """A batch in ``foreachBatch``, kept while several sinks read it.
+    """A batch in ``foreachBatch``, stored while several sinks read it.
 
     Through Spark Connect its tasks run outside of the micro-batch, so a tag tells them its number.
     """
     session, tag = batch.sparkSession, tag_of(batch_id)
     session.addTag(tag)
-    kept = batch.persist()
+    stored = batch.persist()
     try:
-        yield kept
+        yield stored
     finally:
-        kept.unpersist()
+        stored.unpersist()
         session.removeTag(tag)
 
 
-class Store(StatefulProcessor):
+class StateHost(StatefulProcessor):
     """Hosts a shard in Spark's state."""
 
     def __init__(
         self,
-        shard: Callable[[State], Shard],
+        shard: Callable[[State], HostedShard],
         emit: Callable[[Any], Iterator[pd.DataFrame]],
         *,
         bounded: bool,

@@ -80,7 +80,7 @@ def test_every_query_gets_what_it_would_get_alone(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Answers are carried through the driver in one batch, and unpacked by a job in the next."""
-    turn, told = count(), deliver._told
+    turn, told = count(), deliver._answered
 
     def told_in_turns(batch: DataFrame) -> dict[int, deliver.Answered]:
         found = told(batch)
@@ -89,7 +89,7 @@ def test_every_query_gets_what_it_would_get_alone(
                 answered.packages = None
         return found
 
-    monkeypatch.setattr(deliver, "_told", told_in_turns)
+    monkeypatch.setattr(deliver, "_answered", told_in_turns)
     batches = [rows(number, 80, 30 * number) for number in range(3)]
     files = as_batches(tmp_path / "in", batches)
     register = registered(spark, files, *QUERIES, *MORE, lateness=40)

@@ -17,11 +17,12 @@ from panes.answers.portions import QUERY
 from panes.planning.plan import Plan
 from panes.shards.combiner import ROW
 from panes.spark.answers import named
-from panes.spark.host import PACKAGE, named_batch
+from panes.spark.column_names import PACKAGE
+from panes.spark.host import named_batch
 from panes.spark.internals import local_frame, to_arrow_schema
 from panes.spark.query import Sink, send
 from panes.spark.register.lowered import Unpack, finished, lowered_schema
-from panes.spark.register.stream import KIND, LATE, NAMES, REASON, REJECTED
+from panes.spark.register.stream import CONTENT, LATE, NAMES, REASON, REJECTED
 
 _SMALL, _MOST_CARRIED = 1 << 16, 16
 
@@ -31,9 +32,10 @@ RegisterSink: TypeAlias = "str | Path | Callable[[str, DataFrame, int], None] | 
 
 @dataclass(frozen=True, slots=True)
 class Together:
-    """A sink for very many queries: one DataFrame per kind, with the query's name in ``query``.
+    """A sink for very many queries: one DataFrame for all answers with the same columns.
 
-    Without it, a function is called once for every query that has answers.
+    Its column ``query`` has the query's name. Without it, a function is called once for every
+    query that has answers.
     """
 
     function: Callable[[DataFrame, int], None]
@@ -41,7 +43,7 @@ class Together:
 
 @dataclass(slots=True)
 class Answered:
-    """What is told of a kind in a batch: the queries that have answers, and these if they are few.
+    """Answers of a batch with the same columns: whose they are, and themselves if they are few.
 
     A Spark job for a few rows takes longer than carrying them through the driver.
     """
@@ -50,7 +52,7 @@ class Answered:
     packages: list[bytes] | None = field(default_factory=list)
 
     def add(self, names: Sequence[str], package: bytes | None) -> None:
-        """What one shard tells; its package, if it is small."""
+        """One shard's package, if it is small, and the queries that it answers."""
         self.names += names
         if package is None or self.packages is None or len(self.packages) >= _MOST_CARRIED:
             self.packages = None
@@ -58,13 +60,13 @@ class Answered:
             self.packages.append(bytes(package))
 
 
-def _told(kept: DataFrame) -> dict[int, Answered]:
-    """What all shards tell of a batch, by kind."""
+def _answered(batch: DataFrame) -> dict[int, Answered]:
+    """What all shards answer in a batch, by the numbers of their answer columns."""
     small = f"CASE WHEN length({PACKAGE}) <= {_SMALL} THEN {PACKAGE} END AS {PACKAGE}"
-    told: dict[int, Answered] = {}
-    for row in kept.where(f"{NAMES} IS NOT NULL").selectExpr(KIND, NAMES, small).collect():
-        told.setdefault(row[0], Answered()).add(json.loads(row[1]), row[2])
-    return told
+    found: dict[int, Answered] = {}
+    for row in batch.where(f"{NAMES} IS NOT NULL").selectExpr(CONTENT, NAMES, small).collect():
+        found.setdefault(row[0], Answered()).add(json.loads(row[1]), row[2])
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,43 +86,45 @@ class Deliver:
     rejected: Sink | None = None
 
     def __call__(self, batch: DataFrame, batch_id: int) -> None:
-        with named_batch(batch, batch_id) as kept:
-            for kind, answered in self._in_order(_told(kept)):
-                frame = self._answers(kept, kind, answered.packages)
+        with named_batch(batch, batch_id) as stored:
+            for columns, answered in self._in_order(_answered(stored)):
+                frame = self._answers(stored, columns, answered.packages)
                 self._send(frame, answered.names, batch_id)
-            for code, sink in ((LATE, self.late), (REJECTED, self.rejected)):
+            for content, sink in ((LATE, self.late), (REJECTED, self.rejected)):
                 if sink is not None:
-                    send(self._apart(kept, code), sink, batch_id)
+                    send(self._set_aside(stored, content), sink, batch_id)
 
-    def _in_order(self, told: Mapping[int, Answered]) -> list[tuple[int, Answered]]:
-        """The kinds that have answers, the most urgent first, and so the names of their queries."""
-        for answered in told.values():
+    def _in_order(self, found: Mapping[int, Answered]) -> list[tuple[int, Answered]]:
+        """Answers by their columns, the most urgent first, and so the names of their queries."""
+        for answered in found.values():
             answered.names = sorted(set(answered.names), key=lambda n: (self._time(n), n))
-        return sorted(told.items(), key=lambda item: (self._time(item[1].names[0]), item[0]))
+        return sorted(found.items(), key=lambda item: (self._time(item[1].names[0]), item[0]))
 
     def _time(self, name: str) -> float:
         return self.deadlines.get(name, float("inf"))
 
-    def _answers(self, kept: DataFrame, kind: int, packages: Sequence[bytes] | None) -> DataFrame:
-        """The answers of one kind, finished by Spark; the query's name comes first."""
-        plan = self.plans[kind]
+    def _answers(
+        self, batch: DataFrame, columns: int, packages: Sequence[bytes] | None
+    ) -> DataFrame:
+        """Answers with the same columns, finished by Spark; the query's name comes first."""
+        plan = self.plans[columns]
         schema = T.StructType([T.StructField(QUERY, T.StringType())])
         for handed in lowered_schema(plan).fields:
             schema = schema.add(handed)
         unpack = Unpack(to_arrow_schema(schema))
         if packages is not None:
             table = pa.concat_tables(map(unpack.table, packages))
-            lowered = local_frame(kept.sparkSession, table, schema)
+            lowered = local_frame(batch.sparkSession, table, schema)
         else:
-            sent = kept.where(F.col(KIND) == kind).select(PACKAGE)
+            sent = batch.where(F.col(CONTENT) == columns).select(PACKAGE)
             lowered = sent.mapInArrow(unpack, schema)
         return finished(plan, lowered, self.axis_type, named(QUERY, _own_name(plan)))
 
-    def _apart(self, kept: DataFrame, code: int) -> DataFrame:
+    def _set_aside(self, batch: DataFrame, content: int) -> DataFrame:
         numbered = [T.StructField(f"c{i}", f.dataType) for i, f in enumerate(self.row.fields)]
         schema = T.StructType().add(REASON, "string").add(ROW, T.StructType(numbered))
         unpack = Unpack(to_arrow_schema(schema))
-        rows = kept.where(F.col(KIND) == code).select(PACKAGE).mapInArrow(unpack, schema)
+        rows = batch.where(F.col(CONTENT) == content).select(PACKAGE).mapInArrow(unpack, schema)
         named = rows.select(F.col(ROW).cast(self.row).alias(ROW), REASON)
         return named.select(f"{ROW}.*", REASON)
 

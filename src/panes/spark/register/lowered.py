@@ -15,12 +15,12 @@ from pyspark.sql import types as T  # noqa: N812
 from panes.answers.select import plain_outputs
 from panes.language.query import WINDOW_COLUMNS
 from panes.planning.plan import Plan
-from panes.spark.answers import END, answer_texts, edge_texts, handed_over_schema
+from panes.spark.answers import answer_texts, edge_texts, handed_over_schema
 from panes.spark.bind import sql
+from panes.spark.column_names import END, START
 from panes.spark.host import Batches
 from panes.stores import codec
 
-START = "__start"
 PACKED = "answers"
 _ROWS_AT_ONCE = 1 << 16
 

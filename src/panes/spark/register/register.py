@@ -5,8 +5,9 @@ variables of its state stay as they are, only the queries that tasks and shards 
 That is a pause of seconds; nothing is read again, nothing is lost. The queries themselves are in
 the checkpoint too (`panes.spark.register.manifest_file`), written before Spark starts with them.
 
-`SparkRegister` is what users call. Its parts are `registered_queries` (which queries there are), `run`
-(the streaming query), `ask` (answers from the state) and `watched_queries` (queries from outside).
+`SparkRegister` is what users call. Its parts are `registered_queries` (which queries there are),
+`run` (the streaming query), `ask` (answers from the state) and `watched_queries` (queries that
+are named from outside).
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
 """The streaming DataFrame of a register: one read, one shuffle, all answers.
 
     rows --select--> position, what any query reads --combine--> shuffle by shard --> all stores
-         --> packages of answers, one for each kind, in one streaming query
-         --foreachBatch--> rows of a kind --select--> what was asked --> sinks
+         --> packages of answers with the same columns, in one streaming query
+         --foreachBatch--> rows with the same columns --select--> what was asked --> sinks
 
-Queries are of one *kind* if their answers have the same columns and are finished by the same
-expressions. However many queries there are, there are few kinds.
+Queries share *answer columns* if their answers have the same columns and are finished by the same
+expressions. However many queries there are, these are few. Their number is the package's content.
 """
 
 from __future__ import annotations
@@ -29,23 +29,25 @@ from panes.shards.combiner import AT, PROMISE, ROW, SOURCE, TOO_FAR_AHEAD
 from panes.shards.register_filler import read_columns
 from panes.shards.register_shard import Definition, RegisterOutcome, RegisterShard, combiner
 from panes.spark.bind import arrow_schema, sql, ticks
-from panes.spark.host import PACKAGE, Hosted, host
+from panes.spark.column_names import PACKAGE
+from panes.spark.host import Hosted, host
 from panes.spark.internals import dumps
+from panes.spark.observe import observed, status_of
 from panes.spark.register.lowered import PACKED, with_ticks
 from panes.stores import codec
 
-KIND, NAMES, STATUS = "kind", "names", "status"
+CONTENT, NAMES, STATUS = "content", "names", "status"
+"""Columns of what is emitted: what a package holds, the queries it answers, and a status."""
 LATE, REJECTED = -1, -2
-"""What packages hold that are no answers: their kinds."""
+"""The contents of packages that hold no answers."""
 REASON = "reason"
-_STATUS_FIELDS = ("answers", "late", "rejected", "partials", "bytes", "progress")
-_EMITTED = T.StructType().add(KIND, "integer").add(PACKAGE, "binary").add(NAMES, "string")
+_EMITTED = T.StructType().add(CONTENT, "integer").add(PACKAGE, "binary").add(NAMES, "string")
 _EMITTED = _EMITTED.add(STATUS, "string")
 _ROWS_PER_PACKAGE = 1 << 20
 
 
 def answer_columns(queries: Queries) -> list[Plan]:
-    """A plan for each kind of answers; every shape is told its kind."""
+    """A plan for each set of answer columns; every shape is given the number of its own."""
     known: dict[object, int] = {}
     plans: list[Plan] = []
     for shape in queries.shapes:
@@ -70,7 +72,7 @@ def emitted(
     rows: bool,
     name: str,
 ) -> DataFrame:
-    """What a register gives in every batch: packages of answers and of rows set apart, status."""
+    """What a register gives in every batch: packages of answers and of rows set aside, status."""
     definition = Definition.of(queries, dumps)
     count, keep_rows = len(shards), terms.drops_late
     projected = _project(frame, queries, terms, rows=rows)
@@ -81,13 +83,7 @@ def emitted(
         output=_EMITTED,
     )
     given = host([projected], hosted, shards, terms, bounded=bounded)
-    status = F.from_json(STATUS, ", ".join(f"{field} long" for field in _STATUS_FIELDS))
-    summed = [field for field in _STATUS_FIELDS if field != "progress"]
-    return given.observe(
-        name,
-        *(F.coalesce(F.sum(status[field]), F.lit(0)).alias(field) for field in summed),
-        F.min(status["progress"]).alias("progress"),
-    )
+    return observed(given, name, STATUS)
 
 
 def _project(frame: DataFrame, queries: Queries, terms: Terms, *, rows: bool) -> DataFrame:
@@ -100,8 +96,8 @@ def _project(frame: DataFrame, queries: Queries, terms: Terms, *, rows: bool) ->
         at = F.when(at > latest, F.lit(TOO_FAR_AHEAD)).otherwise(at)
     columns = {AT: at, SOURCE: F.lit(0)}
     if terms.punctuation is not None:
-        bound = next(shape.plan for shape in queries.shapes)
-        column = promise_column(bound, arrow_schema(frame), terms.punctuation, queries.stream)
+        plan = next(shape.plan for shape in queries.shapes)
+        column = promise_column(plan, arrow_schema(frame), terms.punctuation, queries.stream)
         columns[PROMISE] = ticks(frame, column)
     if rows:
         columns[ROW] = F.struct(
@@ -112,29 +108,27 @@ def _project(frame: DataFrame, queries: Queries, terms: Terms, *, rows: bool) ->
 
 
 def emit(outcome: RegisterOutcome) -> Iterator[pd.DataFrame]:
-    """What leaves the store: a package for each kind that has answers, and one row of status."""
-    by_kind: dict[int, list[Portion]] = {}
+    """What leaves the store: packages of answers, by their columns, and one row of status."""
+    by_columns: dict[int, list[Portion]] = {}
     for portion in outcome.answers:
-        by_kind.setdefault(portion.columns, []).append(portion)
+        by_columns.setdefault(portion.columns, []).append(portion)
     rows: list[tuple[int | None, bytes | None, str | None, str | None]] = []
-    for kind, portions in by_kind.items():
+    for columns, portions in by_columns.items():
         for some in _packages(portions):
             names = [name for portion in some for name in portion.names]
             answers = with_ticks(joined(some))
-            rows.append((kind, codec.pack({PACKED: answers}), json.dumps(names), None))
-    for kind, apart in ((LATE, outcome.late), (REJECTED, outcome.rejected)):
-        if apart:
-            rows.append((kind, codec.pack({PACKED: pa.concat_tables(apart)}), None, None))
-    status = {
-        "answers": sum(len(portion.table) for portion in outcome.answers),
-        "late": sum(map(len, outcome.late)),
-        "rejected": sum(map(len, outcome.rejected)),
-        "partials": outcome.partials,
-        "bytes": outcome.nbytes,
-        "progress": outcome.progress,
-    }
-    rows.append((None, None, None, json.dumps(status)))
-    yield pd.DataFrame(rows, columns=[KIND, PACKAGE, NAMES, STATUS]).astype({KIND: "Int32"})
+            rows.append((columns, codec.pack({PACKED: answers}), json.dumps(names), None))
+    for content, tables in ((LATE, outcome.late), (REJECTED, outcome.rejected)):
+        if tables:
+            rows.append((content, codec.pack({PACKED: pa.concat_tables(tables)}), None, None))
+    status = status_of(
+        outcome,
+        answers=sum(len(portion.table) for portion in outcome.answers),
+        late=sum(map(len, outcome.late)),
+        rejected=sum(map(len, outcome.rejected)),
+    )
+    rows.append((None, None, None, status))
+    yield pd.DataFrame(rows, columns=[CONTENT, PACKAGE, NAMES, STATUS]).astype({CONTENT: "Int32"})
 
 
 def _packages(portions: Sequence[Portion]) -> Iterator[list[Portion]]:
