@@ -15,6 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 import panes
 import panes.spark
+from panes.shards.combiner import AT
 from panes.spark.batch import per_row
 from tests.spark.streaming import (
     as_batches,
@@ -75,7 +76,7 @@ def test_rows_that_come_in_portions_are_answered_as_at_once(
     text = "SELECT seq, count(*) AS n, median(i) AS m FROM t [RANGE 20 RATTR at SLIDE 1 ROW PA k]"
     monkeypatch.setattr(per_row, "ROWS_AT_ONCE", 7)
     plan = panes.spark.bind.bind(text, {"t": numbered}).plan
-    projected = per_row._project(plan, numbered).orderBy(per_row.AT).toArrow()
+    projected = per_row._project(plan, numbered).orderBy(AT).toArrow()
     batches = iter(projected.to_batches(max_chunksize=5))
     given = pa.Table.from_batches(list(per_row.Bins(plan)(batches)))
     want = panes.oracle(text, t=numbered_rows()).select(["n", "m", "seq"])

@@ -23,7 +23,7 @@ import panes
 import panes.spark
 from panes.engine.register import Register
 from panes.errors import OptionError, QueryError, StateError
-from panes.spark.register import stream as register_stream
+from panes.spark.register import deliver
 from tests.register.workload import QUERIES, SCHEMA, rows
 from tests.spark.register import killed_run
 from tests.spark.register.killed_run import LATENESS, MORE, placed, registered
@@ -60,16 +60,16 @@ def test_every_query_gets_what_it_would_get_alone(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Answers are carried through the driver in one batch, and unpacked by a job in the next."""
-    turn, told = count(), register_stream._told
+    turn, told = count(), deliver._answered
 
-    def told_in_turns(batch: DataFrame) -> dict[int, register_stream.Answered]:
+    def told_in_turns(batch: DataFrame) -> dict[int, deliver.Answered]:
         found = told(batch)
         if next(turn) % 2:
             for answered in found.values():
                 answered.packages = None
         return found
 
-    monkeypatch.setattr(register_stream, "_told", told_in_turns)
+    monkeypatch.setattr(deliver, "_answered", told_in_turns)
     batches = [rows(number, 80, 30 * number) for number in range(3)]
     files = as_batches(tmp_path / "in", batches)
     register = registered(spark, files, *QUERIES, *MORE, lateness=40)
