@@ -18,7 +18,7 @@ from panes.aggregates.moments import Moments
 from panes.aggregates.sketches import Sketch
 from panes.arrays.type_names import type_name
 from panes.stores.contents import ValueSet
-from tests.laws.test_monoids import PIECES
+from tests.laws.pieces import PIECES
 
 PINNED = {
     "count": "count/1(present 3)",

@@ -28,7 +28,7 @@ from panes.schedule.sliding_graph import SlidingGraph
 from panes.stores.contents import ValueSet
 from panes.stores.multisets import ValueStore
 from panes.windows.many import Rulers
-from tests.engine import test_register as pictures
+from tests.engine import pictures
 from tests.oracle.histories import HISTORIES, Histories, forget_keys_early
 
 Function = Callable[..., Any]
@@ -188,10 +188,10 @@ BUGS: dict[str, tuple[object, str, Callable[[Function], Function]]] = {
 
 PICTURES: dict[str, tuple[Callable[[Function], Function], Callable[[], None]]] = {
     "panes are folded that a new query needs": (
-        although_queries_changed, pictures.test_panes_that_a_new_query_needs_are_not_folded,
+        although_queries_changed, pictures.panes_that_a_new_query_needs_are_not_folded,
     ),
     "that panes were folded is forgotten": (
-        keeping_no_history, pictures.test_panes_that_were_folded_answer_no_finer_window,
+        keeping_no_history, pictures.panes_that_were_folded_answer_no_finer_window,
     ),
 }  # fmt: skip
 """Bugs that histories seldom come to, and the pictures that show them."""
@@ -202,6 +202,7 @@ def plant(bug: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(place, name, wrong(getattr(place, name)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bug", BUGS)
 def test_a_planted_bug_in_a_register_is_caught(bug: str, monkeypatch: pytest.MonkeyPatch) -> None:
     forget_keys_early(monkeypatch)

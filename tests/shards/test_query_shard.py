@@ -33,10 +33,21 @@ from panes.shards.query_state import RECALL
 from panes.shards.state import ABOUT
 from panes.stores import codec
 from panes.windows.spec import PerRow
-from tests.oracle.test_counted_windows import ORDERED, PER_ROW
-from tests.support import AGGREGATES, SCHEMA, WINDOWS, assert_same, select, sorted_answers, streams
+from tests.strategies import streams
+from tests.support import (
+    AGGREGATES,
+    ORDERED,
+    PER_ROW,
+    SCHEMA,
+    WINDOWS,
+    assert_same,
+    in_turns,
+    select,
+    sorted_answers,
+)
 
 HOSTED = tuple(w for w in WINDOWS if "ROWS" not in w and "FIRST" not in w)
+COUNTED = (*ORDERED, *(w for w in PER_ROW if "1 ROW" in w or "rank" in w))
 
 
 class Host:
@@ -47,6 +58,7 @@ class Host:
     ) -> None:
         query = parse(text)
         self.plan: Plan = plan(query, dict.fromkeys(query.streams, schema))
+        self.schema = self.plan.schema()
         self.tasks, self.forgetful = tasks, True
         self.terms = Terms(**terms)  # type: ignore[arg-type]
         self.states: list[dict[str, bytes]] = [{} for _ in range(3)]
@@ -85,7 +97,7 @@ class Host:
 
     def answers(self, outcomes: Sequence[Outcome]) -> pa.Table:
         tables = [projected(self.plan, o.answers) for o in outcomes]
-        found = pa.concat_tables([self.plan.schema().empty_table(), *tables])
+        found = pa.concat_tables([self.schema.empty_table(), *tables])
         if isinstance(self.plan.window.spec, PerRow):
             return found.sort_by("at")
         return sorted_answers(found, len(self.plan.query.shown_keys))
@@ -120,8 +132,7 @@ def in_batches(table: pa.Table, sizes: Sequence[int]) -> list[pa.Table]:
     return [*parts, table.slice(int(cuts[-1]))]
 
 
-@pytest.mark.parametrize("window", HOSTED)
-@pytest.mark.parametrize("late", ["open", "drop"])
+@pytest.mark.parametrize(("window", "late"), in_turns(HOSTED, ["open", "drop"]))
 @given(
     stream=streams,
     sizes=st.lists(st.integers(0, 20), max_size=5),
@@ -154,8 +165,7 @@ def test_every_batch_gives_what_one_process_gives(
         assert all(set(state) <= {ABOUT} for state in host.states), "state returns to nothing"
 
 
-@pytest.mark.parametrize("window", [*ORDERED, *(w for w in PER_ROW if "1 ROW" in w or "rank" in w)])
-@pytest.mark.parametrize("late", ["open", "drop"])
+@pytest.mark.parametrize(("window", "late"), in_turns(COUNTED, ["open", "drop"]))
 @given(
     stream=streams,
     sizes=st.lists(st.integers(0, 20), max_size=5),

@@ -21,8 +21,8 @@ from panes.shards import register_state
 from panes.shards.state import ABOUT
 from panes.stores import codec
 from panes.stores.contents import ValueSet
+from tests.register.workload import QUERIES, SCHEMA, assert_same_answers, rows
 from tests.sharded_register import ShardedRegister
-from tests.shards.test_register_shard import QUERIES, SCHEMA, rows, same
 
 FIRST, SECOND = rows(1, 60, 0), rows(2, 60, 30)
 
@@ -65,8 +65,10 @@ def test_what_has_not_changed_goes_on(tmp_path: Path) -> None:
         alone.add(name, QUERIES[name])
     alone.push(FIRST)
     wanted = alone.push(SECOND)
-    same(panes.register("s", lateness=4, saved=saved(tmp_path, *names)).push(SECOND), wanted)
-    same(sharded(*names).push(SECOND), wanted)
+    assert_same_answers(
+        panes.register("s", lateness=4, saved=saved(tmp_path, *names)).push(SECOND), wanted
+    )
+    assert_same_answers(sharded(*names).push(SECOND), wanted)
 
 
 def test_a_piece_of_another_version_is_refused(
@@ -160,7 +162,7 @@ def test_a_query_that_came_later_is_answered_from_then_on() -> None:
     for each in (alone, register):
         each.add("dear", QUERIES["dear"])
         each.add("middle", QUERIES["middle"])
-    same(register.push(SECOND), alone.push(SECOND))
+    assert_same_answers(register.push(SECOND), alone.push(SECOND))
     assert register.exact_from("dear") == alone.exact_from("dear") is not None
 
 

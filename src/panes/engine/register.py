@@ -356,9 +356,10 @@ class Register:
                 self._tail.push(beside.tail)
             self._tail.arrived = beside.arrived
 
-    def explain(self) -> str:
-        """What is shared with whom, how panes are cut, and what that saves."""
-        return explain_stores(self.stream, self.stores, list(self._prepared.explain()))
+    def explain(self, *, details: bool = False) -> str:
+        """What the queries share, and what that saves; see `panes.explain` for `details`."""
+        prepared = list(self._prepared.explain())
+        return explain_stores(self.stream, self.stores, prepared, details=details)
 
     # Binding
 

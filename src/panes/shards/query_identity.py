@@ -16,7 +16,7 @@ from panes.aggregates.identity import difference, identity
 from panes.arrays.type_names import type_name
 from panes.errors import StateError
 from panes.language.query import Window
-from panes.planning.explain import describe
+from panes.planning.describe import describe
 from panes.planning.plan import Plan
 from panes.windows.spec import Landmark, PartitionedRows, PerRow
 
