@@ -17,11 +17,12 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from panes.admit.arrival import Arrival, Ranks
+from panes.admit.arrival import Arrival
 from panes.answers.lower import lower
 from panes.arrays.compiled import compiled
 from panes.arrays.radix import sort
 from panes.arrays.workers import workers
+from panes.pipelines.ranks import Ranks
 from panes.pipelines.sliding import Progressing
 from panes.planning.plan import Plan
 from panes.stores.parcel import Parcel

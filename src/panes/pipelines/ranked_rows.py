@@ -14,8 +14,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from panes.admit.arrival import Arrival, Ranks
+from panes.admit.arrival import Arrival
 from panes.arrays.key_numbers import KeyNumbers
+from panes.pipelines.ranks import Ranks
 from panes.pipelines.sliding import Progressing
 from panes.planning.plan import Plan
 from panes.stores.adaptive import Sources
