@@ -92,6 +92,11 @@ class Plan:
         return isinstance(self.window.spec, PartitionedRows | PerRow) or self.order is not None
 
     @property
+    def counts_arrivals(self) -> bool:
+        """Whether rows lie where they came: the axis is their number in the stream."""
+        return self.placing.kind == "rows"
+
+    @property
     def group_columns(self) -> tuple[int, ...]:
         """Which of the rows' columns make a group: the keys, or what partitions per-row windows."""
         if isinstance(self.window.spec, PerRow):

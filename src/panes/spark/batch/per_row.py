@@ -81,7 +81,7 @@ class Bins:
         ]
         if len(kept) < len(table):
             columns = [c.take(pa.array(kept)) for c in columns]
-        return Arrival(_array(table, AT).to_numpy(), kept, columns, partition)
+        return Arrival(_array(table, AT).to_numpy(), columns, kept, partition)
 
 
 def _in_portions(batches: Batches) -> Iterator[pa.Table]:

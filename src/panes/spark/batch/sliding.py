@@ -26,7 +26,7 @@ from panes.aggregates.aggregate import Rows
 from panes.arrays.key_numbers import KeyNumbers
 from panes.fill.fill import fill
 from panes.language.query import KEY
-from panes.pipelines.sliding import Pipeline
+from panes.pipelines.sliding import SlidingPipeline
 from panes.planning.plan import Plan
 from panes.spark.answers import handed_over, handed_over_schema, selected
 from panes.spark.batch.fill import AT, aggregates, is_filled_by_spark, pane_start, partial_of
@@ -169,7 +169,7 @@ class Roll:
         if not held:
             return
         partials = pa.Table.from_batches(held)
-        pipeline = Pipeline(self.plan)
+        pipeline = SlidingPipeline(self.plan)
         self._add_partials(pipeline, _tagged(partials, -1))
         for tag in range(len(self.plan.value_sets)):
             self._add_values(pipeline, tag, _tagged(partials, tag))
@@ -182,7 +182,7 @@ class Roll:
         sent = handed_over(lowered)
         yield from sent.combine_chunks().to_batches(max_chunksize=1 << 16)
 
-    def _add_partials(self, pipeline: Pipeline, table: pa.Table) -> None:
+    def _add_partials(self, pipeline: SlidingPipeline, table: pa.Table) -> None:
         lanes = []
         for i, piece in enumerate(self.plan.pieces):
             names = [n for n in table.column_names if n.startswith(f"p{i}_")]
@@ -190,7 +190,7 @@ class Roll:
             lanes.append(read(piece, [_array(table, n) for n in names]))
         pipeline.add_partials(_array(table, PANE).to_numpy(), self._keys(table), lanes)
 
-    def _add_values(self, pipeline: Pipeline, tag: int, table: pa.Table) -> None:
+    def _add_values(self, pipeline: SlidingPipeline, tag: int, table: pa.Table) -> None:
         names = [n for n in table.column_names if n.startswith(f"v{tag}_")]
         values = [_array(table, n) for n in names]
         counts = _array(table, COUNT).to_numpy()
