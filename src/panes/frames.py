@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -25,7 +26,9 @@ def to_table(frame: object, stream: str) -> pa.Table:
     except (pa.ArrowInvalid, pa.ArrowTypeError) as failure:
         first = str(failure).splitlines()[0]
         raise InputError(f"stream `{stream}` cannot be read as columns: {first}") from None
-    return pa.table([_plain(c) for c in table.columns], names=_names(table, stream))
+    names = _names(table, stream)
+    _require_text(table, stream)
+    return pa.table([_plain(c, n) for c, n in zip(table.columns, names, strict=True)], names=names)
 
 
 def is_spark(frame: object) -> bool:
@@ -70,7 +73,30 @@ def _names(table: pa.Table, stream: str) -> list[str]:
     return names
 
 
-def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
+def _require_text(table: pa.Table, stream: str) -> None:
+    """Refuse text that is no UTF-8: engines that meet it later stop, or worse, go on."""
+    for field, column in zip(table.schema, table.columns, strict=True):
+        if _has_text(field.type):
+            try:
+                column.validate(full=True)
+            except pa.ArrowInvalid as failure:
+                first = str(failure).splitlines()[0]
+                raise InputError(
+                    f"`{field.name}` of stream `{stream}` is not valid text: {first}",
+                    hint="read the column as binary, or decode it with the encoding it has",
+                ) from None
+
+
+def _has_text(data_type: pa.DataType) -> bool:
+    if pa.types.is_nested(data_type):
+        return any(_has_text(data_type.field(i).type) for i in range(data_type.num_fields))
+    if pa.types.is_dictionary(data_type):
+        return _has_text(data_type.value_type)
+    is_text = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
+    return any(is_of(data_type) for is_of in is_text)
+
+
+def _plain(column: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
     """A column in a plain layout: no dictionaries, views, half floats or nanoseconds."""
     kind = column.type
     if pa.types.is_dictionary(kind):
@@ -81,7 +107,7 @@ def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
         return column.cast(_PLAIN[kind])
     if pa.types.is_timestamp(kind) and kind.unit == "ns":
         return pa.chunked_array(
-            [_to_microseconds(c) for c in column.chunks], type=pa.timestamp("us", kind.tz)
+            [_to_microseconds(c, name) for c in column.chunks], type=pa.timestamp("us", kind.tz)
         )
     return column
 
@@ -97,10 +123,19 @@ def _plain_array(array: pa.Array) -> pa.Array:
     return array.cast(_PLAIN[array.type]) if array.type in _PLAIN else array
 
 
-def _to_microseconds(array: pa.Array) -> pa.Array:
-    """Nanoseconds rounded down, before 1970 too; Spark's timestamps are no finer."""
+def _to_microseconds(array: pa.Array, name: str) -> pa.Array:
+    """Nanoseconds as microseconds, which is what Spark's timestamps have; refused if any are cut.
+
+    Positions that were cut would put rows into windows that do not hold them.
+    """
     missing = pc.is_null(array).to_numpy(zero_copy_only=False)
-    ticks = pc.fill_null(array.cast(pa.int64()), 0).to_numpy() // 1_000
+    ticks, rest = np.divmod(pc.fill_null(array.cast(pa.int64()), 0).to_numpy(), 1_000)
+    if rest.any():
+        raise InputError(
+            f"`{name}` has times finer than a microsecond, as in row {int(rest.nonzero()[0][0])}",
+            hint="round them as you mean it: "
+            f'pyarrow.compute.floor_temporal(table["{name}"], unit="microsecond")',
+        )
     return pa.array(ticks, mask=missing).view(pa.timestamp("us", array.type.tz))
 
 

@@ -53,8 +53,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("source", ["bids.parquet", "bids.csv", "bids.ndjson", "parts"])
 def test_run_answers_over_every_kind_of_file(folder: Path, source: str) -> None:
     done = run(
-        "run", "busy.sql", "--input", f"bids={source}", "--output", "o.parquet", folder=folder
-    )
+        "run", "busy.sql", "--input", f"bids={source}", "--output", "o.parquet", "--overwrite",
+        folder=folder,
+    )  # fmt: skip
     assert (done.returncode, done.stdout) == (0, "")
     want = panes.sql(QUERY, bids=pq.read_table(folder / "bids.parquet"))
     got = pq.read_table(folder / "o.parquet")

@@ -128,10 +128,14 @@ def test_an_error_speaks_of_the_query_and_not_of_our_columns() -> None:
 
 
 @pytest.mark.parametrize("zone", [None, "UTC"])
-def test_nanoseconds_are_read_as_microseconds_rounded_down(zone: str | None) -> None:
-    ticks = pa.array([-1, 3_600_000_000_001], pa.int64()).view(pa.timestamp("ns", zone))
+def test_nanoseconds_are_read_exactly_or_refused(zone: str | None) -> None:
+    """A position that was cut would put a row into a window that does not hold it."""
     text = "SELECT count(*) AS n, max(hour(ts)) AS h FROM t [TUMBLING 1 hour WATTR ts]"
-    assert ask(text, t=pa.table({"ts": ticks})) == [{"n": 1, "h": 23}, {"n": 1, "h": 1}]
+    whole = pa.array([-1_000, 3_600_000_001_000], pa.int64()).view(pa.timestamp("ns", zone))
+    assert ask(text, t=pa.table({"ts": whole})) == [{"n": 1, "h": 23}, {"n": 1, "h": 1}]
+    finer = pa.array([0, 3_600_000_000_001], pa.int64()).view(pa.timestamp("ns", zone))
+    with pytest.raises(panes.PanesError, match="`ts` has times finer than a microsecond, as in r"):
+        ask(text, t=pa.table({"ts": finer}))
 
 
 def test_rows_that_cannot_be_counted_in_order_are_reported() -> None:

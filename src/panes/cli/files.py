@@ -1,10 +1,7 @@
-"""Files as streams: Parquet, CSV and NDJSON, read batch by batch, written all or nothing."""
+"""Files as streams: Parquet, CSV and NDJSON, read in batches of a fixed number of rows."""
 
 from __future__ import annotations
 
-import os
-import sys
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -13,12 +10,11 @@ from pathlib import Path
 import duckdb
 import pyarrow as pa
 import pyarrow.dataset as pads
-import pyarrow.parquet as pq
 
 from panes.errors import InputError, OptionError
 
 BATCH = 1 << 20
-_TEXT = {".csv": "csv", ".ndjson": "json", ".jsonl": "json", ".json": "json"}
+TEXT_FORMATS = {".csv": "csv", ".ndjson": "json", ".jsonl": "json", ".json": "json"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,10 +44,15 @@ class Source:
         with self._reading():
             return pads.dataset(self.path, format="parquet").count_rows()
 
-    def batches(self) -> Iterator[pa.Table]:
-        """The rows, in the order of the file; at least one batch, so that types are known."""
+    def batches(self, rows: int = BATCH) -> Iterator[pa.Table]:
+        """The rows in the order of the file, so many at a time; the last batch may be smaller.
+
+        Where batches end does not depend on the file's row groups. There is at least one batch, so
+        that types are known.
+        """
         with self._reading():
-            yield from self._text_batches() if self._text_format() else self._parquet_batches()
+            read = self._text_batches() if self._text_format() else self._parquet_batches()
+            yield from _in_batches(read, rows)
 
     @contextmanager
     def _reading(self) -> Iterator[None]:
@@ -64,8 +65,8 @@ class Source:
 
     def _text_format(self) -> str | None:
         suffix = self.path.suffix.lower()
-        if suffix in _TEXT:
-            return _TEXT[suffix]
+        if suffix in TEXT_FORMATS:
+            return TEXT_FORMATS[suffix]
         if suffix == ".parquet" or self.path.is_dir():
             return None
         raise InputError(
@@ -108,41 +109,18 @@ class Source:
             )
 
 
-def write(table: pa.Table, path: str) -> None:
-    """Write answers: to a file named by its ending, or as CSV to standard output for ``-``."""
-    if path == "-":
-        sys.stdout.write(as_csv(table))
-        sys.stdout.flush()
-        return
-    target = Path(path)
-    kind = {".parquet": "parquet", **_TEXT}.get(target.suffix.lower())
-    if kind is None:
-        raise OptionError(f"--output {path}: write .parquet, .csv, .ndjson or .jsonl, or - for CSV")
-    if not target.absolute().parent.is_dir():
-        raise OptionError(f"--output {path}: no folder {target.parent}")
-    partial = target.with_name(f".{target.name}.{os.getpid()}.partial")
-    try:
-        if kind == "parquet":
-            pq.write_table(table, partial)
-        else:
-            _copy(table, partial, kind)
-        partial.replace(target)
-    finally:
-        partial.unlink(missing_ok=True)
-
-
-def as_csv(table: pa.Table) -> str:
-    """A table as CSV text."""
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "answers.csv"
-        _copy(table, file, "csv")
-        return file.read_text()
-
-
-def _copy(table: pa.Table, path: Path, kind: str) -> None:
-    options = "FORMAT csv, HEADER" if kind == "csv" else "FORMAT json"
-    connection = duckdb.connect(config={"autoinstall_known_extensions": "false"})
-    connection.execute("SET TimeZone = 'UTC'")
-    connection.register("answers", table)
-    quoted = str(path).replace("'", "''")
-    connection.execute(f"COPY answers TO '{quoted}' ({options})")
+def _in_batches(tables: Iterator[pa.Table], rows: int) -> Iterator[pa.Table]:
+    """Tables cut and joined to batches of so many rows; an empty first one is passed on."""
+    waiting: list[pa.Table] = []
+    count = 0
+    for number, table in enumerate(tables):
+        if not number and not len(table):
+            yield table
+        waiting.append(table)
+        count += len(table)
+        while count >= rows:
+            joined = pa.concat_tables(waiting)
+            yield joined.slice(0, rows).combine_chunks()
+            waiting, count = [joined.slice(rows)], count - rows
+    if count:
+        yield pa.concat_tables(waiting).combine_chunks()

@@ -10,8 +10,9 @@ from typing import Any
 import pyarrow as pa
 
 from panes.api import sql
-from panes.cli.files import Source, write
+from panes.cli.files import Source
 from panes.cli.interrupts import ends, interrupts, stopped
+from panes.cli.outputs import Output
 from panes.cli.show import errors_in, say
 from panes.errors import OptionError, PanesError
 from panes.language.parse import parse
@@ -31,7 +32,7 @@ def answer(text: str, query: Query, sources: list[Source], output: str) -> None:
         start(Path(folder))
         frames: dict[str, Any] = {s.name: files.read(s.path) for s in sources}
         answers = sql(text, **frames).toArrow()
-    write(_in_order(answers, query), output)
+    Output(output).write(_in_order(answers, query))
     say(f"{len(answers):,} answers")
 
 
@@ -59,9 +60,10 @@ class Job:
             if counts is None:
                 raise stopped(output, checkpoint)
             if checkpoint is None:
-                write(_in_order(_collected(places["answers"]), parse(self.text)), output)
+                answers = _in_order(_collected(places["answers"]), parse(self.text))
+                Output(output).write(answers)
                 if late_output is not None:
-                    write(_collected(places["late"]), late_output)
+                    Output(late_output).write(_collected(places["late"]))
         say(f"{counts['answers']:,} answers")
         for what in ("late", "rejected"):
             if counts[what]:

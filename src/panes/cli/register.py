@@ -10,7 +10,8 @@ import pyarrow as pa
 import typer
 
 from panes.api import register as open_register
-from panes.cli.files import Source, write
+from panes.cli.files import Source
+from panes.cli.outputs import Output
 from panes.cli.run import read_lateness, require_spark
 from panes.cli.show import meter, say
 from panes.engine.register import Register
@@ -91,7 +92,7 @@ def register(
         _collect(answers, reg.finish())
     output.mkdir(parents=True, exist_ok=True)
     for name, tables in answers.items():
-        write(pa.concat_tables(tables), str(output / f"{name}.{kind}"))
+        Output(str(output / f"{name}.{kind}")).write(pa.concat_tables(tables))
     count = sum(len(t) for tables in answers.values() for t in tables)
     say(f"{count:,} answers of {len(reg.queries()):,} queries")
     for what, rows in (("late", reg.late), ("rejected", reg.rejected)):

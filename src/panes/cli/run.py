@@ -11,7 +11,8 @@ from typing import Annotated, Literal
 import pyarrow as pa
 import typer
 
-from panes.cli.files import Source, write
+from panes.cli.files import BATCH, Source
+from panes.cli.outputs import Output
 from panes.cli.show import meter, say
 from panes.engine.open_query import OpenQuery
 from panes.errors import OptionError, PanesError
@@ -29,6 +30,11 @@ Inputs = Annotated[
 Store = Annotated[
     str | None,
     typer.Option(help=f"What is kept until windows close: {', '.join(STORES)}."),
+]
+
+
+Overwrite = Annotated[
+    bool, typer.Option("--overwrite", help="Replace a file of answers that exists.")
 ]
 
 
@@ -90,6 +96,10 @@ def run(
     keep_open: Annotated[
         bool, typer.Option("--keep-open", help="On Spark: more files may come in a later run.")
     ] = False,
+    overwrite: Overwrite = False,
+    batch_rows: Annotated[
+        int, typer.Option(min=1, help="In this process: rows of a file in one batch.")
+    ] = BATCH,
 ) -> None:
     """Answer a window query over Parquet, CSV or NDJSON files."""
     text = read_query(query)
@@ -107,6 +117,12 @@ def run(
     asked = OpenQuery(text, options)
     sources = [Source.parse(text) for text in inputs]
     require_streams(asked.query, {s.name: s for s in sources})
+    if late_output is not None and Path(late_output) == Path(output):
+        raise OptionError("--output and --late-output name the same file")
+    to_folders = engine == "spark" and checkpoint is not None
+    if not to_folders:
+        for option, path in (("--output", output), ("--late-output", late_output or "-")):
+            Output.checked(path, option=option, sources=sources, overwrite=overwrite)
     if engine == "spark":
         on_spark = require_spark("panes.cli.on_spark")
         if streamed:
@@ -117,18 +133,18 @@ def run(
         return
     if checkpoint is not None or keep_open:
         raise OptionError("--checkpoint and --keep-open need --engine spark")
-    answers = pa.concat_tables(_answers(asked, sources))
-    write(answers, output)
+    answers = pa.concat_tables(_answers(asked, sources, batch_rows))
+    Output(output).write(answers)
     _report(asked, len(answers), late_output)
 
 
-def _answers(asked: OpenQuery, sources: list[Source]) -> list[pa.Table]:
+def _answers(asked: OpenQuery, sources: list[Source], batch_rows: int) -> list[pa.Table]:
     counts = [s.rows for s in sources]
     total = None if None in counts else sum(c or 0 for c in counts)
     found = []
     with meter("rows", total) as bar:
         for source in sources:
-            for batch in source.batches():
+            for batch in source.batches(batch_rows):
                 found.append(asked.push(**{source.name: batch}))
                 bar.advance(len(batch))
     found.append(asked.finish())
@@ -149,7 +165,7 @@ def require_spark(module: str) -> ModuleType:
 def _report(asked: OpenQuery, answers: int, late_output: str | None) -> None:
     late, rejected = asked.late, asked.rejected
     if late_output is not None:
-        write(late, late_output)
+        Output(late_output).write(late)
     say(f"{answers:,} answers")
     for what, rows in (("late", late), ("rejected", rejected)):
         for entry in rows.group_by("reason").aggregate([([], "count_all")]).to_pylist():

@@ -133,7 +133,10 @@ def _read_length(reader: TokenReader, word: str) -> Length:
     if token is None or token.token_type != TokenType.NUMBER:
         raise reader.error(f"{word} needs a length, found {reader.found()}", f"{word} 10 minutes")
     reader.take()
-    number = sign * Fraction(token.text)
+    try:
+        number = sign * Fraction(token.text)
+    except ValueError:
+        raise error_at(token, f"{word} needs a number, got {token.text}") from None
     unit = reader.word()
     if number <= 0 and word != "ORIGIN":
         named = f" {unit.lower()}" if unit in _ROWS or unit_ticks(unit) else ""

@@ -28,8 +28,8 @@ _NUMBER = re.compile(r"(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\Z")
 _HEX = re.compile(r"[0-9A-Fa-f]*\Z")
 
 _SELECT = (
-    exp.Select, exp.From, exp.Table, exp.Where, exp.Group, exp.Having, exp.Alias, exp.Star,
-    exp.Distinct, exp.Filter, exp.IgnoreNulls, exp.RespectNulls,
+    exp.Select, exp.From, exp.Table, exp.TableAlias, exp.Where, exp.Group, exp.Having, exp.Alias,
+    exp.Star, exp.Distinct, exp.Filter, exp.IgnoreNulls, exp.RespectNulls,
 )  # fmt: skip
 _OPERATORS = (
     exp.And, exp.Or, exp.Not, exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.NullSafeEQ,

@@ -88,6 +88,10 @@ def tokenize(text: str) -> list[Token]:
     """The tokens of a query, straightened."""
     straight = text.translate(str.maketrans("“”‘’", "\"\"''"))
     try:
+        straight.encode()
+    except UnicodeEncodeError:
+        raise QueryError("the query is not valid text: it has half of a character") from None
+    try:
         tokens = Spark().tokenize(straight)
     except TokenError as failure:
         raise QueryError(f"the query cannot be read: {failure}") from None

@@ -179,7 +179,7 @@ def plan(
     rows = Projection((*keys, *arguments.expressions), where)
     types = rows.types(schema) if types_of is None else types_of(rows)
     for key, data_type in zip(query.keys, types, strict=False):
-        if pa.types.is_nested(data_type):
+        if pa.types.is_nested(data_type) or pa.types.is_interval(data_type):
             raise ColumnTypeError(f"GROUP BY `{key.name}` cannot group values of type {data_type}")
     built = tuple(
         build(_typed(call, columns, where_column, types), aggregates)

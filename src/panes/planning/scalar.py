@@ -72,15 +72,17 @@ class Projection:
     ) -> tuple[NDArray[np.int64], list[pa.Array]]:
         if self._statement is None:
             self._statement = _Statement.of(computed, self.where)
+        if self._connection is None:
             self._connection = _database().cursor()
-        assert self._connection is not None
-        self._connection.register("batch", self._statement.batch(table))
         try:
+            self._connection.register("batch", self._statement.batch(table))
             result = _answered(self._connection, self._statement.text)
-        except duckdb.Error as failure:
-            raise self._explained(failure, (*computed, self.where)) from None
-        finally:
             self._connection.unregister("batch")
+        except duckdb.Error as failure:
+            self._connection = None
+            if isinstance(failure, duckdb.FatalException | duckdb.InternalException):
+                _database.cache_clear()  # it answers nobody any more
+            raise self._explained(failure, (*computed, self.where)) from None
         rows = column_of(result, _ROW).to_numpy()
         return rows, [column_of(result, f"c{i}") for i in range(len(computed))]
 

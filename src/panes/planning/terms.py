@@ -32,7 +32,7 @@ class Run:
     late: Late = "open"
     revise_within: Duration | None = None
     rows_late: int | None = None
-    max_ahead: Duration | None = DAY
+    max_ahead: Duration | None = "1 day"
     punctuation: str | None = None
     bounded: bool = False
     heartbeat: Duration | None = None
@@ -112,6 +112,8 @@ def agree(query: Query, run: Run) -> Terms:
         raise OptionError("rows are counted as they arrive, so there is nothing to promise of them")
     if run.heartbeat is not None and measure != "time" and not is_ordered:
         raise OptionError("a heartbeat follows the clock, and the window has no time axis")
+    if not is_ordered:
+        _require_units(run, measure)
     heartbeat = _ticks(run.heartbeat, "heartbeat")
     return Terms(
         lateness=_ticks(lateness, "lateness"),
@@ -148,6 +150,7 @@ def require_terms(run: Run, query: Query, measure: str) -> None:
     """Everything that is measured on the axis is measured as positions are."""
     require_lateness(run.lateness, measure)
     if measure == "time":
+        _require_units(run, measure)
         return
     within = None if run.flush is None else run.flush.within
     given = {"revise_within": run.revise_within, "a flush's within": within}
@@ -158,8 +161,29 @@ def require_terms(run: Run, query: Query, measure: str) -> None:
         raise QueryError("the window has no time axis, so EMIT EARLY EVERY takes a whole number")
 
 
+def _require_units(run: Run, measure: str) -> None:
+    """Refuse a bare number where a length of time is meant: nobody means microseconds by it."""
+    if measure != "time":
+        return
+    given = {
+        "lateness": run.lateness,
+        "revise_within": run.revise_within,
+        "max_ahead": run.max_ahead,
+        "heartbeat": run.heartbeat,
+        "within": None if run.flush is None else run.flush.within,
+    }
+    for name, length in given.items():
+        if isinstance(length, Integral) and length:
+            raise OptionError(
+                f"the window has a time axis, so {name} needs a unit, got {length!r}",
+                hint=f'{name}="{length} seconds", or a datetime.timedelta',
+            )
+
+
 def require_lateness(lateness: Duration | None, measure: str) -> None:
     """Lateness is measured as positions are."""
+    if measure == "time":
+        _require_units(Run(lateness=lateness), measure)
     if lateness is not None and measure != "time" and not isinstance(lateness, Integral):
         raise OptionError(
             f"the window has no time axis, so lateness is a whole number, got {lateness!r}"

@@ -14,6 +14,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from functools import reduce
 from io import StringIO
 from typing import Any, Protocol
@@ -125,7 +126,7 @@ def with_watermark(frames: Sequence[DataFrame], column: str, run: Run) -> Run:
     found = [delay * 1_000 for delay in delays if delay is not None]
     if run.lateness is not None or run.punctuation is not None or len(found) < len(delays):
         return run
-    return replace(run, lateness=max(found))
+    return replace(run, lateness=timedelta(microseconds=max(found)))
 
 
 def require_progress(terms: Terms, *, bounded: bool) -> None:
