@@ -19,7 +19,7 @@ from panes.admit.arrival import Arrival
 from panes.answers.release import Line
 from panes.answers.select import projected
 from panes.errors import QueryError
-from panes.language.query import WINDOW_COLUMNS
+from panes.language.query import KEY, WINDOW_COLUMNS
 from panes.planning.flush import Flush
 from panes.planning.plan import Plan
 from panes.planning.terms import Terms
@@ -123,9 +123,9 @@ class Answers:
 
     def _new_line(self, flush: Flush) -> Line:
         require_flushable(self._plan)
-        shown = self._plan.query.shown_keys
-        index = {number: len(WINDOW_COLUMNS) + i for i, number in enumerate(shown)}
-        return Line(flush, tuple(index[i] for i in range(len(shown))))
+        lowered = [column.lowered for column in self._plan.answer_columns]
+        keys = range(len(self._plan.query.keys))
+        return Line(flush, tuple(lowered.index(f"{KEY}{i}") for i in keys))
 
 
 def require_flushable(plan: Plan) -> None:
