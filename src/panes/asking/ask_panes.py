@@ -13,10 +13,11 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
+from panes.admit.arrival import Arrival
 from panes.answers.select import projected, selected
 from panes.axis import BEGINNING, format_duration
 from panes.errors import QueryError
-from panes.pipelines.sliding import Pipeline
+from panes.pipelines.sliding import SlidingPipeline
 from panes.planning.plan import Plan
 from panes.register.roll_together import Due, Finish, answer
 from panes.register.shape import Member
@@ -59,11 +60,11 @@ def ask_rows(bound: Plan, tail: RowTail, count: int) -> pa.Table:
     spec = Sliding(size=count, slide=count, origin=tail.arrived)
     bound = replace(bound, window=replace(bound.window, spec=spec))
     rows = tail.last(count) if tail.arrived else None
-    pipeline = Pipeline(bound)
+    pipeline = SlidingPipeline(bound)
     if rows is not None:
         kept, columns = bound.rows(rows)
         at = np.arange(len(rows)) if kept is None else kept
-        pipeline.add(at + tail.arrived - len(rows), columns)
+        pipeline.add(Arrival(at + tail.arrived - len(rows), columns))
     return projected(bound, pipeline.close_all())
 
 

@@ -18,11 +18,11 @@ from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 from sqlglot import exp
 
 from panes.admit.gate import Gate
-from panes.admit.set_aside import set_apart
+from panes.admit.promises import Promised
+from panes.admit.set_aside import set_aside
 from panes.aggregates.custom import UserAggregate
 from panes.answers.portions import Portion, QueryAnswers
 from panes.asking.ask_panes import RowTail, ask_panes
@@ -160,10 +160,11 @@ class Register:
         self._bind_waiting(schema)
         terms = self._require_terms()
         assert self._reading is not None
-        gate = Gate(self._reading, terms, self._now, self._promised, self._is_open)
+        promised = Promised({self.stream: self._queries.promise.at})
+        gate = Gate(self._reading, terms, self._now(), promised, self._queries.open_from())
         admitted = gate.admit(self.stream, table, Chain(), 0)
-        rows = pa.table(admitted.columns, names=schema.names)
-        filled = [(store, store.fill(admitted.at, rows)) for store in self.stores]
+        at, rows = admitted.arrival.at, pa.table(admitted.arrival.columns, names=schema.names)
+        filled = [(store, store.fill(at, rows)) for store in self.stores]
         prepared = self._prepared.read(rows)
         for store, partials in filled:
             store.add(partials)
@@ -173,7 +174,7 @@ class Register:
         self._rejected += admitted.rejected
         queries = self._queries
         queries.newest = max(queries.newest, int(admitted.placed.max(initial=BEGINNING)))
-        self._prepared.push(admitted.at, prepared, queries.newest)
+        self._prepared.push(at, prepared, queries.newest)
         queries.promise.observe(admitted.placed)
         if admitted.promise is not None:
             queries.promise.punctuate(admitted.promise)
@@ -228,12 +229,12 @@ class Register:
     @property
     def late(self) -> pa.Table:
         """Rows that broke a promise, with the reason. They are those of the stream."""
-        return set_apart(self._late, [self._schema] if self._schema is not None else [])
+        return set_aside(self._late, [self._schema] if self._schema is not None else [])
 
     @property
     def rejected(self) -> pa.Table:
         """Rows that have no place on the axis, with the reason."""
-        return set_apart(self._rejected, [self._schema] if self._schema is not None else [])
+        return set_aside(self._rejected, [self._schema] if self._schema is not None else [])
 
     @property
     def state(self) -> Mapping[str, int]:
@@ -433,24 +434,6 @@ class Register:
                 hint='add one first: reg.add("hot", "SELECT ...")',
             )
         return self._terms
-
-    def _promised(
-        self,
-        stream: str,  # noqa: ARG002 - as a Gate asks
-        keys: Sequence[pa.Array],  # noqa: ARG002
-        rows: int,
-    ) -> NDArray[np.int64] | None:
-        """What was promised of rows before they came: the same of all."""
-        at = self._queries.promise.at
-        return None if at == BEGINNING else np.broadcast_to(np.int64(at), rows)
-
-    def _is_open(
-        self,
-        at: NDArray[np.int64],
-        keys: Sequence[pa.Array],  # noqa: ARG002 - as a Gate asks
-    ) -> NDArray[np.bool_]:
-        """Which late rows some query still has an open window for."""
-        return self._queries.is_open(at)
 
 
 def _reading(bound: Plan, schema: pa.Schema) -> Plan:

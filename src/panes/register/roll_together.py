@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from panes.aggregates.aggregate import Bounded, Piece
 from panes.algebra.lanes import INTEGER_OPS, Op
 from panes.algebra.monoid import Columns, Lanes, Monoid, merge_slots
-from panes.answers.lower import labelled, lowered_names
+from panes.answers.lower import labelled
 from panes.answers.portions import Portion
 from panes.answers.select import selected
 from panes.arrays.slots import compact_slots, places_among
@@ -35,6 +35,7 @@ from panes.kernels.disjoint_table import disjoint_table
 from panes.kernels.prefix_differences import prefix_differences
 from panes.kernels.sliding_multiset import SlidingMultiset
 from panes.language.query import WINDOW_COLUMNS
+from panes.planning.answer_columns import lowered_names
 from panes.planning.plan import Plan
 from panes.register.pane_tables import Filter, PaneTables, tables_over
 from panes.register.shape import Member, Shape

@@ -19,12 +19,10 @@ from numpy.typing import NDArray
 from panes.admit.arrival import Arrival
 from panes.admit.set_aside import late_reasons
 from panes.answers.release import Line
-from panes.answers.status import ends_of, marked, next_early, told_of
+from panes.answers.status import ends_of, marked, next_early, status_columns
 from panes.axis import BEGINNING, FOREVER
 from panes.errors import StateError
-from panes.pipelines.per_row import PerRowPipeline
-from panes.pipelines.ranked_rows import RankedPipeline
-from panes.pipelines.sliding import Pipeline
+from panes.pipelines.choose import pipeline_of
 from panes.planning.describe import describe
 from panes.planning.flush import shared_by
 from panes.planning.plan import Plan
@@ -46,7 +44,7 @@ from panes.shards.combiner import (
 from panes.shards.recall import Recall, digest
 from panes.stores import codec
 from panes.stores.parcel import Parcel, from_tables, to_tables, widened
-from panes.windows.spec import Landmark, PerRow
+from panes.windows.spec import Landmark
 
 ABOUT = "about"
 RECALL: Recall[Parcel] = Recall()
@@ -104,11 +102,10 @@ class Shard:
         ranked = _is_ranked(plan)
         self._rewrites_all = isinstance(plan.spec, Landmark) or ranked
         self._about = self._remembered()
-        self._told = told_of(plan, terms)
-        self._pipeline = _pipeline_of(plan, terms.keeps)
-        self._pipeline.resume(self._about.first_open, self._about.newest)
-        if isinstance(self._pipeline, Pipeline):
-            self._pipeline.first_kept = self._about.first_kept
+        self._status_columns = status_columns(plan, terms)
+        about = self._about
+        self._pipeline = pipeline_of(plan, revisable=terms.keeps)
+        self._pipeline.resume(about.first_open, about.newest, about.first_kept)
         self._put_back_rows()
         self._loaded: set[int] = set()
 
@@ -127,12 +124,12 @@ class Shard:
             self._note(tables[MARKS])
         self._load(touched)
         progress, why = self._progress
-        answers = [marked(self._revised(parcels), self._told, "revised", "a late row")]
+        answers = [marked(self._revised(parcels), self._status_columns, "revised", "a late row")]
         if progress != BEGINNING and self._pipeline.closes_any(progress):
             self._load_before(progress)
             closed = self._pipeline.close(progress, in_order=False)
-            answers.append(marked(closed, self._told, "final", why))
-        answers.append(marked(self._early(), self._told, "early", "nothing yet"))
+            answers.append(marked(closed, self._status_columns, "final", why))
+        answers.append(marked(self._early(), self._status_columns, "early", "nothing yet"))
         released = self._released(pa.concat_tables(answers), parcels)
         self._keep(touched)
         return self._outcome(released, late, rejected)
@@ -146,9 +143,7 @@ class Shard:
         """Closed windows that have panes among these, which late rows have brought."""
         pipeline = self._pipeline
         nothing = self._plan.lowered_schema().empty_table()
-        if self._terms.late != "revise" or not isinstance(pipeline, Pipeline):
-            return nothing
-        if pipeline.first_open == BEGINNING:
+        if self._terms.late != "revise" or pipeline.first_open == BEGINNING:
             return nothing
         behind = [(p, np.flatnonzero(p.starts < pipeline.ended)) for p in parcels]
         late = [(p, which) for p, which in behind if len(which)]
@@ -163,7 +158,7 @@ class Shard:
         """Open windows as they are now, if it is time to tell."""
         early, pipeline = self._plan.query.early, self._pipeline
         nothing = self._plan.lowered_schema().empty_table()
-        if early is None or not isinstance(pipeline, Pipeline) or pipeline.newest == BEGINNING:
+        if early is None or pipeline.newest == BEGINNING:
             return nothing
         if early.every is not None:
             due = self._about.next_early
@@ -202,7 +197,7 @@ class Shard:
         """The stream has ended: every window that holds a row is answered and forgotten."""
         self._load(list(self._about.blocks))
         closed = self._pipeline.close_all(in_order=False)
-        answers = marked(closed, self._told, "final", "the end of the stream")
+        answers = marked(closed, self._status_columns, "final", "the end of the stream")
         released = self._released(answers, None)
         if self._pipeline.newest != BEGINNING:
             for promise in self._about.promises:
@@ -262,11 +257,8 @@ class Shard:
         names = [column_name(i) for i in range(len(self._plan.row_types))]
         columns = [table.column(n).combine_chunks() for n in names]
         taken = [c.take(pa.array(which)) for c in columns]
-        if not isinstance(self._pipeline, Pipeline):
-            partition = [columns[c] for c in self._plan.partition_columns]
-            self._pipeline.add(Arrival(at, which, taken, partition))
-        else:
-            self._pipeline.add(at[which], taken)
+        partition = [columns[c] for c in self._plan.partition_columns]
+        self._pipeline.add(Arrival(at, taken, which, partition))
 
     def _note(self, marks: pa.Table) -> None:
         """What a task says of how far its rows reach."""
@@ -316,9 +308,7 @@ class Shard:
         """Put back the blocks that changed, drop those without an open window, and remember."""
         about = self._about
         about.first_open, about.newest = self._pipeline.first_open, self._pipeline.newest
-        about.first_kept = about.first_open
-        if isinstance(self._pipeline, Pipeline) and self._terms.keeps != 0:
-            about.first_kept = self._pipeline.first_kept
+        about.first_kept = self._pipeline.first_needed
         parcels = {}
         if touched or self._rewrites_all:
             parcels = self._pipeline.split(lambda starts, _: self._blocks(starts))
@@ -338,15 +328,13 @@ class Shard:
 
     def _put_back_rows(self) -> None:
         """Rows that wait for their own window, where windows are those of rows."""
-        self._had_rows = False
-        if not isinstance(self._pipeline, Pipeline):
-            data = self._state.get(_ROWS)
-            self._had_rows = data is not None
-            if data is not None:
-                self._pipeline.put_back(codec.unpack(data))
+        data = self._state.get(_ROWS) if self._plan.counts_rows else None
+        self._had_rows = data is not None
+        if data is not None:
+            self._pipeline.put_back(codec.unpack(data))
 
     def _keep_rows(self) -> None:
-        tables = {} if isinstance(self._pipeline, Pipeline) else self._pipeline.tables()
+        tables = self._pipeline.tables()
         if tables:
             self._state[_ROWS] = codec.pack(tables)
         elif self._had_rows:
@@ -447,14 +435,6 @@ def identify(plan: Plan, shards: int) -> Mapping[str, str]:
 def _is_ranked(plan: Plan) -> bool:
     """Whether rows are at their ranks: no two partitions agree on where a block ends."""
     return plan.order is not None
-
-
-def _pipeline_of(plan: Plan, keep: int | None) -> Pipeline | PerRowPipeline | RankedPipeline:
-    if _is_ranked(plan):
-        return RankedPipeline(plan)
-    if isinstance(plan.window.spec, PerRow):
-        return PerRowPipeline(plan)
-    return Pipeline(plan, keep=keep)
 
 
 _BLOCK_SCHEMA = pa.schema(

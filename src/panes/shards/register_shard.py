@@ -177,7 +177,7 @@ class RegisterShard:
         which = np.flatnonzero(at < queries.promise.at)
         if not len(which):
             return
-        is_open = queries.is_open(at[which])
+        is_open = at[which] >= queries.open_from()
         promised, late = queries.promise.at, self._terms.late
         columns = {"reason": pa.array(late_reasons(queries.axis, promised, is_open, late=late))}
         if ROW in watched.column_names:

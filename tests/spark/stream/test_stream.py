@@ -16,6 +16,7 @@ import panes
 import panes.spark
 from panes.errors import OptionError
 from tests.spark.streaming import (
+    START,
     as_batches,
     at_seconds,
     found,
