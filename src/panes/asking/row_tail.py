@@ -11,9 +11,10 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
+from panes.admit.arrival import Arrival
 from panes.answers.select import projected
 from panes.asking.refusals import no_rows, too_few_rows
-from panes.pipelines.sliding import Pipeline
+from panes.pipelines.sliding import SlidingPipeline
 from panes.planning.plan import Plan
 from panes.windows.spec import Sliding
 
@@ -53,10 +54,10 @@ def ask_rows(plan: Plan, tail: RowTail | None, count: int, hint: str) -> pa.Tabl
         raise too_few_rows(count, tail.keep)
     spec = Sliding(size=count, slide=count, origin=tail.arrived)
     plan = replace(plan, window=replace(plan.window, spec=spec))
-    pipeline = Pipeline(plan)
+    pipeline = SlidingPipeline(plan)
     if tail.arrived:
         rows = tail.last(count)
         passing, columns = plan.rows(rows)
         at = np.arange(len(rows)) if passing is None else passing
-        pipeline.add(at + tail.arrived - len(rows), columns)
+        pipeline.add(Arrival(at + tail.arrived - len(rows), columns))
     return projected(plan, pipeline.close_all())

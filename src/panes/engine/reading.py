@@ -9,14 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 from sqlglot import exp
 
 from panes.admit.gate import Admitted, Gate
+from panes.admit.promises import Promised
 from panes.aggregates.custom import UserAggregate
-from panes.axis import BEGINNING
 from panes.errors import InputError
 from panes.frames import differences
 from panes.language.expressions import quoted
@@ -104,26 +102,10 @@ class Reading:
         """A batch placed on the axis; rows that are late or have no position are set aside."""
         assert self._plan is not None
         assert self.terms is not None
-        gate = Gate(self._plan, self.terms, self._now, self._promised, self._is_open)
-        return gate.admit(self._queries.stream, table, Chain(), 0)
-
-    def _promised(
-        self,
-        stream: str,  # noqa: ARG002 - as a Gate asks
-        keys: Sequence[pa.Array],  # noqa: ARG002
-        rows: int,
-    ) -> NDArray[np.int64] | None:
-        """What was promised of rows before they came: the same of all."""
-        at = self._queries.promise.at
-        return None if at == BEGINNING else np.broadcast_to(np.int64(at), rows)
-
-    def _is_open(
-        self,
-        at: NDArray[np.int64],
-        keys: Sequence[pa.Array],  # noqa: ARG002 - as a Gate asks
-    ) -> NDArray[np.bool_]:
-        """Which late rows some query still has an open window for."""
-        return self._queries.is_open(at)
+        queries = self._queries
+        promised = Promised({queries.stream: queries.promise.at})
+        gate = Gate(self._plan, self.terms, self._now(), promised, queries.open_from())
+        return gate.admit(queries.stream, table, Chain(), 0)
 
 
 def _placing(planned: Plan, schema: pa.Schema) -> Plan:

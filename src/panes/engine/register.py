@@ -18,7 +18,7 @@ from typing import Protocol
 import numpy as np
 import pyarrow as pa
 
-from panes.admit.set_aside import set_apart
+from panes.admit.set_aside import set_aside
 from panes.aggregates.custom import UserAggregate
 from panes.answers.portions import Portion, QueryAnswers
 from panes.asking.ask_panes import ask_panes
@@ -149,8 +149,8 @@ class Register:
         self._require_axis()
         self._bind_waiting(schema)
         admitted = self._reading.admit(table)
-        rows = pa.table(admitted.columns, names=schema.names)
-        filled = [(store, store.fill(admitted.at, rows)) for store in self.stores]
+        at, rows = admitted.arrival.at, pa.table(admitted.arrival.columns, names=schema.names)
+        filled = [(store, store.fill(at, rows)) for store in self.stores]
         prepared = self._prepared.read(rows)
         for store, partials in filled:
             store.panes.add(partials)
@@ -160,7 +160,7 @@ class Register:
         self._rejected += admitted.rejected
         queries = self._queries
         queries.newest = max(queries.newest, int(admitted.placed.max(initial=BEGINNING)))
-        self._prepared.push(admitted.at, prepared, queries.newest)
+        self._prepared.push(at, prepared, queries.newest)
         queries.promise.observe(admitted.placed)
         if admitted.promise is not None:
             queries.promise.punctuate(admitted.promise)
@@ -224,7 +224,7 @@ class Register:
 
     def _set_aside(self, rows: Sequence[pa.Table]) -> pa.Table:
         schema = self._reading.schema
-        return set_apart(rows, [schema] if schema is not None else [])
+        return set_aside(rows, [schema] if schema is not None else [])
 
     @property
     def state(self) -> Mapping[str, int]:

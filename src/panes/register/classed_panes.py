@@ -245,10 +245,7 @@ class ClassedPanes:
         live = np.unique(self.fragments.live_groups() // self.width)
         if not self.groups.mostly_dead(len(live)):
             return
-        keys = self.groups.columns(live)
-        self.groups = KeyNumbers(self._key_types)
-        renamed = np.full(int(live.max(initial=-1)) + 1, -1, dtype=np.int64)
-        renamed[live] = self.groups.encode(keys, len(live))
+        renamed = self.groups.keep(live)
         self.fragments.fragments = tuple(
             replace(f, groups=renamed[f.groups // self.width] * self.width + f.groups % self.width)
             for f in self.fragments.fragments

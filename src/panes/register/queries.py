@@ -210,9 +210,9 @@ class Queries:
         """All shapes, store by store."""
         return (shape for store in self.stores.values() for shape in store.shapes)
 
-    def is_open(self, at: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Which positions some query still has an open window for."""
-        return at >= min((s.needed_from() for s in self.shapes), default=FOREVER)
+    def open_from(self) -> int:
+        """The first position that some query's open window holds; `FOREVER` without a query."""
+        return min((s.needed_from() for s in self.shapes), default=FOREVER)
 
     def last_end(self) -> int:
         """Where the last window ends that the newest row is in; the promise, if that is further."""

@@ -24,7 +24,6 @@ from numpy.typing import NDArray
 from panes.aggregates.aggregate import Bounded, Piece
 from panes.algebra.lanes import INTEGER_OPS, Op
 from panes.algebra.monoid import Columns, Lanes
-from panes.answers.lower import lowered_names
 from panes.answers.portions import Portion
 from panes.answers.select import selected
 from panes.arrays.spread import spread
@@ -32,6 +31,7 @@ from panes.arrays.workers import workers
 from panes.kernels.disjoint_table import disjoint_table
 from panes.kernels.prefix_differences import prefix_differences
 from panes.language.query import WINDOW_COLUMNS
+from panes.planning.answer_columns import lowered_names
 from panes.register.classed_panes import ClassedPanes
 from panes.register.due import Due, Finish, Runs, span_of
 from panes.register.pane_tables import Filter, PaneTables, tables_over

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from panes.admit.set_aside import no_place, too_far_ahead
+from panes.admit.set_aside import no_position, too_far_ahead
 from panes.arrays.columns import column_of
 from panes.axis import LIMIT
 from panes.shards.marks import Marks, marks_table
@@ -168,7 +168,7 @@ class Combiner:
             is_row = source != EVERY_SOURCE
             if PROMISE in table.column_names:
                 is_row &= pc.is_null(column_of(table, PROMISE)).to_numpy(zero_copy_only=False)
-            self._reject(table, missing & is_row, no_place(self.filler.column))
+            self._reject(table, missing & is_row, no_position(self.filler.column))
             has_position &= ~missing
         ahead = pc.fill_null(pc.greater(at, LIMIT), False).to_numpy(zero_copy_only=False)
         if ahead.any():

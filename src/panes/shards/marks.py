@@ -6,12 +6,11 @@ in, so rows are late only by what was promised before their batch.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from panes.admit.set_aside import late_reasons
 from panes.axis import Axis
@@ -67,12 +66,12 @@ def late_rows(
     tables: Mapping[str, pa.Table],
     promises: Sequence[Promise],
     axis: Axis,
-    is_open: Callable[[NDArray[np.int64]], NDArray[np.bool_]],
+    open_from: int,
     late: str,
 ) -> list[pa.Table]:
     """Rows of a package that break a promise made before this batch: reasons, and the rows.
 
-    `is_open` tells which positions still have an open window.
+    Positions from `open_from` on still have an open window.
     """
     found = []
     for number, mark in read_marks(tables).items():
@@ -83,7 +82,7 @@ def late_rows(
         at = mark.low + widened(positions.column(AT).combine_chunks())
         which = np.flatnonzero(at < promised)
         if len(which):
-            reasons = late_reasons(axis, promised, is_open(at[which]), late=late)
+            reasons = late_reasons(axis, promised, at[which] >= open_from, late=late)
             columns = {"reason": pa.array(reasons)}
             if ROW in positions.column_names:
                 columns[ROW] = positions.column(ROW).take(pa.array(which))

@@ -7,26 +7,21 @@ batch adds to is fetched before it is put back, so nothing that it had is lost.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TypeAlias
 
 import numpy as np
 
-from panes.pipelines.per_row import PerRowPipeline
-from panes.pipelines.ranked_rows import RankedPipeline
-from panes.pipelines.sliding import Pipeline
+from panes.pipelines.pipeline import StorePipeline
 from panes.planning.plan import Plan
 from panes.shards.blocks import MOST_BLOCKS, Blocks
 from panes.shards.state import State
 from panes.stores.parcel import Parcel
 from panes.windows.spec import Landmark
 
-AnyPipeline: TypeAlias = Pipeline | PerRowPipeline | RankedPipeline
-
 
 class PipelineBlocks:
     """The blocks of a state, and the pipeline that works on them for one batch."""
 
-    def __init__(self, plan: Plan, pipeline: AnyPipeline, blocks: Blocks, state: State) -> None:
+    def __init__(self, plan: Plan, pipeline: StorePipeline, blocks: Blocks, state: State) -> None:
         self._plan, self._pipeline, self._blocks, self._state = plan, pipeline, blocks, state
         self._fetched: set[int] = set()
         self._rewrites_all = isinstance(plan.spec, Landmark) or plan.order is not None

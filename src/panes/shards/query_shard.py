@@ -18,22 +18,19 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from panes.admit.arrival import Arrival
-from panes.answers.status import marked, next_early, told_of
+from panes.answers.status import marked, next_early, status_columns
 from panes.axis import BEGINNING
-from panes.pipelines.per_row import PerRowPipeline
-from panes.pipelines.ranked_rows import RankedPipeline
-from panes.pipelines.sliding import Pipeline
+from panes.pipelines.choose import pipeline_of
 from panes.planning.plan import Plan
 from panes.planning.terms import Terms
 from panes.shards.marks import late_rows, observe_marks, read_marks
 from panes.shards.names import AT, PASSING, REJECTED, ROWS, SOURCE, column_name
-from panes.shards.pipeline_blocks import AnyPipeline, PipelineBlocks
+from panes.shards.pipeline_blocks import PipelineBlocks
 from panes.shards.query_state import QueryState
 from panes.shards.state import State
 from panes.shards.waiting_answers import WaitingAnswers
 from panes.stores import codec
 from panes.stores.parcel import Parcel, from_tables
-from panes.windows.spec import PerRow
 
 _ROWS = "rows"
 _NOTHING_SET_ASIDE = pa.table({"reason": pa.array([], pa.string())})
@@ -56,12 +53,10 @@ class QueryShard:
 
     def __init__(self, plan: Plan, terms: Terms, state: State, *, shards: int) -> None:
         self._plan, self._terms, self._state, self._shards = plan, terms, state, shards
-        self._about = QueryState.of(plan, terms, state, shards)
-        self._status = told_of(plan, terms)
-        self._pipeline = _pipeline_of(plan, terms.keeps)
-        self._pipeline.resume(self._about.first_open, self._about.newest)
-        if isinstance(self._pipeline, Pipeline):
-            self._pipeline.first_kept = self._about.first_kept
+        self._about = about = QueryState.of(plan, terms, state, shards)
+        self._status = status_columns(plan, terms)
+        self._pipeline = pipeline_of(plan, revisable=terms.keeps)
+        self._pipeline.resume(about.first_open, about.newest, about.first_needed)
         self._had_rows = self._put_back_rows()
         self._panes = PipelineBlocks(plan, self._pipeline, self._about.blocks, state)
         self._waiting = WaitingAnswers(plan, terms, state, shards=shards)
@@ -74,7 +69,7 @@ class QueryShard:
             found
             for tables in opened
             for found in late_rows(
-                tables, promises, self._plan.placing, pipeline.has_open_window, self._terms.late
+                tables, promises, self._plan.placing, pipeline.open_from, self._terms.late
             )
         ]
         rejected = [t[REJECTED] for t in opened if REJECTED in t]
@@ -143,9 +138,7 @@ class QueryShard:
         """Closed windows that have panes among these, which late rows have brought."""
         pipeline = self._pipeline
         nothing = self._plan.lowered_schema().empty_table()
-        if self._terms.late != "revise" or not isinstance(pipeline, Pipeline):
-            return nothing
-        if pipeline.first_open == BEGINNING:
+        if self._terms.late != "revise" or pipeline.first_open == BEGINNING:
             return nothing
         behind = [(p, np.flatnonzero(p.starts < pipeline.ended)) for p in parcels]
         late = [(p, which) for p, which in behind if len(which)]
@@ -160,7 +153,7 @@ class QueryShard:
         """Open windows as they are now, if it is time to tell."""
         early, pipeline = self._plan.query.early, self._pipeline
         nothing = self._plan.lowered_schema().empty_table()
-        if early is None or not isinstance(pipeline, Pipeline) or pipeline.newest == BEGINNING:
+        if early is None or pipeline.newest == BEGINNING:
             return nothing
         if early.every is not None:
             due = self._about.next_early
@@ -184,16 +177,11 @@ class QueryShard:
         names = [column_name(i) for i in range(len(self._plan.row_types))]
         columns = [table.column(n).combine_chunks() for n in names]
         taken = [c.take(pa.array(which)) for c in columns]
-        if not isinstance(self._pipeline, Pipeline):
-            partition = [columns[c] for c in self._plan.partition_columns]
-            self._pipeline.add(Arrival(at, which, taken, partition))
-        else:
-            self._pipeline.add(at[which], taken)
+        partition = [columns[c] for c in self._plan.partition_columns]
+        self._pipeline.add(Arrival(at, taken, which, partition))
 
     def _put_back_rows(self) -> bool:
         """Rows that wait for their own window, where windows are those of rows, if there are."""
-        if isinstance(self._pipeline, Pipeline):
-            return False
         data = self._state.get(_ROWS)
         if data is not None:
             self._pipeline.put_back(codec.unpack(data))
@@ -205,24 +193,14 @@ class QueryShard:
         """Put back the blocks that changed and the rows that wait, and remember the rest."""
         about, pipeline = self._about, self._pipeline
         about.first_open, about.newest = pipeline.first_open, pipeline.newest
-        about.first_kept = about.first_open
-        if isinstance(pipeline, Pipeline) and self._terms.keeps != 0:
-            about.first_kept = pipeline.first_kept
+        about.first_needed = pipeline.first_needed
         self._panes.put_back(touched)
-        tables = {} if isinstance(pipeline, Pipeline) else pipeline.tables()
+        tables = pipeline.tables()
         if tables:
             self._state[_ROWS] = codec.pack(tables)
         elif self._had_rows:
             del self._state[_ROWS]
         about.write(self._plan, self._state, self._shards)
-
-
-def _pipeline_of(plan: Plan, keep: int | None) -> AnyPipeline:
-    if plan.order is not None:
-        return RankedPipeline(plan)
-    if isinstance(plan.window.spec, PerRow):
-        return PerRowPipeline(plan)
-    return Pipeline(plan, keep=keep)
 
 
 def _numbers(table: pa.Table, name: str) -> NDArray[np.int64]:

@@ -36,7 +36,7 @@ class QueryState:
     promises: list[Promise]
     blocks: Blocks
     first_open: int = BEGINNING
-    first_kept: int = BEGINNING
+    first_needed: int = BEGINNING
     newest: int = BEGINNING
     next_early: int | None = None
 
@@ -62,7 +62,7 @@ class QueryState:
         progress = {
             "span": self.blocks.span,
             "first_open": self.first_open,
-            "first_kept": self.first_kept,
+            "first_needed": self.first_needed,
             "newest": self.newest,
             "next_early": self.next_early,
         }

@@ -164,7 +164,7 @@ class RegisterShard:
         queries, late = self._queries, self._terms.late
         if queries.axis is None:
             return []
-        return late_rows(tables, [queries.promise], queries.axis, queries.is_open, late)
+        return late_rows(tables, [queries.promise], queries.axis, queries.open_from(), late)
 
     def _observe(self, marks: Mapping[int, Marks]) -> None:
         """What a task says of how far its rows reach."""

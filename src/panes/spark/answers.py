@@ -13,7 +13,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import types as T  # noqa: N812
 
 from panes.language.expressions import quoted, to_sql
-from panes.language.query import KEY, WINDOW_COLUMNS
+from panes.language.query import WINDOW_COLUMNS
+from panes.planning.answer_columns import AnswerColumn
 from panes.planning.plan import Plan
 from panes.spark.bind import BoundQuery, sql
 from panes.spark.column_names import END
@@ -54,13 +55,14 @@ def answer_texts(plan: Plan, status_columns: Sequence[str] = ()) -> list[str]:
 
     As text: Spark reads all of it in one call, where every part of a Column is a call of its own.
     """
-    query = plan.query
-    outputs = [named(to_sql(o.expression, "spark"), o.name) for o in query.outputs]
-    outputs += status_columns
-    if isinstance(plan.window.spec, PerRow):
-        return outputs
-    keys = [named(f"{KEY}{i}", query.keys[i].name) for i in query.shown_keys]
-    return [*WINDOW_COLUMNS, *keys, *outputs]
+    return [*map(_text, plan.answer_columns), *status_columns]
+
+
+def _text(column: AnswerColumn) -> str:
+    if column.expression is not None:
+        return named(to_sql(column.expression, "spark"), column.name)
+    assert column.lowered is not None
+    return column.name if column.lowered == column.name else named(column.lowered, column.name)
 
 
 def named(text: str, name: str) -> str:

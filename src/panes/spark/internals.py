@@ -13,8 +13,9 @@ Everything else in `panes.spark` is documented DataFrame API. Each part below ha
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import dropwhile
 from typing import Any
 
 import pyarrow as pa
@@ -109,8 +110,11 @@ def watermark_delay(field: T.StructField) -> int | None:
     return delay
 
 
-_NODE = re.compile(r"^(?P<before>[ :+-]*)(?:\*\(\d+\) |\* )?(?P<name>\w+)", re.MULTILINE)
-_STREAM, _SHUFFLES = "StreamingRelation", {"Exchange", "Coalesce"}
+_NODE = re.compile(r"^(?P<depth>[ :+-]*)(?:\*\(\d+\) |\* )?(?P<node>\w.*)", re.MULTILINE)
+_STREAM = re.compile(r"StreamingRelation\b")
+_SHUFFLE = re.compile(r"(Exchange|Coalesce)\b")
+_REMOVED = re.compile(r"Project\b|Filter\b|Coalesce\b|Exchange .*\bRE(PARTITION|BALANCE)_")
+_NEEDS_NONE = re.compile(r"(AdaptiveSparkPlan|Project|Filter|Union|Broadcast\w*Join)\b")
 
 
 def may_run_without_data(frame: DataFrame) -> bool:
@@ -121,17 +125,29 @@ def may_run_without_data(frame: DataFrame) -> bool:
     a batch whose rows were all filtered out and of a batch without data is the same. Only Spark's
     physical plan tells, and `DataFrame.explain` shows it in words only.
 
-    True where in doubt: for some shuffles the optimizer removes the tasks after all.
+    Where a source has no data, the optimizer removes a repartition of its rows, and tasks with
+    it, unless something other than a filter or a projection lies between. True where in doubt.
     """
     above: list[tuple[int, str]] = []
-    for node in _NODE.finditer(_physical_plan(frame)):
-        depth, name = len(node["before"]), node["name"]
+    for line in _NODE.finditer(_physical_plan(frame)):
+        depth, node = len(line["depth"]), line["node"]
         while above and above[-1][0] >= depth:
             above.pop()
-        if name == _STREAM and any(parent in _SHUFFLES for _, parent in above):
+        if _STREAM.match(node) and _is_shuffled([parent for _, parent in reversed(above)]):
             return True
-        above.append((depth, name))
+        above.append((depth, node))
     return False
+
+
+def _is_shuffled(parents: Sequence[str]) -> bool:
+    """Whether a shuffle is among the nodes over a stream, from below, that may not be removed.
+
+    What needs a shuffle, as a join does, gets another one in place of one that was removed.
+    """
+    if not any(map(_SHUFFLE.match, parents)):
+        return False
+    staying = dropwhile(_REMOVED.match, parents)
+    return not all(map(_NEEDS_NONE.match, staying))
 
 
 def _physical_plan(frame: Any) -> str:

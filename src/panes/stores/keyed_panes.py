@@ -37,7 +37,7 @@ class KeyedPanes:
         self.contents, self.spec = contents, spec
         self._cut = cut(spec)
         self._executor = workers()
-        self._groups = self._no_groups()
+        self._groups = KeyNumbers(contents.key_types)
         self._store = PaneStore(spec, [p.monoid for p in contents.pieces], self._executor)
         self._values = [
             ValueStore(v, [contents.row_types[c] for c in v.columns], spec, self._executor)
@@ -233,17 +233,11 @@ class KeyedPanes:
             live = np.union1d(live, kept)
         if not self._groups.mostly_dead(len(live)):
             return None
-        keys = self._groups.columns(live)
-        self._groups = self._no_groups()
-        renamed = np.full(int(live.max(initial=-1)) + 1, -1, dtype=np.int64)
-        renamed[live] = self._groups.encode(keys, len(live))
+        renamed = self._groups.keep(live)
         self._store.rename_groups(renamed)
         for values in self._values:
             values.rename_groups(renamed)
         return renamed
-
-    def _no_groups(self) -> KeyNumbers:
-        return KeyNumbers(self.contents.key_types)
 
 
 def inside(

@@ -127,19 +127,14 @@ class ValueStore:
         """Drop pairs that no pane holds."""
         live = self.store.live_groups()
         if self._pairs.mostly_dead(len(live)):
-            self._renumber(live, self._pairs.columns(live))
+            self.store.rename_groups(self._pairs.keep(live))
 
     def rename_groups(self, renamed: NDArray[np.int64]) -> None:
         """The groups have new numbers."""
         live = self.store.live_groups()
         group, *values = self._pairs.columns(live)
-        self._renumber(live, [pa.array(renamed[group.to_numpy()]), *values])
-
-    def _renumber(self, live: NDArray[np.int64], columns: Sequence[pa.Array]) -> None:
-        self._pairs = KeyNumbers([pa.int64(), *self._types])
-        renamed = np.full(int(live.max(initial=-1)) + 1, -1, dtype=np.int64)
-        renamed[live] = self._pairs.encode(columns, len(live))
-        self.store.rename_groups(renamed)
+        columns = [pa.array(renamed[group.to_numpy()]), *values]
+        self.store.rename_groups(self._pairs.keep(live, columns))
 
 
 def _ranked(columns: Sequence[pa.Array]) -> tuple[NDArray[np.signedinteger], pa.Array]:

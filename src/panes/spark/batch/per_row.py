@@ -83,7 +83,7 @@ class Bins:
         ]
         if len(passing) < len(table):
             columns = [c.take(pa.array(passing)) for c in columns]
-        return Arrival(column_of(table, AT).to_numpy(), passing, columns, partition)
+        return Arrival(column_of(table, AT).to_numpy(), columns, passing, partition)
 
 
 def _in_portions(batches: Batches) -> Iterator[pa.Table]:

@@ -26,7 +26,7 @@ from panes.arrays.columns import column_of
 from panes.arrays.key_numbers import KeyNumbers
 from panes.fill.fill import fill
 from panes.language.query import KEY
-from panes.pipelines.sliding import Pipeline
+from panes.pipelines.sliding import SlidingPipeline
 from panes.planning.plan import Plan
 from panes.shards.names import AT, column_name
 from panes.spark.answers import handed_over, handed_over_schema, selected
@@ -171,7 +171,7 @@ class Roll:
         if not waiting:
             return
         partials = pa.Table.from_batches(waiting)
-        pipeline = Pipeline(self.plan)
+        pipeline = SlidingPipeline(self.plan)
         self._add_partials(pipeline, _tagged(partials, -1))
         for tag in range(len(self.plan.value_sets)):
             self._add_values(pipeline, tag, _tagged(partials, tag))
@@ -184,7 +184,7 @@ class Roll:
         sent = handed_over(lowered)
         yield from sent.combine_chunks().to_batches(max_chunksize=1 << 16)
 
-    def _add_partials(self, pipeline: Pipeline, table: pa.Table) -> None:
+    def _add_partials(self, pipeline: SlidingPipeline, table: pa.Table) -> None:
         lanes = []
         for i, piece in enumerate(self.plan.pieces):
             names = [n for n in table.column_names if n.startswith(f"p{i}_")]
@@ -192,7 +192,7 @@ class Roll:
             lanes.append(read(piece, [column_of(table, n) for n in names]))
         pipeline.add_partials(column_of(table, PANE).to_numpy(), self._keys(table), lanes)
 
-    def _add_values(self, pipeline: Pipeline, tag: int, table: pa.Table) -> None:
+    def _add_values(self, pipeline: SlidingPipeline, tag: int, table: pa.Table) -> None:
         names = [n for n in table.column_names if n.startswith(f"v{tag}_")]
         values = [column_of(table, n) for n in names]
         counts = column_of(table, COUNT).to_numpy()

@@ -19,10 +19,7 @@ from panes.errors import OptionError, PanesError, QueryError
 from panes.language.query import Query
 from panes.planning.plan import Plan
 from panes.planning.terms import Run, Terms, agree, require_lateness
-from panes.register.manifest import Manifest as Manifest
-from panes.register.manifest import QueryEntry as ManifestQuery
-from panes.register.manifest import store_entries as manifest_stores
-from panes.register.manifest import take_up_queries
+from panes.register.manifest import Manifest, QueryEntry, store_entries, take_up_queries
 from panes.register.queries import Asked, Queries
 from panes.spark.bind import bind_query, comparable
 from panes.spark.host import require_progress, with_watermark
@@ -161,7 +158,7 @@ class RegisteredQueries:
             shards=shards,
             last=self.queries.numbers.last,
             queries=[
-                ManifestQuery(
+                QueryEntry(
                     name=name,
                     text=one.text,
                     serial=one.serial,
@@ -171,7 +168,7 @@ class RegisteredQueries:
                 )
                 for name, one in self.queries.asked.items()
             ],
-            stores=manifest_stores(self.queries),
+            stores=store_entries(self.queries),
             removed=self._removed,
             version=version,
         )

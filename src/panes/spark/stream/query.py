@@ -19,12 +19,11 @@ from pyspark.sql import functions as F  # noqa: N812 - as everyone writes it
 from pyspark.sql import types as T  # noqa: N812
 
 from panes.admit.gate import promise_column
-from panes.answers.status import require_flushable, told_of
-from panes.engine.open_query import require_streamable
+from panes.answers.status import require_flushable, status_columns
 from panes.errors import QueryError
 from panes.language.expressions import quoted
 from panes.planning.plan import Plan
-from panes.planning.terms import Run, Terms
+from panes.planning.terms import Run, Terms, require_streamable
 from panes.shards.combiner import Combiner
 from panes.shards.names import AT, PASSING, PROMISE, ROW, SOURCE, TOO_FAR_AHEAD, column_name
 from panes.shards.query_filler import PlanFiller
@@ -53,7 +52,7 @@ _EMITTED_AT_ONCE = 1 << 16
 def answer(bound: BoundQuery, terms: Terms, run: Run) -> DataFrame:
     """The answers, as a streaming DataFrame in append mode."""
     tagged = _tagged(bound, terms, run, rows=False)
-    return selected(bound, tagged.where(F.col(END).isNotNull()), told_of(bound.plan, terms))
+    return selected(bound, tagged.where(F.col(END).isNotNull()), status_columns(bound.plan, terms))
 
 
 def answer_and_apart(bound: BoundQuery, terms: Terms, run: Run) -> DataFrame:
@@ -68,7 +67,8 @@ def answer_and_apart(bound: BoundQuery, terms: Terms, run: Run) -> DataFrame:
     passes = is_answer if having is None else is_answer & sql(having)
     kept = edged.where(passes | is_apart)
     answer = F.when(
-        is_answer, F.struct(*map(F.expr, answer_texts(bound.plan, told_of(bound.plan, terms))))
+        is_answer,
+        F.struct(*map(F.expr, answer_texts(bound.plan, status_columns(bound.plan, terms)))),
     )
     row = F.col(SET_ASIDE)[WHOLE].cast(_row_type(bound.frames)).alias(WHOLE)
     apart = F.when(is_apart, F.struct(F.col(SET_ASIDE)[KIND], F.col(SET_ASIDE)[REASON], row))
@@ -95,7 +95,7 @@ def _tagged(bound: BoundQuery, terms: Terms, run: Run, *, rows: bool) -> DataFra
         for number in range(len(bound.frames))
     ]
     row = projected[0].schema[ROW].dataType if rows else None
-    emitted = _emitted_schema(plan, row, told_of(plan, terms))
+    emitted = _emitted_schema(plan, row, status_columns(plan, terms))
     emit = Emit(to_arrow_schema(emitted), packed=not _survives_pandas(emitted))
     count, keep_rows = len(shards), terms.drops_late
     hosted = Hosted(
