@@ -63,8 +63,8 @@ def _store_lines(store: SharedStore, *, details: bool) -> Iterator[str]:
 
 
 def _pane_lines(store: SharedStore) -> Iterator[str]:
-    assert store.shared_cut is not None
     families = store.cut.families
+    assert store.shared_cut is not None
     begins = f"a pane begins every {_length(store, families[0].slide)}"
     if len(families) > 1:
         begins = "a pane begins wherever a window of some query starts or ends"
