@@ -18,8 +18,8 @@ import panes
 from panes.axis import Axis
 from panes.operators.distinct import Distinct
 from panes.papers.union import Meld, Merge
-from tests.oracle.test_counted_windows import cuts_of
-from tests.support import assert_same, sorted_answers, streams
+from tests.strategies import cuts_of, streams
+from tests.support import assert_same, sorted_answers
 
 INNER = (
     "(SELECT * FROM t WHERE i > 0)",
@@ -67,7 +67,7 @@ def test_duplicates_are_dropped_and_forgotten_once_progress_has_passed_them() ->
     text = "SELECT count(*) AS n FROM (SELECT DISTINCT at, k FROM s) [TUMBLING 10 WATTR at]"
     query = panes.open(text, lateness=5, late="drop")
     query.push(s=pa.table({"at": [1, 1, 2], "k": ["a", "a", "a"]}))
-    distinct = query._chains["s"].operators[-1]
+    distinct = query._inputs.chains["s"].operators[-1]
     assert isinstance(distinct, Distinct)
     assert len(distinct.seen) == 2
     assert query.push(s=pa.table({"at": [1, 18], "k": ["a", "b"]}))["n"].to_pylist() == [2]

@@ -13,7 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import panes
-from tests.support import AGGREGATES, SCHEMA, WINDOWS, assert_same, select, sorted_answers, streams
+from tests.strategies import streams
+from tests.support import AGGREGATES, SCHEMA, WINDOWS, assert_same, select, sorted_answers
 
 GROUPS = ("", "GROUP BY k", "GROUP BY k, b", "GROUP BY i % 3")
 

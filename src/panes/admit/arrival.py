@@ -1,4 +1,4 @@
-"""A batch of rows as a pipeline takes it, and counting rows inside partitions."""
+"""A batch of rows as a pipeline takes it: their positions, and the columns of those that pass."""
 
 from __future__ import annotations
 
@@ -9,50 +9,46 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from panes.arrays.compiled import compiled
-
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """Rows that have a place, in arrival order.
+    """Rows that have a position, in the order they came.
 
-    `columns` are the projected columns of the rows that WHERE keeps and that count, `kept` says
-    which ones those are. `partition` are the partitioning columns of all rows, if any window
-    counts rows: then a row counts before WHERE, as it does in the papers.
+    `columns` are the plan's projected columns of the rows that pass WHERE, and `passing` are the
+    indexes of these rows; None: all of them. `partition` are the partitioning columns of all rows,
+    where windows count rows: there a row counts before WHERE, as it does in the papers.
     """
 
     at: NDArray[np.int64]
-    kept: NDArray[np.int64]
     columns: Sequence[pa.Array]
-    partition: Sequence[pa.Array]
+    passing: NDArray[np.int64] | None = None
+    partition: Sequence[pa.Array] = ()
+
+    @property
+    def passing_rows(self) -> NDArray[np.int64]:
+        """The indexes of the rows that pass."""
+        return np.arange(len(self.at)) if self.passing is None else self.passing
+
+    @property
+    def passing_at(self) -> NDArray[np.int64]:
+        """The positions of the rows that pass."""
+        return self.at if self.passing is None else self.at[self.passing]
 
 
-class Ranks:
-    """How many rows each partition has had."""
-
-    def __init__(self) -> None:
-        self.count = np.zeros(0, dtype=np.int64)
-
-    def take(self, partition: NDArray[np.signedinteger]) -> NDArray[np.int64]:
-        """The rank of each row in its partition, from 0 on, in the order given."""
-        self.meet(int(partition.max(initial=-1)) + 1)
-        ranks = np.empty(len(partition), dtype=np.int64)
-        _rank(partition, self.count, ranks)
-        return ranks
-
-    def meet(self, partitions: int) -> None:
-        """There are so many partitions by now; new ones have had no row."""
-        new = max(partitions - len(self.count), 0)
-        self.count = np.r_[self.count, np.zeros(new, dtype=np.int64)] if new else self.count
-
-    def restore(self, partition: NDArray[np.signedinteger], count: NDArray[np.int64]) -> None:
-        """Go on from counts that are known."""
-        self.count = np.zeros(int(partition.max(initial=-1)) + 1, dtype=np.int64)
-        self.count[partition] = count
+def joined(arrivals: Sequence[Arrival]) -> Arrival:
+    """Batches, at least one, as one: their rows one batch after the other."""
+    some = [a for a in arrivals if len(a.at)]
+    if len(some) < 2:
+        return some[0] if some else arrivals[0]
+    begins = np.cumsum([0, *(len(a.at) for a in some[:-1])])
+    passing = [a.passing_rows + begin for a, begin in zip(some, begins, strict=True)]
+    return Arrival(
+        at=np.concatenate([a.at for a in some]),
+        columns=_stacked([a.columns for a in some]),
+        passing=None if all(a.passing is None for a in some) else np.concatenate(passing),
+        partition=_stacked([a.partition for a in some]),
+    )
 
 
-@compiled
-def _rank(partition, count, ranks):  # type: ignore[no-untyped-def]
-    for i in range(partition.shape[0]):
-        ranks[i] = count[partition[i]]
-        count[partition[i]] += 1
+def _stacked(batches: Sequence[Sequence[pa.Array]]) -> list[pa.Array]:
+    return [pa.concat_arrays(column) for column in zip(*batches, strict=True)]

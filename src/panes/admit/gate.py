@@ -1,12 +1,12 @@
-"""Which rows of a batch count: placed on the axis, told apart from late and rejected ones.
+"""Which rows of a batch count: they are placed on the axis, and late and rejected ones set aside.
 
-Nothing is changed here. What becomes of a batch is an `Admitted`, and whoever runs the query
-takes it in once all batches of a push have been looked at.
+Nothing is changed here. A `Gate` is what is known when a batch comes, an `Admitted` what becomes of
+the batch; whoever runs the query takes it in once all batches of a push have been looked at.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -15,8 +15,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from panes.admit.arrival import Arrival
-from panes.admit.set_aside import late_reasons, no_place, too_far_ahead, with_reason
-from panes.axis import Axis, axis_over
+from panes.admit.promises import Promised
+from panes.admit.set_aside import late_reasons, no_position, too_far_ahead, with_reason
+from panes.axis import BEGINNING, Axis, axis_over
 from panes.errors import ColumnTypeError
 from panes.operators.operator import Chain
 from panes.planning.plan import Plan
@@ -31,46 +32,46 @@ _NOWHERE = np.empty(0, dtype=np.int64)
 class Admitted:
     """What becomes of one batch.
 
-    `at` and `columns` are the rows that count; `placed` are the positions of all rows that have
-    one, in the order they came. Windows that count rows also need `everything`, `kept` and
-    `partition`.
+    `arrival` are the rows that count. `placed` are the positions of all rows that have one, in the
+    order they came, and `promise` is what rows of the batch promise. `behind` are the positions and
+    keys of late rows. `late` and `rejected` are rows with the reason, in the columns of the stream.
     """
 
     stream: str
-    at: Positions = field(default_factory=lambda: _NOWHERE)
-    columns: list[pa.Array] = field(default_factory=list)
+    arrival: Arrival = field(default_factory=lambda: Arrival(_NOWHERE, ()))
     placed: Positions = field(default_factory=lambda: _NOWHERE)
-    arrived: int = 0
+    rows: int = 0
     promise: int | None = None
+    behind: Arrival = field(default_factory=lambda: Arrival(_NOWHERE, ()))
     late: list[pa.Table] = field(default_factory=list)
-    late_at: Positions = field(default_factory=lambda: _NOWHERE)
-    late_keys: list[pa.Array] = field(default_factory=list)
     rejected: list[pa.Table] = field(default_factory=list)
-    everything: Positions = field(default_factory=lambda: _NOWHERE)
-    partition: Sequence[pa.Array] = ()
-    kept: Positions = field(default_factory=lambda: _NOWHERE)
-
-    def arrival(self) -> Arrival:
-        """For windows that count rows: all of them, and which count as more than a number."""
-        return Arrival(self.everything, self.kept, self.columns, self.partition)
 
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """What decides about rows: the plan, the terms, the clock, and what was promised.
+    """What is known of a query when a batch comes: plan, terms, the time, promises, open windows.
 
-    `promised` tells, for a stream and rows with these keys, what was promised of each row, or
-    None if nothing was. `is_open` tells which positions still have an open window, given what
-    was promised of them. Unless `counts_late`, late rows count nowhere: before ``ORIGIN FIRST`` is
-    known there is no window for them.
+    `open_from` is the first position that an open window holds. Unless `counts_late`, late rows
+    count nowhere: windows of ordered rows have no room for them, and before ``ORIGIN FIRST`` is
+    known there are no windows.
     """
 
     plan: Plan
     terms: Terms
-    now: Callable[[], int]
-    promised: Callable[[str, Sequence[pa.Array], int], Positions | None]
-    is_open: Callable[[Positions, Sequence[pa.Array]], NDArray[np.bool_]]
+    now: int
+    promised: Promised
+    open_from: int = BEGINNING
     counts_late: bool = True
+
+    def admit_all(
+        self, tables: Mapping[str, pa.Table], chains: Mapping[str, Chain], arrived: int
+    ) -> list[Admitted]:
+        """Sort out the batches of a push, which come after `arrived` rows."""
+        admitted = []
+        for name, table in tables.items():
+            admitted.append(self.admit(name, table, chains[name], arrived))
+            arrived += admitted[-1].rows
+        return admitted
 
     def admit(self, stream: str, table: pa.Table, chain: Chain, arrived: int) -> Admitted:
         """Sort out a batch that comes after `arrived` rows, and goes through a chain first.
@@ -83,13 +84,13 @@ class Gate:
             result.placed = at
         else:
             at, table = self._derived(table, chain, arrived, result)
-        result.arrived = len(table)
-        kept, columns = plan.rows(table)
+        result.rows = len(table)
+        passing, columns = plan.rows(table)
+        passing, columns = self._without_late(table, at, passing, columns, result)
         if plan.counts_rows:
-            result.everything, result.partition = at, plan.partition(table)
-        result.kept = np.arange(len(at)) if kept is None else kept
-        result.at, result.columns = (at if kept is None else at[kept]), columns
-        self._set_late_apart(table, result)
+            result.arrival = Arrival(at, columns, passing, plan.partition(table))
+        else:
+            result.arrival = Arrival(at if passing is None else at[passing], columns)
         return result
 
     def _derived(
@@ -107,30 +108,45 @@ class Gate:
             return arrived + np.arange(len(table)), table
         at, missing = axis.ticks(table.column(axis.column).combine_chunks())
         if missing is not None:
-            table, at = _without(table, at, missing, no_place(axis.column), result)
+            table, at = _without(table, at, missing, no_position(axis.column), result)
         return at, table
 
-    def _set_late_apart(self, table: pa.Table, result: Admitted) -> None:
-        at, columns = result.at, result.columns
+    def _without_late(
+        self,
+        table: pa.Table,
+        at: Positions,
+        passing: Positions | None,
+        columns: list[pa.Array],
+        result: Admitted,
+    ) -> tuple[Positions | None, list[pa.Array]]:
+        """Set late rows aside; gives the passing rows that count, and their columns.
+
+        Rows that WHERE leaves out are not late.
+        """
+        passing_at = at if passing is None else at[passing]
         keys = columns[: len(self.plan.key_types)]
-        promised = self.promised(result.stream, keys, len(at))
-        if promised is None or not (is_late := at < promised).any():
-            return
+        promised = None
+        if not self.plan.counts_arrivals:  # a row's number is never behind
+            promised = self.promised.of_rows(result.stream, keys, len(passing_at))
+        if promised is None or not (is_late := passing_at < promised).any():
+            return passing, columns
         which = np.flatnonzero(is_late)
-        result.late_at, result.late_keys = at[which], [c.take(pa.array(which)) for c in keys]
-        is_open = self.is_open(result.late_at, result.late_keys)
+        late_at, late_keys = passing_at[which], [c.take(pa.array(which)) for c in keys]
+        result.behind = Arrival(late_at, late_keys)
+        is_open = late_at >= self.open_from
+        is_open &= self.promised.leaves_open(self.plan.spec, late_at, late_keys)
         reasons = late_reasons(self.plan.placing, promised[which], is_open, late=self.terms.late)
-        rows = table.take(pa.array(result.kept[which]))
-        result.late.append(with_reason(rows, reasons))
-        if self.terms.drops_late or self.plan.order is not None or not self.counts_late:
-            on_time = np.flatnonzero(~is_late)
-            result.at, result.kept = at[on_time], result.kept[on_time]
-            result.columns = [c.take(pa.array(on_time)) for c in columns]
+        rows = np.arange(len(at)) if passing is None else passing
+        result.late.append(with_reason(table.take(pa.array(rows[which])), reasons))
+        if self.counts_late and not self.terms.drops_late:
+            return passing, columns
+        on_time = np.flatnonzero(~is_late)
+        return rows[on_time], [c.take(pa.array(on_time)) for c in columns]
 
     def _placed(
         self, table: pa.Table, axis: Axis, arrived: int, result: Admitted
     ) -> tuple[Positions, pa.Table]:
-        """Where the rows lie; rows without a place are set apart."""
+        """Where the rows lie; rows without a position are set aside."""
         terms = self.terms
         if axis.kind == "rows":
             return arrived + np.arange(len(table)), table
@@ -138,10 +154,10 @@ class Gate:
         if terms.punctuation is not None:
             table, ticks, missing = self._without_promises(table, ticks, missing, result)
         if missing is not None:
-            table, ticks = _without(table, ticks, missing, no_place(axis.column), result)
+            table, ticks = _without(table, ticks, missing, no_position(axis.column), result)
         max_ahead = terms.max_ahead
         if terms.trusts_rows and axis.kind == "time" and max_ahead is not None:
-            ahead = ticks > self.now() + max_ahead
+            ahead = ticks > self.now + max_ahead
             if ahead.any():
                 table, ticks = _without(table, ticks, ahead, too_far_ahead(axis.column), result)
         return ticks, table
@@ -180,9 +196,9 @@ def promise_column(plan: Plan, schema: pa.Schema, name: str | None, stream: str)
 def _without(
     table: pa.Table, at: Positions, which: NDArray[np.bool_], reason: str, result: Admitted
 ) -> tuple[pa.Table, Positions]:
-    """The other rows; these are set apart with the reason."""
-    apart = table.filter(pa.array(which))
-    result.rejected.append(with_reason(apart, [reason] * len(apart)))
+    """The other rows; these are set aside with the reason."""
+    rejected = table.filter(pa.array(which))
+    result.rejected.append(with_reason(rejected, [reason] * len(rejected)))
     return table.filter(pa.array(~which)), at[~which]
 
 

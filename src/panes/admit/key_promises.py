@@ -1,6 +1,6 @@
 """Promises for some keys only: group-wise punctuation (thesis 2.1, 8.2).
 
-A source may promise that no later row *of a key* lies before an instant. Windows of that key then
+A stream may promise that no later row *of a key* lies before an instant. Windows of that key then
 close, and the others stay open. A key names all grouping columns, or some of them: then it stands
 for every group that agrees in these.
 """
@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 
 from panes.errors import InputError, OptionError
 from panes.planning.plan import Plan
-from panes.progress.promise import Promise
 
 KeyValues: TypeAlias = tuple[tuple[int, pa.Scalar], ...]
 """Values of grouping columns, by the number of the column."""
@@ -39,38 +38,35 @@ def read_key(plan: Plan, key: Mapping[str, Any]) -> KeyValues:
         try:
             found.append((number, pa.scalar(value, plan.key_types[number])))
         except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
-            kind = plan.key_types[number]
-            raise InputError(f"`{name}` is {kind}, and {value!r} is none") from None
+            data_type = plan.key_types[number]
+            raise InputError(f"`{name}` is {data_type}, and {value!r} is none") from None
     if not found:
         raise OptionError("a key names at least one grouping column", hint='key={"item": 7}')
     return tuple(sorted(found, key=lambda pair: pair[0]))
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class KeyPromises:
-    """What the sources of a query have promised of some keys."""
+    """What the streams of a query have promised of some keys. It never changes."""
 
-    _at: dict[tuple[str, KeyValues], int] = field(default_factory=dict)
+    _at: Mapping[tuple[str, KeyValues], int] = field(default_factory=dict)
 
     def __bool__(self) -> bool:
         return bool(self._at)
 
-    def punctuate(self, stream: str, key: KeyValues, at: int) -> None:
-        """A source promises that nothing of this key before `at` will come."""
-        self._at[stream, key] = max(at, self._at.get((stream, key), at))
+    def punctuated(self, stream: str, key: KeyValues, at: int) -> KeyPromises:
+        """These, and one more: nothing of this key before `at` will come in a stream."""
+        promised = max(at, self._at.get((stream, key), at))
+        return KeyPromises({**self._at, (stream, key): promised})
 
-    def copy(self) -> KeyPromises:
-        """The promises as they are now."""
-        return KeyPromises(dict(self._at))
-
-    def forget(self, progress: int) -> None:
-        """Forget promises that say no more than `progress`, which is promised of everything."""
-        self._at = {what: at for what, at in self._at.items() if at > progress}
+    def beyond(self, progress: int) -> KeyPromises:
+        """Those that say more than `progress`, which is promised of every key."""
+        return KeyPromises({what: at for what, at in self._at.items() if at > progress})
 
     def of(
         self, stream: str, general: int, keys: Sequence[pa.Array], rows: int
     ) -> NDArray[np.int64]:
-        """What a source promises of rows with these keys, beside what it promises of all."""
+        """What a stream promises of each row with these keys, at least the `general` promise."""
         promised = np.full(rows, general, dtype=np.int64)
         for (name, key), at in self._at.items():
             if name == stream:
@@ -79,10 +75,10 @@ class KeyPromises:
         return promised
 
     def melded(
-        self, promises: Mapping[str, Promise], keys: Sequence[pa.Array], rows: int
+        self, general: Mapping[str, int], keys: Sequence[pa.Array], rows: int
     ) -> NDArray[np.int64]:
-        """What all sources together promise of rows with these keys."""
-        each = [self.of(name, p.at, keys, rows) for name, p in promises.items()]
+        """What all streams together promise of each row with these keys."""
+        each = [self.of(name, at, keys, rows) for name, at in general.items()]
         least: NDArray[np.int64] = reduce(np.minimum, each)
         return least
 

@@ -1,4 +1,4 @@
-"""Rows set apart, late or rejected: their own columns and, last, the reason.
+"""Rows set aside, late or rejected: their own columns and, last, the reason.
 
 The reason's column is ``reason``, unless the stream has a column of that name.
 """
@@ -14,7 +14,33 @@ from numpy.typing import NDArray
 from panes.axis import Axis
 
 
-def set_apart(rows: Sequence[pa.Table], schemas: Iterable[pa.Schema]) -> pa.Table:
+class SetAside:
+    """Late and rejected rows of a query, until they are taken."""
+
+    def __init__(self) -> None:
+        self._late: list[pa.Table] = []
+        self._rejected: list[pa.Table] = []
+
+    def add(self, late: Iterable[pa.Table], rejected: Iterable[pa.Table]) -> None:
+        """Set rows aside."""
+        self._late += late
+        self._rejected += rejected
+
+    def late(self, schemas: Iterable[pa.Schema]) -> pa.Table:
+        """The late rows of streams with these columns."""
+        return set_aside(self._late, schemas)
+
+    def rejected(self, schemas: Iterable[pa.Schema]) -> pa.Table:
+        """The rejected rows of streams with these columns."""
+        return set_aside(self._rejected, schemas)
+
+    def take_late(self, schemas: Iterable[pa.Schema]) -> pa.Table:
+        """The late rows, which are then forgotten."""
+        taken, self._late = self.late(schemas), []
+        return taken
+
+
+def set_aside(rows: Sequence[pa.Table], schemas: Iterable[pa.Schema]) -> pa.Table:
     """Rows of all streams together, with all their columns even if there are no rows.
 
     A column that has different types in the streams of a union is shown as text.
@@ -29,18 +55,17 @@ def set_apart(rows: Sequence[pa.Table], schemas: Iterable[pa.Schema]) -> pa.Tabl
 
 
 def with_reason(rows: pa.Table, reasons: Sequence[str]) -> pa.Table:
-    """Rows with the reason they were set apart, in a last column."""
+    """Rows with the reason they were set aside, in a last column."""
     return rows.append_column(_reason_name(rows.column_names), pa.array(reasons, pa.string()))
 
 
 def late_reasons(
     axis: Axis, promised: int | NDArray[np.int64], is_open: NDArray[np.bool_], *, late: str
 ) -> list[str]:
-    """Why rows are late, and what became of them; `is_open` says which still have open windows.
+    """Why rows are late, and what became of them.
 
-    Where late rows revise windows, these are open as long as they can be revised.
-
-    `promised` is what was promised of all these rows, or of each.
+    `promised` is what was promised of all these rows, or of each. `is_open` says which of them
+    still have an open window; one that can be revised counts as open.
     """
     each = np.broadcast_to(promised, len(is_open)).tolist()
     behind = {p: f"behind progress {axis.format(p)}" for p in set(each)}
@@ -54,7 +79,7 @@ def late_reasons(
     return [f"{behind[p]}; {counted if still else closed}" for p, still in pairs]
 
 
-def no_place(column: str | None) -> str:
+def no_position(column: str | None) -> str:
     """Why a row without a position is rejected."""
     return f"`{column}` is NULL or outside the axis"
 

@@ -16,7 +16,7 @@ from panes.aggregates.aggregate import Bounded
 from panes.arrays.spread import spread
 from panes.arrays.workers import workers
 from panes.axis import Axis
-from panes.language.query import AGGREGATE, KEY, WINDOW_COLUMNS
+from panes.planning.answer_columns import lowered_names
 from panes.planning.plan import Plan
 from panes.stores.rolled import AnswerPartials, WindowPartials
 from panes.windows.cover import Cover
@@ -67,9 +67,3 @@ def labelled(
     taken = pa.array(group)
     columns = [starts, axis.label(end), *(k.take(taken) for k in keys), *lowered]
     return pa.table(columns, names=lowered_names(len(keys), len(lowered)))
-
-
-def lowered_names(keys: int, aggregates: int) -> list[str]:
-    """What the columns of lowered answers are called."""
-    names = [*WINDOW_COLUMNS, *(f"{KEY}{i}" for i in range(keys))]
-    return names + [f"{AGGREGATE}{i}" for i in range(aggregates)]

@@ -7,44 +7,45 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from sqlglot import exp
 
-from panes.language.query import WINDOW_COLUMNS
+from panes.planning.answer_columns import AnswerColumn
 from panes.planning.plan import Plan
-from panes.windows.spec import PerRow
 
 
 def projected(plan: Plan, table: pa.Table) -> pa.Table:
-    """What was selected, of the answers that HAVING keeps."""
+    """What was selected, of the answers that pass HAVING."""
     return selected(plan, table)[1]
 
 
 def selected(plan: Plan, table: pa.Table) -> tuple[NDArray[np.int64] | None, pa.Table]:
-    """Which answers HAVING keeps, None for all of them, and what was selected of those."""
+    """Which answers pass HAVING, None for all of them, and what was selected of those."""
     if not len(table):
         return None, plan.schema().empty_table()
-    query = plan.query
-    kept, outputs = plan.answers(table)
-    if isinstance(plan.window.spec, PerRow):
-        return kept, pa.table(outputs, names=[o.name for o in query.outputs])
-    given = [table.column(i) for i in range(2)]
-    given += [table.column(2 + i) for i in query.shown_keys]
-    if kept is not None:
-        given = [column.take(pa.array(kept)) for column in given]
-    titles = [*WINDOW_COLUMNS, *(query.keys[i].name for i in query.shown_keys)]
-    titles += [o.name for o in query.outputs]
-    return kept, pa.table([*given, *outputs], names=titles)
+    passing, computed = plan.answers(table)
+    taken, outputs = None if passing is None else pa.array(passing), iter(computed)
+
+    def column_of(answer: AnswerColumn) -> pa.Array | pa.ChunkedArray:
+        if answer.lowered is None:
+            return next(outputs)
+        column = table.column(answer.lowered)
+        return column if taken is None else column.take(taken)
+
+    columns = plan.answer_columns
+    return passing, pa.table([column_of(c) for c in columns], names=[c.name for c in columns])
 
 
 def plain_outputs(plan: Plan) -> tuple[list[int], list[str]] | None:
-    """What `selected` gives of lowered answers where it is columns of these: which, and titles.
+    """Which lowered columns `selected` would give, by index, and their names in the answers.
 
     None if anything is computed or left out.
     """
-    query, given = plan.query, plan.lowered_schema().names
-    trees = plan.answers.expressions
-    if plan.answers.where is not None or isinstance(plan.window.spec, PerRow):
+    if plan.answers.where is not None or not plan.names_windows:
         return None
-    if not all(isinstance(tree, exp.Column) for tree in trees):
-        return None
-    places = [0, 1, *(2 + i for i in query.shown_keys), *(given.index(t.name) for t in trees)]
-    titles = [*WINDOW_COLUMNS, *(query.keys[i].name for i in query.shown_keys)]
-    return places, [*titles, *(o.name for o in query.outputs)]
+    lowered, indexes = plan.lowered_schema().names, []
+    for column in plan.answer_columns:
+        source = column.lowered
+        if isinstance(column.expression, exp.Column):
+            source = column.expression.name
+        if source is None:
+            return None
+        indexes.append(lowered.index(source))
+    return indexes, [column.name for column in plan.answer_columns]

@@ -1,9 +1,9 @@
-"""Answers on their way out: what they are, why they are given, and when.
+"""Answers on their way out, and the status columns that say what they are.
 
 An answer is final, unless the query says otherwise: with ``EMIT EARLY`` open windows are answered
 too, and with ``late="revise"`` closed ones again. Then every answer has a `status`, and a reader
-who keeps the newest answer of each window and key ends with the final ones. Asked why, an answer
-says what closed its window.
+who takes the newest answer of each window and key ends with the final ones. With ``why=True`` every
+answer says in `closed_by` what closed its window.
 """
 
 from __future__ import annotations
@@ -15,10 +15,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from panes.admit.arrival import Arrival
 from panes.answers.release import Line
 from panes.answers.select import projected
 from panes.errors import QueryError
-from panes.language.query import WINDOW_COLUMNS
+from panes.language.query import KEY, WINDOW_COLUMNS
 from panes.planning.flush import Flush
 from panes.planning.plan import Plan
 from panes.planning.terms import Terms
@@ -28,20 +29,20 @@ STATUS, CLOSED_BY = "status", "closed_by"
 Status: TypeAlias = Literal["early", "final", "revised"]
 
 
-def told_of(plan: Plan, terms: Terms) -> tuple[str, ...]:
-    """The columns that answers get beside what was selected."""
+def status_columns(plan: Plan, terms: Terms) -> tuple[str, ...]:
+    """The names of the columns that answers have after what was selected."""
     replaces = plan.query.emits_early or terms.late == "revise"
-    told = (STATUS,) * replaces + (CLOSED_BY,) * terms.why
-    for name in told:
+    names = (STATUS,) * replaces + (CLOSED_BY,) * terms.why
+    for name in names:
         if name in plan.schema().names:
             raise QueryError(f"the answers have a column `{name}` of their own; rename it")
-    return told
+    return names
 
 
-def marked(table: pa.Table, told: Sequence[str], status: Status, why: str) -> pa.Table:
-    """Answers with what is told of them."""
+def marked(table: pa.Table, columns: Sequence[str], status: Status, why: str) -> pa.Table:
+    """Answers with their status columns."""
     text = {STATUS: status, CLOSED_BY: why}
-    for name in told:
+    for name in columns:
         table = table.append_column(name, pa.repeat(pa.scalar(text[name]), len(table)))
     return table
 
@@ -55,12 +56,13 @@ class Answers:
     """The answers of one query that have been found and not yet been given."""
 
     def __init__(self, plan: Plan, terms: Terms) -> None:
-        self._plan, self._told = plan, told_of(plan, terms)
+        self._plan, self._status_columns = plan, status_columns(plan, terms)
         self._early = plan.query.early
         self._next_early: int | None = None
         self._found: list[pa.Table] = []
         self._line = None if terms.flush is None else self._new_line(terms.flush)
-        self.schema = pa.schema([*plan.schema(), *((name, pa.string()) for name in self._told)])
+        texts = [(name, pa.string()) for name in self._status_columns]
+        self.schema = pa.schema([*plan.schema(), *texts])
 
     @property
     def waiting(self) -> int:
@@ -91,13 +93,16 @@ class Answers:
             self._next_early = next_early(self._early.every, newest)
         self._found.append(self.early(open_windows()))
 
-    def released(self, keys: Sequence[pa.Array], rows: int, progress: int) -> pa.Table:
-        """The answers to give after a batch with these keys."""
+    def released(self, arrival: Arrival | None, progress: int) -> pa.Table:
+        """The answers to give now, after these rows have come, if any have."""
         found = self._take()
         if self._line is None:
             return found
         self._line.wait(found, ends_of(found))
-        return self._line.released(keys, rows, progress)
+        if arrival is None or not len(arrival.passing_at):
+            return self._line.released([], 0, progress)
+        keys = arrival.columns[: len(self._plan.key_types)]
+        return self._line.released(keys, len(arrival.passing_at), progress)
 
     def rest(self) -> pa.Table:
         """All that is left."""
@@ -114,17 +119,17 @@ class Answers:
         return pa.concat_tables([self.schema.empty_table(), *found])
 
     def _marked(self, lowered: pa.Table, status: Status, why: str) -> pa.Table:
-        return marked(projected(self._plan, lowered), self._told, status, why)
+        return marked(projected(self._plan, lowered), self._status_columns, status, why)
 
     def _new_line(self, flush: Flush) -> Line:
         require_flushable(self._plan)
-        shown = self._plan.query.shown_keys
-        place = {number: len(WINDOW_COLUMNS) + i for i, number in enumerate(shown)}
-        return Line(flush, tuple(place[i] for i in range(len(shown))))
+        lowered = [column.lowered for column in self._plan.answer_columns]
+        keys = range(len(self._plan.query.keys))
+        return Line(flush, tuple(lowered.index(f"{KEY}{i}") for i in keys))
 
 
 def require_flushable(plan: Plan) -> None:
-    """Answers that wait in line are told apart by window and key."""
+    """Refuse a flush whose answers would not name their window and key while they wait."""
     if isinstance(plan.window.spec, PerRow):
         raise QueryError("a flush is for windows of many keys; a per-row window has one answer")
     if len(plan.query.shown_keys) < len(plan.query.keys):

@@ -1,6 +1,7 @@
-"""Numbers for keys: every combination of key values seen gets one, and keeps it.
+"""Numbers for keys: every combination of key values gets one when it is first seen.
 
-Values are compared as GROUP BY compares them: NULL is a value, all NaN are one, -0.0 is 0.0.
+A key has its number until keys are forgotten: then those that stay are numbered anew. Values are
+compared as GROUP BY compares them: NULL is a value, all NaN are one, -0.0 is 0.0.
 """
 
 from __future__ import annotations
@@ -42,12 +43,15 @@ class Dictionary:
 
 
 class KeyNumbers:
-    """Numbers for rows of key values, one column after the other."""
+    """Numbers for rows of key values; without key columns, all rows are of one group."""
 
     def __init__(self, types: Sequence[pa.DataType]) -> None:
         self._types = tuple(types)
-        self._columns = [Dictionary(t) for t in types]
-        self._pairs = [Dictionary(pa.int64()) for _ in types[1:]]
+        self._clear()
+
+    def _clear(self) -> None:
+        self._columns = [Dictionary(t) for t in self._types]
+        self._pairs = [Dictionary(pa.int64()) for _ in self._types[1:]]
 
     def __len__(self) -> int:
         if not self._types:
@@ -76,7 +80,7 @@ class KeyNumbers:
         return result[::-1]
 
     def order(self, groups: NDArray[np.int64]) -> NDArray[np.int64]:
-        """KeyNumbers in the order of their keys, NULL first, NaN last."""
+        """Groups in the order of their keys, NULL first, NaN last."""
         if not self._types:
             return groups
         table = pa.table({str(i): _sortable(c) for i, c in enumerate(self.columns(groups))})
@@ -87,6 +91,25 @@ class KeyNumbers:
     def mostly_dead(self, live: int) -> bool:
         """Whether forgetting the keys that are gone is worth the trouble."""
         return len(self) > _FEW and len(self) > 2 * live
+
+    def keep(
+        self, live: NDArray[np.int64], columns: Sequence[pa.Array] | None = None
+    ) -> NDArray[np.int64]:
+        """Forget all keys but those of some groups; gives the new number of each, -1 if forgotten.
+
+        With `columns`, the groups that stay have these key values from now on.
+
+        >>> numbers = KeyNumbers([pa.string()])
+        >>> numbers.encode([pa.array(["a", "b", "c"])], 3)
+        array([0, 1, 2], dtype=int32)
+        >>> numbers.keep(np.array([0, 2])), len(numbers)
+        (array([ 0, -1,  1]), 2)
+        """
+        columns = self.columns(live) if columns is None else columns
+        self._clear()
+        renamed = np.full(int(live.max(initial=-1)) + 1, -1, dtype=np.int64)
+        renamed[live] = self.encode(columns, len(live))
+        return renamed
 
 
 def _dictionary_encode(array: pa.Array) -> tuple[NDArray[np.int32], pa.Array]:

@@ -1,51 +1,44 @@
 """A query over a stream in this process: push, punctuate, finish.
 
-Decides what is promised, and therefore which windows are closed and which answers are given.
-Which rows count is the `Gate`'s decision, the work is the pipeline's.
+An `OpenQuery` leads each batch through the rooms: inputs, gate, pipeline, closing, answers. Until
+the pipeline has taken a push in, nothing has changed, so a push that is refused leaves no trace.
 """
 
 from __future__ import annotations
 
 import datetime as dt
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
 from numbers import Integral
 from typing import TypeAlias
 
-import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
+from panes.admit.arrival import Arrival, joined
 from panes.admit.gate import Admitted, Gate
-from panes.admit.key_promises import KeyPromises, read_key
-from panes.admit.set_aside import set_apart
+from panes.admit.inputs import Inputs
+from panes.admit.key_promises import read_key
+from panes.admit.promises import Promises
+from panes.admit.set_aside import SetAside
 from panes.aggregates.custom import UserAggregate
-from panes.answers.status import Answers, ends_of
+from panes.answers.status import Answers
 from panes.axis import BEGINNING, FOREVER, parse_instant
-from panes.engine.run_observer import Watch
+from panes.engine.run_observer import RunObserver
 from panes.errors import InputError, OptionError, QueryError, UnknownStreamError
-from panes.frames import differences, to_table
+from panes.frames import to_table
 from panes.language.parse import parse
-from panes.operators.inner import chain_of
-from panes.operators.operator import Chain
-from panes.pipelines.per_row import PerRowPipeline
-from panes.pipelines.ranked_rows import RankedPipeline
-from panes.pipelines.sliding import Pipeline
+from panes.pipelines.choose import pipeline_of
+from panes.pipelines.closing import Closed, Closing
+from panes.pipelines.origin_first import OriginFirst
+from panes.pipelines.pipeline import Pipeline
 from panes.planning.choose_store import choose_store
 from panes.planning.explain import explain
 from panes.planning.plan import Plan, plan
-from panes.planning.terms import Run, agree, require_terms
-from panes.progress.describe import Describe
-from panes.progress.promise import Promise, meld
+from panes.planning.terms import Run, agree, require_streamable, require_terms
 from panes.stores.adaptive import Sources
-from panes.stores.store import StoreName
-from panes.windows.extent import first_wid, last_wid, ruler
-from panes.windows.families import ends_of as edges_of_ends
-from panes.windows.spec import Landmark, PartitionedRows, PerRow, Sliding
+from panes.windows.spec import Sliding
 
 Instant: TypeAlias = "str | int | dt.datetime"
-AnyPipeline: TypeAlias = "Pipeline | RankedPipeline | PerRowPipeline"
 
 
 class OpenQuery:
@@ -67,25 +60,20 @@ class OpenQuery:
         self.query = parse(text, aggregates)
         self._aggregates = tuple(aggregates)
         self._run, self.terms = run, agree(self.query, run)
-        self._promises = {name: Promise(self.terms.bound()) for name in self.query.streams}
-        self._kept = {name: replace(p) for name, p in self._promises.items()}
-        self._key_promises, self._kept_promises = KeyPromises(), KeyPromises()
         self._now = now
-        self._chains: dict[str, Chain] = {}
-        self._unmoved: dict[str, tuple[int, str]] = {}
-        self._given: dict[str, pa.Schema] = {}
-        self._schemas: dict[str, pa.Schema] = {}
-        self._plan: Plan | None = None
-        self._pipeline: AnyPipeline | None = None
-        self._answers: Answers | None = None
-        self._filter: Describe | None = None
+        self._inputs = Inputs.of(self.query, self.terms, carries_promises=not run.bounded)
+        self._promises = Promises(self.query, self.terms)
+        self._closing = Closing(self._promises.known({}))
+        self._set_aside = SetAside()
         self._sources = Sources()
-        self._watch = Watch(self._sources)
-        self._waiting: list[tuple[NDArray[np.int64], list[pa.Array]]] = []
+        self._observer = RunObserver(self._sources)
         self._arrived = 0
+        self._plan: Plan | None = None
+        self._pipeline: Pipeline | None = None
+        self._answers: Answers | None = None
         self._finished = False
-        self._late: list[pa.Table] = []
-        self._rejected: list[pa.Table] = []
+
+    # What comes
 
     def push(self, **batches: object) -> pa.Table:
         """Take in a batch of each named stream; gives the answers that are final from now on.
@@ -95,40 +83,27 @@ class OpenQuery:
         self._require_running()
         if not batches:
             raise OptionError("push needs a batch", hint=f"push({self.query.streams[0]}=table)")
-        given = {name: to_table(batch, name) for name, batch in batches.items()}
-        chains = self._require_same_columns(given)
-        bound, schemas = self._bind(given, chains)
-        answers = self._answers or Answers(bound, self.terms)
-        pipeline = self._pipeline
-        if self._plan is None and not bound.window.origin_first:
-            pipeline = self._new_pipeline(bound)
-            if bound.placing.kind != "rows" and self.progress != BEGINNING:
-                pipeline.close(self.progress)  # what was promised before it holds for it too
+        tables = {name: to_table(batch, name) for name, batch in batches.items()}
+        inputs = self._inputs.after(tables)
+        plan = self._planned(inputs)
+        answers = self._answers or Answers(plan, self.terms)
+        promised = self._promises.known(inputs.chains)
+        pipeline = self._pipeline or self._new_pipeline(plan, promised.progress)
         gate = Gate(
-            bound,
-            self.terms,
-            self._now,
-            self._promised,
-            lambda at, keys: self._is_open(bound, pipeline, at, keys),
-            counts_late=pipeline is not None,
+            plan, self.terms, self._now(), promised, pipeline.open_from, pipeline.counts_late
         )
-        arrived, admitted = self._arrived, []
-        for name, table in given.items():
-            admitted.append(gate.admit(name, table, chains[name], arrived))
-            arrived += admitted[-1].arrived
-        revised = self._add(admitted, pipeline)
-        self._given.update({name: t.schema.remove_metadata() for name, t in given.items()})
-        self._plan, self._pipeline, self._answers = bound, pipeline, answers
-        self._chains, self._schemas, self._arrived = chains, schemas, arrived
-        if revised is not None:
-            answers.revise(revised)
-        for name in given:
-            chains[name].settle()
+        admitted = gate.admit_all(tables, inputs.chains, self._arrived)
+        arrival = joined([batch.arrival for batch in admitted])
+        with self._observer.timed():
+            pipeline.add(arrival)
+        # Nothing has changed before this line, and nothing is refused after it.
+        self._inputs, self._plan, self._pipeline, self._answers = inputs, plan, pipeline, answers
+        self._note(admitted, pipeline)
+        self._revise(admitted, pipeline, answers)
         self._beat()
         self._advance()
-        if isinstance(self._pipeline, Pipeline):
-            answers.offer_early(self._pipeline.open_windows, self._pipeline.newest)
-        return self._released(admitted)
+        self._offer_early()
+        return self._released(arrival)
 
     def punctuate(
         self, *, key: Mapping[str, object] | None = None, **promised: Instant
@@ -140,15 +115,14 @@ class OpenQuery:
         """
         self._require_running()
         at = {name: self._position(name, instant) for name, instant in promised.items()}
-        if key is not None:
-            values = read_key(self._require_keyed(), key)
-            for name, position in at.items():
-                self._key_promises.punctuate(name, values, self._chains[name].punctuate(position))
-        else:
-            for name, position in at.items():
-                self._promise(name, position, "punctuation")
+        values = None if key is None else read_key(self._require_keyed(), key)
+        for name, position in at.items():
+            if values is None:
+                self._promises.punctuate(name, position, "punctuation", self._inputs.chains)
+            else:
+                self._promises.punctuate_key(name, values, position, self._inputs.chains)
         self._advance()
-        return self._released(())
+        return self._released()
 
     def beat(self) -> pa.Table:
         """Let the clock say how far the stream is, as `heartbeat` allows; gives what that closes.
@@ -160,70 +134,65 @@ class OpenQuery:
             raise OptionError("the query has no heartbeat", hint='open(..., heartbeat="5 seconds")')
         self._beat()
         self._advance()
-        return self._released(())
+        return self._released()
 
     def early(self) -> pa.Table:
         """The windows that are still open, as they are now; their answers are not final."""
         self._require_running()
         if not self.query.emits_early:
             raise QueryError("the query does not emit early", hint="end it with EMIT EARLY")
-        if self._answers is None:
+        if self._answers is None or self._pipeline is None:
             raise InputError("the query has seen no batch, so its answers have no columns")
-        if not isinstance(self._pipeline, Pipeline):
-            return self._answers.schema.empty_table()
         return self._answers.early(self._pipeline.open_windows())
 
     def finish(self) -> pa.Table:
         """The stream has ended: gives all answers that are left, and forgets everything."""
         self._require_running()
-        if self._plan is None or self._answers is None:
+        if self._plan is None or self._pipeline is None or self._answers is None:
+            names = ", ".join(f"`{name}`" for name in self.query.streams)
             raise InputError(
-                f"the query has seen no batch of {_names(self._promises)}, so its answers "
-                "have no columns",
+                f"the query has seen no batch of {names}, so its answers have no columns",
                 hint="push an empty table with the stream's schema",
             )
-        self._start_waiting()
-        pipeline = self._pipeline
-        if self._counts_arrivals and pipeline is not None:
-            self._close(pipeline, lambda p: p.close(self._arrived), "rows of the stream")
-        elif self._key_promises and isinstance(pipeline, Pipeline):
-            self._close_each(pipeline, ends=True)
-        elif pipeline is not None:
-            self._close(pipeline, lambda p: p.close_all(), "the end of the stream")
-        for promise in self._promises.values():
-            promise.punctuate(FOREVER, "the end")
-        self._finished = True
+        self._pipeline = self._pipeline.settled(FOREVER)
+        with self._observer.timed():
+            if self._plan.counts_arrivals:
+                closed = Closed(self._pipeline.close(self._arrived), "rows of the stream")
+            else:
+                promised = self._promises.known(self._inputs.chains)
+                closed = self._closing.finish(self._pipeline, promised)
+        self._observer.closed(self._pipeline, closed.answers)
+        self._answers.close(closed.answers, closed.why)
+        self._promises.end()
         self._pipeline = None
+        self._finished = True
         return self._answers.rest()
+
+    # What there is to see
 
     @property
     def late(self) -> pa.Table:
         """Rows that broke a promise, with the reason."""
-        return set_apart(self._late, self._schemas.values())
+        return self._set_aside.late(self._inputs.derived.values())
 
     def take_late(self) -> pa.Table:
         """The late rows so far, which are then forgotten: for queries that run for long."""
-        taken, self._late = self.late, []
-        return taken
+        return self._set_aside.take_late(self._inputs.derived.values())
 
     @property
     def rejected(self) -> pa.Table:
         """Rows that have no place on the axis, with the reason."""
-        return set_apart(self._rejected, self._schemas.values())
+        return self._set_aside.rejected(self._inputs.derived.values())
 
     @property
     def progress(self) -> int:
         """What is promised of the whole input, in ticks of the axis."""
-        return meld(self._promises)[0]
+        return self._promises.melded()[0]
 
     @property
     def punctuations(self) -> Mapping[str, int]:
         """How often progress moved, and how often it moved past the end of a window."""
-        seen = self._filter
-        return {
-            "received": 0 if seen is None else seen.received,
-            "passed": 0 if seen is None else seen.passed,
-        }
+        return {"received": self._closing.received, "passed": self._closing.passed}
 
     @property
     def state(self) -> Mapping[str, int]:
@@ -233,19 +202,10 @@ class OpenQuery:
         to end, or for the rows before them where a column orders them. Answers wait where a
         `flush` releases them a few at a time.
         """
-        pipeline = self._pipeline
-        stored = None if pipeline is None else pipeline.store
-        waiting = sum(len(at) for at, _ in self._waiting)
-        if pipeline is not None and not isinstance(pipeline, Pipeline):
-            waiting += pipeline.waiting
-        return {
-            "keys": 0 if stored is None else stored.keys,
-            "partials": 0 if stored is None else len(stored),
-            "bytes": 0 if stored is None else stored.nbytes,
-            "rows": 0 if stored is None else stored.rows,
-            "waiting_rows": waiting,
-            "waiting_answers": 0 if self._answers is None else self._answers.waiting,
-        }
+        stored = {"keys": 0, "partials": 0, "bytes": 0, "rows": 0, "waiting_rows": 0}
+        if self._pipeline is not None:
+            stored |= self._pipeline.stored()
+        return stored | {"waiting_answers": 0 if self._answers is None else self._answers.waiting}
 
     @property
     def plan(self) -> Plan:
@@ -257,7 +217,9 @@ class OpenQuery:
     def explain(self, *, details: bool = False) -> str:
         """The plan, and what it was estimated to cost and did so far; see `panes.explain`."""
         store = choose_store(self.plan, self._run.store)
-        return explain(self.plan, store, self._watch.observed(), details=details)
+        return explain(self.plan, store, self._observer.observed(), details=details)
+
+    # Before anything changes
 
     def _require_running(self) -> None:
         if self._finished:
@@ -269,7 +231,7 @@ class OpenQuery:
             raise InputError("a promise for one key needs a batch first, which tells its type")
         if not isinstance(self._plan.window.spec, Sliding) or self._plan.order is not None:
             raise QueryError("promises for one key are for sliding and tumbling windows")
-        if self._plan.window.origin_first or self._counts_arrivals:
+        if self._plan.window.origin_first or self._plan.counts_arrivals:
             raise QueryError("promises for one key need a time or integer axis with a fixed origin")
         if self.terms.late == "revise" or self.query.emits_early:
             asked = "EMIT EARLY" if self.query.emits_early else "late='revise'"
@@ -277,8 +239,8 @@ class OpenQuery:
         return self._plan
 
     def _position(self, name: str, instant: Instant) -> int:
-        if name not in self._promises:
-            raise UnknownStreamError(name, streams=self._promises)
+        if name not in self.query.streams:
+            raise UnknownStreamError(name, streams=self.query.streams)
         measure = None if self.query.window is None else self.query.window.measure
         if self._plan is not None:
             measure = self._plan.placing.kind
@@ -286,259 +248,78 @@ class OpenQuery:
             raise OptionError(f"`{name}` has no time axis: a promise is a whole number there")
         return parse_instant(instant)
 
-    def _promise(self, name: str, at: int, why: str) -> None:
-        """A promise of a stream, moved as its rows are; its first batch may have to tell where."""
-        inner = self.query.inner[self.query.streams.index(name)]
-        if inner is None or inner.columns is None:
-            self._promises[name].punctuate(at, why)
-        elif name in self._chains:
-            self._promises[name].punctuate(self._chains[name].punctuate(at), why)
-        else:
-            before, _ = self._unmoved.get(name, (BEGINNING, why))
-            self._unmoved[name] = (max(at, before), why)
-
-    def _require_same_columns(self, given: Mapping[str, pa.Table]) -> dict[str, Chain]:
-        """Batches look like those before; gives the operators that each stream goes through."""
-        chains = dict(self._chains)
-        remembers = self._remembers()
-        for name, table in given.items():
-            if name not in self._promises:
-                raise UnknownStreamError(name, streams=self._promises)
-            schema = table.schema.remove_metadata()
-            known = self._given.get(name, schema)
-            if not schema.equals(known):
-                raise InputError(
-                    f"a batch of stream `{name}` has other columns than the first one: "
-                    f"{differences(known, schema)}"
-                )
-            if name not in chains:
-                chains[name] = chain_of(
-                    self.query,
-                    name,
-                    schema,
-                    remembers=remembers,
-                    carries_promises=not self._run.bounded,
-                )
-                if name in self._unmoved:
-                    at, why = self._unmoved[name]
-                    self._promises[name].punctuate(chains[name].punctuate(at), why)
-        return chains
-
-    def _remembers(self) -> int | None:
-        """How far behind progress a late row can still count somewhere; None: always."""
-        spec = None if self.query.window is None else self.query.window.spec
-        if self.terms.drops_late or not isinstance(spec, Sliding | PerRow):
-            return 0
-        return None if self.terms.keeps is None else spec.size + self.terms.keeps
-
-    def _bind(
-        self, given: Mapping[str, pa.Table], chains: Mapping[str, Chain]
-    ) -> tuple[Plan, dict[str, pa.Schema]]:
-        """The plan, with everything checked that new schemas could break; nothing is kept yet."""
-        schemas = dict(self._schemas)
-        for name, table in given.items():
-            if name not in schemas:
-                derived = chains[name].push(table.schema.empty_table())
-                schemas[name] = derived.schema.remove_metadata()
-        if self._plan is not None and len(schemas) == len(self._schemas):
-            return self._plan, schemas
-        first = schemas.get(self.query.streams[0], next(iter(schemas.values())))
-        every = {name: schemas.get(name, first) for name in self._promises}
-        bound = plan(self.query, every, self._aggregates)
-        require_terms(self._run, self.query, bound.placing.kind)
-        choose_store(bound, self._run.store)
+    def _planned(self, inputs: Inputs) -> Plan:
+        """The plan for these inputs, with everything checked that new ones could break."""
+        if self._plan is not None and len(inputs.derived) == len(self._inputs.derived):
+            return self._plan
+        planned = plan(self.query, inputs.schemas(), self._aggregates)
+        require_terms(self._run, self.query, planned.placing.kind)
+        choose_store(planned, self._run.store)
         if not self._run.bounded:
-            require_streamable(bound)
-        return self._plan or bound, schemas
+            require_streamable(planned)
+        return self._plan or planned
 
-    def _promised(
-        self, stream: str, keys: Sequence[pa.Array], rows: int
-    ) -> NDArray[np.int64] | None:
-        """What was promised of rows with these keys, before they came."""
-        promised = self._promises[stream].at
-        if self._counts_arrivals or (promised == BEGINNING and not self._key_promises):
-            return None
-        return self._key_promises.of(stream, promised, keys, rows)
+    def _new_pipeline(self, plan: Plan, progress: int) -> Pipeline:
+        """An empty pipeline, for which holds what was promised before."""
+        store = choose_store(plan, self._run.store).name
+        new = OriginFirst if plan.window.origin_first else pipeline_of
+        pipeline: Pipeline = new(plan, store, self._sources, revisable=self.terms.keeps)
+        if not plan.counts_arrivals and progress != BEGINNING:
+            pipeline.close(progress)
+        return pipeline
 
-    def _is_open(
-        self,
-        bound: Plan,
-        pipeline: AnyPipeline | None,
-        at: NDArray[np.int64],
-        keys: Sequence[pa.Array],
-    ) -> NDArray[np.bool_]:
-        """Which late rows still have an open window."""
-        if pipeline is None:
-            return np.zeros(len(at), dtype=np.bool_)
-        is_open = pipeline.has_open_window(at)
-        if self._key_promises:
-            size, slide, origin = ruler(bound.spec)
-            progress = self._key_promises.melded(self._promises, keys, len(at))
-            is_open &= last_wid(at, size, slide, origin) >= first_wid(progress, slide, origin)
-        return is_open
+    # After rows or promises have come
 
-    def _add(self, admitted: Sequence[Admitted], pipeline: AnyPipeline | None) -> pa.Table | None:
-        """Let rows in, all streams of a push together; gives windows that they revise."""
-        with self._watch.timed():
-            revised = self._fill(admitted, pipeline)
+    def _note(self, admitted: Sequence[Admitted], pipeline: Pipeline) -> None:
+        """Remember what batches have brought beside the rows that count."""
+        self._promises.settle(self._inputs.chains)
         for batch in admitted:
-            self._late += batch.late
-            self._rejected += batch.rejected
-            promise = self._promises[batch.stream]
-            promise.observe(batch.placed)
-            if batch.promise is not None:
-                promise.punctuate(batch.promise)
-            if len(batch.placed):
-                self._sources.hear(batch.stream, int(batch.placed.max()), len(batch.at))
-            self._watch.saw(batch, pipeline)
-        return revised
+            self._arrived += batch.rows
+            self._inputs.chains[batch.stream].settle()
+            self._set_aside.add(batch.late, batch.rejected)
+            self._promises.observe(batch.stream, batch.placed, batch.promise)
+            self._observer.saw(batch, pipeline)
 
-    def _fill(self, admitted: Sequence[Admitted], pipeline: AnyPipeline | None) -> pa.Table | None:
-        stored = [(a.at, a.columns) for a in admitted if len(a.at)]
-        if isinstance(pipeline, RankedPipeline | PerRowPipeline):
-            for batch in admitted:
-                pipeline.add(batch.arrival())
-        elif pipeline is None:
-            self._waiting += stored
-        elif stored:
-            at = stored[0][0] if len(stored) == 1 else np.concatenate([a for a, _ in stored])
-            columns = stored[0][1]
-            if len(stored) > 1:
-                columns = [pa.concat_arrays(c) for c in zip(*(c for _, c in stored), strict=True)]
-            pipeline.add(at, columns)
-            return self._revised(admitted, pipeline)
-        return None
-
-    def _revised(self, admitted: Iterable[Admitted], pipeline: Pipeline) -> pa.Table | None:
-        """Closed windows that late rows belong to, answered again."""
-        late = [a for a in admitted if len(a.late_at)]
-        if self.terms.late != "revise" or not late:
-            return None
-        at = np.concatenate([a.late_at for a in late])
-        keys = [pa.concat_arrays(c) for c in zip(*(a.late_keys for a in late), strict=True)]
-        return pipeline.revised(at, keys)
+    def _revise(self, admitted: Sequence[Admitted], pipeline: Pipeline, answers: Answers) -> None:
+        """Answer closed windows again that late rows belong to."""
+        late = joined([batch.behind for batch in admitted])
+        if self.terms.late == "revise" and len(late.at):
+            answers.revise(pipeline.revised(late.at, late.columns))
 
     def _beat(self) -> None:
         if self.terms.heartbeat is not None:
-            for name in self._promises:
-                self._promise(name, self.terms.heartbeat.promise(self._now()), "heartbeat")
+            at = self.terms.heartbeat.promise(self._now())
+            for name in self.query.streams:
+                self._promises.punctuate(name, at, "heartbeat", self._inputs.chains)
 
     def _advance(self) -> None:
         """Close the windows that progress has reached."""
-        if self._plan is None or self._answers is None:
+        if self._pipeline is None or self._answers is None:
             return
-        progress, why = meld(self._promises)
-        if self._counts_arrivals:
-            progress, why = self._arrived, "rows of the stream"
-        oldest = min((int(at.min()) for at, _ in self._waiting if len(at)), default=FOREVER)
-        if self._pipeline is None and oldest < progress:
-            self._start_waiting()
-        for chain in self._chains.values():
+        progress, why = self._reached()
+        self._pipeline = self._pipeline.settled(progress)
+        for chain in self._inputs.chains.values():
             chain.forget(progress)
-        if self._key_promises and isinstance(self._pipeline, Pipeline):
-            self._close_each(self._pipeline)
-        elif self._pipeline is not None and progress != BEGINNING and self._passes(progress):
-            self._close(self._pipeline, lambda p: p.close(progress), why)
+        promised = self._promises.known(self._inputs.chains)
+        with self._observer.timed():
+            closed = list(self._closing.advance(self._pipeline, promised, progress, why))
+        for answers, reason in closed:
+            self._observer.closed(self._pipeline, answers)
+            self._answers.close(answers, reason)
+        self._promises.forget_passed()
 
-    def _close(
-        self, pipeline: AnyPipeline, close: Callable[[AnyPipeline], pa.Table], why: str
-    ) -> None:
-        assert self._answers is not None
-        with self._watch.timed():
-            lowered = close(pipeline)
-        self._watch.closed(pipeline, lowered)
-        self._answers.close(lowered, why)
+    def _reached(self) -> tuple[int, str]:
+        """How far the stream is, and why."""
+        if self._plan is not None and self._plan.counts_arrivals:
+            return self._arrived, "rows of the stream"
+        return self._promises.melded()
 
-    def _passes(self, progress: int) -> bool:
-        """Whether progress has reached the end of a window since it was last asked."""
-        pipeline = self._pipeline
-        if not isinstance(pipeline, Pipeline) or isinstance(pipeline.spec, Landmark):
-            return True  # rows wait there that a later row, or any progress, may free
-        if self._filter is None:
-            self._filter = Describe([edges_of_ends(pipeline.spec)])
-        return self._filter.up_to(progress) is not None
+    def _offer_early(self) -> None:
+        if self._answers is not None and self._pipeline is not None:
+            self._answers.offer_early(self._pipeline.open_windows, self._pipeline.newest)
 
-    def _close_each(self, pipeline: Pipeline, *, ends: bool = False) -> None:
-        """Every group has its own progress, as long as there are promises for some keys."""
-        assert self._answers is not None
-        keys, count = pipeline.store.key_columns, pipeline.store.keys
-        before = self._kept_promises.melded(self._kept, keys, count)
-        now = self._key_promises.melded(self._promises, keys, count)
-        if ends:
-            now = np.full(count, FOREVER, dtype=np.int64)
-        answers = pipeline.close_each(before, now, self.progress)
-        self._kept = {name: replace(p) for name, p in self._promises.items()}
-        self._key_promises.forget(self.progress)
-        self._kept_promises = self._key_promises.copy()
-        if ends:
-            self._answers.close(answers, "the end of the stream")
-            return
-        general, why = meld(self._promises)
-        by_all = ends_of(answers) <= general
-        self._answers.close(answers.filter(pa.array(by_all)), why)
-        self._answers.close(answers.filter(pa.array(~by_all)), "a promise for the key")
-
-    def _released(self, admitted: Sequence[Admitted]) -> pa.Table:
+    def _released(self, arrival: Arrival | None = None) -> pa.Table:
+        """The answers to give now, after these rows have come."""
         if self._answers is None:
             return pa.table({})
-        keys: list[pa.Array] = []
-        count = 0 if self._plan is None else len(self._plan.key_types)
-        batches = [a for a in admitted if len(a.at)]
-        if batches and count:
-            columns = zip(*(a.columns[:count] for a in batches), strict=True)
-            keys = [pa.concat_arrays(c) for c in columns]
-        progress = self._arrived if self._counts_arrivals else self.progress
-        return self._answers.released(keys, sum(len(a.at) for a in batches), progress)
-
-    @property
-    def _counts_arrivals(self) -> bool:
-        return self._plan is not None and self._plan.placing.kind == "rows"
-
-    def _new_pipeline(self, bound: Plan, origin: int | None = None) -> AnyPipeline:
-        store = choose_store(bound, self._run.store).name
-        return pipeline_of(bound, store, self._sources, origin=origin, keep=self.terms.keeps)
-
-    def _start_waiting(self) -> None:
-        """``ORIGIN FIRST``: nothing older can come, so the origin is known. Let the rows in."""
-        if self._pipeline is not None or self._plan is None or not self._waiting:
-            return
-        rows, self._waiting = self._waiting, []
-        oldest = min((int(at.min()) for at, _ in rows if len(at)), default=None)
-        if oldest is None:
-            return
-        pipeline = self._new_pipeline(self._plan, origin=oldest)
-        assert isinstance(pipeline, Pipeline)
-        for at, columns in rows:
-            pipeline.add(at, columns)
-        self._pipeline = pipeline
-
-
-def pipeline_of(
-    bound: Plan,
-    store: StoreName = "panes",
-    sources: Sources | None = None,
-    *,
-    origin: int | None = None,
-    keep: int | None = 0,
-) -> AnyPipeline:
-    """The pipeline for a plan's kind of window, on the named store."""
-    if isinstance(bound.window.spec, PerRow):
-        return PerRowPipeline(bound, store=store)
-    if isinstance(bound.window.spec, PartitionedRows) or bound.order is not None:
-        return RankedPipeline(bound, store=store, sources=sources)
-    return Pipeline(bound, origin=origin, store=store, sources=sources, keep=keep)
-
-
-def require_streamable(bound: Plan) -> None:
-    """Refuse what only makes sense once all rows are there."""
-    if isinstance(bound.window.spec, Landmark):
-        for call, aggregate in zip(bound.query.calls, bound.aggregates, strict=True):
-            if aggregate.kind == "holistic":
-                raise QueryError(
-                    f"an exact {call.sql} over RANGE ALL would keep every value for ever",
-                    hint="use an approx_ aggregate, or a window with an end",
-                )
-
-
-def _names(names: Iterable[str]) -> str:
-    return ", ".join(f"`{n}`" for n in names)
+        return self._answers.released(arrival, self._reached()[0])

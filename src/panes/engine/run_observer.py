@@ -1,6 +1,6 @@
-"""What a run shows of itself: how many rows, how long windows stay open, what it takes.
+"""What a run shows of itself: how many rows, how long windows stay open, time and memory.
 
-It is what the cost model is fed with, and what its estimates are stored against.
+The cost model is fed with it, and its estimates are shown beside it.
 """
 
 from __future__ import annotations
@@ -14,14 +14,20 @@ import pyarrow.compute as pc
 
 from panes.admit.gate import Admitted
 from panes.language.query import WINDOW_COLUMNS
-from panes.pipelines.sliding import Pipeline
+from panes.pipelines.pipeline import Pipeline
 from panes.planning.cost import Observed
 from panes.stores.adaptive import Durations, Sources
-from panes.windows.spec import Sliding
+
+_POSITION_AND_GROUP = 12
+"""Bytes that a row takes beside its columns."""
 
 
-class Watch:
-    """Looks on while a query runs."""
+class RunObserver:
+    """What was seen of a query while it ran.
+
+    Durations, windows and answers are noted where windows close at their ends: for other kinds the
+    cost model has no formula.
+    """
 
     def __init__(self, sources: Sources) -> None:
         self._sources = sources
@@ -33,31 +39,34 @@ class Watch:
 
     @contextmanager
     def timed(self) -> Iterator[None]:
-        """The work of the store is done in here."""
+        """Measure what is done in here: the work of the store."""
         begin = time.perf_counter()
         yield
         self._seconds += time.perf_counter() - begin
 
-    def saw(self, admitted: Admitted, pipeline: object) -> None:
-        """A batch has been let in."""
-        if not len(admitted.at):
+    def saw(self, admitted: Admitted, pipeline: Pipeline) -> None:
+        """Note a batch that a pipeline has taken in."""
+        at, columns = admitted.arrival.passing_at, admitted.arrival.columns
+        if len(admitted.placed):
+            self._sources.hear(admitted.stream, int(admitted.placed.max()), len(at))
+        if not len(at):
             return
-        low, high = int(admitted.at.min()), int(admitted.at.max())
+        low, high = int(at.min()), int(at.max())
         self._oldest = low if self._oldest is None else min(low, self._oldest)
         self._newest = max(high, self._newest) if self._rows else high
-        self._rows += len(admitted.at)
-        self._bytes += 12 * len(admitted.at)
-        if isinstance(pipeline, Pipeline) and isinstance(pipeline.spec, Sliding):
-            read = pipeline.plan.argument_columns
-            self._bytes += sum(admitted.columns[c].nbytes for c in read)
+        self._rows += len(at)
+        self._bytes += _POSITION_AND_GROUP * len(at)
+        windows = pipeline.closing_at_ends
+        if windows is not None:
+            self._bytes += sum(columns[c].nbytes for c in pipeline.plan.argument_columns)
             if self._durations is None:
-                self._durations = Durations(pipeline.spec)
+                self._durations = Durations(windows)
             self._durations.saw(low, high, pipeline.first_open)
-            self._peak = max(self._peak, pipeline.store.nbytes)
+            self._peak = max(self._peak, pipeline.stored()["bytes"])
 
-    def closed(self, pipeline: object, lowered: pa.Table) -> None:
-        """Windows have been answered."""
-        if self._durations is not None and isinstance(pipeline, Pipeline) and len(lowered):
+    def closed(self, pipeline: Pipeline, lowered: pa.Table) -> None:
+        """Note windows that have been answered."""
+        if self._durations is not None and len(lowered):
             ends = lowered.column(WINDOW_COLUMNS[1])
             self._windows += pc.count_distinct(ends).as_py()
             self._answers += len(lowered)

@@ -17,12 +17,13 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from panes.admit.arrival import Arrival, Ranks
+from panes.admit.arrival import Arrival
 from panes.answers.lower import lower
 from panes.arrays.compiled import compiled
 from panes.arrays.radix import sort
 from panes.arrays.workers import workers
-from panes.pipelines.sliding import Progressing
+from panes.pipelines.pipeline import StorePipeline
+from panes.pipelines.ranks import Ranks
 from panes.planning.plan import Plan
 from panes.stores.parcel import Parcel
 from panes.stores.store import PositionStore, StoreName, position_store
@@ -30,13 +31,16 @@ from panes.stores.waiting_rows import Waiting, WaitingRows, arrays, numbered
 from panes.windows.spec import PerRow
 
 
-class PerRowPipeline(Progressing[PositionStore]):
+class PerRowPipeline(StorePipeline):
     """The state of one query over per-row windows."""
+
+    store: PositionStore
 
     def __init__(self, plan: Plan, *, store: StoreName = "panes") -> None:
         spec = plan.window.spec
         assert isinstance(spec, PerRow)
-        super().__init__(plan, plan.spec, position_store(store, plan.contents, plan.spec))
+        super().__init__(plan, plan.spec)
+        self.store = position_store(store, plan.contents, plan.spec)
         self._window = spec
         self._ranks = Ranks()
         self._waiting = WaitingRows()
@@ -53,29 +57,30 @@ class PerRowPipeline(Progressing[PositionStore]):
     def add(self, arrival: Arrival) -> None:
         """Take in rows; those behind progress count in open windows but have none of their own."""
         group = self.store.number(arrival.partition, len(arrival.at))
-        kept = np.zeros(len(arrival.at), dtype=np.bool_)
-        kept[arrival.kept] = True
+        is_passing = np.zeros(len(arrival.at), dtype=np.bool_)
+        is_passing[arrival.passing_rows] = True
         if len(arrival.at):
             self.reach(int(arrival.at.max()))
         wanted = arrival.at >= self.first_open
         if not self._by_rank:
-            wanted &= kept
+            wanted &= is_passing
             if self._window.every > 1:
                 wanted &= (self._ranks.take(group) + 1) % self._window.every == 0
         # From here on in the order of positions: bins fill faster so, and answers need it.
         order, at = sort(arrival.at, executor=workers())
         moved = workers().submit(np.take, group, order)
-        places, row, which = _places(kept, order)
-        columns = list(workers().map(lambda c: c.take(places), arrival.columns))
+        indexes, row, which = _in_order(is_passing, order)
+        columns = list(workers().map(lambda c: c.take(indexes), arrival.columns))
         group = moved.result()
-        if len(places):
+        if len(indexes):
             self.store.add(at[which], columns, group[which])
         everything = Waiting(at, group, row, tuple(columns[c] for c in self.plan.defining_columns))
         self._waiting.add(everything if wanted.all() else everything.taken(wanted[order]))
 
-    def has_open_window(self, at: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Which positions a row at or after progress may still reach."""
-        return at > self.first_open - self._window.size
+    @property
+    def open_from(self) -> int:
+        """The first position that the window of a row at or after progress reaches back to."""
+        return self.first_open - self._window.size + 1
 
     def close_all(self, *, in_order: bool = True) -> pa.Table:
         """The same for all rows: nothing that comes later reaches back to them."""
@@ -87,10 +92,7 @@ class PerRowPipeline(Progressing[PositionStore]):
         return self.first_open
 
     def close(self, progress: int, *, in_order: bool = True) -> pa.Table:  # noqa: ARG002
-        """Answer the rows before `progress`, oldest first, and forget what they alone needed.
-
-        What the SELECT's expressions are made of, by number.
-        """
+        """Answer the rows before `progress`, oldest first, and forget what only they needed."""
         due = self._due(progress)
         self.first_open = max(self.first_open, progress)
         answers = self._answered(due)
@@ -119,7 +121,7 @@ class PerRowPipeline(Progressing[PositionStore]):
         return tables
 
     def put_back(self, tables: Mapping[str, pa.Table]) -> None:
-        """What `tables` gave, in a pipeline that has taken in nothing yet."""
+        """Take in what `tables` gave, in a pipeline that is still empty."""
         if "counts" in tables:
             count, *keys = arrays(tables["counts"])
             self._ranks.restore(self.store.number(keys, len(count)), count.to_numpy())
@@ -136,7 +138,7 @@ class PerRowPipeline(Progressing[PositionStore]):
     def _answered(self, due: Waiting) -> pa.Table:
         """Aggregates of the due rows' windows, and what is selected of the rows."""
         if not len(due):
-            return self.plan.lowered_schema().empty_table()
+            return self._nothing()
         groups = np.flatnonzero(np.bincount(due.group))
         of_row, wid, offsets = _distinct(due.at, due.group, groups)
         lowered = lower(self.plan, self.store.roll_at(groups, offsets, wid))
@@ -146,17 +148,19 @@ class PerRowPipeline(Progressing[PositionStore]):
         return pa.table(columns, schema=self.plan.lowered_schema())
 
 
-def _places(
-    kept: NDArray[np.bool_], order: NDArray[np.int64]
+def _in_order(
+    is_passing: NDArray[np.bool_], order: NDArray[np.int64]
 ) -> tuple[pa.Array, NDArray[np.int64], NDArray[np.int64] | slice]:
-    """Rows brought into order: where the columns of the kept ones are now, which of them each row
-    will have, and which rows are kept. Mostly that is all of them.
+    """Rows that pass, brought into the order of all rows; mostly that is all of them.
+
+    Gives the indexes of their columns in that order, which of these each row has (-1: none), and
+    which rows pass.
     """
-    if kept.all():
+    if is_passing.all():
         return pa.array(order), np.arange(len(order)), slice(None)
-    place, moved = np.cumsum(kept) - 1, kept[order]
+    index, moved = np.cumsum(is_passing) - 1, is_passing[order]
     row = np.where(moved, np.cumsum(moved) - 1, -1)
-    return pa.array(place[order][moved]), row, np.flatnonzero(moved)
+    return pa.array(index[order][moved]), row, np.flatnonzero(moved)
 
 
 def _distinct(
@@ -166,21 +170,21 @@ def _distinct(
 
     Rows come by position; answers stand group by group, each group's by position.
     """
-    place = np.zeros(int(groups[-1]) + 1, dtype=np.int64)
-    place[groups] = np.arange(len(groups))
+    index = np.zeros(int(groups[-1]) + 1, dtype=np.int64)
+    index[groups] = np.arange(len(groups))
     offsets = np.zeros(len(groups) + 1, dtype=np.int64)
-    _count_answers(at, group, place, offsets)
+    _count_answers(at, group, index, offsets)
     of_row = np.empty(len(at), dtype=np.int32)
     wid = np.empty(offsets[-1], dtype=np.int64)
-    _number_answers(at, group, place, offsets, of_row, wid)
+    _number_answers(at, group, index, offsets, of_row, wid)
     return of_row, wid, offsets
 
 
 @compiled
-def _count_answers(at, group, place, offsets):  # type: ignore[no-untyped-def]
+def _count_answers(at, group, index, offsets):  # type: ignore[no-untyped-def]
     last = np.full(offsets.shape[0] - 1, at[0] - 1)
     for i in range(at.shape[0]):
-        g = place[group[i]]
+        g = index[group[i]]
         offsets[g + 1] += at[i] != last[g]
         last[g] = at[i]
     for g in range(offsets.shape[0] - 1):
@@ -188,10 +192,10 @@ def _count_answers(at, group, place, offsets):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _number_answers(at, group, place, offsets, of_row, wid):  # type: ignore[no-untyped-def]
+def _number_answers(at, group, index, offsets, of_row, wid):  # type: ignore[no-untyped-def]
     next_free = offsets[:-1].copy()
     for i in range(at.shape[0]):
-        g = place[group[i]]
+        g = index[group[i]]
         k = next_free[g]
         if k == offsets[g] or wid[k - 1] != at[i]:
             wid[k] = at[i]

@@ -14,9 +14,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from panes.admit.arrival import Arrival, Ranks
+from panes.admit.arrival import Arrival
 from panes.arrays.key_numbers import KeyNumbers
-from panes.pipelines.sliding import Progressing
+from panes.axis import FOREVER
+from panes.pipelines.pipeline import StorePipeline
+from panes.pipelines.ranks import Ranks
 from panes.planning.plan import Plan
 from panes.stores.adaptive import Sources
 from panes.stores.keyed_panes import inside
@@ -26,14 +28,16 @@ from panes.stores.waiting_rows import Waiting, WaitingRows, arrays, numbered
 from panes.windows.extent import first_wid
 
 
-class RankedPipeline(Progressing[WindowStore]):
+class RankedRowsPipeline(StorePipeline):
     """The state of one query over rows that it numbers itself."""
+
+    store: WindowStore
 
     def __init__(
         self, plan: Plan, *, store: StoreName = "panes", sources: Sources | None = None
     ) -> None:
-        made = window_store(store, plan.contents, plan.spec, sources)
-        super().__init__(plan, plan.spec, made)
+        super().__init__(plan, plan.spec)
+        self.store = window_store(store, plan.contents, plan.spec, sources)
         self._waiting = WaitingRows()
         self._partitions = KeyNumbers([plan.row_types[c] for c in plan.partition_columns])
         self._ranks = Ranks()
@@ -46,10 +50,11 @@ class RankedPipeline(Progressing[WindowStore]):
         return len(self._waiting)
 
     def add(self, arrival: Arrival) -> None:
-        """Take in rows; behind progress there is no place for them among the others."""
+        """Take in rows; those behind progress are left out, for their rank is taken."""
         partition = self._partitions.encode(arrival.partition, len(arrival.at))
+        passing = arrival.passing_rows
         row = np.full(len(arrival.at), -1, dtype=np.int64)
-        row[arrival.kept] = np.arange(len(arrival.kept))
+        row[passing] = np.arange(len(passing))
         rows = Waiting(arrival.at, partition, row, tuple(arrival.columns))
         if self.plan.order is None:
             self._number(rows)
@@ -77,9 +82,15 @@ class RankedPipeline(Progressing[WindowStore]):
             self._ranks.meet(len(self._partitions))
             self._answered = np.r_[self._answered, np.zeros(len(new), dtype=np.int64)]
 
-    def has_open_window(self, at: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """No row that comes late has one: its place is taken."""
-        return np.zeros(len(at), dtype=np.bool_)
+    @property
+    def open_from(self) -> int:
+        """No row that comes late has a window: its rank is taken."""
+        return FOREVER
+
+    @property
+    def counts_late(self) -> bool:
+        """No row behind progress counts: its rank is taken."""
+        return False
 
     def close_all(self, *, in_order: bool = True) -> pa.Table:
         """The same for all rows. A window that is not full when the stream ends has no answer."""
@@ -90,7 +101,7 @@ class RankedPipeline(Progressing[WindowStore]):
         self.first_open = max(self.first_open, progress)
         self._number(self._waiting.due(progress))
         if not len(self._partition_of):
-            return self.plan.lowered_schema().empty_table()
+            return self._nothing()
         counted = self._ranks.count[self._partition_of]
         end_due: NDArray[np.int64] = first_wid(counted, self.spec.slide, self.spec.origin)
         answers = self._lowered(self.store.roll(self._answered, end_due, in_order=in_order))
@@ -122,7 +133,7 @@ class RankedPipeline(Progressing[WindowStore]):
         return {"counts": count, **self._waiting.tables(self._partitions.columns)}
 
     def put_back(self, tables: Mapping[str, pa.Table]) -> None:
-        """What `tables` gave, in a pipeline that has taken in nothing yet."""
+        """Take in what `tables` gave, in a pipeline that is still empty."""
         count, *keys = arrays(tables["counts"])
         self._ranks.restore(self._partitions.encode(keys, len(count)), count.to_numpy())
         self._waiting.put_back(tables, self._partitions.encode)

@@ -1,74 +1,38 @@
-"""Rows to answers, for windows that close for all keys at the same progress.
+"""Sliding, tumbling and landmark windows, which close in the order of their ends.
 
-A `Pipeline` owns the state of one query: its partials, and which windows are still open. It
-knows nothing of streams, lateness or clocks; whoever drives it says how far the stream is.
+Windows before `first_open` are answered and never change again, unless late rows revise them: then
+those from `first_revisable` on are still stored, and answered again when a row changes them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Generic, TypeVar
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from panes.admit.arrival import Arrival
+from panes.admit.promises import Promised
 from panes.algebra.monoid import Columns
-from panes.answers.lower import lowered_windows
 from panes.arrays.radix import number_pairs
 from panes.axis import BEGINNING
+from panes.pipelines.pipeline import StorePipeline
 from panes.planning.plan import Plan
 from panes.stores.adaptive import Sources
-from panes.stores.keyed_panes import KeyedPanes, PartOf, inside
+from panes.stores.keyed_panes import inside
 from panes.stores.parcel import Parcel
-from panes.stores.rolled import WindowPartials
-from panes.stores.store import Store, StoreName, WindowStore, window_store
-from panes.windows.extent import extent, first_wid, last_wid, ruler, windows_closed, windows_reached
-from panes.windows.spec import Landmark, PanedSpec
+from panes.stores.store import StoreName, WindowStore, window_store
+from panes.windows.extent import extent, first_wid, ruler, windows_closed, windows_reached
+from panes.windows.spec import Landmark, Sliding
 from panes.windows.tag import tagged
 
-StoreT = TypeVar("StoreT", bound=Store)
 
+class SlidingPipeline(StorePipeline):
+    """The state of one query over windows of one size, or over ever growing ones."""
 
-class Progressing(Generic[StoreT]):
-    """What pipelines of all kinds share: their store, and how far the stream is.
-
-    `first_open` is where open windows begin, as each kind counts them; `newest` is the greatest
-    position of any row.
-    """
-
-    def __init__(self, plan: Plan, spec: PanedSpec, store: StoreT) -> None:
-        self.plan, self.spec = plan, spec
-        self.store = store
-        self.first_open = BEGINNING
-        self.newest = BEGINNING
-
-    def resume(self, first_open: int, newest: int) -> None:
-        """Go on where another pipeline of this plan stopped; its parcels are to be taken in."""
-        self.first_open, self.newest = first_open, newest
-
-    def reach(self, newest: int) -> None:
-        """A row at `newest` has come somewhere in the stream, here or at another host."""
-        self.newest = max(self.newest, newest)
-
-    @property
-    def panes(self) -> KeyedPanes:
-        """The pane store: the only one that is handed from host to host."""
-        assert isinstance(self.store, KeyedPanes)
-        return self.store
-
-    def _lowered(self, found: WindowPartials | None) -> pa.Table:
-        """Windows, keys and lowered aggregates, under their numbers."""
-        return lowered_windows(self.plan, self.spec, found)
-
-    def split(self, part_of: PartOf) -> dict[int, Parcel]:
-        """Everything stored, part by part: `part_of` tells the part of each pane and group."""
-        return self.panes.split(part_of)
-
-
-class Pipeline(Progressing[WindowStore]):
-    """The state of one query over one (united) stream."""
+    store: WindowStore
 
     def __init__(
         self,
@@ -77,57 +41,68 @@ class Pipeline(Progressing[WindowStore]):
         origin: int | None = None,
         store: StoreName = "panes",
         sources: Sources | None = None,
-        keep: int | None = 0,
+        revisable: int | None = 0,
     ) -> None:
-        """`keep` is how far behind progress closed windows can still be revised; None: always."""
+        """`origin` moves all windows.
+
+        `revisable` is how far behind progress closed windows can still be revised; None: always.
+        """
         spec = plan.spec
         if origin is not None:
             spec = replace(spec, origin=spec.origin + origin)
-        super().__init__(plan, spec, window_store(store, plan.contents, spec, sources))
-        self._keep = keep
-        self.first_kept = BEGINNING
+        super().__init__(plan, spec)
+        self.store = window_store(store, plan.contents, spec, sources)
+        self._revisable = revisable
+        self.first_revisable = BEGINNING
 
-    def add(self, at: NDArray[np.int64], columns: Sequence[pa.Array]) -> None:
-        """Take in rows: positions, and the plan's projected columns."""
-        at, columns = inside(self.spec, at, columns)
+    def add(self, arrival: Arrival) -> None:
+        """Take in the rows that pass, as far as any window holds them."""
+        at, columns = inside(self.spec, arrival.passing_at, arrival.columns)
         if len(at):
             self.store.add(at, columns)
             self.reach(int(at.max()))
 
-    def has_open_window(self, at: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Which positions belong to a window that is still open."""
-        if isinstance(self.spec, Landmark):
-            return np.ones(len(at), dtype=np.bool_)
-        newest: NDArray[np.int64] = last_wid(at, *ruler(self.spec))
-        return newest >= self._needed
+    @property
+    def open_from(self) -> int:
+        """Where the first window starts that is open or can be revised."""
+        if isinstance(self.spec, Landmark) or self.first_needed == BEGINNING:
+            return BEGINNING
+        return extent(self.spec, self.first_needed).start
+
+    @property
+    def closing_at_ends(self) -> Sliding | None:
+        """The windows, unless they are landmarks: there, a later row frees answers that wait."""
+        return None if isinstance(self.spec, Landmark) else self.spec
 
     def close(self, progress: int, *, in_order: bool = True) -> pa.Table:
-        """Answer the windows that end at or before `progress`, and forget what they alone stored.
-
-        Answers are given before the SELECT's expressions: windows, keys, lowered aggregates.
-        """
-        if self._keep is not None:
-            kept = windows_closed(self.spec, progress - self._keep)
-            self.first_kept = max(self.first_kept, kept)
+        """Answer the windows that end at or before `progress`, and forget what only they needed."""
+        if self._revisable is not None:
+            first = windows_closed(self.spec, progress - self._revisable)
+            self.first_revisable = max(self.first_revisable, first)
         return self._close_before(windows_closed(self.spec, progress), in_order=in_order)
 
     def close_all(self, *, in_order: bool = True) -> pa.Table:
         """The same for every window that holds a row."""
         if self.newest == BEGINNING:
-            return self.plan.lowered_schema().empty_table()
+            return self._nothing()
         reached = windows_reached(self.spec, self.newest)
-        self.first_kept = reached
+        self.first_revisable = reached
         return self._close_before(reached, in_order=in_order)
 
     @property
-    def _needed(self) -> int:
-        """The first window of which anything is needed: open, or closed and still revised."""
-        return self.first_open if self._keep == 0 else self.first_kept
+    def first_needed(self) -> int:
+        """The first window of which anything is needed: it is open, or can be revised."""
+        return self.first_open if self._revisable == 0 else self.first_revisable
+
+    def resume(self, first_open: int, newest: int, first_needed: int = BEGINNING) -> None:
+        """Go on where another pipeline of this plan stopped; its parcels are to be taken in."""
+        super().resume(first_open, newest)
+        self.first_revisable = first_needed
 
     def open_windows(self) -> pa.Table:
-        """The windows that are still open, as they are now, before the SELECT's expressions."""
+        """The windows that are still open, as they are now."""
         if self.newest == BEGINNING:
-            return self.plan.lowered_schema().empty_table()
+            return self._nothing()
         reached = windows_reached(self.spec, self.newest)
         return self._lowered(self.store.roll(self.first_open, max(reached, self.first_open)))
 
@@ -136,9 +111,9 @@ class Pipeline(Progressing[WindowStore]):
 
         The rows have been taken in; `keys` are their grouping columns.
         """
-        pairs = list(tagged(self.spec, at, self.first_kept, self.first_open))
+        pairs = list(tagged(self.spec, at, self.first_revisable, self.first_open))
         if not pairs:
-            return self.plan.lowered_schema().empty_table()
+            return self._nothing()
         row, wid = (np.concatenate(side) for side in zip(*pairs, strict=True))
         group = self.store.number(keys, len(at))[row]
         _, groups, wids = number_pairs(group.astype(np.int64), wid)
@@ -150,20 +125,20 @@ class Pipeline(Progressing[WindowStore]):
         """Where the last window that was closed ends."""
         return extent(self.spec, self.first_open - 1).end
 
-    def close_each(
-        self, before: NDArray[np.int64], now: NDArray[np.int64], general: int
-    ) -> pa.Table:
+    def close_each(self, before: Promised, now: Promised) -> pa.Table:
         """As `close`, where each group has its own progress: what it was, and what it is now.
 
-        `general` is what is promised of every group, those yet to come too.
+        Groups yet to come have the progress of all.
         """
         _, slide, origin = ruler(self.spec)
-        closed, closes = first_wid(before, slide, origin), first_wid(now, slide, origin)
+        keys, count = self.store.key_columns, self.store.keys
+        closed = first_wid(before.of_groups(keys, count), slide, origin)
+        closes = first_wid(now.of_groups(keys, count), slide, origin)
         first = np.maximum(closed, self.first_open)
         end = np.maximum(closes, first)
-        self.first_open = max(self.first_open, windows_closed(self.spec, general))
+        self.first_open = max(self.first_open, windows_closed(self.spec, now.progress))
         if self.newest == BEGINNING:
-            return self.plan.lowered_schema().empty_table()
+            return self._nothing()
         reached = windows_reached(self.spec, self.newest)
         answers = self._lowered(self.store.roll(first, np.maximum(np.minimum(end, reached), first)))
         self.store.evict(end)
@@ -186,7 +161,7 @@ class Pipeline(Progressing[WindowStore]):
         self.reach(int(starts.max(initial=BEGINNING)))
 
     def _close_before(self, end: int, *, in_order: bool) -> pa.Table:
-        answers = self.plan.lowered_schema().empty_table()
+        answers = self._nothing()
         if self.newest == BEGINNING:
             self.first_open = max(self.first_open, end)
             return answers
@@ -197,6 +172,6 @@ class Pipeline(Progressing[WindowStore]):
         reached = end_due if isinstance(self.spec, Landmark) else end
         if reached > self.first_open:
             self.first_open = reached
-            if self._needed != BEGINNING and self.store.evict(self._needed):
+            if self.first_needed != BEGINNING and self.store.evict(self.first_needed):
                 self.store.forget_keys()
         return answers

@@ -21,12 +21,16 @@ from panes.errors import ColumnTypeError, MissingStreamError, QueryError
 from panes.language.query import (
     AGGREGATE,
     DEFINING,
-    KEY,
-    WINDOW_COLUMNS,
     AggregateCall,
     Key,
     Query,
     Window,
+)
+from panes.planning.answer_columns import (
+    AnswerColumn,
+    aggregate_names,
+    answer_columns,
+    lowered_names,
 )
 from panes.planning.scalar import Projection, find_column, resolve
 from panes.stores.contents import Contents, ValueSet
@@ -92,6 +96,11 @@ class Plan:
         return isinstance(self.window.spec, PartitionedRows | PerRow) or self.order is not None
 
     @property
+    def counts_arrivals(self) -> bool:
+        """Whether rows lie where they came: the axis is their number in the stream."""
+        return self.placing.kind == "rows"
+
+    @property
     def group_columns(self) -> tuple[int, ...]:
         """Which of the rows' columns make a group: the keys, or what partitions per-row windows."""
         if isinstance(self.window.spec, PerRow):
@@ -126,28 +135,39 @@ class Plan:
         return Projection(expressions, None)(table)[1] if expressions else []
 
     def schema(self) -> pa.Schema:
-        """The columns of the answers."""
-        _, outputs = self.answers(self.lowered_schema().empty_table())
-        fields = []
-        if not isinstance(self.window.spec, PerRow):
-            fields += [(name, self.axis.type) for name in WINDOW_COLUMNS]
-        fields += [(self.query.keys[i].name, self.key_types[i]) for i in self.query.shown_keys]
-        fields += [(o.name, c.type) for o, c in zip(self.query.outputs, outputs, strict=True)]
-        return pa.schema(fields)
+        """The columns of the answers, with their types."""
+        lowered = self.lowered_schema()
+        _, computed = self.answers(lowered.empty_table())
+        outputs = iter(computed)
+        return pa.schema(
+            (c.name, next(outputs).type if c.lowered is None else lowered.field(c.lowered).type)
+            for c in self.answer_columns
+        )
+
+    @property
+    def names_windows(self) -> bool:
+        """Whether answers name their window and key; that of a per-row window is about its row."""
+        return not isinstance(self.window.spec, PerRow)
+
+    @property
+    def answer_columns(self) -> tuple[AnswerColumn, ...]:
+        """The columns of the answers, in their order."""
+        return answer_columns(self.query, names_windows=self.names_windows)
 
     def lowered_schema(self) -> pa.Schema:
         """The columns `answers` reads: windows, keys and aggregates under their numbers.
 
         For a per-row window, aggregates and the columns of the row that defines it.
         """
-        aggregates = [(f"{AGGREGATE}{i}", a.type) for i, a in enumerate(self.aggregates)]
-        if isinstance(self.window.spec, PerRow):
-            columns = enumerate(self.defining_columns)
-            defining = [(f"{DEFINING}{i}", self.row_types[c]) for i, c in columns]
-            return pa.schema(aggregates + defining)
-        windows = [(name, self.axis.type) for name in WINDOW_COLUMNS]
-        keys = [(f"{KEY}{i}", t) for i, t in enumerate(self.key_types)]
-        return pa.schema(windows + keys + aggregates)
+        aggregates = [a.type for a in self.aggregates]
+        if self.names_windows:
+            names = lowered_names(len(self.key_types), len(aggregates))
+            types = [self.axis.type, self.axis.type, *self.key_types, *aggregates]
+        else:
+            names = aggregate_names(len(aggregates))
+            names += [f"{DEFINING}{i}" for i in range(len(self.defining_columns))]
+            types = [*aggregates, *(self.row_types[c] for c in self.defining_columns)]
+        return pa.schema(zip(names, types, strict=True))
 
 
 def plan(

@@ -10,10 +10,11 @@ from panes.axis import DAY, Duration, parse_duration
 from panes.errors import OptionError, QueryError
 from panes.language.query import Query
 from panes.planning.flush import Flush, LazyFlush, SlowFlush
+from panes.planning.plan import Plan
 from panes.progress.bounds import Bound, Unbounded, WithinLateness, WithinRows
 from panes.progress.heartbeat import Heartbeat
 from panes.stores.store import STORES
-from panes.windows.spec import Sliding
+from panes.windows.spec import Landmark, Sliding
 
 Late: TypeAlias = Literal["open", "drop", "revise"]
 _LATE = {
@@ -187,6 +188,17 @@ def require_lateness(lateness: Duration | None, measure: str) -> None:
         raise OptionError(
             f"the window has no time axis, so lateness is a whole number, got {lateness!r}"
         )
+
+
+def require_streamable(plan: Plan) -> None:
+    """Refuse what only makes sense once all rows are there."""
+    if isinstance(plan.window.spec, Landmark):
+        for call, aggregate in zip(plan.query.calls, plan.aggregates, strict=True):
+            if aggregate.kind == "holistic":
+                raise QueryError(
+                    f"an exact {call.sql} over RANGE ALL would keep every value for ever",
+                    hint="use an approx_ aggregate, or a window with an end",
+                )
 
 
 def _ticks(given: Duration | None, option: str) -> int | None:

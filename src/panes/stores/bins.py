@@ -48,7 +48,7 @@ class Bins:
         assert isinstance(spec, Sliding)
         self.contents, self.spec = contents, spec
         self._cut = cut(spec)
-        self._numbers = self._no_groups()
+        self._numbers = KeyNumbers(contents.key_types)
         self._monoids = tuple(p.monoid for p in contents.pieces)
         self._at, self._group = _NOTHING, _NOTHING
         self._partials = tuple(m.empty(0) for m in self._monoids)
@@ -168,16 +168,10 @@ class Bins:
         live = np.unique(self._group)
         if not self._numbers.mostly_dead(len(live)):
             return None
-        keys = self.key_values(live)
-        self._numbers = self._no_groups()
-        renamed = np.full(int(live.max(initial=-1)) + 1, -1, dtype=np.int64)
-        renamed[live] = self._numbers.encode(keys, len(live))
+        renamed = self._numbers.keep(live)
         self._group = renamed[self._group]
         return renamed
 
     def _keep(self, kept: NDArray[np.int64]) -> None:
         self._at, self._group = self._at[kept], self._group[kept]
         self._partials = tuple(np.take(p, kept, axis=1) for p in self._partials)
-
-    def _no_groups(self) -> KeyNumbers:
-        return KeyNumbers(self.contents.key_types)

@@ -81,6 +81,10 @@ class ValueStore:
         fragment = Fragment(starts, pairs.astype(np.int64), (counts[None, :],))
         self.store.add(merged([fragment], self.store.monoids))
 
+    def add(self, counted: Counted) -> None:
+        """Take in values that another host counted, by groups of this one."""
+        self.add_counts(counted.starts, counted.groups, counted.values, counted.counts)
+
     def everything(self) -> Counted:
         """All counted values."""
         stored = self.store.everything()
@@ -123,19 +127,14 @@ class ValueStore:
         """Drop pairs that no pane holds."""
         live = self.store.live_groups()
         if self._pairs.mostly_dead(len(live)):
-            self._renumber(live, self._pairs.columns(live))
+            self.store.rename_groups(self._pairs.keep(live))
 
     def rename_groups(self, renamed: NDArray[np.int64]) -> None:
         """The groups have new numbers."""
         live = self.store.live_groups()
         group, *values = self._pairs.columns(live)
-        self._renumber(live, [pa.array(renamed[group.to_numpy()]), *values])
-
-    def _renumber(self, live: NDArray[np.int64], columns: Sequence[pa.Array]) -> None:
-        self._pairs = KeyNumbers([pa.int64(), *self._types])
-        renamed = np.full(int(live.max(initial=-1)) + 1, -1, dtype=np.int64)
-        renamed[live] = self._pairs.encode(columns, len(live))
-        self.store.rename_groups(renamed)
+        columns = [pa.array(renamed[group.to_numpy()]), *values]
+        self.store.rename_groups(self._pairs.keep(live, columns))
 
 
 def _ranked(columns: Sequence[pa.Array]) -> tuple[NDArray[np.signedinteger], pa.Array]:

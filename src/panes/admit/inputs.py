@@ -1,0 +1,89 @@
+"""The streams of a query, as their first batches have shown them.
+
+Every later batch of a stream has the columns of the first. `Inputs` never change: a batch that is
+refused leaves those that were there before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+import pyarrow as pa
+
+from panes.errors import InputError, UnknownStreamError
+from panes.frames import differences
+from panes.language.query import Query
+from panes.operators.inner import chain_of
+from panes.operators.operator import Chain
+from panes.planning.terms import Terms
+from panes.windows.spec import PerRow, Sliding
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """The streams seen so far: their columns, and the operators that FROM puts behind them.
+
+    `given` are the columns of batches, `derived` those that come out of the `chains`. `remembers`
+    is how far behind progress a late row can still count somewhere; None: always.
+    """
+
+    query: Query
+    remembers: int | None
+    carries_promises: bool
+    given: Mapping[str, pa.Schema] = field(default_factory=dict)
+    derived: Mapping[str, pa.Schema] = field(default_factory=dict)
+    chains: Mapping[str, Chain] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, query: Query, terms: Terms, *, carries_promises: bool) -> Inputs:
+        """The inputs of a query that has seen no batch; promises go through chains if they may."""
+        return cls(query, _remembered(query, terms), carries_promises)
+
+    def after(self, tables: Mapping[str, pa.Table]) -> Inputs:
+        """The inputs after these batches, which look like those before."""
+        inputs = self
+        for name, table in tables.items():
+            if name not in self.query.streams:
+                raise UnknownStreamError(name, streams=self.query.streams)
+            schema = table.schema.remove_metadata()
+            known = self.given.get(name)
+            if known is None:
+                inputs = inputs._and(name, schema)
+            elif not schema.equals(known):
+                raise InputError(
+                    f"a batch of stream `{name}` has other columns than the first one: "
+                    f"{differences(known, schema)}"
+                )
+        return inputs
+
+    def _and(self, name: str, schema: pa.Schema) -> Inputs:
+        """These inputs, and a stream with these columns."""
+        chain = chain_of(
+            self.query,
+            name,
+            schema,
+            remembers=self.remembers,
+            carries_promises=self.carries_promises,
+        )
+        derived = chain.push(schema.empty_table()).schema.remove_metadata()
+        return replace(
+            self,
+            given={**self.given, name: schema},
+            derived={**self.derived, name: derived},
+            chains={**self.chains, name: chain},
+        )
+
+    def schemas(self) -> dict[str, pa.Schema]:
+        """The columns that a plan is made for; streams not yet seen look like the others."""
+        streams = self.query.streams
+        first = self.derived.get(streams[0], next(iter(self.derived.values())))
+        return {name: self.derived.get(name, first) for name in streams}
+
+
+def _remembered(query: Query, terms: Terms) -> int | None:
+    """How far behind progress a late row can still count somewhere; None: always."""
+    spec = None if query.window is None else query.window.spec
+    if terms.drops_late or not isinstance(spec, Sliding | PerRow):
+        return 0
+    return None if terms.keeps is None else spec.size + terms.keeps
