@@ -6,6 +6,7 @@ That every answer is the oracle's is proved in ``tests/oracle/test_register.py``
 from __future__ import annotations
 
 import datetime as dt
+from contextlib import suppress
 
 import pyarrow as pa
 import pytest
@@ -45,7 +46,33 @@ def test_pieces_that_several_queries_need_are_kept_once() -> None:
         reg.add(name, f"SELECT k, {what} AS n FROM t [RANGE 20 SLIDE 5 WATTR at] GROUP BY k")
     reg.push(rows(1))
     (store,) = reg.stores
-    assert ["+".join(p.monoid.names) for p in store.pieces] == ["count", "count", "limb0+limb1"]
+    assert ["+".join(p.monoid.names) for p in store.panes.pieces] == [
+        "count",
+        "count",
+        "limb0+limb1",
+    ]
+
+
+def test_asking_and_explaining_change_nothing() -> None:
+    """No column, piece or cut is added for a question, and a refused one leaves nothing either."""
+    reg = panes.register("t", lateness=0)
+    reg.add("short", "SELECT k, sum(x) AS n FROM t [RANGE 20 SLIDE 5 WATTR at] GROUP BY k")
+    reg.push(rows(*range(0, 100, 3)))
+    reg.add("other", "SELECT k, sum(x) AS n FROM t [RANGE 21 SLIDE 7 WATTR at] GROUP BY k")
+    (store,) = reg.stores
+
+    def seen() -> object:
+        cuts = store.completeness
+        columns = dict(store.rows.expressions), store.rows.end, dict(store.needs.since)
+        return columns, list(store.shapes), cuts.shared_cut, cuts.is_current, dict(cuts.cuts_before)
+
+    before = seen()
+    reg.explain()
+    for what in ("sum(x) AS n", "max(x) AS n", "sum(x) FILTER (WHERE x > 1) AS n"):
+        for size in (10, 11, 50):
+            with suppress(panes.QueryError):
+                reg.ask(f"SELECT k, {what} FROM t [RANGE {size} WATTR at] GROUP BY k")
+    assert seen() == before
 
 
 def test_each_grouping_has_a_store_of_its_own() -> None:
@@ -171,7 +198,7 @@ def test_removing_a_query_frees_what_only_it_needed() -> None:
     reg.remove("long")
     (store,) = reg.stores
     assert reg.state["partials"] < before["partials"] / 10
-    assert [p.monoid.names for p in store.pieces] == [("count",)]
+    assert [p.monoid.names for p in store.panes.pieces] == [("count",)]
     assert store.rows.filters == []
     assert store.cut.grid == 10
     reg.remove("short")

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
+from tests.support import assert_same, sorted_answers
+
 QUERIES = {
     "all": "SELECT count(*) AS n FROM s [RANGE 20 SLIDE 5 WATTR at]",
     "keyed": "SELECT k, sum(x) AS total, avg(x) AS mean FROM s [RANGE 12 SLIDE 4 WATTR at] "
@@ -25,3 +27,10 @@ def rows(seed: int, count: int, begin: int) -> pa.Table:
     at = begin + np.sort(rng.integers(0, 40, count)) - rng.integers(0, 6, count)
     keys = np.array(["a", "b", "c", None])[rng.integers(0, 4, count)]
     return pa.table([at, keys.tolist(), rng.integers(0, 9, count)], schema=SCHEMA)
+
+
+def assert_same_answers(left: dict[str, pa.Table], right: dict[str, pa.Table]) -> None:
+    assert left.keys() == right.keys()
+    for name in left:
+        keys = int("k" in left[name].column_names)
+        assert_same(sorted_answers(left[name], keys), sorted_answers(right[name], keys))

@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 import panes
 import panes.spark
-from panes.shards.combiner import AT
+from panes.shards.names import AT
 from panes.spark.batch import per_row
 from tests.spark.streaming import (
     as_batches,

@@ -11,8 +11,9 @@ from collections.abc import Iterator, Sequence
 from panes.aggregates.aggregate import Piece
 from panes.axis import format_duration
 from panes.planning.shared_cut import CutOption, panes_in
+from panes.register.needs import filters_of
 from panes.register.shape import Shape
-from panes.register.shared_store import SharedStore, filters_of
+from panes.register.shared_store import SharedStore
 from panes.windows.cut import panes_per_window
 
 _LABEL = 11
@@ -28,8 +29,8 @@ def explain_stores(
 ) -> str:
     """All stores of a register, one after the other, and what prepared questions need."""
     queries = sum(len(shape) for store in stores for shape in store.shapes)
-    told = f"{_many(queries, 'query', 'queries')} in {_many(len(stores), 'store', 'stores')}"
-    lines = [_line("register", f"`{stream}`, read once: {told}")]
+    counted = f"{_many(queries, 'query', 'queries')} in {_many(len(stores), 'store', 'stores')}"
+    lines = [_line("register", f"`{stream}`, read once: {counted}")]
     for store in stores:
         lines += _store_lines(store, details=details)
     lines += [""] if prepared else []
@@ -52,10 +53,10 @@ def _store_lines(store: SharedStore, *, details: bool) -> Iterator[str]:
         yield _line(label, f"{store.rows.text(number)}: {_named(users)}")
         label = ""
     label = "pieces"
-    for piece in store.pieces if details else ():
+    for piece in store.panes.pieces if details else ():
         yield _line(label, f"{'+'.join(piece.monoid.names)} for {_users(piece, shapes)}")
         label = ""
-    for values in store.values:
+    for values in store.panes.values:
         users = [m.name for s in shapes if values in s.value_sets for m in s.members]
         columns = ", ".join(store.rows.text(c) for c in values.columns)
         yield _line("multiset" if details else "values", f"of {columns}: {_named(users)}")
@@ -63,13 +64,13 @@ def _store_lines(store: SharedStore, *, details: bool) -> Iterator[str]:
 
 
 def _pane_lines(store: SharedStore) -> Iterator[str]:
-    assert store.shared_cut is not None
-    families = store.cut.families
+    shared = store.cut_if_asked()
+    families = shared.cut.families
     begins = f"a pane begins every {_length(store, families[0].slide)}"
     if len(families) > 1:
         begins = "a pane begins wherever a window of some query starts or ends"
     yield _line("panes", begins)
-    older = store.shared_cut.older
+    older = shared.older
     if older is not None:
         every = _length(store, older.cut.families[0].slide)
         reach = _length(store, older.reach)
@@ -77,9 +78,8 @@ def _pane_lines(store: SharedStore) -> Iterator[str]:
 
 
 def _cut_lines(store: SharedStore) -> Iterator[str]:
-    families = store.cut.families
-    shared = store.shared_cut
-    assert shared is not None
+    shared = store.cut_if_asked()
+    families = shared.cut.families
     if len(families) == 1:
         yield _line("cut", f"a pane begins every {_length(store, families[0].slide)}")
     else:
@@ -102,18 +102,18 @@ def _saving_lines(store: SharedStore, *, details: bool) -> Iterator[str]:
     """Against every query with panes and pieces of its own."""
     members = [(shape, m) for shape in store.shapes for m in shape.members]
     longest = max(m.spec.size for _, m in members)
-    panes = min(option.panes for option in store.shared_cut.options) if store.shared_cut else 0.0
-    panes = panes or panes_in(store.cut, longest)
+    shared = store.cut_if_asked()
+    panes = min(option.panes for option in shared.options) or panes_in(shared.cut, longest)
     alone = [panes_per_window(m.spec) or 1 for _, m in members]
     needed = [len(shape.plan.pieces) + len(shape.plan.value_sets) for shape, _ in members]
-    kept = len(store.pieces) + len(store.values)
-    classes = max(1, len(store.classes))
+    stored = len(store.panes.pieces) + len(store.panes.values)
+    classes = max(1, len(store.panes.classes))
     partials = sum(a * n for a, n in zip(alone, needed, strict=True))
     yield _line("saves", f"panes     {panes:>12,.0f} instead of {sum(alone):,}")
     if details:
-        yield _line("", f"pieces    {kept:>12,} instead of {sum(needed):,}")
-    told = f"{panes * kept * classes:>12,.0f} instead of {partials:,} for each key"
-    yield _line("", f"partials  {told}, in {_many(classes, 'class', 'classes')} of filters")
+        yield _line("", f"pieces    {stored:>12,} instead of {sum(needed):,}")
+    saved = f"{panes * stored * classes:>12,.0f} instead of {partials:,} for each key"
+    yield _line("", f"partials  {saved}, in {_many(classes, 'class', 'classes')} of filters")
 
 
 def _users(piece: Piece, shapes: Sequence[Shape]) -> str:

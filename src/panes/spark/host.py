@@ -32,8 +32,9 @@ from pyspark.sql.streaming.stateful_processor import (
 
 from panes.errors import OptionError
 from panes.planning.terms import Run, Terms
-from panes.shards.combiner import AT, EVERY_SOURCE, PROMISE, SOURCE, Combiner
-from panes.shards.query_shard import State
+from panes.shards.combiner import Combiner
+from panes.shards.names import AT, EVERY_SOURCE, PROMISE, SOURCE
+from panes.shards.state import State
 from panes.spark.column_names import PACKAGE, SHARD, WHEN
 from panes.spark.internals import UTC, batch_number, may_run_without_data, tag_of, watermark_delay
 from panes.spark.partitions import one_per_partition

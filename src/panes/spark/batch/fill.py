@@ -25,7 +25,7 @@ from panes.algebra.lanes import Op
 from panes.algebra.monoid import Columns
 from panes.arrays import order_keys
 from panes.arrays.columns import without_nulls
-from panes.shards.combiner import AT
+from panes.shards.names import AT
 from panes.windows.cut import Cut
 
 

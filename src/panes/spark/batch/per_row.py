@@ -21,7 +21,7 @@ from panes.admit.arrival import Arrival
 from panes.arrays.columns import column_of
 from panes.pipelines.per_row import PerRowPipeline
 from panes.planning.plan import Plan
-from panes.shards.combiner import AT, KEPT, column_name
+from panes.shards.names import AT, PASSING, column_name
 from panes.spark.answers import handed_over, handed_over_schema, selected
 from panes.spark.bind import BoundQuery, sql, ticks
 from panes.spark.column_names import PARTITION
@@ -55,7 +55,7 @@ def _project(plan: Plan, frame: DataFrame) -> DataFrame:
     columns = [
         F.when(passing, sql(e)).alias(column_name(i)) for i, e in enumerate(plan.rows.expressions)
     ]
-    placed = frame.select(at.alias(AT), passing.alias(KEPT), *partition, *columns)
+    placed = frame.select(at.alias(AT), passing.alias(PASSING), *partition, *columns)
     return placed.where(F.col(AT).isNotNull())
 
 
@@ -73,7 +73,7 @@ class Bins:
         yield from _sent(pipeline.close_all())
 
     def _arrival(self, table: pa.Table) -> Arrival:
-        passing = np.flatnonzero(table.column(KEPT).to_numpy())
+        passing = np.flatnonzero(table.column(PASSING).to_numpy())
         types = self.plan.row_types
         names = [column_name(i) for i in range(len(types))]
         columns = [column_of(table, n).cast(t) for n, t in zip(names, types, strict=True)]

@@ -28,7 +28,7 @@ from panes.fill.fill import fill
 from panes.language.query import KEY
 from panes.pipelines.sliding import SlidingPipeline
 from panes.planning.plan import Plan
-from panes.shards.combiner import AT, column_name
+from panes.shards.names import AT, column_name
 from panes.spark.answers import handed_over, handed_over_schema, selected
 from panes.spark.batch.fill import aggregates, is_filled_by_spark, pane_start, partial_of
 from panes.spark.bind import BoundQuery, sql, ticks

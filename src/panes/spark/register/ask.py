@@ -17,9 +17,9 @@ from panes.planning.plan import Plan
 from panes.planning.terms import Terms
 from panes.register.queries import Queries
 from panes.register.shared_store import SharedStore
-from panes.shards.query_shard import ABOUT
 from panes.shards.register_shard import Definition, as_lowered, resumed
 from panes.shards.register_state import take_up
+from panes.shards.state import ABOUT
 from panes.spark.host import STATE_NAME
 from panes.spark.internals import STATE_OPERATOR, dumps, has_commit, to_arrow_schema
 from panes.spark.register.lowered import finished, lowered_schema, with_ticks

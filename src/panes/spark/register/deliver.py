@@ -15,7 +15,7 @@ from pyspark.sql import types as T  # noqa: N812
 
 from panes.answers.portions import QUERY
 from panes.planning.plan import Plan
-from panes.shards.combiner import ROW
+from panes.shards.names import ROW
 from panes.spark.answers import named
 from panes.spark.column_names import PACKAGE
 from panes.spark.host import named_batch

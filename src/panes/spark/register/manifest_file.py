@@ -10,14 +10,14 @@ from __future__ import annotations
 from pyspark.sql import SparkSession
 
 from panes.errors import StateError
-from panes.register.manifest import Kept, from_json, to_json
+from panes.register.manifest import Manifest, from_json, to_json
 from panes.spark.internals import is_used
 from panes.spark.internals import lines as read_lines
 
 _FOLDER = "panes-register"
 
 
-def read(session: SparkSession, checkpoint: str) -> Kept | None:
+def read(session: SparkSession, checkpoint: str) -> Manifest | None:
     """The register of a checkpoint; None if there is none yet."""
     found = read_lines(session, f"{checkpoint}/{_FOLDER}")
     if not found:
@@ -26,7 +26,7 @@ def read(session: SparkSession, checkpoint: str) -> Kept | None:
     return max(map(from_json, found), key=lambda kept: kept.version)
 
 
-def write(session: SparkSession, checkpoint: str, kept: Kept) -> None:
+def write(session: SparkSession, checkpoint: str, kept: Manifest) -> None:
     """Replace the older of the two lines."""
     frame = session.createDataFrame([(to_json(kept),)], "value string").coalesce(1)
     frame.write.mode("overwrite").text(f"{checkpoint}/{_FOLDER}/turn={kept.version % 2}")

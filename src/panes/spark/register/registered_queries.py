@@ -19,10 +19,7 @@ from panes.errors import OptionError, PanesError, QueryError
 from panes.language.query import Query
 from panes.planning.plan import Plan
 from panes.planning.terms import Run, Terms, agree, require_lateness
-from panes.register.manifest import Kept as Manifest
-from panes.register.manifest import KeptQuery as ManifestQuery
-from panes.register.manifest import kept_stores as manifest_stores
-from panes.register.manifest import taken_up
+from panes.register.manifest import Manifest, QueryEntry, store_entries, take_up_queries
 from panes.register.queries import Asked, Queries
 from panes.spark.bind import bind_query, comparable
 from panes.spark.host import require_progress, with_watermark
@@ -161,7 +158,7 @@ class RegisteredQueries:
             shards=shards,
             last=self.queries.numbers.last,
             queries=[
-                ManifestQuery(
+                QueryEntry(
                     name=name,
                     text=one.text,
                     serial=one.serial,
@@ -171,7 +168,7 @@ class RegisteredQueries:
                 )
                 for name, one in self.queries.asked.items()
             ],
-            stores=manifest_stores(self.queries),
+            stores=store_entries(self.queries),
             removed=self._removed,
             version=version,
         )
@@ -188,7 +185,7 @@ class RegisteredQueries:
         ]
         self._sinks = {q.name: q.sink for q in manifest.queries if q.sink is not None}
         self._watched = {q.name for q in manifest.queries if q.watched}
-        taken_up(manifest, queries, again, lambda asked: self._plan(queries, asked))
+        take_up_queries(manifest, queries, again, lambda asked: self._plan(queries, asked))
         for name, new in added.items():
             if name not in queries.asked and manifest.removed.get(name) != new.text:
                 self._plan(queries, replace(new, serial=queries.numbers.next()))

@@ -25,7 +25,7 @@ from panes.language.expressions import quoted
 from panes.planning.plan import Plan
 from panes.planning.terms import Terms
 from panes.register.queries import Queries
-from panes.shards.combiner import AT, PROMISE, ROW, SOURCE, TOO_FAR_AHEAD
+from panes.shards.names import AT, PROMISE, ROW, SOURCE, TOO_FAR_AHEAD
 from panes.shards.register_filler import read_columns
 from panes.shards.register_shard import Definition, RegisterOutcome, RegisterShard, combiner
 from panes.spark.bind import arrow_schema, sql, ticks

@@ -24,18 +24,10 @@ from panes.errors import QueryError
 from panes.language.expressions import quoted
 from panes.planning.plan import Plan
 from panes.planning.terms import Run, Terms, require_streamable
-from panes.shards.combiner import (
-    AT,
-    KEPT,
-    PROMISE,
-    ROW,
-    SOURCE,
-    TOO_FAR_AHEAD,
-    Combiner,
-    column_name,
-)
+from panes.shards.combiner import Combiner
+from panes.shards.names import AT, PASSING, PROMISE, ROW, SOURCE, TOO_FAR_AHEAD, column_name
 from panes.shards.query_filler import PlanFiller
-from panes.shards.query_shard import Outcome, Shard
+from panes.shards.query_shard import Outcome, QueryShard
 from panes.spark.answers import (
     answer_texts,
     handed_over,
@@ -108,7 +100,7 @@ def _tagged(bound: BoundQuery, terms: Terms, run: Run, *, rows: bool) -> DataFra
     count, keep_rows = len(shards), terms.drops_late
     hosted = Hosted(
         combiner=lambda: Combiner(PlanFiller(plan, keep_rows), count),
-        shard=lambda state: Shard(plan, terms, state, shards=count),
+        shard=lambda state: QueryShard(plan, terms, state, shards=count),
         emit=emit,
         output=T.StructType().add(PACKAGE, "binary") if emit.packed else emitted,
     )
@@ -137,11 +129,11 @@ def _project(
         columns[ROW] = _whole_row(bound.frames, number)
     expressions = [sql(e) for e in plan.rows.expressions]
     if plan.rows.where is not None:
-        kept = F.coalesce(sql(plan.rows.where), F.lit(False))
-        columns[KEPT] = kept
+        passing = F.coalesce(sql(plan.rows.where), F.lit(False))
+        columns[PASSING] = passing
         counted = plan.partition_columns if plan.counts_rows else ()
         expressions = [
-            e if i in counted else F.when(kept, e)  # no other row is to be evaluated
+            e if i in counted else F.when(passing, e)  # no other row is to be evaluated
             for i, e in enumerate(expressions)
         ]
     columns |= {column_name(i): e for i, e in enumerate(expressions)}
