@@ -17,7 +17,8 @@ import panes
 from panes.errors import OptionError, QueryError
 from panes.planning.choose_store import supports
 from panes.planning.plan import plan
-from panes.stores.adaptive import Adaptive, Durations, Sources
+from panes.stores.adaptive import Adaptive
+from panes.stores.durations import Durations, Sources
 from panes.stores.store import STORES, StoreName
 from panes.windows.spec import Sliding
 from tests.oracle.test_counted_windows import PARTITIONED, PER_ROW, cuts_of

@@ -35,7 +35,7 @@ from panes.planning.choose_store import choose_store
 from panes.planning.explain import explain
 from panes.planning.plan import Plan, plan
 from panes.planning.terms import Run, agree, require_streamable, require_terms
-from panes.stores.adaptive import Sources
+from panes.stores.durations import Sources
 from panes.windows.spec import Sliding
 
 Instant: TypeAlias = "str | int | dt.datetime"

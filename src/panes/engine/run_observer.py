@@ -16,7 +16,7 @@ from panes.admit.gate import Admitted
 from panes.language.query import WINDOW_COLUMNS
 from panes.pipelines.pipeline import Pipeline
 from panes.planning.cost import Observed
-from panes.stores.adaptive import Durations, Sources
+from panes.stores.durations import Durations, Sources
 
 _POSITION_AND_GROUP = 12
 """Bytes that a row takes beside its columns."""

@@ -7,7 +7,7 @@ from panes.pipelines.pipeline import StorePipeline
 from panes.pipelines.ranked_rows import RankedRowsPipeline
 from panes.pipelines.sliding import SlidingPipeline
 from panes.planning.plan import Plan
-from panes.stores.adaptive import Sources
+from panes.stores.durations import Sources
 from panes.stores.store import StoreName
 from panes.windows.spec import PartitionedRows, PerRow
 

@@ -13,7 +13,7 @@ from panes.axis import FOREVER
 from panes.pipelines.pipeline import Pipeline
 from panes.pipelines.sliding import SlidingPipeline
 from panes.planning.plan import Plan
-from panes.stores.adaptive import Sources
+from panes.stores.durations import Sources
 from panes.stores.store import StoreName
 
 

@@ -20,7 +20,7 @@ from panes.arrays.radix import number_pairs
 from panes.axis import BEGINNING
 from panes.pipelines.pipeline import StorePipeline
 from panes.planning.plan import Plan
-from panes.stores.adaptive import Sources
+from panes.stores.durations import Sources
 from panes.stores.keyed_panes import inside
 from panes.stores.parcel import Parcel
 from panes.stores.store import StoreName, WindowStore, window_store

@@ -9,10 +9,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from panes.stores.adaptive import Adaptive, Sources
+from panes.stores.adaptive import Adaptive
 from panes.stores.adaptive_panes import AdaptivePanes
 from panes.stores.bins import Bins
 from panes.stores.contents import Contents
+from panes.stores.durations import Sources
 from panes.stores.keyed_panes import KeyedPanes
 from panes.stores.rolled import AnswerPartials, WindowPartials
 from panes.stores.wid import Buffered, Eager
