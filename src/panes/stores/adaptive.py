@@ -1,6 +1,6 @@
 """AdaptWID: eager or lazy, group by group, whichever takes less memory (thesis 6.3).
 
-Every group begins lazy: its rows are kept. Once they take more than the partials of the windows
+Every group begins lazy: its rows are buffered. Once they take more than the partials of the windows
 they are in, the group turns eager. An eager group through which fewer rows pass than the partials
 are worth turns lazy again; until its partials are answered it is *in transition*, and its windows
 are answered from both sides. Two thresholds, the second at half of the first, keep a group from
@@ -19,9 +19,9 @@ from panes.arrays.compiled import compiled
 from panes.axis import FOREVER
 from panes.stores.contents import Contents
 from panes.stores.cost import prefers_eager
-from panes.stores.durations import Durations, Sources
+from panes.stores.durations import ArrivalSkew, Durations
 from panes.stores.row_buffer import BufferedRows
-from panes.stores.wid import Tagging
+from panes.stores.wid import Wid
 from panes.windows.cover import Wids
 from panes.windows.extent import extent
 from panes.windows.spec import PanedSpec
@@ -30,12 +30,14 @@ from panes.windows.tag import window_bounds
 _BACK = 0.5
 
 
-class Adaptive(Tagging):
+class AdaptWid(Wid):
     """Rows of lazy groups, partials of eager ones, both of those in transition."""
 
-    def __init__(self, contents: Contents, spec: PanedSpec, sources: Sources | None = None) -> None:
+    def __init__(
+        self, contents: Contents, spec: PanedSpec, skew: ArrivalSkew | None = None
+    ) -> None:
         super().__init__(contents, spec)
-        self._sources = Sources() if sources is None else sources
+        self._skew = ArrivalSkew() if skew is None else skew
         self._durations = Durations(self.spec)
         self._eager = np.empty(0, dtype=np.int32)
         self._passed = np.empty(0, dtype=np.uint32)
@@ -53,12 +55,12 @@ class Adaptive(Tagging):
 
     def receive(self, rows: BufferedRows) -> None:
         self._durations.saw(int(rows.at.min()), int(rows.at.max()), self.first_open)
-        place = np.searchsorted(self._eager, rows.groups)
+        index = np.searchsorted(self._eager, rows.groups)
         is_eager = np.zeros(len(rows), dtype=np.bool_)
         if len(self._eager):
-            is_eager = self._eager[np.minimum(place, len(self._eager) - 1)] == rows.groups
+            is_eager = self._eager[np.minimum(index, len(self._eager) - 1)] == rows.groups
         if is_eager.any():
-            self._passed += np.bincount(place[is_eager], minlength=len(self._eager)).astype(
+            self._passed += np.bincount(index[is_eager], minlength=len(self._eager)).astype(
                 np.uint32
             )
             self.put(rows.taken(np.flatnonzero(is_eager)), self.first_open, FOREVER)
@@ -83,22 +85,22 @@ class Adaptive(Tagging):
 
     def _turn_eager(self, touched: NDArray[np.int32]) -> None:
         """Of the groups that have new rows, those whose rows take more than partials would."""
-        kept = self.buffer.everything()
-        if kept is None:
+        buffered = self.buffer.everything()
+        if buffered is None:
             return
-        taken = np.bincount(kept.groups) * self.row_bytes
+        taken = np.bincount(buffered.groups) * self.row_bytes
         may_turn = np.zeros(len(taken), dtype=np.bool_)
         may_turn[touched] = taken[touched] > self.partial_bytes
-        rows = np.flatnonzero(may_turn[kept.groups])
+        rows = np.flatnonzero(may_turn[buffered.groups])
         if not len(rows):
             return
-        heavy = kept.taken(rows)
+        heavy = buffered.taken(rows)
         windows = self._open_windows(heavy, len(taken))
         would_take = windows * self.partial_bytes_of(heavy, heavy.groups, len(taken))
         turning = (taken > would_take) & (windows > 0)
         if turning.any():
-            which = turning[kept.groups]
-            self.put(kept.taken(np.flatnonzero(which)), self.first_open, FOREVER)
+            which = turning[buffered.groups]
+            self.put(buffered.taken(np.flatnonzero(which)), self.first_open, FOREVER)
             self.buffer.keep(~which)
             self._join(np.flatnonzero(turning))
 
@@ -130,7 +132,7 @@ class Adaptive(Tagging):
                 row=self.row_bytes,
                 duration=duration,
                 slide=self.spec.slide,
-                lag=volume / _BACK * (self._sources.offset / duration),
+                lag=volume / _BACK * (self._skew.offset / duration),
             )
             self._passed[:] = 0
             self._epoch = progress

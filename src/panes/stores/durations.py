@@ -13,14 +13,14 @@ from panes.windows.spec import Sliding
 
 
 @dataclass(slots=True)
-class Sources:
-    """How far each source is, and how many rows it has sent (thesis 6.3.1, arrival-time skew)."""
+class ArrivalSkew:
+    """Arrival-time skew: how far each source is, and how many rows it has sent (thesis 6.3.1)."""
 
     newest: dict[str, int] = field(default_factory=dict)
     rows: dict[str, int] = field(default_factory=dict)
 
     def hear(self, source: str, newest: int, rows: int) -> None:
-        """A batch of a source has come."""
+        """Note a batch of a source."""
         self.newest[source] = max(newest, self.newest.get(source, newest))
         self.rows[source] = rows + self.rows.get(source, 0)
 
@@ -28,10 +28,10 @@ class Sources:
     def offset(self) -> float:
         """How far a row's source is behind the earliest one, on average over the rows.
 
-        >>> sources = Sources()
-        >>> sources.hear("main", 100, rows=3)
-        >>> sources.hear("control", 60, rows=1)
-        >>> sources.offset
+        >>> skew = ArrivalSkew()
+        >>> skew.hear("main", 100, rows=3)
+        >>> skew.hear("control", 60, rows=1)
+        >>> skew.offset
         10.0
         """
         total = sum(self.rows.values())
@@ -58,7 +58,7 @@ class Durations:
         self._high = BEGINNING
 
     def saw(self, oldest: int, newest: int, first_open: int) -> None:
-        """Rows from `oldest` to `newest` have come while windows from `first_open` on were open."""
+        """Note rows from `oldest` to `newest`, while windows from `first_open` on are open."""
         self._high = max(self._high, newest)
         size, slide, origin = ruler(self._spec)
         first = int(first_wid(oldest, slide, origin)) if self._next is None else self._next
@@ -69,7 +69,7 @@ class Durations:
             self._next = end
 
     def closed(self, first_open: int) -> None:
-        """Windows before `first_open` are closed."""
+        """Note that windows before `first_open` are closed."""
         while self._started and self._started[0][0] < first_open:
             first, end, low = self._started.pop(0)
             self.longest = max(self.longest, self._high - self._low(first, low))

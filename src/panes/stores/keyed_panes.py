@@ -57,7 +57,7 @@ class KeyedPanes:
 
     @property
     def rows(self) -> int:
-        """How many rows are kept: none, ever."""
+        """How many rows are buffered: none, ever."""
         return 0
 
     @property
@@ -83,13 +83,13 @@ class KeyedPanes:
         at: NDArray[np.int64],
         columns: Sequence[pa.Array],
         groups: NDArray[np.int32] | None = None,
-        places: NDArray[np.int64] | None = None,
+        cut_at: NDArray[np.int64] | None = None,
     ) -> None:
         """Take in rows: positions, the plan's projected columns, and groups if they are known.
 
-        Rows go into the panes at `places`, if these are not their positions.
+        Rows go into the panes at `cut_at`, if these are not their positions.
         """
-        places = at if places is None else places
+        cut_at = at if cut_at is None else cut_at
         rows = Rows(at, tuple(columns))
         if groups is None:
             groups = self.number([columns[c] for c in self.contents.group_columns], len(at))
@@ -100,9 +100,9 @@ class KeyedPanes:
             cut=self._cut,
             pieces=self.contents.pieces,
             executor=self._executor,
-            places=places,
+            cut_at=cut_at,
         )
-        counted = [v.fill(rows, groups, places, self._cut, self._executor) for v in self._values]
+        counted = [v.fill(rows, groups, cut_at, self._cut, self._executor) for v in self._values]
         self._store.add(filled)
         for values, fragment in zip(self._values, counted, strict=True):
             values.store.add(fragment)
@@ -172,21 +172,21 @@ class KeyedPanes:
         counted: Sequence[Counted],
         values: Sequence[dict[int, NDArray[np.int64]]],
     ) -> Parcel:
-        kept = panes.get(part, _NOTHING)
-        kept_values = [v.get(part, _NOTHING) for v in values]
-        groups = [stored.groups[kept]]
-        groups += [c.groups[k] for c, k in zip(counted, kept_values, strict=True)]
+        which = panes.get(part, _NOTHING)
+        which_values = [v.get(part, _NOTHING) for v in values]
+        groups = [stored.groups[which]]
+        groups += [c.groups[w] for c, w in zip(counted, which_values, strict=True)]
         present = np.flatnonzero(np.bincount(np.concatenate(groups), minlength=1))
         local = np.zeros(int(present.max(initial=0)) + 1, dtype=np.int64)
         local[present] = np.arange(len(present))
         return Parcel(
             keys=self._groups.columns(present),
-            starts=stored.starts[kept],
+            starts=stored.starts[which],
             groups=local[groups[0]],
-            partials=tuple(np.take(p, kept, axis=1) for p in stored.partials),
+            partials=tuple(np.take(p, which, axis=1) for p in stored.partials),
             values=tuple(
-                Counted(c.starts[k], local[g], [v.take(pa.array(k)) for v in c.values], c.counts[k])
-                for c, k, g in zip(counted, kept_values, groups[1:], strict=True)
+                Counted(c.starts[w], local[g], [v.take(pa.array(w)) for v in c.values], c.counts[w])
+                for c, w, g in zip(counted, which_values, groups[1:], strict=True)
             ),
         )
 
@@ -249,7 +249,7 @@ class KeyedPanes:
 
     @contextmanager
     def lent(self) -> Iterator[None]:
-        """What is added in here is forgotten afterwards."""
+        """Forget afterwards what is added in here."""
         before = self.fragments
         try:
             yield
@@ -264,16 +264,16 @@ class KeyedPanes:
         """The groups that hold anything, ascending."""
         return self._store.live_groups()
 
-    def forget_keys(self, kept: NDArray[np.int64] | None = None) -> NDArray[np.int64] | None:
+    def forget_keys(self, needed: NDArray[np.int64] | None = None) -> NDArray[np.int64] | None:
         """Drop keys that no pane holds, if they are many; gives the new number of each group.
 
-        The keys of the groups in `kept` stay.
+        The keys of the groups in `needed` stay.
         """
         for values in self._values:
             values.forget_keys()
         live = self._store.live_groups()
-        if kept is not None:
-            live = np.union1d(live, kept)
+        if needed is not None:
+            live = np.union1d(live, needed)
         if not self._groups.mostly_dead(len(live)):
             return None
         renamed = self._groups.keep(live)
@@ -287,11 +287,11 @@ def inside(
     spec: PanedSpec, at: NDArray[np.int64], columns: Sequence[pa.Array]
 ) -> tuple[NDArray[np.int64], Sequence[pa.Array]]:
     """Without rows that no window holds, as between sampling windows."""
-    stored = in_some_window(spec, at)
-    if stored is None or stored.all():
+    is_inside = in_some_window(spec, at)
+    if is_inside is None or is_inside.all():
         return at, columns
-    kept = pa.array(np.flatnonzero(stored))
-    return at[stored], [c.take(kept) for c in columns]
+    which = pa.array(np.flatnonzero(is_inside))
+    return at[is_inside], [c.take(which) for c in columns]
 
 
 _NOTHING = np.empty(0, dtype=np.int64)
@@ -300,9 +300,9 @@ _NOTHING = np.empty(0, dtype=np.int64)
 def _where(fragment: Fragment, is_wanted: NDArray[np.bool_]) -> Fragment:
     if is_wanted.all():
         return fragment
-    kept = np.flatnonzero(is_wanted)
-    partials = tuple(np.take(p, kept, axis=1) for p in fragment.partials)
-    return Fragment(fragment.starts[kept], fragment.groups[kept], partials)
+    which = np.flatnonzero(is_wanted)
+    partials = tuple(np.take(p, which, axis=1) for p in fragment.partials)
+    return Fragment(fragment.starts[which], fragment.groups[which], partials)
 
 
 def _as_they_are(groups: NDArray[np.int64]) -> NDArray[np.int64]:
