@@ -3,7 +3,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: setup demo test check format bench lock clean
+.PHONY: setup demo test test-slow check format bench lock clean
 
 setup: .venv/.ready
 
@@ -17,7 +17,10 @@ demo: setup
 	$(BIN)/panes demo
 
 test: setup
-	$(BIN)/python -m pytest -n 2
+	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not slow"
+
+test-slow: setup
+	$(BIN)/python -m pytest -n 2 --dist loadgroup -m slow tests
 
 check: setup
 	$(BIN)/ruff format --check .

@@ -1,15 +1,49 @@
-"""Hypothesis without luck: the suite draws the same examples every time.
+"""What all tests have in common: examples without luck, and one Spark session.
 
-``HYPOTHESIS_PROFILE=explore make test`` looks at new ones instead.
+The suite draws the same random examples every time; ``HYPOTHESIS_PROFILE=explore make test``
+looks at new ones instead.
 """
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
+import pytest
 from hypothesis import Phase, settings
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 settings.register_profile("suite", derandomize=True, deadline=None, database=None)
 settings.register_profile("explore", deadline=None, print_blob=True)
 settings.register_profile("first", derandomize=True, deadline=None, phases=[Phase.generate])
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "suite"))
+
+# No JVM of the suite lives long enough to earn back what its optimising compiler costs: with the
+# quick one alone, a stream over small files takes two thirds of the processor's time. Programs
+# that tests start inherit it.
+os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[SparkSession]:
+    """One Spark session for all tests of a process, made by our own builder."""
+    import panes.spark
+
+    session = panes.spark.session(
+        master="local[2]",
+        spark__ui__enabled="false",
+        spark__sql__shuffle__partitions="2",
+        spark__driver__memory="2g",
+    )
+    yield session
+    session.stop()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """All tests with the session go to one worker, which starts Spark once."""
+    for item in items:
+        if "spark" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.xdist_group("spark"))

@@ -15,7 +15,7 @@ from panes.planning.plan import plan
 from panes.planning.scalar import Projection
 from panes.planning.terms import Run, Terms, agree
 from panes.register.queries import Queries
-from panes.shards.combiner import AT, EVERY_SOURCE, PROMISE, ROW, SOURCE
+from panes.shards.names import AT, EVERY_SOURCE, PROMISE, ROW, SOURCE
 from panes.shards.register_filler import read_columns
 from panes.shards.register_shard import LIVE, Definition, RegisterOutcome, RegisterShard, combiner
 

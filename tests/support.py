@@ -1,15 +1,16 @@
-"""Shared by all tests: random streams, every aggregate once, every paned window."""
+"""Shared by all tests: every aggregate once, every kind of window, and what equal answers are."""
 
 from __future__ import annotations
 
-import datetime as dt
-import math
-from decimal import Decimal
+from collections.abc import Sequence
+from itertools import product
+from typing import Any
 
 import pyarrow as pa
-from hypothesis import strategies as st
+import pytest
 
-from panes.reference.compare import difference
+import panes
+from panes.reference.compare import difference, same
 
 AGGREGATES = (
     "count(*)",
@@ -63,6 +64,7 @@ AGGREGATES = (
     "median(x) FILTER (WHERE b)",
     "sum(i * 2) / count(*)",
 )
+SKETCHES = ("approx_count_distinct(s)", "approx_top_k(s, 2)", "max(x)", "last(s)", "count(*)")
 
 WINDOWS = (
     "RANGE 20 SLIDE 10 WATTR at",
@@ -80,6 +82,31 @@ WINDOWS = (
     "RANGE 6 ROWS SLIDE 2 ROWS WATTR at",
 )
 
+PARTITIONED = (
+    "RANGE 4 ROWS SLIDE 2 ROWS PA k",
+    "RANGE 5 ROWS SLIDE 3 ROWS PA k",
+    "RANGE 2 ROWS SLIDE 5 ROWS PA k",
+    "ROWS 3 PA k, b",
+    "RANGE 4 ROWS SLIDE 1 ROW WATTR at PA b",
+)
+PER_ROW = (
+    "RANGE 10 RATTR at SLIDE 1 ROW",
+    "RANGE 7 RATTR at SLIDE 1 ROW PA k",
+    "RANGE 1 RATTR at SLIDE 1 ROW PA k, b",
+    "RANGE 15 RATTR at SLIDE 3 ROWS PA k",
+    "RANGE 15 RATTR at SLIDE 2 ROWS",
+    "RANGE 12 RATTR at SLIDE 2 ROWS SATTR rank(at) PA k",
+    "RANGE 200 RATTR at SLIDE 3 ROWS SATTR rank(at)",
+)
+ORDERED = (
+    "RANGE 5 ROWS SLIDE 3 ROWS WATTR at",
+    "RANGE 2 ROWS SLIDE 4 ROWS WATTR at PA k",
+    "RANGE 4 ROWS SLIDE 1 ROW WATTR at PA b",
+    "RANGE ALL SLIDE 4 ROWS WATTR at",
+)
+
+STORES = ("panes", "eager", "buffered", "adaptive", "adaptive-panes")
+
 SCHEMA = pa.schema(
     {
         "at": pa.int64(),
@@ -92,27 +119,6 @@ SCHEMA = pa.schema(
         "t": pa.timestamp("us", "UTC"),
     }
 )
-
-# Quarters are exact in binary and their products stay so: any order of addition agrees to the bit.
-_floats = st.one_of(st.integers(-40, 40).map(lambda n: n / 4), st.just(math.nan))
-_instants = st.integers(0, 10**6).map(
-    lambda s: dt.datetime(2026, 1, 1, tzinfo=dt.UTC) + dt.timedelta(seconds=s)
-)
-
-rows = st.fixed_dictionaries(
-    {
-        "at": st.integers(-40, 60),
-        "k": st.sampled_from(["a", "b", None]),
-        "b": st.sampled_from([True, False, None]),
-        "i": st.one_of(st.integers(-9, 9), st.none()),
-        "x": st.one_of(_floats, st.none()),
-        "s": st.sampled_from(["p", "q", "r", "é", None]),
-        "d": st.one_of(st.integers(-999, 999).map(lambda n: Decimal(n) / 100), st.none()),
-        "t": st.one_of(_instants, st.none()),
-    }
-)
-
-streams = st.lists(rows, max_size=40).map(lambda r: pa.Table.from_pylist(r, schema=SCHEMA))
 
 
 def select(aggregates: tuple[str, ...]) -> str:
@@ -130,3 +136,37 @@ def sorted_answers(answers: pa.Table, keys: int) -> pa.Table:
     """Answers of several pushes in the order one push would have given them."""
     names = answers.column_names[: 2 + keys]
     return answers.sort_by([(n, "ascending", "at_start") for n in names])
+
+
+def newest_of_each(answers: pa.Table, keys: int) -> pa.Table:
+    """What a reader has who keeps the newest answer of each window and key."""
+    kept: dict[tuple[object, ...], int] = {}
+    for number, row in enumerate(answers.to_pylist()):
+        kept[tuple(list(row.values())[: 2 + keys])] = number
+    found = answers.take(pa.array(sorted(kept.values()), pa.int64()))
+    return sorted_answers(found.drop_columns(["status"]), keys)
+
+
+def assert_rows(got: pa.Table, want: pa.Table) -> None:
+    """The same names and rows, in any order."""
+    assert got.column_names == want.column_names
+    mine, other = ([tuple(r.values()) for r in t.to_pylist()] for t in (got, want))
+    for a, b in zip(sorted(mine, key=repr), sorted(other, key=repr), strict=True):
+        assert same(list(a), list(b))
+
+
+def answers_to(text: str, **streams: Any) -> list[dict[str, object]]:
+    """The answers of tables, without the columns that say which window they are of."""
+    rows = panes.sql(text, **streams).to_pylist()
+    return [{k: v for k, v in r.items() if not k.startswith("window_")} for r in rows]
+
+
+def slow(*values: Any) -> Any:
+    """A case of a table that only ``make test-slow`` runs."""
+    return pytest.param(*values, marks=pytest.mark.slow)
+
+
+def in_turns(one: Sequence[Any], other: Sequence[Any]) -> list[Any]:
+    """Every pair of both; each value of the first is in one pair that is not slow."""
+    chosen = [(v, other[i % len(other)]) for i, v in enumerate(one)]
+    return [*chosen, *(slow(*pair) for pair in product(one, other) if pair not in chosen)]

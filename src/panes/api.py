@@ -1,4 +1,4 @@
-"""The public functions: ask a question of tables, open one on a stream, explain it."""
+"""The public functions: query tables, open a query on a stream, run many, explain one."""
 
 from __future__ import annotations
 
@@ -47,35 +47,43 @@ def sql(
     why: bool = False,
     **streams: object,
 ) -> pa.Table:
-    """Answer a window query over tables, or over Spark DataFrames, bounded or streaming.
+    """Answer a window query over tables or over Spark DataFrames.
 
-    Tables give an Arrow table: every window that holds a row is answered, ordered by window and
-    then by key. Rows without a place on the axis are left out with a `RejectedRowsWarning` that
-    counts them. A bounded table is one batch, so no row of it is late.
+    Tables (pyarrow, pandas, Polars) give an Arrow table. It has an answer for every window that
+    holds a row, ordered by window and then by key. A table counts as one batch, so no row of it is
+    late. Rows whose position is NULL or out of range are left out; a `RejectedRowsWarning` counts
+    them.
 
-    Spark DataFrames give a DataFrame. The options below are for streaming ones; elsewhere they
-    change nothing.
+    Spark DataFrames give a DataFrame, bounded or streaming like the one that was given. The
+    options below are for streaming DataFrames. For others they change nothing.
 
     Parameters
     ----------
+    text
+        One SELECT with a window clause. See docs/reference/language.md.
+    streams
+        The tables or DataFrames, by the names that the query uses.
     lateness, late, max_ahead, revise_within, flush, why
         As for `open`.
     punctuation
-        A column in which rows promise that nothing before its value is still to come. A row that
-        has no position of its own is a promise and nothing else.
+        A column with watermarks. Its value promises that no older row will come. A row without a
+        position of its own is such a promise and nothing else.
+    aggregates
+        Your own aggregates: `CustomAggregate` and `WindowFunction`.
     bounded
-        The stream is run to its end (``availableNow``), and then every window is answered.
+        The stream ends (Spark: ``trigger(availableNow=True)``). At its end every window is
+        answered.
     heartbeat
-        During lulls, the axis advances to the clock less this duration.
+        While no rows come, progress follows the clock, this far behind it.
     shards
-        How many parts the state has: one per shuffle partition unless said otherwise.
+        How many parts the state has. Default: one per shuffle partition.
     with_late
-        Give late and rejected rows beside the answers, as columns ``answer`` and ``apart``;
-        `panes.spark.split` sends each to a sink of its own.
+        Also return late and rejected rows: the DataFrame has the columns ``answer`` and
+        ``apart``. `panes.spark.split` writes each to its own sink.
     name
-        The name of the query's metrics in Spark's progress.
+        The name of the query's metrics in Spark's progress reports.
     store
-        As for `open`; on Spark, state is held in panes.
+        As for `open`. On Spark only ``"panes"`` is possible.
 
     Examples
     --------
@@ -103,12 +111,18 @@ def sql(
     if any(is_spark(frame) for frame in streams.values()):
         return importlib.import_module("panes.spark.query").answer(text, streams, aggregates, run)
     if with_late:
-        raise OptionError("no row of a table is late", hint="panes.open(...).late, for a stream")
+        raise OptionError(
+            "with_late is for streaming DataFrames: no row of a table is late",
+            hint="for a stream in this process: panes.open(...).late",
+        )
     alone = replace(run, bounded=True, max_ahead=None, late="open" if late == "revise" else late)
     query = OpenQuery(text, alone, aggregates=aggregates)
     require_streams(query.query, streams)
     if query.query.emits_early:
-        raise QueryError("EMIT EARLY is for streams, and a table has come to its end")
+        raise QueryError(
+            "EMIT EARLY is for streams; the windows of a table are all complete",
+            hint="leave out EMIT EARLY",
+        )
     before = query.push(**streams)
     answers = pa.concat_tables([before, query.finish()])
     rejected = query.rejected
@@ -135,39 +149,46 @@ def open(
     flush: Flush | None = None,
     why: bool = False,
 ) -> OpenQuery:
-    """Open a window query on a stream; push batches, take final answers.
+    """Open a window query on a stream: push batches, take final answers.
+
+    Do not use one `OpenQuery` from two threads at the same time.
 
     Parameters
     ----------
+    text
+        One SELECT with a window clause. See docs/reference/language.md.
     lateness
-        How far a row may lie behind the newest one seen; 0 for a stream in order. Without it,
-        only punctuation and the end of the stream close windows.
+        How far a row may be behind the newest row, for example ``"10 seconds"``; 0 for a stream
+        in order. Without it, windows close only by punctuation or at the end of the stream.
     late
-        ``"open"``: a row that comes later than promised still counts in its open windows;
-        ``"drop"``: in none; ``"revise"``: closed windows that hold it are answered again. In any
-        case it is kept in `OpenQuery.late`.
+        What to do with a row that comes later than that. ``"open"``: count it in its windows that
+        are still open. ``"drop"``: do not count it. ``"revise"``: also answer its closed windows
+        again. In every case the row is in `OpenQuery.late`.
     max_ahead
-        With a `lateness`, rows further ahead of the clock than this are rejected, so that one
-        absurd timestamp closes nothing. None believes everything.
+        With a `lateness`, reject rows that are further ahead of the clock than this. One wrong
+        timestamp then cannot close all windows. None accepts every row.
     punctuation
-        A column in which rows promise that nothing before its value is still to come. A row that
-        has no position of its own is a promise and nothing else.
+        A column with watermarks. Its value promises that no older row will come. A row without a
+        position of its own is such a promise and nothing else.
     heartbeat
-        During lulls, progress follows the clock less this duration: with every push, and with
-        `OpenQuery.beat`.
+        While no rows come, progress follows the clock, this far behind it: with every push, and
+        with `OpenQuery.beat`.
     rows_late
-        Instead of a lateness: how many rows later than in order a row may come.
+        Instead of `lateness`: how many rows late a row may come.
     revise_within
-        With ``late="revise"``, how far behind progress windows can be revised. Without it they
-        always can, and nothing is ever forgotten.
+        With ``late="revise"``, how far behind progress a window can still be answered again.
+        Without it, always, and nothing is ever deleted.
+    aggregates
+        Your own aggregates: `CustomAggregate` and `WindowFunction`.
     store
-        What is kept until windows close: ``"panes"``, which is what the planner takes, ``"eager"``,
-        ``"buffered"``, ``"adaptive"``, ``"adaptive-panes"`` or ``"bins"``. Answers are the same.
+        How rows are stored until their windows close: ``"panes"`` (the default), ``"eager"``,
+        ``"buffered"``, ``"adaptive"``, ``"adaptive-panes"`` or ``"bins"``. All give the same
+        answers.
     flush
-        `SlowFlush` or `LazyFlush`: answers of a window with very many keys are released over
+        `SlowFlush` or `LazyFlush`: spread the answers of a window with very many keys over
         several pushes.
     why
-        Answers get a last column, ``closed_by``: what closed their window.
+        Add a last column, ``closed_by``, that says what closed the window.
 
     Examples
     --------
@@ -211,25 +232,31 @@ def register(
     shards: int | None = None,
     name: str = "panes",
 ) -> Any:
-    """Open a register: many queries over one stream, which share its read and its panes.
+    """Open a register: many queries over one stream, which is read once.
 
-    Queries are added and removed while the stream runs. Each is answered as it would be alone.
+    The queries share the read and the panes. You can add and remove queries while the stream runs.
+    Every query gets the answers that it would get alone. Do not use one `Register` from two threads
+    at the same time.
 
     Parameters
     ----------
-    lateness, late, max_ahead, punctuation, rows_late
-        As for `open`, except that no window is answered twice: ``late="revise"`` is refused.
+    stream
+        The name of the stream in the queries.
+    frame
+        A streaming Spark DataFrame. Without it, rows come by `Register.push`.
+    lateness, late, max_ahead, punctuation, rows_late, aggregates
+        As for `open`. ``late="revise"`` is refused, because a register answers a window once.
     schema
-        The columns of the stream. With it, a query is checked when it is added; without it, those
-        added before the first batch are checked then.
+        The columns of the stream. With it, `add` checks a query at once. Without it, queries are
+        checked when the first batch comes.
     keep_rows
-        How many of the last rows are kept, for `Register.ask` with ``[ROWS n]``; what
-        `Register.prepare` takes needs none.
+        How many of the newest rows are stored, so that `Register.ask` can answer ``[ROWS n]``.
+        Questions given to `Register.prepare` do not need it.
     hand_over
-        Called with the name and the answers of each query as soon as they are there, those with
-        the nearest deadline first. Without it answers are handed over together, by `push`.
+        A function that gets the name and the answers of each query as soon as they are ready,
+        the nearest deadline first. Without it, `push` returns all answers together.
     saved
-        A file that `Register.save` wrote: the register goes on from there, queries and all.
+        A file written by `Register.save`. The register continues from there, with its queries.
     heartbeat, shards, name
         On Spark, as for `sql`.
 
@@ -260,7 +287,8 @@ def register(
     if frame is not None:
         if not is_spark(frame):
             raise QueryError(
-                "a register takes a streaming DataFrame, or nothing and then rows by push"
+                f"a register takes a streaming Spark DataFrame, got {type(frame).__name__}",
+                hint='for tables, leave it out and push them: panes.register("bids").push(table)',
             )
         on_spark = importlib.import_module("panes.spark.register.register").SparkRegister
         return on_spark(stream, frame, run, aggregates)
@@ -279,31 +307,43 @@ def explain(
     aggregates: Sequence[UserAggregate] = (),
     store: str | None = None,
     run: bool = False,
+    details: bool = False,
     **streams: object,
 ) -> str:
-    """How a query would be answered, as text; the same question gives the same text.
+    """Explain how a query is answered, as text. The same query gives the same text.
 
-    Streams are looked at for their columns only. Without them, only what the text decides is said.
-    With ``run=True`` tables are answered too, and the text ends with what each store was estimated
-    to cost, by what was seen, and what the chosen one did: seconds are never the same twice.
+    Parameters
+    ----------
+    text
+        One SELECT with a window clause.
+    streams
+        Tables or DataFrames, by name. Only their columns are read. Without them, the text says
+        only what follows from the query alone.
+    aggregates, store
+        As for `open`.
+    run
+        Also answer the query over the given tables. The text then ends with the estimated costs of
+        each store and the measured costs of the chosen one. Seconds differ from run to run.
+    details
+        Also print internals: partial columns, kernels, and the formulas behind the costs.
 
     Examples
     --------
     >>> print(explain("SELECT count(*) FROM bids [RANGE 10 SLIDE 4 WATTR at]"))
     query      SELECT count(*) FROM bids [RANGE 10 SLIDE 4 WATTR at]
     streams    bids
-    window     sliding, RANGE 10 SLIDE 4 on `at`; context free
-    cut        panes begin every 4 and every 4, where windows start and where they end
+    window     sliding, RANGE 10 SLIDE 4 on `at`
+    panes      panes begin where windows start and where they end, two in 4
                5 panes per window; each row counts in up to 3 windows
-    more       give the streams to see partial columns, kernels and sizes
+    more       give the streams to see types and sizes
     <BLANKLINE>
     """
     query = parse(text, aggregates)
     if not streams:
-        return explain_unbound(query)
+        return explain_unbound(query, details=details)
     if any(is_spark(frame) for frame in streams.values()):
         bound = importlib.import_module("panes.spark.bind").bind(text, streams, aggregates)
-        return explain_plan(bound.plan)
+        return explain_plan(bound.plan, details=details)
     if run:
         asked = OpenQuery(
             text, Run(bounded=True, max_ahead=None, store=store), aggregates=aggregates
@@ -311,7 +351,7 @@ def explain(
         require_streams(asked.query, streams)
         asked.push(**streams)
         asked.finish()
-        return asked.explain()
+        return asked.explain(details=details)
     schemas = {name: to_table(frame, name).schema for name, frame in streams.items()}
     bound = plan(query, derived_schemas(query, schemas), aggregates)
-    return explain_plan(bound, choose_store(bound, store))
+    return explain_plan(bound, choose_store(bound, store), details=details)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
@@ -11,7 +12,8 @@ from hypothesis import strategies as st
 
 import panes
 from panes.errors import InputError, OptionError
-from tests.support import assert_same, sorted_answers, streams
+from tests.strategies import streams
+from tests.support import STORES, assert_same, sorted_answers
 
 TEXT = "SELECT k, count(*) AS n, sum(i) AS s, median(i) AS m FROM t [{window}] GROUP BY k"
 
@@ -152,3 +154,36 @@ def test_a_promise_of_a_key_that_is_moved_needs_a_batch_of_its_stream() -> None:
     query.push(a=rows((3, "x")))
     with pytest.raises(InputError, match="needs a batch of `b` first"):
         query.punctuate(b=10, key={"k": "x"})
+
+
+@pytest.mark.parametrize("store", STORES)
+def test_a_key_that_comes_after_a_promise_for_another_one_loses_no_row(store: str) -> None:
+    """a is promised up to 100; b, which comes later, is not. Dense, so that it turns eager."""
+    text = "SELECT k, count(*) AS n FROM s [RANGE 20 SLIDE 10 WATTR at] GROUP BY k"
+    query = panes.open(text, store=store)
+    query.push(s=rows((1, "a"), (30, "a")))
+    query.punctuate(s=100, key={"k": "a"})
+    query.push(s=rows(*[(5, "b")] * 10, *[(95, "b")] * 10, *[(105, "b")] * 300))
+    answers = query.finish()
+    found = dict(zip(answers["window_end"].to_pylist(), answers["n"].to_pylist(), strict=True))
+    assert found == {10: 10, 20: 10, 100: 10, 110: 310, 120: 300}
+
+
+@pytest.mark.parametrize("store", STORES)
+def test_a_promise_for_a_key_may_come_when_all_keys_are_forgotten(store: str) -> None:
+    text = "SELECT k, count(*) AS n FROM s [TUMBLING 10 WATTR at] GROUP BY k"
+    query = panes.open(text, store=store)
+    many = 20_000
+    query.push(s=pa.table({"at": np.full(many, 5), "k": np.arange(many)}))
+    query.punctuate(s=100)
+    assert query.state["keys"] == 0
+    assert not len(query.punctuate(s=200, key={"k": 5}))
+    query.push(s=pa.table({"at": [300], "k": [7]}))
+    assert query.finish()["n"].to_pylist() == [1]
+
+
+def test_a_key_is_not_rounded() -> None:
+    query = panes.open("SELECT k, count(*) AS n FROM s [TUMBLING 10 WATTR at] GROUP BY k")
+    query.push(s=pa.table({"at": [1], "k": [1]}))
+    with pytest.raises(panes.PanesError, match=r"1\.5 is none"):
+        query.punctuate(s=10, key={"k": 1.5})

@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
@@ -14,22 +15,14 @@ import pyarrow.csv as csv
 import pyarrow.dataset as pads
 import pyarrow.parquet as pq
 import pytest
+from pyspark.sql import SparkSession
 
 import panes
 from panes.bench.workloads import bids
+from tests.cli.call import QUERY, call, call_here, run
+from tests.support import slow
 
-PANES = [sys.executable, "-c", "from panes.cli.main import main; main()"]
-QUERY = (
-    "SELECT item, max(price) AS high, count(*) AS n\n"
-    "FROM bids [RANGE 10 minutes SLIDE 1 minute WATTR ts]\n"
-    "WHERE price > 20 GROUP BY item\n"
-)
-
-
-def run(*arguments: str, folder: Path, stdin: str = "") -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [*PANES, *arguments], cwd=folder, input=stdin, capture_output=True, text=True, check=False
-    )
+Call = Callable[..., subprocess.CompletedProcess[str]]
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +45,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("source", ["bids.parquet", "bids.csv", "bids.ndjson", "parts"])
 def test_run_answers_over_every_kind_of_file(folder: Path, source: str) -> None:
-    done = run(
+    done = call(
         "run", "busy.sql", "--input", f"bids={source}", "--output", "o.parquet", "--overwrite",
         folder=folder,
     )  # fmt: skip
@@ -77,7 +70,7 @@ def test_run_as_a_stream_reports_late_rows(folder: Path) -> None:
     rows = pa.table({"at": [1, 50, 2, 60], "x": [1, 2, 3, 4]})
     pq.write_table(rows, folder / "late.parquet", row_group_size=1)
     (folder / "late.sql").write_text("SELECT sum(x) AS s FROM t [TUMBLING 10 WATTR at]")
-    done = run(
+    done = call(
         "run", "late.sql", "-i", "t=late.parquet", "--lateness", "0", "--late", "drop",
         "--late-output", "late.ndjson", folder=folder,
     )  # fmt: skip
@@ -91,46 +84,61 @@ def test_explain_draws_how_queries_slide(folder: Path) -> None:
         window = f"[RANGE 1 hour SLIDE {slide} seconds WATTR ts]"
         (folder / f"every{slide}.sql").write_text(f"SELECT count(*) AS n FROM bids {window}")
     files = [f"every{slide}.sql" for slide in (10, 15, 60)]
-    drawn = run("explain", *files, "--slides", "text", folder=folder).stdout
+    drawn = call("explain", *files, "--slides", "text", folder=folder).stdout
     assert drawn.splitlines() == [
         "5 seconds (dummy)",
         "├─ 10 seconds: every10",
         "└─ 15 seconds: every15",
         "   └─ 1 minute: every60 (also within 10 seconds)",
     ]
-    assert run("explain", *files, "--slides", "dot", folder=folder).stdout.startswith("digraph")
-    assert "one query" in run("explain", *files, folder=folder).stderr
+    assert call("explain", *files, "--slides", "dot", folder=folder).stdout.startswith("digraph")
+    assert "one query" in call("explain", *files, folder=folder).stderr
 
 
 def test_explain_says_why(folder: Path) -> None:
-    done = run("explain", "busy.sql", "-i", "bids=bids.parquet", folder=folder)
+    done = call("explain", "busy.sql", "-i", "bids=bids.parquet", "--details", folder=folder)
     assert done.returncode == 0
     for said in ("10 panes per window", "two stacks", "bytes per key", "value int64: max(price)"):
         assert said in done.stdout
-    assert run("explain", "busy.sql", folder=folder).stdout.endswith("kernels and sizes\n")
+    unbound = call("explain", "busy.sql", "--details", folder=folder)
+    assert unbound.stdout.endswith("kernels and sizes\n")
+
+
+def test_explain_is_for_people_who_have_read_the_readme(folder: Path) -> None:
+    done = call("explain", "busy.sql", "-i", "bids=bids.parquet", "--run", folder=folder)
+    assert done.returncode == 0
+    for said in ("10 panes per window", "bytes per key", "chosen; measured"):
+        assert said in done.stdout
+    for internal in ("two stacks", "limb0", "int64: max(price)", "(6.1", "differential"):
+        assert internal not in done.stdout
 
 
 def test_verify_compares_every_engine_with_the_oracle(folder: Path) -> None:
-    done = run("verify", "--rows", "150", "--no-spark", folder=folder)
+    done = call("verify", "--rows", "150", "--no-spark", folder=folder)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "8 queries x 2 engines: all equal" in done.stderr
-    given = run("verify", "busy.sql", "-i", "bids=bids.csv", "--rows", "200", folder=folder)
+
+
+def test_verify_compares_spark_too(spark: SparkSession, folder: Path) -> None:
+    given = call_here("verify", "busy.sql", "-i", "bids=bids.csv", "--rows", "200", folder=folder)
     assert given.returncode == 0
     assert [line.split()[-1] for line in given.stdout.splitlines()[1:]] == ["equal"] * 3
 
 
-def test_run_on_spark_gives_the_same_file(folder: Path) -> None:
+@pytest.mark.parametrize("how", [call_here, slow(run)], ids=["here", "process"])
+def test_run_on_spark_gives_the_same_file(
+    spark: SparkSession, folder: Path, tmp_path: Path, how: Call
+) -> None:
+    rows = f"bids={folder / 'bids.parquet'}"
     for engine in ("local", "spark"):
-        done = run(
-            "run", "busy.sql", "-i", "bids=bids.parquet", "-o", f"{engine}.csv", "--engine", engine,
-            folder=folder,
-        )  # fmt: skip
+        output = str(tmp_path / f"{engine}.csv")
+        done = how("run", "busy.sql", "-i", rows, "-o", output, "--engine", engine, folder=folder)
         assert done.returncode == 0, done.stderr
-    assert (folder / "local.csv").read_text() == (folder / "spark.csv").read_text()
+    assert (tmp_path / "local.csv").read_text() == (tmp_path / "spark.csv").read_text()
 
 
 def test_bench_checks_and_measures_and_keeps_the_numbers(folder: Path) -> None:
-    done = run(
+    done = call(
         "bench", "in-process", "--rows", "20000", "--repeat", "1", "--results", "r", folder=folder
     )
     assert done.returncode in (0, 1), done.stderr
@@ -173,16 +181,18 @@ def test_a_wrong_call_gets_one_clear_message(folder: Path, arguments: tuple[str,
     pq.write_table(pa.table({"a": [1]}), folder / "mixed" / "a.parquet")
     pq.write_table(pa.table({"b": ["x"]}), folder / "mixed" / "b.parquet")
     code, message = REFUSED[arguments]
-    done = run(*arguments, folder=folder)
+    done = call(*arguments, folder=folder)
     assert done.returncode == code, done.stderr
     assert message in done.stderr
     assert "Traceback" not in done.stderr
     assert done.stdout == ""
 
 
-@pytest.mark.parametrize("command", ["run", "explain", "verify", "bench", "demo", "papers"])
+@pytest.mark.parametrize(
+    "command", ["run", "register", "explain", "verify", "bench", "demo", "papers"]
+)
 def test_every_help_ends_with_an_example(folder: Path, command: str) -> None:
-    done = run(command, "--help", folder=folder)
+    done = call(command, "--help", folder=folder)
     assert done.returncode == 0
     assert done.stdout.strip().splitlines()[-1].strip().startswith(f"Example: panes {command}")
 
@@ -204,30 +214,36 @@ def test_ctrl_c_stops_with_a_word_and_leaves_no_half_written_file(folder: Path) 
     assert not list(folder.glob("*stopped*"))
 
 
-def test_run_streams_files_on_spark_and_goes_on_from_a_checkpoint(folder: Path) -> None:
+@pytest.mark.parametrize("how", [call_here, slow(run)], ids=["here", "process"])
+def test_run_streams_files_on_spark_and_goes_on_from_a_checkpoint(
+    spark: SparkSession, tmp_path: Path, how: Call
+) -> None:
     """The command line declares the end itself; late rows go to their own file."""
-    batches = folder / "in"
+    batches = tmp_path / "in"
     batches.mkdir()
     for number, seconds in enumerate(([5, 70], [200], [15, 130])):
         at = [dt.datetime(2026, 1, 1, tzinfo=dt.UTC) + dt.timedelta(seconds=s) for s in seconds]
         path = batches / f"{number}.parquet"
         pq.write_table(pa.table({"ts": pa.array(at, pa.timestamp("us", "UTC"))}), path)
         os.utime(path, (1_700_000_000 + number,) * 2)
-    query = folder / "minutes.sql"
+    query = tmp_path / "minutes.sql"
     query.write_text("SELECT count(*) AS n FROM s [TUMBLING 1 minute WATTR ts]")
     common = ["run", str(query), "--input", f"s={batches}", "--lateness", "1 minute"]
     common += ["--engine", "spark"]
-    done = run(*common, "--output", "all.csv", "--late-output", "late.csv", folder=folder)
+    kept = ["--output", str(tmp_path / "kept"), "--checkpoint", str(tmp_path / "state")]
+    done = how(*common, "--output", "all.csv", "--late-output", "late.csv", folder=tmp_path)
     assert done.returncode == 0, done.stderr[-2000:]
-    counts = [line.rsplit(",", 1)[1] for line in (folder / "all.csv").read_text().splitlines()[1:]]
+    counts = [
+        line.rsplit(",", 1)[1] for line in (tmp_path / "all.csv").read_text().splitlines()[1:]
+    ]
     assert counts == ["1", "1", "1", "1"]
     assert "2 rows late" in done.stderr
-    assert "all its windows are closed" in (folder / "late.csv").read_text()
-    done = run(*common, "--output", "kept", "--checkpoint", "state", folder=folder)
+    assert "all its windows are closed" in (tmp_path / "late.csv").read_text()
+    done = how(*common, *kept, folder=tmp_path)
     assert done.returncode == 0, done.stderr[-2000:]
-    answers = pads.dataset(folder / "kept", partitioning="hive").to_table()
+    answers = pads.dataset(tmp_path / "kept", partitioning="hive").to_table()
     assert sorted(answers["n"].to_pylist()) == [1, 1, 1, 1]
     query.write_text("SELECT count(*) AS n FROM s [TUMBLING 2 minutes WATTR ts]")
-    refused = run(*common, "--output", "kept", "--checkpoint", "state", folder=folder)
+    refused = how(*common, *kept, folder=tmp_path)
     assert refused.returncode == 1
     assert "the window was tumbling, RANGE 1 minute" in refused.stderr

@@ -9,19 +9,20 @@ from io import StringIO
 from pathlib import Path
 from typing import Any
 
+import pytest
+from pyspark.sql import SparkSession
 from rich.console import Console
 
 from panes.axis import BEGINNING
+from panes.cli import demo
 from panes.cli.live_view import LiveView, Reading, read_panes
+from tests.cli.call import call_here
 
 DEMO = [sys.executable, "-c", "from panes.cli.main import main; main()", "demo"]
 NOON = 1_767_268_800_000_000  # 2026-01-01T12:00:00Z, in microseconds
 
 
-def test_the_demo_checks_every_answer_and_races_sparks_window(tmp_path: Path) -> None:
-    done = subprocess.run(
-        [*DEMO, "--rows", "4000"], cwd=tmp_path, capture_output=True, text=True, check=False
-    )
+def assert_shown(done: subprocess.CompletedProcess[str], rows: str) -> None:
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("checked: every answer is the oracle's") == 3
     assert "every answer was checked" in done.stdout
@@ -29,7 +30,26 @@ def test_the_demo_checks_every_answer_and_races_sparks_window(tmp_path: Path) ->
     assert len(late) == 3
     assert int(late[0]) > 0
     assert re.search(r"window\(\) took \d+\.\d times as long", done.stdout)
-    assert re.search(r"packets per source.*: micro-batch \d+, 4,000 rows", done.stderr)
+    assert re.search(rf"packets per source.*: micro-batch \d+, {rows} rows", done.stderr)
+
+
+def test_a_short_demo_checks_every_answer_and_races_sparks_window(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On the session of the suite, which must not end with it; fewer batches."""
+    monkeypatch.setattr(SparkSession, "stop", lambda session: None)
+    monkeypatch.setattr(demo, "TURNS", 3)
+    monkeypatch.setattr(demo, "BIDS_TURNS", 1)
+    assert_shown(call_here("demo", "--rows", "1200", folder=tmp_path), "1,200")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.slow
+def test_the_demo_checks_every_answer_and_races_sparks_window(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [*DEMO, "--rows", "4000"], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert_shown(done, "4,000")
     assert "TransformWithState" not in done.stderr, "Spark's workers do not talk into the view"
     assert "leaked" not in done.stderr, "nor do libraries at the end"
     assert not list(tmp_path.iterdir())
@@ -60,7 +80,7 @@ def test_where_nothing_can_be_redrawn_only_what_changed_is_said() -> None:
         for _ in range(2):
             view.show({"q": Reading(batches=1, rows=2_000), "r": Reading()})
     assert said.getvalue().splitlines() == [
-        "q: micro-batch 1, 2,000 rows, 0 held in 0.0 KiB, at -, 0 answers, 0 late"
+        "q: micro-batch 1, 2,000 rows, 0 stored in 0.0 KiB, at -, 0 answers, 0 late"
     ]
 
 

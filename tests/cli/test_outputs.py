@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pyarrow as pa
@@ -14,6 +13,7 @@ import pytest
 from panes.cli.files import Source
 from panes.cli.outputs import Output
 from panes.errors import OptionError, PanesError
+from tests.cli.call import call
 
 BIDS = pa.table({"at": [1, 2, 12, 5, 25], "price": [1, 2, 3, 4, 5]})
 QUERY = "SELECT count(*) AS n FROM bids [TUMBLING 10 WATTR at]"
@@ -28,8 +28,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def command(*arguments: str) -> subprocess.CompletedProcess[str]:
-    line = [sys.executable, "-c", "from panes.cli.main import main; main()", *arguments]
-    return subprocess.run(line, capture_output=True, text=True, check=False)
+    return call(*arguments, folder=Path.cwd())
 
 
 def test_a_result_that_exists_is_replaced_only_when_told(folder: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 import panes
 from panes.bench.workloads import bids
-from tests.cli.test_command_line import QUERY, run
+from tests.cli.call import QUERY, call
 from tests.support import assert_same
 
 QUERIES = {
@@ -37,7 +37,7 @@ def wanted(folder: Path, name: str) -> pa.Table:
 
 
 def test_every_query_of_a_folder_is_answered_in_a_file_of_its_own(folder: Path) -> None:
-    done = run(
+    done = call(
         "register", "queries", "-i", "bids=bids.parquet", "-o", "out", "--explain", folder=folder
     )
     assert (done.returncode, done.stdout) == (0, "")
@@ -49,12 +49,14 @@ def test_every_query_of_a_folder_is_answered_in_a_file_of_its_own(folder: Path) 
 
 def test_a_saved_register_goes_on_and_follows_the_folder(folder: Path) -> None:
     options = ("--lateness", "0 seconds", "--saved", "state", "--format", "parquet")
-    first = run("register", "queries", "-i", "bids=a.parquet", "-o", "one", *options, folder=folder)
+    first = call(
+        "register", "queries", "-i", "bids=a.parquet", "-o", "one", *options, folder=folder
+    )
     assert first.returncode == 0, first.stderr
     (folder / "queries" / "high.sql").unlink()
     more = "SELECT sum(price) AS total FROM bids [TUMBLING 5 minutes WATTR ts]"
     (folder / "queries" / "more.sql").write_text(more)
-    done = run("register", "queries", "-i", "bids=b.parquet", "-o", "two", *options, folder=folder)
+    done = call("register", "queries", "-i", "bids=b.parquet", "-o", "two", *options, folder=folder)
     assert done.returncode == 0, done.stderr
     parts = [pq.read_table(folder / place / "all.parquet") for place in ("one", "two")]
     got, want = pa.concat_tables(parts), wanted(folder, "all")
@@ -83,7 +85,7 @@ def test_a_saved_register_goes_on_and_follows_the_folder(folder: Path) -> None:
 )
 def test_what_is_asked_wrongly_is_told(folder: Path, arguments: list[str], says: str) -> None:
     (folder / "empty").mkdir()
-    done = run("register", *arguments, "-o", "out", folder=folder)
+    done = call("register", *arguments, "-o", "out", folder=folder)
     assert done.returncode == 2
     assert says in done.stderr
     assert "Traceback" not in done.stderr

@@ -14,21 +14,11 @@ from hypothesis import strategies as st
 import panes
 from panes.errors import OptionError, QueryError
 from panes.stores.store import StoreName
-from tests.oracle.test_counted_windows import cuts_of
-from tests.support import assert_same, select, sorted_answers, streams
+from tests.strategies import cuts_of, streams
+from tests.support import STORES, assert_same, newest_of_each, select, sorted_answers
 
 WINDOWS = ("RANGE 20 SLIDE 10 WATTR at", "RANGE 7 SLIDE 4 WATTR at", "TUMBLING 5 WATTR at")
 SOME = ("count(*)", "sum(i)", "max(x)", "first(x)", "median(i)", "mode(s)", "avg(d)")
-STORES = ("panes", "eager", "buffered", "adaptive", "adaptive-panes")
-
-
-def newest_of_each(answers: pa.Table, keys: int) -> pa.Table:
-    """What a reader has who keeps the newest answer of each window and key."""
-    kept: dict[tuple[object, ...], int] = {}
-    for number, row in enumerate(answers.to_pylist()):
-        kept[tuple(list(row.values())[: 2 + keys])] = number
-    found = answers.take(pa.array(sorted(kept.values()), pa.int64()))
-    return sorted_answers(found.drop_columns(["status"]), keys)
 
 
 @pytest.mark.parametrize("store", STORES)
@@ -179,3 +169,9 @@ def test_smoothing_changes_when_answers_come_and_nothing_else(
 def test_a_flush_that_releases_nothing_is_refused() -> None:
     with pytest.raises(OptionError, match="some answers"):
         panes.SlowFlush(at_most=0)
+
+
+def test_answers_of_row_windows_do_not_wait_for_ever() -> None:
+    query = panes.open("SELECT count(*) AS n FROM s [ROWS 2]", flush=panes.LazyFlush(within=5))
+    given = [len(query.push(s=pa.table({"x": [i]}))) for i in range(20)]
+    assert sum(given) >= 14

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
@@ -12,7 +13,9 @@ from hypothesis import strategies as st
 import panes
 from panes.engine.open_query import OpenQuery
 from panes.planning.terms import Run
-from tests.support import assert_same
+from tests.support import answers_to, assert_same
+
+W = "[TUMBLING 10 WATTR at]"
 
 COUNT = "SELECT count(*) AS n FROM s [RANGE 20 SLIDE 10 WATTR at]"
 
@@ -261,3 +264,77 @@ class TestRefusals:
         query = panes.open("SELECT median(at) FROM s [RANGE ALL SLIDE 10 WATTR at]")
         with pytest.raises(panes.QueryError, match="would keep every value for ever"):
             query.push(s=at(1))
+
+
+def test_streams_of_a_union_need_only_agree_on_what_is_read() -> None:
+    a = pa.table({"at": [1], "x": [1], "z": ["text"]})
+    b = pa.table({"AT": [2], "X": [2], "z": [7]})
+    assert answers_to(f"SELECT sum(x) AS s FROM a UNION b {W}", a=a, b=b) == [{"s": 3}]
+
+
+def test_a_stream_that_comes_later_is_checked_too() -> None:
+    query = panes.open(f"SELECT sum(x) AS s FROM a UNION b {W}")
+    query.push(a=pa.table({"at": [1], "x": [1]}))
+    with pytest.raises(panes.PanesError, match="`x` is int64 in stream `a` and string in `b`"):
+        query.push(b=pa.table({"at": [1], "x": ["1"]}))
+    query.push(b=pa.table({"at": [1], "x": [5]}))
+    assert query.finish()["s"].to_pylist() == [6]
+
+
+def test_a_push_is_all_or_nothing() -> None:
+    """b's batch fails in DuckDB (100 * 100 does not fit a byte): a's rows must not stay in."""
+
+    def batch(*x: int | None) -> pa.Table:
+        return pa.table({"at": [1] * len(x), "x": pa.array(x, pa.int8())})
+
+    query = panes.open(f"SELECT count(*) AS n, sum(x * x) AS s FROM a UNION b {W}")
+    with pytest.raises(panes.PanesError, match="cannot evaluate"):
+        query.push(a=batch(3), b=batch(100))
+    query.push(a=batch(3), b=batch(1))
+    assert query.finish().select(["n", "s"]).to_pylist() == [{"n": 2, "s": 10}]
+
+    rows = panes.open("SELECT count(*) AS n, sum(x * x) AS s FROM t [RANGE 2 ROWS SLIDE 2 ROWS]")
+    with pytest.raises(panes.PanesError, match="cannot evaluate"):
+        rows.push(t=batch(100))
+    assert rows.push(t=batch(1, 2)).select(["n", "s"]).to_pylist() == [{"n": 2, "s": 5}]
+
+
+def test_a_first_batch_that_is_refused_leaves_no_trace() -> None:
+    query = panes.open(f"SELECT sum(x) AS s FROM t {W}")
+    with pytest.raises(panes.PanesError, match="no column `x`"):
+        query.push(t=pa.table({"at": [1]}))
+    query.push(t=pa.table({"at": [1], "x": [4]}))
+    assert query.finish()["s"].to_pylist() == [4]
+
+
+def test_many_open_queries_share_their_threads() -> None:
+    import threading
+
+    text = f"SELECT sum(x * 2) AS s FROM t {W} WHERE x > 0"
+    queries = [panes.open(text) for _ in range(40)]
+    for query in queries:
+        query.push(t=pa.table({"at": [1], "x": [1]}))
+    assert threading.active_count() < 40
+
+
+def test_a_batch_that_cannot_be_turned_into_partials_leaves_no_trace() -> None:
+    def lift(x: pa.Array) -> np.ndarray:
+        if min(x.to_pylist(), default=0) < 0:
+            raise ValueError("negative")
+        return x.to_numpy()[None, :].astype(np.int64)
+
+    total = panes.CustomAggregate(
+        name="mysum",
+        empty=(0,),
+        lift=lift,
+        combine=np.add,
+        lower=lambda partial: partial[0],
+        type=pa.int64(),
+    )
+    text = "SELECT mysum(x) AS s FROM s [TUMBLING 10 WATTR at]"
+    for store in ("panes", "eager", "adaptive", "adaptive-panes"):
+        query = panes.open(text, aggregates=[total], store=store)
+        query.push(s=pa.table({"at": [1] * 9, "x": [1] * 9}))
+        with pytest.raises(Exception, match="negative"):
+            query.push(s=pa.table({"at": [2] * 9, "x": [-1] * 9}))
+        assert query.finish()["s"].to_pylist() == [9], store

@@ -6,6 +6,7 @@ That every answer is the oracle's is proved in ``tests/oracle/test_register.py``
 from __future__ import annotations
 
 import datetime as dt
+from contextlib import suppress
 
 import pyarrow as pa
 import pytest
@@ -15,18 +16,10 @@ from panes.axis import SECOND
 from panes.planning.shared_cut import choose_cut
 from panes.windows.many import Rulers
 from panes.windows.spec import Sliding
+from tests.engine import pictures
+from tests.engine.pictures import counts, rows
 
 COUNT = "SELECT count(*) AS n FROM t [TUMBLING 10 WATTR at]"
-
-
-def rows(*at: int, x: int = 1) -> pa.Table:
-    return pa.table({"at": pa.array(at, pa.int64()), "k": ["a"] * len(at), "x": [x] * len(at)})
-
-
-def counts(answers: dict[str, pa.Table], name: str) -> list[tuple[int, int]]:
-    """(window_start, n) of one query."""
-    table = answers[name]
-    return list(zip(table["window_start"].to_pylist(), table["n"].to_pylist(), strict=True))
 
 
 def test_only_queries_with_new_answers_are_named() -> None:
@@ -53,7 +46,33 @@ def test_pieces_that_several_queries_need_are_kept_once() -> None:
         reg.add(name, f"SELECT k, {what} AS n FROM t [RANGE 20 SLIDE 5 WATTR at] GROUP BY k")
     reg.push(rows(1))
     (store,) = reg.stores
-    assert ["+".join(p.monoid.names) for p in store.pieces] == ["count", "count", "limb0+limb1"]
+    assert ["+".join(p.monoid.names) for p in store.panes.pieces] == [
+        "count",
+        "count",
+        "limb0+limb1",
+    ]
+
+
+def test_asking_and_explaining_change_nothing() -> None:
+    """No column, piece or cut is added for a question, and a refused one leaves nothing either."""
+    reg = panes.register("t", lateness=0)
+    reg.add("short", "SELECT k, sum(x) AS n FROM t [RANGE 20 SLIDE 5 WATTR at] GROUP BY k")
+    reg.push(rows(*range(0, 100, 3)))
+    reg.add("other", "SELECT k, sum(x) AS n FROM t [RANGE 21 SLIDE 7 WATTR at] GROUP BY k")
+    (store,) = reg.stores
+
+    def seen() -> object:
+        cuts = store.completeness
+        columns = dict(store.rows.expressions), store.rows.end, dict(store.needs.since)
+        return columns, list(store.shapes), cuts.shared_cut, cuts.is_current, dict(cuts.cuts_before)
+
+    before = seen()
+    reg.explain()
+    for what in ("sum(x) AS n", "max(x) AS n", "sum(x) FILTER (WHERE x > 1) AS n"):
+        for size in (10, 11, 50):
+            with suppress(panes.QueryError):
+                reg.ask(f"SELECT k, {what} FROM t [RANGE {size} WATTR at] GROUP BY k")
+    assert seen() == before
 
 
 def test_each_grouping_has_a_store_of_its_own() -> None:
@@ -179,7 +198,7 @@ def test_removing_a_query_frees_what_only_it_needed() -> None:
     reg.remove("long")
     (store,) = reg.stores
     assert reg.state["partials"] < before["partials"] / 10
-    assert [p.monoid.names for p in store.pieces] == [("count",)]
+    assert [p.monoid.names for p in store.panes.pieces] == [("count",)]
     assert store.rows.filters == []
     assert store.cut.grid == 10
     reg.remove("short")
@@ -210,26 +229,11 @@ def test_old_panes_that_only_long_windows_need_are_folded() -> None:
 
 
 def test_panes_that_were_folded_answer_no_finer_window() -> None:
-    """Panes before 900 are those of the long window, so [700, 1000) is open but not known."""
-    reg = panes.register("t", lateness=0)
-    reg.add("short", "SELECT count(*) AS n FROM t [RANGE 5 SLIDE 1 WATTR at]")
-    reg.add("long", "SELECT count(*) AS n FROM t [RANGE 1000 SLIDE 100 WATTR at]")
-    reg.push(rows(*range(998)))
-    added = reg.add("middle", "SELECT count(*) AS n FROM t [RANGE 300 SLIDE 10 WATTR at]")
-    assert added.exact_from == 900
-    assert counts(reg.finish(), "middle")[:2] == [(900, 98), (910, 88)]
+    pictures.panes_that_were_folded_answer_no_finer_window()
 
 
 def test_panes_that_a_new_query_needs_are_not_folded() -> None:
-    """Progress moves before panes are cut for the new query."""
-    reg = panes.register("t", lateness=0)
-    reg.add("short", "SELECT count(*) AS n FROM t [RANGE 5 SLIDE 1 WATTR at]")
-    reg.add("long", "SELECT count(*) AS n FROM t [RANGE 1000 SLIDE 100 WATTR at]")
-    reg.push(rows(*range(501)))
-    added = reg.add("middle", "SELECT count(*) AS n FROM t [RANGE 300 SLIDE 10 WATTR at]")
-    assert added.exact_from == 400
-    reg.punctuate(600)
-    assert counts(reg.punctuate(1000), "middle")[:2] == [(400, 101), (410, 91)]
+    pictures.panes_that_a_new_query_needs_are_not_folded()
 
 
 def test_the_cheapest_cut_is_chosen_and_the_others_are_priced() -> None:
@@ -246,12 +250,17 @@ def test_explain_says_what_is_shared_with_whom() -> None:
     for i in range(5):
         reg.add(f"q{i}", f"SELECT avg(x) AS n FROM t [RANGE {10 * (i + 1)} SLIDE 5 WATTR at]")
     reg.add("dear", "SELECT sum(x) AS n FROM t [RANGE 20 SLIDE 5 WATTR at] WHERE x > 5")
-    said = reg.explain()
-    assert said == reg.explain()
+    said = reg.explain(details=True)
+    assert said == reg.explain(details=True)
     assert "store      GROUP BY nothing: q0, q1, q2 and 3 more\n" in said
     assert "filters    `x` > 5: dear\n" in said
     assert "limb0+limb1 for q0, q1, q2 and 3 more\n" in said
     assert "pieces               3 instead of 12\n" in said
+    for_users = reg.explain()
+    assert for_users == reg.explain()
+    assert "store      GROUP BY nothing: q0, q1, q2 and 3 more\n" in for_users
+    assert "filters    `x` > 5: dear\n" in for_users
+    assert "limb" not in for_users
 
 
 def test_deadlines_order_answers_and_lateness_is_told_beforehand() -> None:

@@ -14,7 +14,9 @@ import pyarrow as pa
 import pytest
 
 import panes
+from tests.support import answers_to
 
+W = "[TUMBLING 10 WATTR at]"
 ONE = "[TUMBLING 100 WATTR a]"
 
 
@@ -217,10 +219,46 @@ def test_a_clean_query_warns_of_nothing() -> None:
 def test_explain_prints_the_same_text_every_time() -> None:
     table = pa.table({"a": [1], "x": [1.0]})
     text = "SELECT avg(x), median(x), approx_count_distinct(x) FROM s [RANGE 600 SLIDE 10 WATTR a]"
-    first = panes.explain(text, s=table)
-    assert first == panes.explain(text, s=table)
+    first = panes.explain(text, details=True, s=table)
+    assert first == panes.explain(text, details=True, s=table)
     assert "60 panes per window" in first
     assert "avg(x): bounded, full-differential" in first
     assert "median(x): holistic, pseudo-differential" in first
     assert "1.6 % relative standard error" in first
     assert "two stacks for sum+carry, count (numbers, combined by compiled code)" in first
+
+
+def test_a_polars_categorical_is_a_column_like_any_other() -> None:
+    frame = pl.DataFrame({"at": [1, 2], "c": pl.Series(["a", "b"], dtype=pl.Categorical)})
+    assert answers_to(f"SELECT c, count(*) AS n FROM t {W} GROUP BY c", t=frame) == [
+        {"c": "a", "n": 1},
+        {"c": "b", "n": 1},
+    ]
+
+
+@pytest.mark.parametrize("zone", [None, "UTC"])
+def test_nanoseconds_are_read_exactly_or_refused(zone: str | None) -> None:
+    """A position that was cut would put a row into a window that does not hold it."""
+    text = "SELECT count(*) AS n, max(hour(ts)) AS h FROM t [TUMBLING 1 hour WATTR ts]"
+    whole = pa.array([-1_000, 3_600_000_001_000], pa.int64()).view(pa.timestamp("ns", zone))
+    assert answers_to(text, t=pa.table({"ts": whole})) == [{"n": 1, "h": 23}, {"n": 1, "h": 1}]
+    finer = pa.array([0, 3_600_000_000_001], pa.int64()).view(pa.timestamp("ns", zone))
+    with pytest.raises(panes.PanesError, match="`ts` has times finer than a microsecond, as in r"):
+        answers_to(text, t=pa.table({"ts": finer}))
+
+
+def test_sundays_are_the_first_day_as_in_spark() -> None:
+    t = pa.table({"ts": [dt.datetime(2026, 11, 15)]})
+    assert answers_to("SELECT max(dayofweek(ts)) AS d FROM t [TUMBLING 1 day WATTR ts]", t=t) == [
+        {"d": 1}
+    ]
+
+
+def test_integers_of_ones_own_stay_integers() -> None:
+    total = panes.CustomAggregate(
+        name="total", lift=lambda x: np.asarray(x)[None, :], combine=np.add,
+        lower=lambda p: p[0], empty=(0,), type=pa.int64(),
+    )  # fmt: skip
+    t = pa.table({"at": [1, 2], "x": [2**53, 1]})
+    answers = panes.sql(f"SELECT total(x) AS s FROM t {W}", aggregates=[total], t=t)
+    assert answers["s"].to_pylist() == [2**53 + 1]

@@ -1,4 +1,4 @@
-"""Rows are told apart by any filters, however many, as each filter would by itself."""
+"""Rows are told classed by any filters, however many, as each filter would by itself."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from sqlglot import exp, parse_one
 
 import panes
-from panes.fill import filter_regions as kinds
+from panes.fill import filter_regions
 from panes.fill.filter_classes import Classes, to_words
 from panes.planning.condition import compared, condition
 from panes.register.columns import SharedRows
@@ -54,12 +54,12 @@ def tree(text: str) -> exp.Expression:
 def told(table: pa.Table, texts: list[str]) -> tuple[list[int], list[int]]:
     """The set of filters of each row, as it is told and as each filter says it."""
     shared = SharedRows(SCHEMA, (), ())
-    numbers = [shared.place_filter(tree(t)) for t in texts]
-    apart = shared.tell_apart(table, shared.read(table), len(table), one_thread)
+    numbers = [shared.number_filter(tree(t)) for t in texts]
+    classed = shared.classify(table, shared.read(table), len(table), one_thread)
     classes = Classes()
-    numbered = classes.number(apart.sets)[apart.place]
+    numbered = classes.number(classed.sets)[classed.index]
     sets = classes.sets()
-    found = [sets[c] for c in numbered[apart.codes].tolist()]
+    found = [sets[c] for c in numbered[classed.codes].tolist()]
     want = [0] * len(table)
     for number, text in zip(numbers, texts, strict=True):
         holds = pc.fill_null(condition(tree(text), SCHEMA)(table), False)
@@ -68,7 +68,7 @@ def told(table: pa.Table, texts: list[str]) -> tuple[list[int], list[int]]:
 
 
 @pytest.mark.parametrize("text", CONDITIONS)
-def test_each_filter_tells_all_rows_apart(text: str) -> None:
+def test_each_filter_tells_all_rows_classed(text: str) -> None:
     """A bound on the wrong side of its value would put rows together that the filter parts."""
     found, want = told(pa.Table.from_pylist(every_row, SCHEMA), [text])
     assert found == want
@@ -78,7 +78,7 @@ def test_each_filter_tells_all_rows_apart(text: str) -> None:
     given_rows=st.lists(rows, max_size=20),
     texts=st.lists(st.sampled_from(CONDITIONS), unique=True, max_size=12),
 )
-def test_rows_are_told_apart_as_each_filter_would(
+def test_rows_are_told_classed_as_each_filter_would(
     given_rows: list[dict[str, object]], texts: list[str]
 ) -> None:
     found, want = told(pa.Table.from_pylist(given_rows, SCHEMA), texts)
@@ -89,7 +89,7 @@ def test_rows_are_told_apart_as_each_filter_would(
 def test_so_they_are_where_codes_have_to_be_numbered_anew(
     widest: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(kinds, "_WIDE", widest)
+    monkeypatch.setattr(filter_regions, "_WIDE", widest)
     rng = np.random.default_rng(4)
     count = 3_000
     table = pa.table(
@@ -132,7 +132,7 @@ def test_more_classes_than_sixteen_bits_can_tell() -> None:
     for name, text in asked.items():
         reg.add(name, text)
     first, rest = reg.push(table.slice(0, 70_000)), reg.push(table.slice(70_000))
-    assert len(reg.stores[0].classes) > 1 << 16
+    assert len(reg.stores[0].panes.classes) > 1 << 16
     last = reg.finish()
     for name, text in asked.items():
         given = [answers[name] for answers in (first, rest, last) if name in answers]

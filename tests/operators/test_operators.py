@@ -18,8 +18,8 @@ import panes
 from panes.axis import Axis
 from panes.operators.distinct import Distinct
 from panes.papers.union import Meld, Merge
-from tests.oracle.test_counted_windows import cuts_of
-from tests.support import assert_same, sorted_answers, streams
+from tests.strategies import cuts_of, streams
+from tests.support import assert_same, sorted_answers
 
 INNER = (
     "(SELECT * FROM t WHERE i > 0)",

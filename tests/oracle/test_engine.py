@@ -13,7 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import panes
-from tests.support import AGGREGATES, SCHEMA, WINDOWS, assert_same, select, sorted_answers, streams
+from tests.strategies import streams
+from tests.support import AGGREGATES, SCHEMA, WINDOWS, assert_same, select, sorted_answers
 
 GROUPS = ("", "GROUP BY k", "GROUP BY k, b", "GROUP BY i % 3")
 
@@ -88,7 +89,9 @@ def test_a_landmark_stream_keeps_one_partial_per_key_and_answers_like_the_oracle
 
 def panes_knows_as_bounded(aggregate: str) -> bool:
     plan = panes.explain(
-        f"SELECT {aggregate} AS c FROM t [TUMBLING 5 WATTR at]", t=SCHEMA.empty_table()
+        f"SELECT {aggregate} AS c FROM t [TUMBLING 5 WATTR at]",
+        details=True,
+        t=SCHEMA.empty_table(),
     )
     return "holistic" not in plan
 

@@ -11,6 +11,7 @@ import math
 from typing import Any
 
 import pyarrow as pa
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
@@ -22,7 +23,7 @@ from hypothesis.stateful import (
 )
 
 import panes
-from tests.support import assert_same
+from tests.support import assert_same, slow
 
 WHERES = ("", "WHERE i > -5", "WHERE b", "WHERE x > 1.5 OR i = 3")
 SCHEMA = pa.schema(
@@ -198,5 +199,7 @@ class Questions(RuleBasedStateMachine):
             assert within is not None or self.keep < 1_000
 
 
-def test_any_history_of_questions_is_answered_rightly_or_refused() -> None:
-    run_state_machine_as_test(Questions, settings=settings(max_examples=60, stateful_step_count=30))
+@pytest.mark.parametrize("examples", [20, slow(60)])
+def test_any_history_of_questions_is_answered_rightly_or_refused(examples: int) -> None:
+    long = settings(max_examples=examples, stateful_step_count=30)
+    run_state_machine_as_test(Questions, settings=long)

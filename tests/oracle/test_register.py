@@ -29,7 +29,8 @@ from tests.oracle.histories import (
     lines_of,
     questions,
 )
-from tests.support import AGGREGATES, assert_same, select, streams
+from tests.strategies import streams
+from tests.support import AGGREGATES, assert_same, select, slow
 
 GROUPS = ("", "GROUP BY k", "GROUP BY k, b", "GROUP BY i % 3")
 WHERES = ("", "WHERE i > -5", "WHERE b", "WHERE x > 1.5 OR s = 'p'", "WHERE NOT b AND i < 4")
@@ -100,8 +101,9 @@ def test_the_definition_is_the_oracles(
     assert same(got, lines_of(want)), f"{got} instead of {want.to_pylist()}"
 
 
+@pytest.mark.parametrize("examples", [25, slow(HISTORIES.max_examples)])
 def test_any_history_of_a_register_is_that_of_its_queries_alone(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, examples: int
 ) -> None:
     forget_keys_early(monkeypatch)
-    run_state_machine_as_test(Histories, settings=HISTORIES)
+    run_state_machine_as_test(Histories, settings=settings(HISTORIES, max_examples=examples))

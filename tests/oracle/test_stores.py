@@ -21,8 +21,17 @@ from panes.stores.adaptive import AdaptWid
 from panes.stores.durations import ArrivalSkew, Durations
 from panes.stores.store import STORES, StoreName
 from panes.windows.spec import Sliding
-from tests.oracle.test_counted_windows import PARTITIONED, PER_ROW, cuts_of
-from tests.support import AGGREGATES, SCHEMA, WINDOWS, assert_same, select, sorted_answers, streams
+from tests.strategies import cuts_of, streams
+from tests.support import (
+    AGGREGATES,
+    PARTITIONED,
+    PER_ROW,
+    SCHEMA,
+    WINDOWS,
+    assert_same,
+    select,
+    sorted_answers,
+)
 
 BOUNDED = tuple(
     a

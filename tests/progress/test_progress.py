@@ -21,7 +21,8 @@ from panes.progress.bounds import WithinLateness, WithinRows
 from panes.progress.describe import Describe
 from panes.progress.promise import Promise
 from panes.windows.cut import Edges
-from tests.support import assert_same, sorted_answers, streams
+from tests.strategies import streams
+from tests.support import assert_same, sorted_answers
 
 TEXT = "SELECT count(*) AS n FROM s [TUMBLING 10 WATTR at]"
 
@@ -187,3 +188,28 @@ def test_a_promise_made_before_the_first_batch_makes_no_counted_row_late() -> No
     query.punctuate(s=10)
     assert query.push(s=pa.table({"x": [1, 2, 3, 4]}))["n"].to_pylist() == [2, 2]
     assert not len(query.late)
+
+
+@pytest.mark.parametrize("promise", [np.int64(20), 20])
+def test_a_promise_may_be_any_whole_number(promise: int) -> None:
+    query = panes.open(TEXT)
+    query.push(s=at(1))
+    assert len(query.punctuate(s=promise)) == 1
+
+
+@pytest.mark.parametrize("promise", [20.5, None, "2026-01-01", 2**70, {"item": 7}])
+def test_a_promise_that_is_none_is_refused_and_changes_nothing(promise: object) -> None:
+    query = panes.open(TEXT)
+    query.push(s=at(1))
+    with pytest.raises(panes.PanesError):
+        query.punctuate(s=promise)  # type: ignore[arg-type]
+    assert not len(query.punctuate(s=5))
+
+
+def test_an_unrelated_keys_promise_is_not_named_as_the_reason() -> None:
+    text = "SELECT k, count(*) AS n FROM s [TUMBLING 10 WATTR at] GROUP BY k"
+    query = panes.open(text, lateness=0, why=True)
+    query.push(s=pa.table({"at": [1], "k": [1]}))
+    query.punctuate(s=100, key={"k": 7})
+    answers = query.push(s=pa.table({"at": [15], "k": [1]}))
+    assert answers["closed_by"].to_pylist() == ["lateness of s"]

@@ -14,8 +14,7 @@ import pyarrow as pa
 import pytest
 
 import panes
-from panes.register import pane_tables
-from panes.register import roll_together as burst
+from panes.register import pane_tables, roll_together
 from tests.support import assert_same
 
 SCHEMA = pa.schema({"at": pa.int64(), "k": pa.string(), "x": pa.float64()})
@@ -94,12 +93,12 @@ def test_every_burst_gives_what_each_query_gets_alone(
     pushes: list[list[Row]], asked: list[str], room: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if room == "no room":
-        monkeypatch.setattr(pane_tables, "_MOST_KEPT", 0)
+        monkeypatch.setattr(pane_tables, "_MOST_STORED", 0)
     if room == "little room":
-        monkeypatch.setattr(pane_tables, "_MOST_KEPT", 1_000)
-        monkeypatch.setattr(burst, "_MOST_CELLS", 100)
-        monkeypatch.setattr(burst, "_FEW_ANSWERS", 20)
-        monkeypatch.setattr(burst, "_MOST_ANSWERS", 40)
+        monkeypatch.setattr(pane_tables, "_MOST_STORED", 1_000)
+        monkeypatch.setattr(roll_together, "_MOST_CELLS", 100)
+        monkeypatch.setattr(roll_together, "_FEW_ANSWERS", 20)
+        monkeypatch.setattr(roll_together, "_MOST_ANSWERS", 40)
     reg = panes.register("t", lateness=30, schema=SCHEMA)
     alone = [panes.open(text, lateness=30) for text in asked]
     for i, text in enumerate(asked):
@@ -165,10 +164,10 @@ def test_tables_are_kept_unless_panes_keys_or_classes_move(
     reg.add("filtered", QUERIES[0].replace("GROUP", "WHERE NOT x >= 10 OR x IS NULL GROUP"))
     reg.push(table(*steady(0, 100)))
     (store,) = reg.stores
-    before = store.tables
+    before = store.panes.tables
     assert before is not None
     then(reg)
-    assert (store.tables is before) == is_kept
+    assert (store.panes.tables is before) == is_kept
 
 
 def test_counts_are_one_while_there_is_no_null() -> None:
@@ -178,7 +177,7 @@ def test_counts_are_one_while_there_is_no_null() -> None:
 
     def arrays() -> int:
         (store,) = reg.stores
-        return len({id(p) for p in store.fragments.everything().partials})
+        return len({id(p) for p in store.panes.fragments.everything().partials})
 
     for begin in range(0, 400, 40):
         reg.push(table(*steady(begin, begin + 40)))

@@ -17,28 +17,37 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import panes
+from panes.aggregates.arithmetic import Count
 from panes.answers.select import projected
 from panes.errors import StateError
 from panes.language.parse import parse
 from panes.planning.plan import Plan, plan
 from panes.planning.terms import Terms
+from panes.shards import query_identity, query_state
 from panes.shards.blocks import MOST_BLOCKS
-from panes.shards.combiner import (
-    AT,
-    KEPT,
-    PROMISE,
-    ROW,
-    SOURCE,
-    Combiner,
-    column_name,
-)
+from panes.shards.combiner import Combiner
+from panes.shards.names import AT, PASSING, PROMISE, ROW, SOURCE, column_name
 from panes.shards.query_filler import PlanFiller
-from panes.shards.query_shard import ABOUT, RECALL, Outcome, Shard
+from panes.shards.query_shard import Outcome, QueryShard
+from panes.shards.query_state import RECALL
+from panes.shards.state import ABOUT
+from panes.stores import codec
 from panes.windows.spec import PerRow
-from tests.oracle.test_counted_windows import ORDERED, PER_ROW
-from tests.support import AGGREGATES, SCHEMA, WINDOWS, assert_same, select, sorted_answers, streams
+from tests.strategies import streams
+from tests.support import (
+    AGGREGATES,
+    ORDERED,
+    PER_ROW,
+    SCHEMA,
+    WINDOWS,
+    assert_same,
+    in_turns,
+    select,
+    sorted_answers,
+)
 
 HOSTED = tuple(w for w in WINDOWS if "ROWS" not in w and "FIRST" not in w)
+COUNTED = (*ORDERED, *(w for w in PER_ROW if "1 ROW" in w or "rank" in w))
 
 
 class Host:
@@ -49,6 +58,7 @@ class Host:
     ) -> None:
         query = parse(text)
         self.plan: Plan = plan(query, dict.fromkeys(query.streams, schema))
+        self.schema = self.plan.schema()
         self.tasks, self.forgetful = tasks, True
         self.terms = Terms(**terms)  # type: ignore[arg-type]
         self.states: list[dict[str, bytes]] = [{} for _ in range(3)]
@@ -79,15 +89,15 @@ class Host:
                 outcomes.append(self.shard(state).take(inbox))
         return outcomes
 
-    def shard(self, state: dict[str, bytes]) -> Shard:
-        return Shard(self.plan, self.terms, state, shards=len(self.states))
+    def shard(self, state: dict[str, bytes]) -> QueryShard:
+        return QueryShard(self.plan, self.terms, state, shards=len(self.states))
 
     def finish(self) -> list[Outcome]:
         return [self.shard(state).finish() for state in self.states]
 
     def answers(self, outcomes: Sequence[Outcome]) -> pa.Table:
         tables = [projected(self.plan, o.answers) for o in outcomes]
-        found = pa.concat_tables([self.plan.schema().empty_table(), *tables])
+        found = pa.concat_tables([self.schema.empty_table(), *tables])
         if isinstance(self.plan.window.spec, PerRow):
             return found.sort_by("at")
         return sorted_answers(found, len(self.plan.query.shown_keys))
@@ -105,7 +115,7 @@ class Host:
         named = {
             SOURCE: pa.array([source] * len(table), pa.int32()),
             AT: pa.array(at, mask=missing),
-            KEPT: pa.array(passes),
+            PASSING: pa.array(passes),
             ROW: pa.StructArray.from_arrays(
                 [c.combine_chunks() for c in table.columns], names=table.column_names
             ),
@@ -122,8 +132,7 @@ def in_batches(table: pa.Table, sizes: Sequence[int]) -> list[pa.Table]:
     return [*parts, table.slice(int(cuts[-1]))]
 
 
-@pytest.mark.parametrize("window", HOSTED)
-@pytest.mark.parametrize("late", ["open", "drop"])
+@pytest.mark.parametrize(("window", "late"), in_turns(HOSTED, ["open", "drop"]))
 @given(
     stream=streams,
     sizes=st.lists(st.integers(0, 20), max_size=5),
@@ -156,8 +165,7 @@ def test_every_batch_gives_what_one_process_gives(
         assert all(set(state) <= {ABOUT} for state in host.states), "state returns to nothing"
 
 
-@pytest.mark.parametrize("window", [*ORDERED, *(w for w in PER_ROW if "1 ROW" in w or "rank" in w)])
-@pytest.mark.parametrize("late", ["open", "drop"])
+@pytest.mark.parametrize(("window", "late"), in_turns(COUNTED, ["open", "drop"]))
 @given(
     stream=streams,
     sizes=st.lists(st.integers(0, 20), max_size=5),
@@ -322,6 +330,53 @@ def test_a_changed_query_is_refused_with_what_changed(text: str, told: str) -> N
     assert told in str(refused.value)
 
 
+def test_a_piece_of_another_version_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    host = two_batches()
+    monkeypatch.setattr(Count, "VERSION", 2)
+    with pytest.raises(StateError, match="another query: of what is stored, count was version 1"):
+        host.finish()
+
+
+def test_a_column_of_another_type_is_refused() -> None:
+    text = "SELECT k, max(i) AS high FROM s [RANGE 20 SLIDE 10 WATTR at] GROUP BY k"
+    before = Host(text, lateness=0)
+    rows = pa.Table.from_pylist([{"at": 1, "k": "a", "i": 3}], schema=SCHEMA)
+    before.push(s=rows)
+    index = SCHEMA.get_field_index("i")
+    after = Host(text, SCHEMA.set(index, pa.field("i", pa.int32())), lateness=0)
+    after.states = before.states
+    with pytest.raises(StateError, match=r"SELECT was max\(i\) int64, is max\(i\) int32"):
+        after.finish()
+
+
+def test_a_window_is_compared_by_its_numbers_and_not_by_its_words(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Windows may be described in better words; that makes no other query of them."""
+    host = two_batches()
+    monkeypatch.setattr(query_identity, "describe", lambda _: "a window in other words")
+    assert len(host.answers(host.finish()))
+
+
+@pytest.mark.parametrize("version", [1, 3])
+def test_another_format_is_refused_by_name(version: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(query_state, "_FORMAT", version)
+    host = two_batches()
+    monkeypatch.undo()
+    said = f"a query was written in format {version}; this version of panes reads format 2"
+    with pytest.raises(StateError, match=said):
+        host.finish()
+
+
+def test_the_state_of_a_register_is_not_that_of_a_query() -> None:
+    host = two_batches()
+    table = pa.table({"what": ["a register"], "version": [2]})
+    for state in host.states:
+        state[ABOUT] = codec.pack({**codec.unpack(state[ABOUT]), "format": table})
+    with pytest.raises(StateError, match="that of a register, and not that of a query"):
+        host.finish()
+
+
 def test_another_select_having_or_lateness_goes_on() -> None:
     host = Host(
         "SELECT count(*) * 2 AS twice, k FROM s [RANGE 20 SLIDE 10 WATTR at] GROUP BY k "
@@ -335,7 +390,7 @@ def test_another_select_having_or_lateness_goes_on() -> None:
 def test_another_number_of_shards_is_refused() -> None:
     host = two_batches()
     with pytest.raises(StateError, match="the number of shards was 3, is 4"):
-        Shard(host.plan, host.terms, host.states[0], shards=4)
+        QueryShard(host.plan, host.terms, host.states[0], shards=4)
 
 
 def test_what_was_read_lately_is_not_fetched_again() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -12,34 +11,8 @@ import panes
 from panes.errors import StateError
 from panes.planning.terms import Late, Run
 from panes.shards.register_shard import LIVE
+from tests.register.workload import QUERIES, SCHEMA, assert_same_answers, rows
 from tests.sharded_register import ShardedRegister
-from tests.support import assert_same, sorted_answers
-
-QUERIES = {
-    "all": "SELECT count(*) AS n FROM s [RANGE 20 SLIDE 5 WATTR at]",
-    "keyed": "SELECT k, sum(x) AS total, avg(x) AS mean FROM s [RANGE 12 SLIDE 4 WATTR at] "
-    "GROUP BY k",
-    "dear": "SELECT k, max(x) AS most FROM s [RANGE 30 SLIDE 10 WATTR at] WHERE x > 5 GROUP BY k",
-    "middle": "SELECT k, median(x) AS m FROM s [RANGE 10 SLIDE 5 WATTR at] GROUP BY k",
-    "some": "SELECT k, count(*) FILTER (WHERE x < 3) AS few, count(*) AS n "
-    "FROM s [RANGE 9 SLIDE 3 WATTR at] GROUP BY k HAVING count(*) > 1",
-    "long": "SELECT k, min(x) AS least FROM s [RANGE 200 SLIDE 50 WATTR at] GROUP BY k",
-}
-SCHEMA = pa.schema({"at": pa.int64(), "k": pa.string(), "x": pa.int64()})
-
-
-def rows(seed: int, count: int, begin: int) -> pa.Table:
-    rng = np.random.default_rng(seed)
-    at = begin + np.sort(rng.integers(0, 40, count)) - rng.integers(0, 6, count)
-    keys = np.array(["a", "b", "c", None])[rng.integers(0, 4, count)]
-    return pa.table([at, keys.tolist(), rng.integers(0, 9, count)], schema=SCHEMA)
-
-
-def same(left: dict[str, pa.Table], right: dict[str, pa.Table]) -> None:
-    assert left.keys() == right.keys()
-    for name in left:
-        keys = int("k" in left[name].column_names)
-        assert_same(sorted_answers(left[name], keys), sorted_answers(right[name], keys))
 
 
 @pytest.mark.parametrize("late", ["open", "drop"])
@@ -54,10 +27,10 @@ def test_every_batch_gives_what_one_process_gives(late: Late, forgets: bool) -> 
         sharded.add(name, text)
     for number in range(8):
         batch = rows(number, 60, 30 * number)
-        same(sharded.push(batch), alone.push(batch))
+        assert_same_answers(sharded.push(batch), alone.push(batch))
         assert len(sharded.late) == 0 or sum(map(len, sharded.late)) == len(alone.late)
-    same(sharded.punctuate(300), alone.punctuate(300))
-    same(sharded.finish(), alone.finish())
+    assert_same_answers(sharded.punctuate(300), alone.punctuate(300))
+    assert_same_answers(sharded.finish(), alone.finish())
 
 
 def test_queries_that_come_and_go_are_answered_by_what_is_there() -> None:
@@ -84,8 +57,8 @@ def test_queries_that_come_and_go_are_answered_by_what_is_there() -> None:
         for name in alone.queries():
             assert sharded.exact_from(name) == alone.exact_from(name), (number, name)
         batch = rows(number, 60, 30 * number)
-        same(sharded.push(batch), alone.push(batch))
-    same(sharded.finish(), alone.finish())
+        assert_same_answers(sharded.push(batch), alone.push(batch))
+    assert_same_answers(sharded.finish(), alone.finish())
 
 
 def test_a_saved_register_goes_on(tmp_path: Path) -> None:
@@ -104,11 +77,11 @@ def test_a_saved_register_goes_on(tmp_path: Path) -> None:
         saved = panes.register("s", lateness=4, keep_rows=10, saved=tmp_path / "register")
         assert saved.queries() == alone.queries()
         assert all(saved.exact_from(n) == alone.exact_from(n) for n in alone.queries())
-        same(saved.push(batch), alone.push(batch))
+        assert_same_answers(saved.push(batch), alone.push(batch))
         assert saved.late.equals(alone.late)
         last = "SELECT sum(x) AS total FROM s [ROWS 7]"
         assert saved.ask(last).column("total") == alone.ask(last).column("total")
-    same(saved.finish(), alone.finish())
+    assert_same_answers(saved.finish(), alone.finish())
 
 
 def test_a_register_that_lost_all_its_queries_remembers_how_far_it_was(tmp_path: Path) -> None:
@@ -120,6 +93,25 @@ def test_a_register_that_lost_all_its_queries_remembers_how_far_it_was(tmp_path:
     again = panes.register("s", lateness=0, saved=tmp_path / "register")
     assert again.progress == register.progress
     assert again.add("all", QUERIES["all"]).exact_from == 140
+
+
+def test_questions_that_are_prepared_anew_know_nothing_of_rows_before(tmp_path: Path) -> None:
+    """RANGE windows are refused until they begin after the rows that came before; ROWS are known
+    from the rows that were kept."""
+    register = panes.register("s", lateness=0, schema=SCHEMA, keep_rows=5)
+    register.add("all", QUERIES["all"])
+    register.push(rows(1, 60, 100))
+    register.save(tmp_path / "register")
+    again = panes.register("s", lateness=0, keep_rows=5, saved=tmp_path / "register")
+    text = "SELECT count(*) AS n FROM s [RANGE 30 WATTR at]"
+    again.prepare(text, within=1)
+    with pytest.raises(panes.QueryError, match="what is prepared knows rows from"):
+        again.ask(text, within=1)
+    highest = "SELECT max(x) AS most FROM s [ROWS 5]"
+    again.prepare(highest)
+    assert again.ask(highest).column("most") == register.ask(highest).column("most")
+    again.push(pa.table([[500, 510], ["a", "b"], [1, 2]], schema=SCHEMA))
+    assert again.ask(text, within=1).column("n").to_pylist() == [2]
 
 
 def test_what_is_no_saved_register_is_refused(tmp_path: Path) -> None:

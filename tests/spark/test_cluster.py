@@ -5,6 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
+
 PROGRAM = """
 import pathlib, tempfile
 import panes, panes.spark
@@ -15,6 +17,7 @@ from tests.spark.streaming import as_batches, found, read_stream, run_to_end
 spark = panes.spark.session(
     master="local-cluster[2,1,1024]",
     spark__ui__enabled="false",
+    spark__executor__extraJavaOptions="-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
     spark__sql__shuffle__partitions="4",
 )
 rows = bids(2_000, keys=20, hours=0.5)
@@ -37,6 +40,7 @@ spark.stop()
 """
 
 
+@pytest.mark.slow
 def test_a_query_runs_on_executors_of_their_own() -> None:
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=False

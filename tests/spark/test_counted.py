@@ -14,11 +14,21 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 import panes
+import panes.spark
+from panes.shards.names import AT
 from panes.spark.batch import per_row
-from tests.spark.batch.test_batch import assert_equal, assert_rows, some_rows
-from tests.spark.stream.test_stream import in_thirds, nearly_ordered
-from tests.spark.streaming import as_batches, found, metrics, read_stream, run_to_end
-from tests.support import AGGREGATES, select
+from tests.spark.streaming import (
+    as_batches,
+    assert_equal,
+    found,
+    in_thirds,
+    metrics,
+    nearly_ordered,
+    read_stream,
+    run_to_end,
+    some_rows,
+)
+from tests.support import AGGREGATES, assert_rows, in_turns, select, slow
 
 ROWS = (
     "RANGE 8 ROWS SLIDE 3 ROWS WATTR seq",
@@ -46,8 +56,7 @@ def numbered(spark: SparkSession) -> DataFrame:
     return spark.createDataFrame(numbered_rows()).repartition(3).cache()
 
 
-@pytest.mark.parametrize("window", ROWS)
-@pytest.mark.parametrize("group", ["", "GROUP BY i % 3"])
+@pytest.mark.parametrize(("window", "group"), in_turns(ROWS, ["", "GROUP BY i % 3"]))
 def test_every_aggregate_over_rows_is_the_oracles(
     numbered: DataFrame, window: str, group: str
 ) -> None:
@@ -67,7 +76,7 @@ def test_rows_that_come_in_portions_are_answered_as_at_once(
     text = "SELECT seq, count(*) AS n, median(i) AS m FROM t [RANGE 20 RATTR at SLIDE 1 ROW PA k]"
     monkeypatch.setattr(per_row, "ROWS_AT_ONCE", 7)
     plan = panes.spark.bind.bind(text, {"t": numbered}).plan
-    projected = per_row._project(plan, numbered).orderBy(per_row.AT).toArrow()
+    projected = per_row._project(plan, numbered).orderBy(AT).toArrow()
     batches = iter(projected.to_batches(max_chunksize=5))
     given = pa.Table.from_batches(list(per_row.Bins(plan)(batches)))
     want = panes.oracle(text, t=numbered_rows()).select(["n", "m", "seq"])
@@ -80,7 +89,7 @@ def test_rows_without_a_place_are_left_out(spark: SparkSession) -> None:
     assert sorted(r.s for r in answers.collect()) == [5, 12]
 
 
-@pytest.mark.parametrize("window", [ROWS[0], ROWS[2], ROWS[3]])
+@pytest.mark.parametrize("window", [ROWS[3], slow(ROWS[0]), slow(ROWS[2])])
 def test_a_stream_of_rows_that_a_column_orders(
     spark: SparkSession, tmp_path: Path, window: str
 ) -> None:
@@ -100,7 +109,7 @@ def test_a_stream_of_rows_that_a_column_orders(
     assert_rows(found(spark, tmp_path / "whole" / "out"), panes.oracle(text, s=rows))
 
 
-@pytest.mark.parametrize("window", PER_ROW)
+@pytest.mark.parametrize("window", [PER_ROW[2], slow(PER_ROW[0]), slow(PER_ROW[1])])
 def test_a_stream_answers_every_row_once(spark: SparkSession, tmp_path: Path, window: str) -> None:
     """Three files, rows at most 30 out of order: answers before the end, and all of them after."""
     axis = "seq" if "seq" in window else "at"

@@ -1,4 +1,4 @@
-"""The Spark blocks of docs/spark.md and of the README run as they stand."""
+"""The Spark blocks of the docs and of the README run as they stand."""
 
 from __future__ import annotations
 
@@ -13,51 +13,79 @@ from pyspark.sql import functions as F  # noqa: N812
 import panes.spark
 from panes.bench.workloads import bids
 
-PAGE = Path(__file__).parents[2] / "docs" / "spark.md"
+DOCS = Path(__file__).parents[2] / "docs"
 
 
-def test_the_pages_code_runs(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def spark_blocks(page: Path) -> list[str]:
+    """The blocks of a page that are no doctests."""
+    blocks = re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL)
+    return [b for b in blocks if ">>>" not in b]
+
+
+def in_folder(block: str, folder: Path, *names: str) -> str:
+    """A block whose files and folders of these names lie in a folder."""
+    for name in names:
+        block = re.sub(rf'([(=,] ?)"{name}"', rf'\1"{folder}/{name}"', block)
+    return block
+
+
+@pytest.fixture
+def folder(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with bids, in which the blocks run."""
     (tmp_path / "bids").mkdir()
-    pq.write_table(bids(300, keys=3, hours=0.1), tmp_path / "bids" / "part.parquet")
+    pq.write_table(bids(300, keys=3, hours=0.2), tmp_path / "bids" / "part.parquet")
     monkeypatch.chdir(tmp_path)
-    blocks = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
+    return tmp_path
+
+
+def test_the_pages_code_runs(spark: SparkSession, folder: Path) -> None:
+    blocks = spark_blocks(DOCS / "reference" / "spark.md")
     assert len(blocks) == 5
     names: dict[str, object] = {}
     places = ["bids", "highest", "state", "answers", "per minute", "second state"]
     places += ["late", "rejected"]
     for block in blocks:
-        for place in places:
-            block = re.sub(rf'([(=,] ?)"{place}"', rf'\1"{tmp_path}/{place}"', block)
-        exec(block, names)
+        exec(in_folder(block, folder, *places), names)
     for place in ("highest", "answers", "per minute"):
-        assert spark.read.parquet(str(tmp_path / place)).count() > 0, place
+        assert spark.read.parquet(str(folder / place)).count() > 0, place
 
 
-def test_the_registers_code_runs(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "bids").mkdir()
-    pq.write_table(bids(300, keys=3, hours=0.2), tmp_path / "bids" / "part.parquet")
-    monkeypatch.chdir(tmp_path)
-    page = PAGE.with_name("register.md").read_text()
-    [block] = [b for b in re.findall(r"```python\n(.*?)```", page, re.DOTALL) if ">>>" not in b]
+def test_the_first_spark_job_runs_and_can_be_monitored(spark: SparkSession, folder: Path) -> None:
+    blocks = spark_blocks(DOCS / "start" / "first_spark_job.md")
+    blocks += spark_blocks(DOCS / "guides" / "monitoring.md")
+    assert len(blocks) == 4
+    names: dict[str, object] = {}
+    for block in blocks:
+        exec(
+            in_folder(block, folder, "bids", "highest", "highest again", "state", "answers"), names
+        )
+    for place in ("highest", "highest again", "answers"):
+        assert spark.read.parquet(str(folder / place)).count() > 0, place
+
+
+def test_the_first_register_runs(spark: SparkSession, folder: Path) -> None:
+    [block] = spark_blocks(DOCS / "start" / "first_register.md")
+    for name in ("bids", "state", "answers"):
+        block = re.sub(rf'(parquet\(|(?:sink|checkpoint)=)"{name}"', rf'\1"{folder}/{name}"', block)
+    exec(block, {})
+    assert spark.read.parquet(str(folder / "answers/query=busy")).count() > 0
+
+
+def test_the_registers_code_runs(spark: SparkSession, folder: Path) -> None:
+    [block] = spark_blocks(DOCS / "guides" / "many_queries.md")
     for place in ("bids", "dear", "state", "answers"):
         block = re.sub(
-            rf'(parquet\(|(?:sink|checkpoint)=)"{place}"', rf'\1"{tmp_path}/{place}"', block
+            rf'(parquet\(|(?:sink|checkpoint)=)"{place}"', rf'\1"{folder}/{place}"', block
         )
     names: dict[str, DataFrame] = {}
     exec(block, names)
     assert names["now"].count() > 0
     for place in ("answers/query=busy", "dear"):
-        assert spark.read.parquet(str(tmp_path / place)).count() > 0, place
+        assert spark.read.parquet(str(folder / place)).count() > 0, place
 
 
 def test_the_readmes_line_runs(spark: SparkSession) -> None:
-    readme = (PAGE.parents[1] / "README.md").read_text()
-    blocks = re.findall(r"```python\n(.*?)```", readme, re.DOTALL)
-    [line] = [b for b in blocks if ">>>" not in b]
+    [line] = spark_blocks(DOCS.parent / "README.md")
     frame = spark.createDataFrame(bids(300, keys=3, hours=0.1))
     answers = eval(line, {"panes": panes, "df": frame, "F": F})
     assert answers.columns == ["window", "item", "max(price)"]

@@ -12,7 +12,8 @@ from pyspark.sql import functions as F  # noqa: N812
 
 import panes.spark
 from panes.bench.workloads import bids
-from tests.spark.streaming import as_batches, read_stream, run_to_end
+from tests.spark.streaming import as_batches, in_thirds, read_stream, run_to_end
+from tests.support import slow
 
 AGGREGATES: dict[str, Callable[[], Column]] = {
     "max": lambda: F.max("price"),
@@ -50,10 +51,16 @@ def frame(spark: SparkSession) -> DataFrame:
     return table.select("*", q.alias("q"), named.alias("odd name")).cache()
 
 
-@pytest.mark.parametrize("keys", [(), ("item",), ("item", "q")], ids=len)
 @pytest.mark.parametrize(
-    ("size", "slide", "start"),
-    [("10 minutes", "1 minute", "0 seconds"), ("7 minutes", "3 minutes", "1 minute")],
+    ("size", "slide", "start", "keys"),
+    [
+        ("10 minutes", "1 minute", "0 seconds", ()),
+        ("7 minutes", "3 minutes", "1 minute", ("item", "q")),
+        slow("10 minutes", "1 minute", "0 seconds", ("item",)),
+        slow("10 minutes", "1 minute", "0 seconds", ("item", "q")),
+        slow("7 minutes", "3 minutes", "1 minute", ()),
+        slow("7 minutes", "3 minutes", "1 minute", ("item",)),
+    ],
 )
 def test_group_by_is_a_drop_in(
     frame: DataFrame, size: str, slide: str, start: str, keys: tuple[str, ...]
@@ -94,7 +101,7 @@ def test_sparks_own_window_is_refused_with_the_line_to_type(frame: DataFrame) ->
 def test_group_by_is_a_drop_in_on_a_stream(spark: SparkSession, tmp_path: Path) -> None:
     """With the stream's own watermark: the rows that Spark's append mode gives, and earlier."""
     table = bids(3_000, keys=4, hours=1)
-    folder = as_batches(tmp_path / "in", [table.slice(i, 500) for i in range(0, 3_000, 500)])
+    folder = as_batches(tmp_path / "in", in_thirds(table))
     stream = read_stream(spark, folder).withWatermark("ts", "30 seconds")
     columns = [F.max("price"), F.avg("price").alias("p"), F.count("*")]
     want = stream.groupBy(F.window("ts", "10 minutes", "1 minute"), "item").agg(*columns)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from panes.errors import StateError
 from panes.stores import codec
-from tests.support import streams
+from tests.strategies import streams
 
 FIRST_VERSION = (
     "50414e450100dce4a67effffffffb80000001000000000000a000e000600050008000a00000000010400100000"

@@ -81,7 +81,7 @@ def test_the_estimate_of_memory_is_borne_out_by_the_run(store: str) -> None:
     for begin in range(0, len(table), 50):
         query.push(bids=table.slice(begin, 50))
     query.finish()
-    (line,) = [t for t in query.explain().splitlines() if "chosen" in t]
+    (line,) = [t for t in query.explain(details=True).splitlines() if "chosen" in t]
     assert line.replace("cost", "").split()[0] == store
     estimated = _kilobytes(line.split("(6.1-6.4)")[1].split("(6.5-6.9)")[0])
     measured = _kilobytes(line.rsplit(",", 1)[1])

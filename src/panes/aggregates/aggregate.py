@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from panes.algebra.monoid import Columns, Monoid, Slots
 from panes.arrays.columns import without_nulls
+from panes.arrays.type_names import type_name
 from panes.errors import ColumnTypeError
 
 Differential = Literal["full", "pseudo", "none"]
@@ -31,6 +32,11 @@ class Argument:
 
     column: int
     type: pa.DataType
+
+    @property
+    def identity(self) -> str:
+        """Its part of a piece's identity."""
+        return f"{self.column} {type_name(self.type)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +70,12 @@ class Selection:
     present: tuple[int, ...] = ()
     where: int | None = None
 
+    @property
+    def identity(self) -> str:
+        """Its part of a piece's identity; nothing if it lets all rows through."""
+        present = [f"present {' '.join(map(str, self.present))}"] if self.present else []
+        return "; ".join(present + ([] if self.where is None else [f"where {self.where}"]))
+
     def keeps_all(self, rows: Rows) -> bool:
         """Whether no row is passed over."""
         return self.where is None and not any(rows.columns[c].null_count for c in self.present)
@@ -89,6 +101,11 @@ class Piece(Protocol):
 
     @property
     def monoid(self) -> Monoid: ...
+
+    @property
+    def identity(self) -> str:
+        """What names its partials in a state (`panes.aggregates.identity`)."""
+        ...
 
     def lift(self, rows: Rows, slots: Slots, size: int) -> Columns:
         """`size` partials, each of the rows whose slot names it."""

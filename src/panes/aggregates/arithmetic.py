@@ -10,12 +10,14 @@ from __future__ import annotations
 import decimal
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from panes.aggregates.aggregate import Argument, Bounded, Rows, Selection, nullable, require_numbers
+from panes.aggregates.identity import identity
 from panes.algebra.lanes import Op
 from panes.algebra.monoid import Columns, Lanes, Slots
 from panes.arrays.columns import without_nulls
@@ -33,6 +35,11 @@ class Count:
 
     selection: Selection
     monoid: Lanes = COUNT
+    VERSION: ClassVar[int] = 1
+
+    @property
+    def identity(self) -> str:
+        return identity("count", self.VERSION, self.selection.identity)
 
     def lift(self, rows: Rows, slots: Slots, size: int) -> Columns:
         ones = np.broadcast_to(np.int64(1), (1, len(rows)))
@@ -46,6 +53,12 @@ class FloatSum:
     factors: tuple[Argument, ...]
     selection: Selection
     monoid: Lanes = FLOAT_SUM
+    VERSION: ClassVar[int] = 1
+
+    @property
+    def identity(self) -> str:
+        factors = " * ".join(f.identity for f in self.factors)
+        return identity("float_sum", self.VERSION, factors, self.selection.identity)
 
     def lift(self, rows: Rows, slots: Slots, size: int) -> Columns:
         product = rows.numbers(self.factors[0])
@@ -60,6 +73,11 @@ class LimbSum:
 
     argument: Argument
     selection: Selection
+    VERSION: ClassVar[int] = 1
+
+    @property
+    def identity(self) -> str:
+        return identity("limb_sum", self.VERSION, self.argument.identity, self.selection.identity)
 
     @property
     def monoid(self) -> Lanes:

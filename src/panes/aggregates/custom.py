@@ -9,13 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 import pyarrow as pa
 
 from panes.aggregates.aggregate import Argument, Bounded, Holistic, Rows, Selection
+from panes.aggregates.identity import identity
 from panes.aggregates.multiset import from_values
 from panes.algebra.monoid import Columns, Slots, merge_slots
+from panes.arrays.type_names import type_name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,11 +97,24 @@ class CustomMonoid:
 
 @dataclass(frozen=True, slots=True)
 class CustomPiece:
-    """Rows lifted one by one, in one call, and merged per slot with the user's combine."""
+    """Rows lifted one by one, in one call, and merged per slot with the user's combine.
+
+    Its identity has the name, the type and the neutral element of the aggregate: what a user's
+    functions do has no name that could be written.
+    """
 
     aggregate: CustomAggregate
     arguments: tuple[Argument, ...]
     selection: Selection
+    VERSION: ClassVar[int] = 1
+
+    @property
+    def identity(self) -> str:
+        own = self.aggregate
+        lanes = " ".join(map(repr, own.empty))
+        named = f"{own.name} {type_name(own.type)} from {lanes}"
+        arguments = ", ".join(a.identity for a in self.arguments)
+        return identity("custom", self.VERSION, named, arguments, self.selection.identity)
 
     @property
     def monoid(self) -> CustomMonoid:

@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -28,6 +28,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from panes.aggregates.aggregate import Argument, Bounded, Rows, Selection
+from panes.aggregates.identity import identity
 from panes.algebra.lanes import Op, Scalar, absorb, load, store
 from panes.algebra.monoid import Columns, Lanes, Monoid, Slots
 from panes.arrays import order_keys
@@ -60,6 +61,11 @@ class Component:
         return order_keys.encode(array)
 
     @property
+    def identity(self) -> str:
+        """Its part of a piece's identity."""
+        return self.what if self.argument is None else f"{self.what} {self.argument.identity}"
+
+    @property
     def is_keyed(self) -> bool:
         """Whether every value of this component has an order key."""
         return self.what != "value" or (
@@ -82,6 +88,11 @@ class Pick:
     side: Side
     components: tuple[Component, ...]
     selection: Selection
+    VERSION: ClassVar[int] = 1
+
+    @property
+    def identity(self) -> str:
+        return _identity("pick", self.VERSION, self)
 
     @property
     def monoid(self) -> Lanes:
@@ -180,6 +191,11 @@ class ObjectPick:
     side: Side
     components: tuple[Component, ...]
     selection: Selection
+    VERSION: ClassVar[int] = 1
+
+    @property
+    def identity(self) -> str:
+        return _identity("object_pick", self.VERSION, self)
 
     @property
     def monoid(self) -> ObjectLanes:
@@ -207,6 +223,12 @@ class ObjectPick:
             winners = won[lane, seen]
             result[lane, seen] = winners if values_of is None else values_of[winners]
         return result
+
+
+def _identity(name: str, version: int, piece: Pick | ObjectPick) -> str:
+    side = "least" if piece.side is Op.LEAST else "greatest"
+    compared = ", ".join(c.identity for c in piece.components)
+    return identity(name, version, f"{side} of {compared}", piece.selection.identity)
 
 
 def least_or_greatest(argument: Argument, where: int | None, side: Side) -> Bounded:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -21,6 +22,7 @@ from panes.aggregates.aggregate import (
     nullable,
     require_numbers,
 )
+from panes.aggregates.identity import identity
 from panes.algebra.lanes import Op
 from panes.algebra.monoid import Columns, Lanes, Slots
 
@@ -34,6 +36,12 @@ class Moments:
 
     arguments: tuple[Argument, ...]
     where: int | None
+    VERSION: ClassVar[int] = 1
+
+    @property
+    def identity(self) -> str:
+        arguments = ", ".join(a.identity for a in self.arguments)
+        return identity("moments", self.VERSION, arguments, Selection((), self.where).identity)
 
     @property
     def monoid(self) -> Lanes:

@@ -9,13 +9,14 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import datasketches as ds
 import numpy as np
 import pyarrow as pa
 
 from panes.aggregates.aggregate import Argument, Bounded, Rows, Selection
+from panes.aggregates.identity import identity
 from panes.algebra.monoid import Columns, Slots
 from panes.arrays import order_keys
 from panes.errors import ColumnTypeError, QueryError
@@ -25,6 +26,7 @@ QUANTILE_K = 200
 LOG2_ITEMS = 10
 
 Family = Literal["hll", "kll", "frequent"]
+_SIZE: dict[Family, int] = {"hll": LOG2_BUCKETS, "kll": QUANTILE_K, "frequent": LOG2_ITEMS}
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +61,13 @@ class Sketch:
     family: Family
     argument: Argument
     selection: Selection
+    VERSION: ClassVar[int] = 1
+
+    @property
+    def identity(self) -> str:
+        form = f"{self.family} {_SIZE[self.family]}"
+        given = self.argument.identity, self.selection.identity
+        return identity("sketch", self.VERSION, form, *given)
 
     @property
     def monoid(self) -> SketchMonoid:

@@ -1,8 +1,8 @@
-"""Which questions can be prepared, and what is to be kept for them.
+"""Which questions can be prepared, and which structures they need.
 
 Without `within` the answer is exact: min and max over the last rows. With it, five aggregates over
-ROWS or RANGE are answered by an interval. What else can be asked is read from panes or from kept
-rows; nothing here is answered by something else than was asked.
+ROWS or RANGE are answered by an interval. What else can be asked is read from panes or from the
+last rows; nothing here is answered by something else than was asked.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _SPELLED: dict[str, Aggregate] = {name: name for name in get_args(Aggregate)} | 
 
 @dataclass(frozen=True, slots=True)
 class Over:
-    """What a structure is kept over: an argument, under a filter, by arrival or by position.
+    """What a structure is over: an argument, under a filter, by arrival or by position.
 
     Without an argument, the rows themselves. `width` is that of a TimeGram's buckets.
     """
@@ -44,7 +44,7 @@ class Over:
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class QuestionShape:
     """Questions that differ in nothing but the size of their window.
 
     `rows` tells whether a window holds a row that WHERE lets through, `calls` are for its
@@ -162,12 +162,12 @@ def bounded_names(name: str) -> tuple[str, str, str]:
     return name, f"low_{name}", f"high_{name}"
 
 
-def kind_of(plan: Plan, within: Number | None) -> Kind:
-    """What has to be kept for a question, once its columns are known."""
+def question_shape(plan: Plan, within: Number | None) -> QuestionShape:
+    """What a question needs, once its columns are known."""
     by_arrival = plan.axis.column is None
     rows = Over("newest", None, plan.rows.where, by_arrival)
     calls = tuple(_over(plan, i, within, by_arrival) for i in range(len(plan.query.calls)))
-    return Kind(plan, within, rows, calls, tuple(dict.fromkeys((rows, *calls))))
+    return QuestionShape(plan, within, rows, calls, tuple(dict.fromkeys((rows, *calls))))
 
 
 def _over(plan: Plan, index: int, within: Number | None, by_arrival: bool) -> Over:

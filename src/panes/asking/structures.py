@@ -25,7 +25,7 @@ Positions: TypeAlias = NDArray[np.int64]
 
 
 class Structure(Protocol):
-    """What answers for every size up to a largest one."""
+    """Something that answers for windows of every size up to a largest one."""
 
     @property
     def nbytes(self) -> int: ...
@@ -46,15 +46,18 @@ class Newest:
         self.at = max(self.at, int(at.max(initial=BEGINNING)))
 
     def advance(self, end: int) -> None:
-        """Nothing is kept that could go."""
+        """There is nothing that could go."""
 
     def resize(self, max_size: int) -> None:
-        """Nor does it depend on any size."""
+        """It depends on no size."""
 
 
 @dataclass(slots=True)
-class Held:
-    """A structure, the columns it reads, from where on it knows all rows, and who asks for it."""
+class SharedStructure:
+    """A structure, the columns it reads, from where on it knows all rows, and who asks for it.
+
+    `sizes` counts the questions for windows of each size; `largest` is the largest of them.
+    """
 
     over: Over
     structure: Structure
@@ -65,7 +68,7 @@ class Held:
     sizes: Counter[int] = field(default_factory=Counter)
 
     def release(self, size: int) -> None:
-        """One question less asks for a size."""
+        """Forget one question's interest in a size."""
         self.sizes[size] -= 1
         if not self.sizes[size]:
             del self.sizes[size]
@@ -92,9 +95,9 @@ class Batch:
         default_factory=dict
     )
 
-    def rows_for(self, stored: Held) -> tuple[Positions, pa.Array]:
+    def rows_for(self, shared: SharedStructure) -> tuple[Positions, pa.Array]:
         """Positions and values that count: those that the filter lets through, without NULLs."""
-        key = stored.argument, stored.where, stored.over.by_arrival
+        key = shared.argument, shared.where, shared.over.by_arrival
         if key not in self._chosen:
             self._chosen[key] = self._choose(*key)
         return self._chosen[key]
@@ -104,13 +107,13 @@ class Batch:
     ) -> tuple[Positions, pa.Array]:
         at = self.arrivals if by_arrival else self.at
         values = _zeros(len(at)) if argument is None else self.columns[argument]
-        kept = None if where is None else self.columns[where]
+        passing = None if where is None else self.columns[where]
         if values.null_count:
             valid = pc.is_valid(values)
-            kept = valid if kept is None else pc.and_(kept, valid)
-        if kept is None:
+            passing = valid if passing is None else pc.and_(passing, valid)
+        if passing is None:
             return at, values
-        return at[kept.to_numpy(zero_copy_only=False)], values.filter(kept)
+        return at[passing.to_numpy(zero_copy_only=False)], values.filter(passing)
 
 
 def structure_for(over: Over, max_size: int) -> Structure:

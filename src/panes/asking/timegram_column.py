@@ -62,10 +62,12 @@ class BoundedColumn:
             return
         numbers = values.to_numpy(zero_copy_only=False)
         if numbers.dtype.kind == "f" and not np.isfinite(numbers).all():
-            numbers = self._apart(at, numbers)
+            numbers = self._without_nan(at, numbers)
         self._gram.merge(at, numbers)
 
-    def _apart(self, at: NDArray[np.int64], numbers: NDArray[np.generic]) -> NDArray[np.generic]:
+    def _without_nan(
+        self, at: NDArray[np.int64], numbers: NDArray[np.generic]
+    ) -> NDArray[np.generic]:
         """Note where NaN and the infinities are; NaN goes where the greatest numbers are."""
         floats = numbers.astype(np.float64)
         is_nan = np.isnan(floats)
@@ -90,12 +92,12 @@ class BoundedColumn:
             return _exactly(0 if found is None else found.low)
         if found is None:
             return NOTHING_THERE
-        stored = self._odd_values(self._gram.end - size)
-        has_nan = any(map(math.isnan, stored))
+        odd = self._odd_values(self._gram.end - size)
+        has_nan = any(map(math.isnan, odd))
         if aggregate == "max" and has_nan:
             return _exactly(math.nan)
-        if aggregate in ("sum", "avg") and stored:
-            return _exactly(sum(stored))
+        if aggregate in ("sum", "avg") and odd:
+            return _exactly(sum(odd))
         low, high = _at_most(found.low), -_at_most(-found.high)
         if aggregate == "min" and has_nan and high == math.inf:
             high = math.nan  # every value may be NaN

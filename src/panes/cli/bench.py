@@ -22,15 +22,15 @@ def bench(
         Literal[
             "in-process", "many", "rows", "stores", "spark-batch", "spark-many", "spark-stream"
         ],
-        typer.Argument(help="Which benchmark."),
+        typer.Argument(help="The benchmark to run."),
     ] = "in-process",
-    rows: Annotated[int, typer.Option(help="Rows of the main stream.")] = 5_000_000,
-    repeat: Annotated[int, typer.Option(help="Timed runs of each point.")] = 5,
+    rows: Annotated[int, typer.Option(help="How many rows the main stream has.")] = 5_000_000,
+    repeat: Annotated[int, typer.Option(help="How often each measurement is repeated.")] = 5,
     results: Annotated[
-        Path | None, typer.Option(help="A folder to keep the raw numbers in, as JSON.")
+        Path | None, typer.Option(help="Write the raw numbers to this folder, as JSON.")
     ] = None,
 ) -> None:
-    """Run a benchmark against its rivals and hold it to its bars."""
+    """Measure Panes against other tools. The exit code is 1 if a target is missed."""
     try:
         module = importlib.import_module(f"panes.bench.{name.replace('-', '_')}")
     except ModuleNotFoundError as missing:

@@ -108,9 +108,11 @@ class Running:
 
 
 def demo(
-    rows: Annotated[int, typer.Option(min=1, help="Packets on the three links together.")] = 20_000,
+    rows: Annotated[
+        int, typer.Option(min=1, help="How many packets the three links have.")
+    ] = 20_000,
 ) -> None:
-    """Stream packets of three disordered links through Spark, and check every answer."""
+    """Run the main job: three streams out of order through Spark. Every answer is checked."""
     begin = time.perf_counter()
     host = require_spark("panes.spark")
     with _stage(host) as stage:

@@ -1,4 +1,4 @@
-"""`panes explain`: how a query would be answered, and what it costs if it is."""
+"""`panes explain`: how a query is answered, and what that costs."""
 
 from __future__ import annotations
 
@@ -22,39 +22,51 @@ from panes.schedule.sliding_graph import SlidingGraph
 from panes.windows.families import ends_of
 from panes.windows.spec import Landmark, Sliding
 
-EXAMPLE = "Example: panes explain busy.sql --input packets=packets.parquet"
+EXAMPLE = "Example: panes explain busy.sql --input bids=bids.parquet"
 
 
 def explain(
     queries: Annotated[
-        list[str], typer.Argument(help="A file with the query, or - for standard input.")
+        list[str],
+        typer.Argument(help="A file with the query text. Use - to read it from standard input."),
     ],
     inputs: Annotated[
-        list[str] | None, typer.Option("--input", "-i", help="A stream: name=path.")
+        list[str] | None,
+        typer.Option("--input", "-i", help="A stream, as name=path. Repeat it for several."),
     ] = None,
     store: Store = None,
     run: Annotated[
-        bool, typer.Option("--run", help="Answer it, and tell estimated and measured costs.")
+        bool,
+        typer.Option("--run", help="Also run the query, and print estimated and measured costs."),
+    ] = False,
+    details: Annotated[
+        bool,
+        typer.Option(
+            "--details", help="Also print internals: partial columns, kernels, cost formulas."
+        ),
     ] = False,
     lateness: Annotated[
-        str | None, typer.Option(help="With --run: the files are streams whose rows come late.")
+        str | None,
+        typer.Option(help="With --run: read the files as streams with this lateness."),
     ] = None,
     slides: Annotated[
         Literal["text", "dot", "mermaid"] | None,
-        typer.Option(help="Draw how the windows of several queries slide, as the sliding graph."),
+        typer.Option(help="Draw how the windows of several queries slide (the sliding graph)."),
     ] = None,
 ) -> None:
-    """Show panes per window, partial columns, kernels and state size, and why."""
+    """Show how a query is answered: its panes, what is stored, and how large that gets."""
     if slides is not None:
         print(_sliding_graph(queries, slides))
         return
     if len(queries) > 1:
-        raise OptionError("one query is explained at a time", hint="--slides text takes several")
+        raise OptionError(
+            "panes explain takes one query at a time", hint="only --slides text takes several"
+        )
     sources = [Source.parse(text) for text in inputs or []]
     text = read_query(queries[0])
     if not run:
         streams = {s.name: next(iter(s.batches())) for s in sources}
-        print(explain_text(text, store=store, **streams), end="")
+        print(explain_text(text, store=store, details=details, **streams), end="")
         return
     terms = Run(
         lateness=read_lateness(lateness), max_ahead=None, bounded=lateness is None, store=store
@@ -66,7 +78,7 @@ def explain(
         for batch in source.batches():
             asked.push(**{source.name: batch})
     asked.finish()
-    print(asked.explain(), end="")
+    print(asked.explain(details=details), end="")
 
 
 def _sliding_graph(files: list[str], how: str) -> str:
@@ -75,7 +87,7 @@ def _sliding_graph(files: list[str], how: str) -> str:
     for file in files:
         window = parse(read_query(file)).window
         if window is None or not isinstance(window.spec, Sliding | Landmark):
-            raise OptionError(f"the windows of {file} do not slide by a fixed step")
+            raise OptionError(f"the windows of {file} have no fixed SLIDE, so they cannot be drawn")
         graph.add(Path(file).stem, ends_of(window.spec))
         measures.add(window.measure)
     optimise(graph)

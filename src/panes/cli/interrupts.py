@@ -39,7 +39,7 @@ def ends(await_end: Callable[[int], bool | None], interrupted: threading.Event) 
 
 def stopped(output: object, checkpoint: object | None) -> PanesError:
     """What to say after Ctrl-C of a job that writes batch by batch."""
-    again = "it begins anew" if checkpoint is None else "it goes on from there"
+    again = "it starts from the beginning" if checkpoint is None else "it continues from there"
     return PanesError(
         f"stopped before the end; answers of finished batches are in {output}",
         hint=f"run the same command again: {again}",

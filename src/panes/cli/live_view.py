@@ -22,8 +22,8 @@ from panes.cli.show import console as stderr
 
 Report = Mapping[str, Any]
 
-COLUMNS = ("micro-batches", "rows in", "held", "state", "event time", "answers", "late")
-CAPTION = "held: partials in the state; answers: before HAVING"
+COLUMNS = ("micro-batches", "rows in", "stored", "state", "event time", "answers", "late")
+CAPTION = "stored: partial results in the state; answers: before HAVING"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class Reading:
 
     batches: int = 0
     rows: int = 0
-    held: int = 0
+    stored: int = 0
     nbytes: int = 0
     progress: dt.datetime | None = None
     answers: int = 0
@@ -41,7 +41,7 @@ class Reading:
     def cells(self) -> tuple[str, ...]:
         """The reading in words, in the order of `COLUMNS`."""
         at = "-" if self.progress is None else f"{self.progress:%H:%M:%S}"
-        counts = (self.batches, self.rows, self.held)
+        counts = (self.batches, self.rows, self.stored)
         state = f"{self.nbytes / 1_024:,.1f} KiB"
         return (*(f"{n:,}" for n in counts), state, at, f"{self.answers:,}", f"{self.late:,}")
 
@@ -55,7 +55,7 @@ def read_panes(reports: Sequence[Report], name: str) -> Reading:
     return Reading(
         batches=len(told),
         rows=_rows_in(reports),
-        held=newest["partials"],
+        stored=newest["partials"],
         nbytes=newest["bytes"],
         progress=_instant(newest["progress"]),
         answers=sum(metrics["answers"] for metrics in told),
@@ -73,7 +73,7 @@ def read_spark(reports: Sequence[Report]) -> Reading:
     return Reading(
         batches=len(told),
         rows=_rows_in(reports),
-        held=state["numRowsTotal"],
+        stored=state["numRowsTotal"],
         nbytes=state["memoryUsedBytes"],
         progress=watermark if watermark.timestamp() > 0 else None,
         answers=sum(s["numRowsRemoved"] for _, s in told),
@@ -108,9 +108,9 @@ def as_table(readings: Mapping[str, Reading], batches: int | None) -> Table:
 
 def as_line(title: str, reading: Reading) -> str:
     """One query, where nothing can be redrawn."""
-    done, rows, held, state, at, answers, late = reading.cells()
+    done, rows, stored, state, at, answers, late = reading.cells()
     return (
-        f"{title}: micro-batch {done}, {rows} rows, {held} held in {state}, at {at}, "
+        f"{title}: micro-batch {done}, {rows} rows, {stored} stored in {state}, at {at}, "
         f"{answers} answers, {late} late"
     )
 

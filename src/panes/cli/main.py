@@ -65,7 +65,7 @@ def options(
         bool,
         typer.Option(
             "--version",
-            help="Say which version this is and stop.",
+            help="Print the version and exit.",
             callback=_say_version,
             is_eager=True,
         ),

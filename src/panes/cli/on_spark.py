@@ -102,7 +102,7 @@ def start(folder: Path) -> None:
 def _folder(path: str, option: str) -> Path:
     if path == "-" or Path(path).suffix or Path(path).is_file():
         raise OptionError(
-            f"{option} must be a folder where there is a checkpoint, got {path}",
+            f"with --checkpoint, {option} must be a folder, got {path}",
             hint=f"{option} answers",
         )
     return Path(path)

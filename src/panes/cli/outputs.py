@@ -44,23 +44,29 @@ class Output:
             return cls(path)
         target = Path(path)
         if target.suffix.lower() not in _FORMATS:
-            raise OptionError(f"{option} {path}: write .parquet, .csv, .ndjson or .jsonl, or -")
+            raise OptionError(
+                f"{option} {path}: write .parquet, .csv, .ndjson or .jsonl, or -",
+                hint=f"{option} answers.parquet",
+            )
         folder = target.absolute().parent
         if not folder.is_dir():
-            raise OptionError(f"{option} {path}: no folder {target.parent}")
+            raise OptionError(
+                f"{option} {path}: there is no folder {target.parent}",
+                hint=f"mkdir -p {target.parent}",
+            )
         if target.is_dir():
-            raise OptionError(f"{option} {path}: there is a folder of that name")
+            raise OptionError(f"{option} {path}: this is a folder, not a file")
         real = Path(os.path.realpath(path))
         for source in sources:
             if real.is_relative_to(os.path.realpath(source.path)):
                 raise OptionError(
-                    f"{option} {path} is what --input {source.name} reads",
+                    f"{option} {path} would replace the file that --input {source.name} reads",
                     hint=f"{option} answers{target.suffix}",
                 )
         if real.exists() and not overwrite:
             raise OptionError(f"{option} {path}: the file exists", hint="--overwrite replaces it")
         if not os.access(real if real.exists() else real.parent, os.W_OK):
-            raise OptionError(f"{option} {path}: no permission to write there")
+            raise OptionError(f"{option} {path}: you have no permission to write there")
         return cls(path)
 
     def write(self, table: pa.Table) -> None:

@@ -22,15 +22,16 @@ EXAMPLE = "Example: panes papers 8-7 --output docs/papers"
 
 def papers(
     names: Annotated[
-        list[str] | None, typer.Argument(help="Figures, such as 8-7; without any, all are listed.")
+        list[str] | None,
+        typer.Argument(help="Figures to run, such as 8-7. Without any, all are listed."),
     ] = None,
     run_all: Annotated[bool, typer.Option("--all", help="Run every figure.")] = False,
     output: Annotated[
         Path,
-        typer.Option(help="A folder for drawings and raw numbers; the page is written next to it."),
+        typer.Option(help="A folder for drawings and raw numbers. The page goes next to it."),
     ] = Path("docs/papers"),
 ) -> None:
-    """Run published experiments here. A shape that differs is shown; a wrong answer fails."""
+    """Run the experiments of the papers again, and show published and measured results."""
     figures = list(FIGURES.values()) if run_all else [named(name) for name in names or []]
     if not figures:
         _list()

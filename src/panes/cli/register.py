@@ -1,4 +1,4 @@
-"""`panes register`: answer many queries over one stream, which is read once."""
+"""`panes register`: answer many queries over one stream. The stream is read once."""
 
 from __future__ import annotations
 
@@ -21,55 +21,77 @@ EXAMPLE = "Example: panes register queries --input bids=bids.parquet --output an
 
 
 def register(
-    queries: Annotated[Path, typer.Argument(help="A folder with a .sql file for each query.")],
-    given: Annotated[str, typer.Option("--input", "-i", help="The stream: name=path.")],
+    queries: Annotated[Path, typer.Argument(help="A folder with one .sql file per query.")],
+    given: Annotated[str, typer.Option("--input", "-i", help="The stream, as name=path.")],
     output: Annotated[
-        Path, typer.Option("--output", "-o", help="A folder, for the answers of each query.")
+        Path, typer.Option("--output", "-o", help="A folder for the answers of all queries.")
     ],
     engine: Annotated[
-        Literal["local", "spark"], typer.Option(help="In this process, or on Spark.")
+        Literal["local", "spark"], typer.Option(help="Where to run: in this process, or on Spark.")
     ] = "local",
     lateness: Annotated[
-        str | None, typer.Option(help="How late rows may be; they are read as a stream then.")
+        str | None,
+        typer.Option(
+            help="Read the file as a stream. A row may be this far behind the newest row, for "
+            "example '10 seconds'."
+        ),
     ] = None,
     late: Annotated[
-        Literal["open", "drop"], typer.Option(help="What becomes of rows that are later still.")
+        Literal["open", "drop"],
+        typer.Option(
+            help="What to do with a row that comes later than that. open: count it in its open "
+            "windows. drop: do not count it."
+        ),
     ] = "open",
     kind: Annotated[
         Literal["parquet", "csv", "ndjson"],
-        typer.Option("--format", help="In this process: what files of answers are."),
+        typer.Option("--format", help="In this process: the format of the answer files."),
     ] = "parquet",
     saved: Annotated[
         Path | None,
-        typer.Option(help="In this process: a file to go on from, and to keep the state in."),
+        typer.Option(
+            help="In this process: a file for the state. The next run continues from it, and "
+            "windows that are still open are not answered yet."
+        ),
     ] = None,
     checkpoint: Annotated[
-        Path | None, typer.Option(help="On Spark: a folder to go on from.")
+        Path | None,
+        typer.Option(help="On Spark: a folder for the state. The next run continues from it."),
     ] = None,
     files_per_batch: Annotated[
-        int, typer.Option(min=1, help="On Spark: files of a folder in one micro-batch.")
+        int, typer.Option(min=1, help="On Spark: how many files one micro-batch reads.")
     ] = 1,
     follow: Annotated[
         bool,
         typer.Option(
-            "--follow", help="On Spark: run on, and follow the folder of queries as it changes."
+            "--follow",
+            help="On Spark: keep running. Start and stop queries when .sql files come and go.",
         ),
     ] = False,
     explain: Annotated[
-        bool, typer.Option("--explain", help="Say what is shared with whom, to stderr.")
+        bool, typer.Option("--explain", help="Print to stderr what the queries share.")
     ] = False,
 ) -> None:
-    """Answer all queries of a folder over one stream of Parquet, CSV or NDJSON files."""
+    """Answer all queries of a folder over one stream, which is read once.
+
+    The stream is a Parquet, CSV or NDJSON file, or a folder of Parquet files.
+    """
     source = Source.parse(given)
     if engine == "spark":
         if saved is not None or kind != "parquet":
-            raise OptionError("--saved and --format are for one process", hint="--checkpoint")
+            raise OptionError(
+                "--saved and --format work in one process only, not with --engine spark",
+                hint="use --checkpoint state",
+            )
         job = require_spark("panes.cli.register_on_spark")
         job.run(source, queries, output, read_lateness(lateness), late, checkpoint,
                 files_per_batch, follow=follow, explain=explain)  # fmt: skip
         return
     if checkpoint is not None or follow:
-        raise OptionError("--checkpoint and --follow need --engine spark", hint="--saved, here")
+        raise OptionError(
+            "--checkpoint and --follow need --engine spark",
+            hint="use --saved state in one process",
+        )
     is_there = saved is not None and saved.exists()
     reg: Register = open_register(
         source.name,
@@ -103,10 +125,15 @@ def register(
 def texts(folder: Path) -> dict[str, str]:
     """The queries of a folder, by the names of their files."""
     if not folder.is_dir():
-        raise OptionError(f"no folder of queries at {folder}", hint="one .sql file for each query")
+        raise OptionError(
+            f"there is no folder of queries at {folder}",
+            hint="make a folder with one .sql file per query",
+        )
     files = sorted(folder.glob("*.sql"))
     if not files:
-        raise OptionError(f"no query in {folder}", hint="one .sql file for each query")
+        raise OptionError(
+            f"there is no query in {folder}", hint="put one .sql file per query into it"
+        )
     return {f.stem: f.read_text(encoding="utf-8").strip().rstrip(";") for f in files}
 
 

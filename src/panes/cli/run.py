@@ -22,19 +22,30 @@ from panes.stores.store import STORES
 
 EXAMPLE = "Example: panes run busy.sql --input bids=bids.parquet --output busy.csv"
 
-QueryFile = Annotated[str, typer.Argument(help="A file with the query, or - for standard input.")]
+QueryFile = Annotated[
+    str, typer.Argument(help="A file with the query text. Use - to read it from standard input.")
+]
 Inputs = Annotated[
-    list[str], typer.Option("--input", "-i", help="A stream: name=path. Repeat for several.")
+    list[str],
+    typer.Option(
+        "--input",
+        "-i",
+        help="A stream, as name=path. The path is a Parquet, CSV or NDJSON file, or a folder of "
+        "Parquet files. Repeat the option for several streams.",
+    ),
 ]
 
 Store = Annotated[
     str | None,
-    typer.Option(help=f"What is kept until windows close: {', '.join(STORES)}."),
+    typer.Option(
+        help="How rows are stored until their windows close. All stores give the same answers. "
+        f"One of: {', '.join(STORES)}. Default: Panes chooses."
+    ),
 ]
 
 
 Overwrite = Annotated[
-    bool, typer.Option("--overwrite", help="Replace a file of answers that exists.")
+    bool, typer.Option("--overwrite", help="Replace the output file if it exists.")
 ]
 
 
@@ -48,8 +59,8 @@ def read_query(path: str) -> str:
     if path == "-":
         return sys.stdin.read()
     if not Path(path).is_file():
-        hint = "put the query in a file, or give it on standard input with -"
-        raise OptionError(f"no query file at {path}", hint=hint)
+        hint = "write the query to a file, or pass it on standard input with -"
+        raise OptionError(f"there is no query file at {path}", hint=hint)
     try:
         return Path(path).read_text(encoding="utf-8")
     except UnicodeDecodeError:
@@ -60,48 +71,76 @@ def run(
     query: QueryFile,
     inputs: Inputs,
     output: Annotated[
-        str, typer.Option("--output", "-o", help=".parquet, .csv, .ndjson; - for CSV on stdout.")
+        str,
+        typer.Option(
+            "--output",
+            "-o",
+            help="The file for the answers: .parquet, .csv or .ndjson. With - they are printed as "
+            "CSV. With --checkpoint it is a folder.",
+        ),
     ] = "-",
     engine: Annotated[
-        Literal["local", "spark"], typer.Option(help="In this process, or on Spark.")
+        Literal["local", "spark"], typer.Option(help="Where to run: in this process, or on Spark.")
     ] = "local",
     lateness: Annotated[
         str | None,
-        typer.Option(help="Read the files as streams, so late at most."),
+        typer.Option(
+            help="Read the files as streams. A row may be this far behind the newest row, for "
+            "example '10 seconds'."
+        ),
     ] = None,
     late: Annotated[
         Literal["open", "drop", "revise"],
-        typer.Option(help="What becomes of rows that are later still."),
+        typer.Option(
+            help="What to do with a row that comes later than that. open: count it in its open "
+            "windows. drop: do not count it. revise: also answer its closed windows again."
+        ),
     ] = "open",
     rows_late: Annotated[
-        int | None, typer.Option(help="Instead of a lateness: so many rows late at most.")
+        int | None,
+        typer.Option(help="Instead of --lateness: a row may come at most this many rows late."),
     ] = None,
     late_output: Annotated[
-        str | None, typer.Option(help="Where to write late rows, with the reason.")
+        str | None, typer.Option(help="Write late rows to this file, with the reason.")
     ] = None,
     punctuation: Annotated[
-        str | None, typer.Option(help="A column that promises: nothing before this will come.")
+        str | None,
+        typer.Option(
+            help="A column with watermarks: its value promises that no older row will come."
+        ),
     ] = None,
     store: Store = None,
     why: Annotated[
-        bool, typer.Option("--why", help="Answers tell what closed their window.")
+        bool,
+        typer.Option("--why", help="Add a column `closed_by` that says what closed the window."),
     ] = False,
     checkpoint: Annotated[
         Path | None,
-        typer.Option(help="On Spark: a folder to go on from. Answers go to a folder then, too."),
+        typer.Option(
+            help="On Spark: a folder for the state. The next run continues from it. --output must "
+            "be a folder then."
+        ),
     ] = None,
     files_per_batch: Annotated[
-        int, typer.Option(min=1, help="On Spark: files of a folder in one micro-batch.")
+        int, typer.Option(min=1, help="On Spark: how many files one micro-batch reads.")
     ] = 1,
     keep_open: Annotated[
-        bool, typer.Option("--keep-open", help="On Spark: more files may come in a later run.")
+        bool,
+        typer.Option(
+            "--keep-open",
+            help="On Spark: more files will come in a later run, so do not answer windows that "
+            "are still open at the end.",
+        ),
     ] = False,
     overwrite: Overwrite = False,
     batch_rows: Annotated[
-        int, typer.Option(min=1, help="In this process: rows of a file in one batch.")
+        int, typer.Option(min=1, help="In this process: how many rows one batch reads.")
     ] = BATCH,
 ) -> None:
-    """Answer a window query over Parquet, CSV or NDJSON files."""
+    """Answer a window query over Parquet, CSV or NDJSON files.
+
+    Answers go to --output. Everything else is printed to stderr.
+    """
     text = read_query(query)
     streamed = any(o is not None for o in (lateness, rows_late, punctuation, checkpoint))
     options = Run(

@@ -19,7 +19,7 @@ from panes.errors import OptionError, QueryError
 from panes.reference.compare import difference
 from panes.windows.spec import PerRow
 
-EXAMPLE = "Example: panes verify busy.sql --input packets=packets.parquet --rows 1000"
+EXAMPLE = "Example: panes verify busy.sql --input bids=bids.parquet --rows 1000"
 
 Streams = dict[str, pa.Table]
 Engine = Callable[[str, Streams], pa.Table]
@@ -47,17 +47,17 @@ QUERIES = (
 
 def verify(
     query: Annotated[
-        str | None, typer.Argument(help="A query file; without one, a built-in set is verified.")
+        str | None, typer.Argument(help="A query file. Without one, a built-in set is checked.")
     ] = None,
     inputs: Annotated[
-        list[str] | None, typer.Option("--input", "-i", help="A stream: name=path.")
+        list[str] | None, typer.Option("--input", "-i", help="A stream, as name=path.")
     ] = None,
     rows: Annotated[
-        int, typer.Option(help="Rows taken from each stream; the oracle is slow.")
+        int, typer.Option(help="How many rows of each stream to use. The oracle is slow.")
     ] = 1_000,
-    spark: Annotated[bool, typer.Option(help="Verify Spark too, if PySpark is installed.")] = True,
+    spark: Annotated[bool, typer.Option(help="Check Spark too, if it is installed.")] = True,
 ) -> None:
-    """Compare every engine with the oracle, answer by answer."""
+    """Compare the answers of every engine with the oracle, the slow and obvious way."""
     work = list(_given(query, inputs or [], rows) if query else _built_in(rows))
     engines = dict(LOCAL)
     if spark and importlib.util.find_spec("pyspark") is not None:
@@ -136,7 +136,7 @@ def _pairs(cuts: np.ndarray) -> Iterator[tuple[int, int]]:
 
 def _given(path: str, inputs: list[str], rows: int) -> Iterator[tuple[str, Streams]]:
     if not inputs:
-        raise OptionError("verify needs the streams of its query", hint="--input name=path")
+        raise OptionError("verify needs the streams that the query reads", hint="--input name=path")
     sources = [Source.parse(text) for text in inputs]
     yield read_query(path), {s.name: pa.concat_tables(s.batches()).slice(0, rows) for s in sources}
 

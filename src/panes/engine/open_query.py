@@ -214,10 +214,10 @@ class OpenQuery:
             raise InputError("the plan is not known before every stream has sent a batch")
         return self._plan
 
-    def explain(self) -> str:
-        """The plan, and what it was estimated to cost and did so far."""
+    def explain(self, *, details: bool = False) -> str:
+        """The plan, and what it was estimated to cost and did so far; see `panes.explain`."""
         store = choose_store(self.plan, self._run.store)
-        return explain(self.plan, store, self._observer.observed())
+        return explain(self.plan, store, self._observer.observed(), details=details)
 
     # Before anything changes
 

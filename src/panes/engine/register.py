@@ -1,6 +1,6 @@
 """A register: many queries over one stream, which share its read, its panes and its partials.
 
-Each batch is placed on the axis once, late rows are set apart once, and every store (one for each
+Each batch is placed on the axis once, late rows are set aside once, and every store (one for each
 GROUP BY) takes it in once. When progress moves, the schedule names the queries that have windows
 due, and these are answered in one pass per store (`panes.register.roll_together`).
 
@@ -12,45 +12,36 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
-from sqlglot import exp
 
-from panes.admit.gate import Gate
-from panes.admit.promises import Promised
 from panes.admit.set_aside import set_aside
 from panes.aggregates.custom import UserAggregate
 from panes.answers.portions import Portion, QueryAnswers
-from panes.asking.ask_panes import RowTail, ask_panes
+from panes.asking.ask_panes import ask_panes
 from panes.asking.preparable import as_width
-from panes.asking.prepared import Prepared, ask_prepared
+from panes.asking.prepared import Prepared
+from panes.asking.row_tail import RowTail
 from panes.axis import BEGINNING, FOREVER, Duration, parse_instant
-from panes.engine import register_file as register_save
+from panes.engine import register_file
 from panes.engine.open_query import Instant
+from panes.engine.reading import Reading
+from panes.engine.register_file import Beside
 from panes.errors import InputError, OptionError, PanesError, QueryError, StateError
-from panes.frames import differences, to_table
-from panes.language.expressions import quoted
+from panes.frames import to_table
 from panes.language.parse import parse
-from panes.language.query import Query
-from panes.operators.operator import Chain
-from panes.planning.plan import Plan, plan
-from panes.planning.scalar import Projection
-from panes.planning.terms import Run, Terms, agree, require_lateness
-from panes.progress.promise import Promise
+from panes.planning.plan import plan
+from panes.planning.terms import Run, Terms, agree
 from panes.register.explain import explain_stores
-from panes.register.manifest import taken_up
+from panes.register.manifest import take_up_queries
 from panes.register.pace import Behind
 from panes.register.queries import Asked, Queries
 from panes.register.shared_store import SharedStore
 from panes.shards.register_shard import resumed
 from panes.windows.spec import Sliding
-
-_SCHEMA, _LATE, _REJECTED = "schema", "late", "rejected"
-_TAIL, _ARRIVED, _ORDER = "tail", "arrived", "order"
 
 
 class KnowsQueries(Protocol):
@@ -100,10 +91,7 @@ class Register:
             )
         self.stream = stream
         self._run, self._aggregates = run, tuple(aggregates)
-        self._hand_over, self._now = hand_over, now
-        self._schema = None if schema is None else schema.remove_metadata()
-        self._terms: Terms | None = None
-        self._reading: Plan | None = None
+        self._hand_over = hand_over
         self._finished = False
         self._late: list[pa.Table] = []
         self._rejected: list[pa.Table] = []
@@ -111,8 +99,10 @@ class Register:
         self._queries = Queries(stream, aggregates)
         self._queries.hands_over = hand_over is not None
         self._prepared = Prepared(stream, aggregates)
-        if self._schema is not None:
-            self._prepared.bind(self._schema, self._settle_axis)
+        self._reading = Reading(self._queries, run, aggregates, now)
+        if schema is not None:
+            self._reading.schema = schema.remove_metadata()
+            self._prepared.bind(self._reading.schema, self._reading.settle_axis)
 
     # Queries
 
@@ -125,9 +115,9 @@ class Register:
         self._require_running()
         asked = self._queries.read(name, text, deadline)
         terms = agree(asked.query, self._run)
-        if self._schema is not None:
-            self._bind(asked, self._schema)
-        self._settle_terms(terms)
+        if self._reading.schema is not None:
+            self._bind(asked, self._reading.schema)
+        self._reading.settle_terms(terms)
         self._queries.asked[name] = asked
         return Added(self, name)
 
@@ -156,18 +146,14 @@ class Register:
         self._require_running()
         table = to_table(batch, self.stream)
         schema = table.schema.remove_metadata()
-        self._require_terms()
+        self._require_axis()
         self._bind_waiting(schema)
-        terms = self._require_terms()
-        assert self._reading is not None
-        promised = Promised({self.stream: self._queries.promise.at})
-        gate = Gate(self._reading, terms, self._now(), promised, self._queries.open_from())
-        admitted = gate.admit(self.stream, table, Chain(), 0)
+        admitted = self._reading.admit(table)
         at, rows = admitted.arrival.at, pa.table(admitted.arrival.columns, names=schema.names)
         filled = [(store, store.fill(at, rows)) for store in self.stores]
         prepared = self._prepared.read(rows)
         for store, partials in filled:
-            store.add(partials)
+            store.panes.add(partials)
         if self._tail is not None:
             self._tail.push(rows)
         self._late += admitted.late
@@ -183,7 +169,7 @@ class Register:
     def punctuate(self, at: Instant) -> QueryAnswers:
         """Promise that no later row lies before an instant; gives what that closes."""
         self._require_running()
-        self._require_terms()
+        self._require_axis()
         asked = self._queries.asked.values()
         measures = {a.query.window.measure for a in asked if a.query.window}
         is_number = isinstance(at, int | np.integer)
@@ -229,12 +215,16 @@ class Register:
     @property
     def late(self) -> pa.Table:
         """Rows that broke a promise, with the reason. They are those of the stream."""
-        return set_aside(self._late, [self._schema] if self._schema is not None else [])
+        return self._set_aside(self._late)
 
     @property
     def rejected(self) -> pa.Table:
-        """Rows that have no place on the axis, with the reason."""
-        return set_aside(self._rejected, [self._schema] if self._schema is not None else [])
+        """Rows that have no position on the axis, with the reason."""
+        return self._set_aside(self._rejected)
+
+    def _set_aside(self, rows: Sequence[pa.Table]) -> pa.Table:
+        schema = self._reading.schema
+        return set_aside(rows, [schema] if schema is not None else [])
 
     @property
     def state(self) -> Mapping[str, int]:
@@ -243,9 +233,9 @@ class Register:
         return {
             "queries": len(self._queries.asked),
             "stores": len(stores),
-            "keys": sum(len(s.groups) for s in stores if len(s)),
-            "partials": sum(len(s) for s in stores),
-            "bytes": sum(s.nbytes for s in stores),
+            "keys": sum(len(s.panes.groups) for s in stores if len(s.panes)),
+            "partials": sum(len(s.panes) for s in stores),
+            "bytes": sum(s.panes.nbytes for s in stores),
             "rows": 0 if self._tail is None else len(self._tail),
             "prepared": len(self._prepared),
             "prepared_bytes": self._prepared.nbytes,
@@ -270,9 +260,9 @@ class Register:
         query = parse(text, self._aggregates, once=True)
         is_placed = query.window is not None and query.window.measure != "rows"
         terms = agree(query, self._run) if is_placed else None
-        self._prepared.add((text, width), query, tail=self._tail, settle=self._settle_axis)
+        self._prepared.add((text, width), query, tail=self._tail, settle=self._reading.settle_axis)
         if terms is not None:
-            self._settle_terms(terms)
+            self._reading.settle_terms(terms)
 
     def forget(self, text: str, *, within: float | None = None) -> None:
         """Keep no longer what only this prepared question needs."""
@@ -291,29 +281,30 @@ class Register:
         """
         self._require_running()
         width = as_width(within)
-        question = self._prepared.find((text, width))
-        if question is not None and self._prepared.refusal(question) is None:
-            return self._prepared.answer(question)
+        found = self._prepared.find((text, width))
+        if found is not None:
+            return found
         query = parse(text, self._aggregates, once=True)
-        if self._schema is None or query.streams != (self.stream,) or query.window is None:
+        schema = self._reading.schema
+        if schema is None or query.streams != (self.stream,) or query.window is None:
             raise QueryError(
                 f"only windows over `{self.stream}` can be asked for, once it has sent a batch"
             )
-        bound = plan(query, {self.stream: self._schema}, self._aggregates)
-        spec = bound.window.spec
+        planned = plan(query, {self.stream: schema}, self._aggregates)
+        spec = planned.window.spec
         if not isinstance(spec, Sliding):
             raise QueryError("what is asked for now is one window: RANGE or ROWS")
-        if bound.axis.column is not None:
-            self._queries.require_same_axis("asked", bound)
-        if bound.axis.column is None or width is not None:
-            return ask_prepared(bound, spec.size, width, self._prepared, self._tail)
-        store = self._queries.stores.get(bound.rows.expressions[: len(bound.query.keys)])
+        if planned.axis.column is not None:
+            self._queries.require_same_axis("asked", planned)
+        if planned.axis.column is None or width is not None:
+            return self._prepared.ask(planned, spec.size, width, self._tail)
+        store = self._queries.stores.get(planned.rows.expressions[: len(planned.query.keys)])
         if store is None:
             raise QueryError(
                 "no registered query has that GROUP BY, so nothing is stored for it",
                 hint="add one; it is answered from the rows to come",
             )
-        return ask_panes(bound, store, spec.size, self._queries.newest)
+        return ask_panes(planned, store, spec.size, self._queries.newest)
 
     def save(self, path: str | Path) -> None:
         """Write everything to a file; ``panes.register(stream, saved=path)`` goes on from there.
@@ -323,120 +314,84 @@ class Register:
         self._require_running()
         if self._run.rows_late is not None:
             raise OptionError("a register with rows_late cannot be saved", hint="give a lateness")
-        if self._schema is None:
+        if self._reading.schema is None:
             raise QueryError("nothing has come yet that could be saved")
-        tables = {_SCHEMA: self._schema.empty_table(), _LATE: self.late, _REJECTED: self.rejected}
-        tables[_ARRIVED] = pa.table({"rows": [self._prepared.arrived]})
-        tables[_ORDER] = pa.table({"query": [self._ordering()]})
-        if self._tail is not None and self._tail.arrived:
-            tables[_TAIL] = self._tail.last(self._tail.keep)
-        register_save.write(path, self._queries, tables)
-
-    def _ordering(self) -> str | None:
-        """A query over the column that orders the rows: it is known even if no query is left."""
-        if self._reading is None:
-            return None
-        axis = self._reading.axis
-        length = "1 second" if axis.kind == "time" else "1"
-        stream, column = quoted(self.stream), quoted(axis.column or "")
-        return f"SELECT count(*) FROM {stream} [TUMBLING {length} WATTR {column}]"
+        has_rows = self._tail is not None and self._tail.arrived
+        beside = Beside(
+            schema=self._reading.schema,
+            late=self.late,
+            rejected=self.rejected,
+            arrived=self._prepared.arrived,
+            ordering=self._reading.ordering(),
+            tail=self._tail.last(self._tail.keep) if self._tail and has_rows else None,
+        )
+        register_file.write(path, self._queries, beside)
 
     def take_up(self, path: str | Path) -> None:
         """Go on where a saved register ended."""
-        kept, state, tables = register_save.read(path)
-        if kept.stream != self.stream:
-            raise StateError(f"{path} holds a register of `{kept.stream}`, not of `{self.stream}`")
-        schema = tables[_SCHEMA].schema
+        manifest, state, beside = register_file.read(path)
+        if manifest.stream != self.stream:
+            raise StateError(
+                f"{path} holds a register of `{manifest.stream}`, not of `{self.stream}`"
+            )
+        reading, schema = self._reading, beside.schema
 
         def bind(asked: Asked) -> None:
-            self._terms = agree(asked.query, self._run)
+            reading.terms = agree(asked.query, self._run)
             self._bind(asked, schema)
             self._queries.asked[asked.name] = asked
 
-        self._schema = schema
-        taken_up(kept, self._queries, kept.queries, bind)
-        ordering = tables[_ORDER].column("query")[0].as_py()
-        if self._reading is None and ordering is not None:
-            query = parse(ordering)
-            self._settle_axis(plan(query, {self.stream: schema}), schema)
-            self._settle_terms(agree(query, self._run))
-        resumed(self._queries, self._terms or Terms(), state)
-        self._late, self._rejected = [tables[_LATE]], [tables[_REJECTED]]
-        self._prepared.arrived = tables[_ARRIVED].column("rows")[0].as_py()
+        reading.schema = schema
+        take_up_queries(manifest, self._queries, manifest.queries, bind)
+        if not reading.has_axis and beside.ordering is not None:
+            query = parse(beside.ordering)
+            reading.settle_axis(plan(query, {self.stream: schema}), schema)
+            reading.settle_terms(agree(query, self._run))
+        resumed(self._queries, reading.terms or Terms(), state)
+        self._late, self._rejected = [beside.late], [beside.rejected]
+        newest = self._queries.newest
+        self._prepared.bind(schema, reading.settle_axis, arrived=beside.arrived, newest=newest)
         if self._tail is not None:
-            if _TAIL in tables:
-                self._tail.push(tables[_TAIL])
-            self._tail.arrived = self._prepared.arrived
+            if beside.tail is not None:
+                self._tail.push(beside.tail)
+            self._tail.arrived = beside.arrived
 
-    def explain(self) -> str:
-        """What is shared with whom, how panes are cut, and what that saves."""
-        return explain_stores(self.stream, self.stores, list(self._prepared.explain()))
+    def explain(self, *, details: bool = False) -> str:
+        """What the queries share, and what that saves; see `panes.explain` for `details`."""
+        prepared = list(self._prepared.explain())
+        return explain_stores(self.stream, self.stores, prepared, details=details)
 
     # Binding
 
     def _bind_waiting(self, schema: pa.Schema) -> None:
         """Queries that were added before the columns were known; all of them or none."""
-        if self._schema is not None and not schema.equals(self._schema):
-            raise InputError(
-                f"a batch of stream `{self.stream}` has other columns than the first one: "
-                f"{differences(self._schema, schema)}"
-            )
-        if self._schema is None:
+        self._reading.require_same_columns(schema)
+        if self._reading.schema is None:
             try:
                 for asked in self._queries.asked.values():
                     self._bind(asked, schema)
-                self._prepared.bind(schema, self._settle_axis)
+                self._prepared.bind(schema, self._reading.settle_axis)
             except PanesError:
                 self._queries.forget_bindings()
-                self._reading = None
+                self._reading.forget_axis()
                 raise
-            self._schema = schema
+            self._reading.schema = schema
 
     def _bind(self, asked: Asked, schema: pa.Schema) -> None:
-        """Give a query its place in a store, from now on."""
-
-        def plan_of(query: Query) -> Plan:
-            bound = plan(query, {self.stream: schema}, self._aggregates)
-            require_lateness(self._run.lateness, bound.axis.kind)
-            return bound
-
-        self._queries.bind(asked, schema, plan_of)
-        if self._reading is None:
-            _, shape = self._queries.homes[asked.name]
-            self._reading = _reading(shape.plan, schema)
-
-    def _settle_axis(self, bound: Plan, schema: pa.Schema) -> None:
-        """A prepared question over a column has the axis of all, or is the first to say which."""
-        if bound.axis.column is not None:
-            require_lateness(self._run.lateness, bound.axis.kind)
-            self._queries.require_same_axis("asked", bound)
-            self._queries.axis = bound.axis
-            if self._reading is None:
-                self._reading = _reading(bound, schema)
-
-    def _settle_terms(self, terms: Terms) -> None:
-        """The first question says how the stream progresses; where it stands stays as it is."""
-        if self._terms is None:
-            promised, self._terms = self._queries.promise, terms
-            self._queries.promise = Promise(terms.bound(), promised.at, promised.why)
+        """Give a query its shape in a store, from now on."""
+        self._queries.bind(asked, schema, lambda query: self._reading.plan(query, schema))
+        _, shape = self._queries.homes[asked.name]
+        self._reading.place_by(shape.plan, schema)
 
     def _require_running(self) -> None:
         if self._finished:
             raise QueryError("the register has finished; open another one to go on")
 
-    def _require_terms(self) -> Terms:
+    def _require_axis(self) -> None:
         is_asked = self._queries.asked or len(self._prepared)
-        if self._terms is None or (self._reading is None and not is_asked):
+        if self._reading.terms is None or not (self._reading.has_axis or is_asked):
             raise InputError(
                 f"the register of `{self.stream}` has no query yet, so it cannot know which column "
                 "orders the rows",
                 hint='add one first: reg.add("hot", "SELECT ...")',
             )
-        return self._terms
-
-
-def _reading(bound: Plan, schema: pa.Schema) -> Plan:
-    """A plan that only places rows: all columns of the stream, no filter, no key."""
-    every = tuple(exp.column(exp.to_identifier(name, quoted=True)) for name in schema.names)
-    query = replace(bound.query, keys=(), where=None)
-    return replace(bound, query=query, rows=Projection(every, None), row_types=tuple(schema.types))

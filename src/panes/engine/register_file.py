@@ -7,6 +7,7 @@ one block, and the rows that are kept for other reasons beside it.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 
@@ -15,55 +16,92 @@ import pyarrow as pa
 
 from panes.axis import FOREVER
 from panes.errors import StateError
-from panes.register.manifest import Kept, KeptQuery, from_json, kept_stores, to_json
+from panes.register.manifest import Manifest, QueryEntry, from_json, store_entries, to_json
 from panes.register.parcels import split
 from panes.register.queries import Queries
-from panes.shards.query_shard import ABOUT
-from panes.shards.register_shard import BLOCK_SCHEMA, BLOCKS, block_name
+from panes.shards.blocks import Blocks, block_table
+from panes.shards.register_shard import BLOCKS
 from panes.shards.register_state import to_tables
+from panes.shards.state import ABOUT
 from panes.stores import codec
-from panes.stores.parcel import to_tables as parcel_tables
 
 _REGISTER, _STATE = "register", "state"
+_SCHEMA, _LATE, _REJECTED = "schema", "late", "rejected"
+_TAIL, _ARRIVED, _ORDER = "tail", "arrived", "order"
 
 
-def write(path: str | Path, queries: Queries, tables: Mapping[str, pa.Table]) -> None:
-    """A register and some tables as a file, which is there as a whole or not at all."""
-    kept = Kept(
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """What a file has beside queries and panes: of the stream, and of rows that are kept.
+
+    `ordering` is a query over the column that orders the rows. `tail` are the last rows.
+    """
+
+    schema: pa.Schema
+    late: pa.Table
+    rejected: pa.Table
+    arrived: int
+    ordering: str | None
+    tail: pa.Table | None
+
+    def tables(self) -> dict[str, pa.Table]:
+        """As tables."""
+        tables = {_SCHEMA: self.schema.empty_table(), _LATE: self.late, _REJECTED: self.rejected}
+        tables[_ARRIVED] = pa.table({"rows": [self.arrived]})
+        tables[_ORDER] = pa.table({"query": [self.ordering]})
+        return tables if self.tail is None else {**tables, _TAIL: self.tail}
+
+    @classmethod
+    def of(cls, tables: Mapping[str, pa.Table]) -> Beside:
+        """What `tables` gave."""
+        return cls(
+            schema=tables[_SCHEMA].schema,
+            late=tables[_LATE],
+            rejected=tables[_REJECTED],
+            arrived=tables[_ARRIVED].column("rows")[0].as_py(),
+            ordering=tables[_ORDER].column("query")[0].as_py(),
+            tail=tables.get(_TAIL),
+        )
+
+
+def write(path: str | Path, queries: Queries, beside: Beside) -> None:
+    """A register as a file, which is there as a whole or not at all."""
+    manifest = Manifest(
         stream=queries.stream,
         shards=1,
         last=queries.numbers.last,
-        queries=[KeptQuery(a.name, a.text, a.serial, a.deadline) for a in queries.asked.values()],
-        stores=kept_stores(queries),
+        queries=[QueryEntry(a.name, a.text, a.serial, a.deadline) for a in queries.asked.values()],
+        stores=store_entries(queries),
     )
     blobs = _blobs(queries)
     state = pa.table({"name": list(blobs), "data": pa.array(blobs.values(), pa.large_binary())})
-    data = codec.pack({_REGISTER: pa.table({"json": [to_json(kept)]}), _STATE: state, **tables})
+    register = pa.table({"json": [to_json(manifest)]})
+    data = codec.pack({_REGISTER: register, _STATE: state, **beside.tables()})
     target = Path(path)
     with NamedTemporaryFile(dir=target.parent, prefix=f".{target.name}", delete=False) as file:
         file.write(data)
     Path(file.name).replace(target)
 
 
-def read(path: str | Path) -> tuple[Kept, dict[str, bytes], dict[str, pa.Table]]:
-    """What `write` was given: the queries, the state, and the tables."""
+def read(path: str | Path) -> tuple[Manifest, dict[str, bytes], Beside]:
+    """What `write` was given: the queries, the state, and what is beside them."""
     try:
         tables = codec.unpack(Path(path).read_bytes())
-        kept = from_json(tables.pop(_REGISTER).column("json")[0].as_py())
+        manifest = from_json(tables[_REGISTER].column("json")[0].as_py())
     except (FileNotFoundError, KeyError) as error:
         raise StateError(f"no register is saved in {path}") from error
-    state = tables.pop(_STATE).to_pydict()
-    return kept, dict(zip(state["name"], state["data"], strict=True)), tables
+    state = tables[_STATE].to_pydict()
+    blobs = dict(zip(state["name"], state["data"], strict=True))
+    return manifest, blobs, Beside.of(tables)
 
 
 def _blobs(queries: Queries) -> dict[str, bytes]:
-    blocks, blobs = [], {}
+    """The state: everything that is remembered, and each store in one block."""
+    blobs: dict[str, bytes] = {}
+    ledgers = []
     for store in queries.stores.values():
         parcel = split(store, lambda starts, _: np.zeros_like(starts)).get(0)
-        if parcel is not None:
-            data = codec.pack(parcel_tables(store.pieces, parcel))
-            blobs[block_name((store.serial, 0))] = data
-            blocks.append((store.serial, 0, FOREVER, len(parcel), len(data)))
-    columns = zip(*blocks, strict=True) if blocks else [()] * len(BLOCK_SCHEMA)
-    table = pa.table([pa.array(c, pa.int64()) for c in columns], schema=BLOCK_SCHEMA)
-    return blobs | {ABOUT: codec.pack({BLOCKS: table, **to_tables(queries)})}
+        blocks = Blocks(str(store.serial), FOREVER)
+        blocks.put(blobs, 0, store.panes.pieces, parcel)
+        ledgers.append(blocks)
+    return blobs | {ABOUT: codec.pack({BLOCKS: block_table(ledgers), **to_tables(queries)})}

@@ -1,4 +1,4 @@
-"""Classes: the sets of filters that rows have been told apart by, each with a number.
+"""Filter classes: the sets of filters that hold of rows, each with a number.
 
 A set is a row of 64-bit words, with bit `f` for the filter in column `f`. Equal sets get one
 number: they are found by hashing and compared in full.
@@ -56,9 +56,9 @@ class Classes:
 
     def only(self, filters: Iterable[int]) -> Words:
         """All sets, by number, as they are without any other filters."""
-        kept = to_words([sum(1 << f for f in filters)])
+        needed = to_words([sum(1 << f for f in filters)])
         width = self._words.shape[1]
-        return self.words() & _widened(kept, max(width, kept.shape[1]))[:, :width]
+        return self.words() & _widened(needed, max(width, needed.shape[1]))[:, :width]
 
     def words(self) -> Words:
         """All sets, by number."""
@@ -91,36 +91,36 @@ def _widened(words: Words, width: int) -> Words:
 
 
 @compiled
-def _place(words, i, known, table):  # type: ignore[no-untyped-def]
+def _find(words, i, known, table):  # type: ignore[no-untyped-def]
     """Where in the table a set is, or would be."""
     code = np.uint64(14695981039346656037)
     for word in words[i]:
         code = (code ^ word) * np.uint64(0x9E3779B97F4A7C15)
         code ^= code >> np.uint64(29)
-    place = np.int64(code & np.uint64(table.shape[0] - 1))
-    while table[place] >= 0:
-        if np.array_equal(known[table[place]], words[i]):
+    index = np.int64(code & np.uint64(table.shape[0] - 1))
+    while table[index] >= 0:
+        if np.array_equal(known[table[index]], words[i]):
             break
-        place = (place + 1) & (table.shape[0] - 1)
-    return place
+        index = (index + 1) & (table.shape[0] - 1)
+    return index
 
 
 @compiled
 def _number(words, begin, known, table, count, numbers):  # type: ignore[no-untyped-def]
     """Number sets until there is no room for another one; says how far that was."""
     for i in range(begin, words.shape[0]):
-        place = _place(words, i, known, table)
-        if table[place] < 0:
+        index = _find(words, i, known, table)
+        if table[index] < 0:
             if count == known.shape[0]:
                 return i, count
             known[count] = words[i]
-            table[place] = count
+            table[index] = count
             count += 1
-        numbers[i] = table[place]
+        numbers[i] = table[index]
     return words.shape[0], count
 
 
 @compiled
 def _fill_table(known, count, table):  # type: ignore[no-untyped-def]
     for i in range(count):
-        table[_place(known, i, known, table)] = i
+        table[_find(known, i, known, table)] = i

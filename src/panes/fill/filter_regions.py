@@ -1,13 +1,13 @@
-"""Kinds of rows: those that no filter can tell apart, so that each filter is asked once of a kind.
+"""Filter regions: rows that no filter can tell apart, so that each filter is asked once of each.
 
-What filters compare a column with cuts its values into regions, as few as the filters can tell;
-NULL is a region. Rows in the same region of every column are of one kind. Filters that are no
-comparisons are columns of two regions. Numbers of kinds are put together digit by digit; where
-there could be too many of them for a table, those that occur are numbered anew. So time and memory
-follow the rows and the kinds that occur, never the combinations::
+What filters compare a column with cuts its values into intervals, as few as the filters can tell;
+NULL is one of them. Rows in the same interval of every column are in one region. Filters that are
+no comparisons are columns of two intervals. Numbers of regions are put together digit by digit;
+where there could be too many of them for a table, those that occur are numbered anew. So time and
+memory follow the rows and the regions that occur, never the combinations::
 
     price > 40, price < 90, quantity = 2       price    ≤40  <90  ≥90
-                                               quantity <2   =2   >2               9 kinds at most
+                                               quantity <2   =2   >2             9 regions at most
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ class Threshold(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class ToldApart:
-    """Rows by the filters that hold of them: for row i, the set ``sets[place[codes[i]]]``."""
+class ClassedRows:
+    """Rows by the filters that hold of them: for row i, the set ``sets[index[codes[i]]]``."""
 
     codes: Codes
-    place: NDArray[np.int64]
+    index: NDArray[np.int64]
     sets: Words
 
 
@@ -79,7 +79,7 @@ class Bits:
 class Regions:
     """Numbers, and what cuts them, ascending: just below some, just above others.
 
-    The number of a region is how many cuts lie below it; NULL is the last region.
+    The number of an interval is how many cuts lie below it; NULL is the last one.
     """
 
     values: NDArray[np.generic]
@@ -123,24 +123,24 @@ def regions(column: pa.Array, bounds: Collection[Threshold]) -> Digit:
         )
         return Regions(column.to_numpy(), below, above, is_null)
     if pa.types.is_boolean(column.type):
-        places, end = pc.fill_null(column, False).cast(pa.int32()), 1
+        indexes, end = pc.fill_null(column, False).cast(pa.int32()), 1
     else:
         texts = sorted({str(b.value) for b in bounds})
-        places, end = pc.index_in(column, value_set=pa.array(texts, pa.string())), len(texts)
+        indexes, end = pc.index_in(column, value_set=pa.array(texts, pa.string())), len(texts)
     cuts = np.arange(1, end + 1, dtype=np.int32)
-    return Regions(pc.fill_null(places, end).to_numpy(), cuts, cuts[:0], is_null)
+    return Regions(pc.fill_null(indexes, end).to_numpy(), cuts, cuts[:0], is_null)
 
 
-def number_kinds(
+def number_regions(
     rows: int, digits: Sequence[Digit], executor: Executor
 ) -> tuple[Codes, NDArray[np.int64], NDArray[np.int64]]:
-    """The code of each row, the place of each code among the kinds, and a row of each kind.
+    """The code of each row, the index of each code among the regions, and a row of each region.
 
     >>> from concurrent.futures import ThreadPoolExecutor
     >>> numbers, conditions = pa.array([3, 1, 3]), pa.array([True, False, True])
     >>> digits = [regions(numbers, {Threshold(2, up_to=True)}), bits(conditions)]
-    >>> codes, place, row = number_kinds(3, digits, ThreadPoolExecutor(1))
-    >>> place[codes], row
+    >>> codes, index, row = number_regions(3, digits, ThreadPoolExecutor(1))
+    >>> index[codes], row
     (array([1, 0, 1]), array([1, 2]))
     """
     parts = [slice(i, min(i + _ROWS_AT_ONCE, rows)) for i in range(0, rows, _ROWS_AT_ONCE)]
@@ -164,9 +164,9 @@ def number_kinds(
     mark = partial(_mark_part, codes, seen)
     spread(executor, mark, parts, rows=min(rows, _ROWS_AT_ONCE))
     found = np.flatnonzero(seen >= 0)
-    place = np.zeros(domain if len(found) else 0, dtype=np.int64)
-    place[found] = np.arange(len(found))
-    return codes, place, seen[found]
+    index = np.zeros(domain if len(found) else 0, dtype=np.int64)
+    index[found] = np.arange(len(found))
+    return codes, index, seen[found]
 
 
 def _append(codes: Codes, digits: Sequence[Digit], part: slice) -> None:
@@ -259,12 +259,12 @@ def _number_codes(codes, numbers, rows):  # type: ignore[no-untyped-def]
             table = np.full(size, -1, dtype=np.int64)
             for known in range(count):
                 table[_find(codes, rows, codes[rows[known]], table)] = known
-        place = _find(codes, rows, codes[i], table)
-        if table[place] < 0:
-            table[place] = count
+        index = _find(codes, rows, codes[i], table)
+        if table[index] < 0:
+            table[index] = count
             rows[count] = i
             count += 1
-        numbers[i] = table[place]
+        numbers[i] = table[index]
     return count
 
 
@@ -272,7 +272,7 @@ def _number_codes(codes, numbers, rows):  # type: ignore[no-untyped-def]
 def _find(codes, rows, code, table):  # type: ignore[no-untyped-def]
     """Where in the table a code is, or would be."""
     mixed = np.uint64(code) * np.uint64(0x9E3779B97F4A7C15)
-    place = np.int64((mixed >> np.uint64(20)) & np.uint64(table.shape[0] - 1))
-    while table[place] >= 0 and codes[rows[table[place]]] != code:
-        place = (place + 1) & (table.shape[0] - 1)
-    return place
+    index = np.int64((mixed >> np.uint64(20)) & np.uint64(table.shape[0] - 1))
+    while table[index] >= 0 and codes[rows[table[index]]] != code:
+        index = (index + 1) & (table.shape[0] - 1)
+    return index

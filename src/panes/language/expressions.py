@@ -138,7 +138,7 @@ def _require_function(node: exp.Anonymous, user: Sequence[UserAggregate]) -> Non
         raise error_in(
             node,
             f"no aggregate `{known}` is known",
-            "docs/aggregates.md lists all; panes.CustomAggregate makes new ones",
+            "docs/reference/aggregates.md lists all; panes.CustomAggregate makes new ones",
         )
     raise error_in(node, f"no function `{name}` is known", "functions are Spark's, by name")
 

@@ -22,7 +22,8 @@ from panes.admit.promises import Promised
 from panes.answers.lower import lowered_windows
 from panes.axis import BEGINNING
 from panes.planning.plan import Plan
-from panes.stores.keyed_panes import KeyedPanes, PartOf
+from panes.stores.handover import PartOf
+from panes.stores.keyed_panes import KeyedPanes
 from panes.stores.parcel import Parcel
 from panes.stores.rolled import WindowPartials
 from panes.stores.store import Store

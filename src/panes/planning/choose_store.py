@@ -12,17 +12,18 @@ from panes.windows.spec import Landmark, PerRow
 
 @dataclass(frozen=True, slots=True)
 class StoreChoice:
-    """A store and the reason it was taken."""
+    """A store and the reason it was taken. `source` is where the reason is published."""
 
     name: StoreName
     why: str
+    source: str = ""
 
 
 def choose_store(plan: Plan, asked: str | None = None) -> StoreChoice:
     """The store for a plan: the one asked for, if it can hold these windows."""
     if asked is None:
         if isinstance(plan.window.spec, PerRow):
-            return StoreChoice("panes", "half the bins of 6.1.4, rolled once")
+            return StoreChoice("panes", "half the entries of `bins`", source="thesis 6.1.4")
         return StoreChoice("panes", "one update a row, whatever the overlap")
     name = next((s for s in STORES if s == asked), None)
     if name is None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
+from copy import copy
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -15,7 +16,7 @@ import pyarrow.compute as pc
 from sqlglot import exp
 
 from panes.arrays.columns import column_of
-from panes.fill.filter_regions import Threshold, ToldApart, bits, number_kinds, regions, to_sets
+from panes.fill.filter_regions import ClassedRows, Threshold, bits, number_regions, regions, to_sets
 from panes.planning.condition import Compared, Condition, compared, condition
 from panes.planning.scalar import Projection
 
@@ -57,6 +58,13 @@ class SharedRows:
         """How columns are computed is found anew wherever they are."""
         return vars(self) | {"_projection": None, "_conditions": {}, "_compared": {}}
 
+    def copy(self) -> SharedRows:
+        """The same columns; those that are added to one are unknown to the other."""
+        other = copy(self)
+        other.expressions, other.types = dict(self.expressions), dict(self.types)
+        other._filters = dict(self._filters)
+        return other
+
     def __len__(self) -> int:
         return len(self.expressions)
 
@@ -80,14 +88,14 @@ class SharedRows:
         """What a column is, in the words of the query."""
         return self.expressions[column].sql(dialect="spark")
 
-    def place(self, tree: exp.Expression, data_type: pa.DataType) -> int:
+    def number(self, tree: exp.Expression, data_type: pa.DataType) -> int:
         """The number of an expression."""
         for number, known in self.expressions.items():
             if known == tree and number not in self._filters:
                 return number
         return self._add(tree, data_type, is_filter=False)
 
-    def place_filter(self, tree: exp.Expression) -> int:
+    def number_filter(self, tree: exp.Expression) -> int:
         """The number of a condition; where it is NULL it does not hold."""
         for number in self._filters:
             if self.expressions[number] == tree:
@@ -96,8 +104,8 @@ class SharedRows:
 
     def keep(self, needed: Iterable[int]) -> None:
         """Forget the columns that nothing needs."""
-        kept = {*needed, *range(self._keys)}
-        for number in [n for n in self.expressions if n not in kept]:
+        needed = {*needed, *range(self._keys)}
+        for number in [n for n in self.expressions if n not in needed]:
             del self.expressions[number], self.types[number]
             self._filters.pop(number, None)
         self._forget_computed()
@@ -155,13 +163,13 @@ class SharedRows:
         self._understand()
         return {n: pc.fill_null(self._conditions[n](table), False) for n in filters}
 
-    def tell_apart(
+    def classify(
         self, table: pa.Table, columns: Mapping[int, pa.Array], rows: int, executor: Executor
-    ) -> ToldApart:
+    ) -> ClassedRows:
         """So many rows by the filters that hold of them.
 
-        Filters that compare columns of the `table` with constants are asked of one row of each kind
-        only; the others are among the `columns` that have been read.
+        Filters that compare columns of the `table` with constants are asked of one row of each
+        region only; the others are among the `columns` that have been read.
         """
         self._understand()
         bounds: dict[str, set[Threshold]] = {}
@@ -170,7 +178,7 @@ class SharedRows:
                 bounds.setdefault(name, set()).update(some)
         asked = [n for n, found in self._compared.items() if found is None]
         digits = [regions(column_of(table, name), some) for name, some in bounds.items()]
-        codes, place, first = number_kinds(
+        codes, index, first = number_regions(
             rows, [*digits, *(bits(columns[n]) for n in asked)], executor
         )
         taken = pa.array(first)
@@ -179,17 +187,17 @@ class SharedRows:
             (n, columns[n].take(taken) if c is None else self._conditions[n](few))
             for n, c in self._compared.items()
         )
-        return ToldApart(codes, place, to_sets(holding, len(first), self._next))
+        return ClassedRows(codes, index, to_sets(holding, len(first), self._next))
 
-    def told_apart(
+    def classify_read(
         self, columns: Mapping[int, pa.Array], rows: int, executor: Executor
-    ) -> ToldApart:
+    ) -> ClassedRows:
         """The same where all filters have been read, and nothing else is known of the rows."""
         digits = [bits(columns[n]) for n in self._filters]
-        codes, place, kinds = number_kinds(rows, digits, executor)
-        taken = pa.array(kinds)
+        codes, index, first = number_regions(rows, digits, executor)
+        taken = pa.array(first)
         holding = ((n, columns[n].take(taken)) for n in self._filters)
-        return ToldApart(codes, place, to_sets(holding, len(kinds), self._next))
+        return ClassedRows(codes, index, to_sets(holding, len(first), self._next))
 
     def _add(self, tree: exp.Expression, data_type: pa.DataType, *, is_filter: bool) -> int:
         number = self._known.get(_title(tree, is_filter), self._next)

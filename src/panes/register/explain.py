@@ -1,7 +1,7 @@
-"""A register as text: what is shared with whom, how panes are cut, and what that saves.
+"""A register as text: what the queries share, where panes begin, and what that saves.
 
 The same queries give the same text; of the stream it only says how many classes of filters rows
-have fallen into so far.
+have fallen into so far. With `details` it also names pieces and what each way to cut would cost.
 """
 
 from __future__ import annotations
@@ -11,55 +11,75 @@ from collections.abc import Iterator, Sequence
 from panes.aggregates.aggregate import Piece
 from panes.axis import format_duration
 from panes.planning.shared_cut import CutOption, panes_in
+from panes.register.needs import filters_of
 from panes.register.shape import Shape
-from panes.register.shared_store import SharedStore, filters_of
+from panes.register.shared_store import SharedStore
 from panes.windows.cut import panes_per_window
 
 _LABEL = 11
 _FEW = 3
 
 
-def explain_stores(stream: str, stores: Sequence[SharedStore], prepared: Sequence[str] = ()) -> str:
-    """All stores of a register, one after the other, and what is kept for prepared questions."""
+def explain_stores(
+    stream: str,
+    stores: Sequence[SharedStore],
+    prepared: Sequence[str] = (),
+    *,
+    details: bool = False,
+) -> str:
+    """All stores of a register, one after the other, and what prepared questions need."""
     queries = sum(len(shape) for store in stores for shape in store.shapes)
-    told = f"{_many(queries, 'query', 'queries')} in {_many(len(stores), 'store', 'stores')}"
-    lines = [_line("register", f"`{stream}`, read once: {told}")]
+    counted = f"{_many(queries, 'query', 'queries')} in {_many(len(stores), 'store', 'stores')}"
+    lines = [_line("register", f"`{stream}`, read once: {counted}")]
     for store in stores:
-        lines += _store_lines(store)
+        lines += _store_lines(store, details=details)
     lines += [""] if prepared else []
     lines += [_line("" if i else "prepared", text) for i, text in enumerate(prepared)]
     return "\n".join(lines) + "\n"
 
 
-def _store_lines(store: SharedStore) -> Iterator[str]:
+def _store_lines(store: SharedStore, *, details: bool) -> Iterator[str]:
     shapes = store.shapes
     keys = ", ".join(tree.sql(dialect="spark") for tree in store.keys) or "nothing"
     names = [m.name for shape in shapes for m in shape.members]
     yield ""
     yield _line("store", f"GROUP BY {keys}: {_named(names)}")
-    kinds = _many(len(shapes), "kind", "kinds")
-    yield _line("", f"{kinds} of query, each planned once; inside a kind, only windows differ")
-    yield from _cut_lines(store)
+    planned = _many(len(shapes), "shape", "shapes")
+    yield _line("", f"{planned} of query, each planned once; inside a shape, only windows differ")
+    yield from _cut_lines(store) if details else _pane_lines(store)
     label = "filters"
     for number in store.rows.filters:
         users = [m.name for s in shapes if number in filters_of(s) for m in s.members]
         yield _line(label, f"{store.rows.text(number)}: {_named(users)}")
         label = ""
     label = "pieces"
-    for piece in store.pieces:
+    for piece in store.panes.pieces if details else ():
         yield _line(label, f"{'+'.join(piece.monoid.names)} for {_users(piece, shapes)}")
         label = ""
-    for values in store.values:
+    for values in store.panes.values:
         users = [m.name for s in shapes if values in s.value_sets for m in s.members]
         columns = ", ".join(store.rows.text(c) for c in values.columns)
-        yield _line("multiset", f"of {columns}: {_named(users)}")
-    yield from _saving_lines(store)
+        yield _line("multiset" if details else "values", f"of {columns}: {_named(users)}")
+    yield from _saving_lines(store, details=details)
+
+
+def _pane_lines(store: SharedStore) -> Iterator[str]:
+    shared = store.cut_if_asked()
+    families = shared.cut.families
+    begins = f"a pane begins every {_length(store, families[0].slide)}"
+    if len(families) > 1:
+        begins = "a pane begins wherever a window of some query starts or ends"
+    yield _line("panes", begins)
+    older = shared.older
+    if older is not None:
+        every = _length(store, older.cut.families[0].slide)
+        reach = _length(store, older.reach)
+        yield _line("", f"panes more than {reach} old are merged into one every {every}")
 
 
 def _cut_lines(store: SharedStore) -> Iterator[str]:
-    families = store.cut.families
-    shared = store.shared_cut
-    assert shared is not None
+    shared = store.cut_if_asked()
+    families = shared.cut.families
     if len(families) == 1:
         yield _line("cut", f"a pane begins every {_length(store, families[0].slide)}")
     else:
@@ -78,21 +98,22 @@ def _option(option: CutOption) -> str:
     return f"{option.way:<7}{option.panes:>10,.0f} panes, {families}: cost {option.cost:,.0f}"
 
 
-def _saving_lines(store: SharedStore) -> Iterator[str]:
+def _saving_lines(store: SharedStore, *, details: bool) -> Iterator[str]:
     """Against every query with panes and pieces of its own."""
     members = [(shape, m) for shape in store.shapes for m in shape.members]
     longest = max(m.spec.size for _, m in members)
-    panes = min(option.panes for option in store.shared_cut.options) if store.shared_cut else 0.0
-    panes = panes or panes_in(store.cut, longest)
+    shared = store.cut_if_asked()
+    panes = min(option.panes for option in shared.options) or panes_in(shared.cut, longest)
     alone = [panes_per_window(m.spec) or 1 for _, m in members]
     needed = [len(shape.plan.pieces) + len(shape.plan.value_sets) for shape, _ in members]
-    kept = len(store.pieces) + len(store.values)
-    classes = max(1, len(store.classes))
+    stored = len(store.panes.pieces) + len(store.panes.values)
+    classes = max(1, len(store.panes.classes))
     partials = sum(a * n for a, n in zip(alone, needed, strict=True))
     yield _line("saves", f"panes     {panes:>12,.0f} instead of {sum(alone):,}")
-    yield _line("", f"pieces    {kept:>12,} instead of {sum(needed):,}")
-    told = f"{panes * kept * classes:>12,.0f} instead of {partials:,} for each key"
-    yield _line("", f"partials  {told}, in {_many(classes, 'class', 'classes')} of filters")
+    if details:
+        yield _line("", f"pieces    {stored:>12,} instead of {sum(needed):,}")
+    saved = f"{panes * stored * classes:>12,.0f} instead of {partials:,} for each key"
+    yield _line("", f"partials  {saved}, in {_many(classes, 'class', 'classes')} of filters")
 
 
 def _users(piece: Piece, shapes: Sequence[Shape]) -> str:

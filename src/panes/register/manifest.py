@@ -1,6 +1,6 @@
-"""The queries of a register at rest, without their panes: one line of JSON.
+"""The manifest of a register: its queries and the numbers that name things in its state.
 
-Queries, stores and columns keep their numbers, which is what names them in a state.
+One line of JSON, without any panes. Queries, stores and columns keep their numbers for life.
 """
 
 from __future__ import annotations
@@ -9,16 +9,16 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 
-from panes.errors import StateError
 from panes.register.columns import Numbering
 from panes.register.queries import Asked, Numbers, Queries
+from panes.stores.state_format import require_version
 
-_FORMAT = 1
+_FORMAT = 2
 
 
 @dataclass(frozen=True, slots=True)
-class KeptQuery:
-    """A query as it was added. `watched`: it came from the watched place, and goes with it."""
+class QueryEntry:
+    """A query as it was added. `watched`: it came from the watched folder, and goes with it."""
 
     name: str
     text: str
@@ -29,8 +29,8 @@ class KeptQuery:
 
 
 @dataclass(frozen=True, slots=True)
-class KeptStore:
-    """The numbers of a store and of its columns, by what they are."""
+class StoreEntry:
+    """The number of a store, the numbers of its columns, and the first that no column has had."""
 
     serial: int
     columns: Mapping[str, int]
@@ -38,48 +38,50 @@ class KeptStore:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
-    """A register at rest. `removed` are queries that were removed while it ran, by name."""
+class Manifest:
+    """A register at rest. `removed` are queries that were removed while it ran, by name.
+
+    Stores are listed by their identities.
+    """
 
     stream: str
     shards: int
     last: int
-    queries: Sequence[KeptQuery] = ()
-    stores: Mapping[str, KeptStore] = field(default_factory=dict)
+    queries: Sequence[QueryEntry] = ()
+    stores: Mapping[str, StoreEntry] = field(default_factory=dict)
     removed: Mapping[str, str] = field(default_factory=dict)
     version: int = 0
 
 
-def to_json(kept: Kept) -> str:
-    """A register at rest, as text."""
-    return json.dumps({"format": _FORMAT, **asdict(kept)})
+def to_json(manifest: Manifest) -> str:
+    """A manifest as text."""
+    return json.dumps({"format": _FORMAT, **asdict(manifest)})
 
 
-def from_json(text: str) -> Kept:
+def from_json(text: str) -> Manifest:
     """What `to_json` wrote."""
-    kept = json.loads(text)
-    if kept.pop("format") != _FORMAT:
-        raise StateError(
-            "the register was written by a later version of panes",
-            hint="run the version of panes that wrote it",
-        )
-    kept["queries"] = [KeptQuery(**q) for q in kept["queries"]]
-    kept["stores"] = {title: KeptStore(**s) for title, s in kept["stores"].items()}
-    return Kept(**kept)
+    read = json.loads(text)
+    require_version("a register", read.pop("format", None), _FORMAT)
+    read["queries"] = [QueryEntry(**q) for q in read["queries"]]
+    read["stores"] = {title: StoreEntry(**s) for title, s in read["stores"].items()}
+    return Manifest(**read)
 
 
-def kept_stores(queries: Queries) -> dict[str, KeptStore]:
+def store_entries(queries: Queries) -> dict[str, StoreEntry]:
     """The numbers of all stores and their columns."""
     numbered = [(s.title, s.serial, s.rows.numbering) for s in queries.stores.values()]
-    return {title: KeptStore(serial, n.columns, n.end) for title, serial, n in numbered}
+    return {title: StoreEntry(serial, n.columns, n.end) for title, serial, n in numbered}
 
 
-def taken_up(
-    kept: Kept, queries: Queries, wanted: Iterable[KeptQuery], bind: Callable[[Asked], None]
+def take_up_queries(
+    manifest: Manifest,
+    queries: Queries,
+    entries: Iterable[QueryEntry],
+    bind: Callable[[Asked], None],
 ) -> None:
-    """Ask again what was kept, under the same numbers."""
-    stores = {t: (s.serial, Numbering(s.columns, s.end)) for t, s in kept.stores.items()}
-    queries.numbers = Numbers(kept.last, stores)
-    for old in wanted:
-        asked = queries.read(old.name, old.text)
-        bind(replace(asked, serial=old.serial, deadline=old.deadline))
+    """Add queries again, under the numbers that they had."""
+    stores = {t: (s.serial, Numbering(s.columns, s.end)) for t, s in manifest.stores.items()}
+    queries.numbers = Numbers(manifest.last, stores)
+    for entry in entries:
+        asked = queries.read(entry.name, entry.text)
+        bind(replace(asked, serial=entry.serial, deadline=entry.deadline))

@@ -1,8 +1,8 @@
 """How fast answers come, and which of those that are due will be late.
 
 A deadline is a budget from the moment a window's end is passed to the moment its answer is handed
-over. What answering costs is learnt from what it did cost, so the first burst predicts nothing;
-from then on lateness is told before it happens.
+over. What answering costs is learnt from what it did cost, so the first round of answers
+predicts nothing; from then on lateness is foreseen.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Pace:
     seconds: float | None = None
 
     def saw(self, answers: int, seconds: float) -> None:
-        """A burst took so long."""
+        """A round of so many answers took so long."""
         if answers:
             now = seconds / answers
             before = now if self.seconds is None else self.seconds

@@ -1,22 +1,21 @@
 """What the panes of a store say of each piece, under each filter: tables, panes by keys.
 
-Tables are made once, when a burst first needs them, and kept for the bursts to come. Partials that
-are added to the store are combined into every table that is kept, wherever they lie, so rows that
+Tables are made once, when a round of answers first needs them, and used again by later rounds.
+Partials that are added to the store are combined into every table, wherever they lie, so rows that
 come late are no exception. What would move panes or keys (a key that is new, a pane between two
 others, half of the panes gone, fragments that were changed in any other way) starts anew.
 
-Where tables would take too much memory to be kept, those of a burst are made for it alone: of
+Where tables would take too much memory to stay, those of a round are made for it alone: of
 *stretches*, panes that none of its windows begins or ends between, which are far fewer.
 
-Invariant: kept tables are what they would be if they were made now, of all that the store holds
-and of panes that it has evicted, which no window reads.
+Invariant: tables that stay are what they would be if they were made now, of all that is stored
+and of panes that were evicted, which no window reads.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -28,20 +27,18 @@ from panes.algebra.monoid import Columns, Lanes
 from panes.arrays.spread import spread
 from panes.arrays.workers import workers
 from panes.fill.fragment import Fragment
-
-if TYPE_CHECKING:
-    from panes.register.shared_store import SharedStore
+from panes.register.classed_panes import ClassedPanes
 
 Filter = int | None
 """A filter by its number; None: all rows."""
 
 # Below one filled pair in so many, going through the panes of each query visits less.
 _SPARSE = 16
-_MOST_KEPT = 1 << 24
+_MOST_STORED = 1 << 24
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
+class Located:
     """Partials, and for each of them its pane, its key's rank, and its class."""
 
     partials: Mapping[Piece, Columns]
@@ -52,9 +49,9 @@ class Placed:
 
 @dataclass(slots=True)
 class Tables:
-    """The tables of one piece: lanes by filters by cells. Each filter has its place."""
+    """The tables of one piece: lanes by filters by cells. Each filter has its index."""
 
-    places: dict[Filter, int]
+    indexes: dict[Filter, int]
     stack: Columns
 
     @classmethod
@@ -65,14 +62,14 @@ class Tables:
 
     def grown(self, monoid: Lanes, cells: int, filled: int) -> Tables:
         """The same with more cells; so many are filled."""
-        larger = Tables.empty(list(self.places), monoid, cells)
+        larger = Tables.empty(list(self.indexes), monoid, cells)
         larger.stack[:, :, :filled] = self.stack[:, :, :filled]
         return larger
 
     def joined(self, other: Tables) -> Tables:
         """These and those of other filters."""
-        places = {f: len(self.places) + i for f, i in other.places.items()}
-        return Tables(self.places | places, np.concatenate([self.stack, other.stack], axis=1))
+        behind = {f: len(self.indexes) + i for f, i in other.indexes.items()}
+        return Tables(self.indexes | behind, np.concatenate([self.stack, other.stack], axis=1))
 
 
 class PaneTables:
@@ -81,24 +78,24 @@ class PaneTables:
     `starts` are where the panes begin, `groups` the keys.
     """
 
-    def __init__(self, store: SharedStore, stored: Fragment) -> None:
-        self._store, self._partials = store, len(stored)
+    def __init__(self, panes: ClassedPanes, stored: Fragment) -> None:
+        self._panes, self._partials = panes, len(stored)
         self._stored: Fragment | None = stored
         self.starts = stored.starts[_is_first(stored.starts)]
-        self.groups = store.groups.order(np.flatnonzero(np.bincount(stored.groups // store.width)))
+        self.groups = panes.groups.order(np.flatnonzero(np.bincount(stored.groups // panes.width)))
         self._rank = np.full(int(self.groups.max(initial=-1)) + 1, -1, dtype=np.int32)
         self._rank[self.groups] = np.arange(len(self.groups))
         self._capacity = len(self.starts)
-        self._kept: dict[Piece, Tables] = {}
-        self._whole: Placed | None = None
+        self._tables: dict[Piece, Tables] = {}
+        self._whole: Located | None = None
         self._keys: list[pa.Array] = []
         self._windows = 0  # that there are keys for
         first: dict[int, Piece] = {}
-        pairs = zip(store.pieces, stored.partials, strict=True)
+        pairs = zip(panes.pieces, stored.partials, strict=True)
         self._same = {piece: first.setdefault(id(own), piece) for piece, own in pairs}
 
     def __reduce__(self) -> tuple[type[None], tuple[()]]:
-        """Kept for speed alone: whoever gets a copy makes it anew."""
+        """There for speed alone: whoever gets a copy makes them anew."""
         return type(None), ()
 
     @property
@@ -111,16 +108,16 @@ class PaneTables:
         """Whether a table is no waste."""
         return self.size <= _SPARSE * self._partials + 65_536
 
-    def is_mostly_held(self) -> bool:
+    def is_mostly_stored(self) -> bool:
         """Whether half of the panes, or more, are still stored."""
-        span = self._store.fragments.span()
+        span = self._panes.fragments.span()
         return span is not None and span[0] <= self.starts[len(self.starts) // 2]
 
     def keys(self, windows: int) -> list[pa.Array]:
         """The key columns of so many windows or more, each with all keys."""
         if self._windows < windows:
             taken = pa.array(np.tile(np.arange(len(self.groups)), windows))
-            self._keys = [c.take(taken) for c in self._store.groups.columns(self.groups)]
+            self._keys = [c.take(taken) for c in self._panes.groups.columns(self.groups)]
             self._windows = windows
         return self._keys
 
@@ -140,7 +137,7 @@ class PaneTables:
         whole = self.whole()
         room = self._capacity * len(self.groups)
         cells = sum(len(_lanes(p).names) * len(filters) * room for p, filters in new.items())
-        if cells + sum(tables.stack.size for tables in self._kept.values()) > _MOST_KEPT:
+        if cells + sum(tables.stack.size for tables in self._tables.values()) > _MOST_STORED:
             return False
         rows = np.arange(len(self.starts))
 
@@ -152,17 +149,17 @@ class PaneTables:
         for piece, made in zip(
             new, spread(workers(), make, new, rows=len(whole.panes)), strict=True
         ):
-            kept = self._kept.get(piece)
-            self._kept[piece] = made if kept is None else kept.joined(made)
+            before = self._tables.get(piece)
+            self._tables[piece] = made if before is None else before.joined(made)
         return True
 
     def _new(self, piece: Piece, filters: Iterable[Filter]) -> list[Filter]:
-        kept = self._kept.get(piece)
-        return [f for f in dict.fromkeys(filters) if kept is None or f not in kept.places]
+        made = self._tables.get(piece)
+        return [f for f in dict.fromkeys(filters) if made is None or f not in made.indexes]
 
     def tables(self, piece: Piece) -> Tables:
         """A piece under all filters that were made, for every pane and key; room is behind them."""
-        return self._kept[piece]
+        return self._tables[piece]
 
     def stretched(
         self, piece: Piece, filters: Iterable[Filter], stretch: NDArray[np.int64]
@@ -173,21 +170,23 @@ class PaneTables:
         self._combine(piece, made, self.whole(), stretch)
         return made
 
-    def whole(self) -> Placed:
-        """All partials, placed."""
+    def whole(self) -> Located:
+        """All partials, located."""
         if self._whole is None:
-            stored = self._store.fragments.everything() if self._stored is None else self._stored
+            stored = self._panes.fragments.everything() if self._stored is None else self._stored
             self._whole = self._located(stored)
             assert self._whole is not None
         return self._whole
 
     def forget_whole(self) -> None:
-        """Keep the tables alone."""
+        """Forget everything but the tables."""
         self._whole = self._stored = None
 
-    def _combine(self, piece: Piece, into: Tables, placed: Placed, rows: NDArray[np.int64]) -> None:
+    def _combine(
+        self, piece: Piece, into: Tables, located: Located, rows: NDArray[np.int64]
+    ) -> None:
         """Combine partials into tables; `rows` says in which row of them each pane is."""
-        holding = np.array([self._store.holding(f) for f in into.places])
+        holding = np.array([self._panes.holding(f) for f in into.indexes])
         classes, which = np.nonzero(holding.T)
         begins = np.searchsorted(classes, np.arange(holding.shape[1] + 1))
         lanes, _, cells = into.stack.shape
@@ -195,66 +194,67 @@ class PaneTables:
         combine(
             into.stack.reshape(lanes, -1),
             cells,
-            placed.partials[piece],
+            located.partials[piece],
             rows,
-            placed.panes,
-            placed.ranks,
+            located.panes,
+            located.ranks,
             len(self.groups),
-            placed.classes,
+            located.classes,
             begins,
             which,
         )
 
     def take(self, fragment: Fragment) -> bool:
-        """Take in what was added to the store; says whether there was a place for all of it."""
+        """Take in what was added to the store; says whether there was room for all of it."""
         before = len(self.starts)
-        placed = self._located(fragment)
-        if placed is None:
+        located = self._located(fragment)
+        if located is None:
             return False
         self._partials += len(fragment)
         self.forget_whole()
         if len(self.starts) > self._capacity:
             self._grow(before)
-        items, rows = self._kept.items(), np.arange(len(self.starts))
-        spread(workers(), lambda i: self._combine(*i, placed, rows), items, rows=len(fragment))
+        items, rows = self._tables.items(), np.arange(len(self.starts))
+        spread(workers(), lambda i: self._combine(*i, located, rows), items, rows=len(fragment))
         return True
 
-    def _located(self, fragment: Fragment) -> Placed | None:
-        """Where partials belong; new panes are put behind the others. None if there is no place."""
+    def _located(self, fragment: Fragment) -> Located | None:
+        """Where partials belong; new panes are put behind the others. None if there is no room."""
         is_first = _is_first(fragment.starts)
         starts = fragment.starts[is_first]
         known = int(np.searchsorted(starts, self.starts[-1], side="right"))
-        place = np.searchsorted(self.starts, starts)
-        group, classes = np.divmod(fragment.groups, self._store.width)
+        index = np.searchsorted(self.starts, starts)
+        group, classes = np.divmod(fragment.groups, self._panes.width)
         is_known = group.max(initial=0) < len(self._rank) and (self._rank[group] >= 0).all()
-        if not is_known or (self.starts[place[:known]] != starts[:known]).any():
+        if not is_known or (self.starts[index[:known]] != starts[:known]).any():
             return None
-        partials = dict(zip(self._store.pieces, fragment.partials, strict=True))
+        partials = dict(zip(self._panes.pieces, fragment.partials, strict=True))
         if any(partials[piece] is not partials[same] for piece, same in self._same.items()):
             return None
-        if classes.max(initial=-1) >= len(self._store.holding(None)):
+        if classes.max(initial=-1) >= len(self._panes.holding(None)):
             raise AssertionError("partials of a class that has no number")  # or loops run astray
-        place[known:] = len(self.starts) + np.arange(len(starts) - known)
+        index[known:] = len(self.starts) + np.arange(len(starts) - known)
         self.starts = np.concatenate([self.starts, starts[known:]])
-        panes = place.astype(np.int32)[np.cumsum(is_first) - 1]
-        return Placed(partials, panes, self._rank[group], classes.astype(np.int32))
+        panes = index.astype(np.int32)[np.cumsum(is_first) - 1]
+        return Located(partials, panes, self._rank[group], classes.astype(np.int32))
 
     def _grow(self, before: int) -> None:
         """Make room for twice as many panes."""
         self._capacity, filled = 2 * len(self.starts), before * len(self.groups)
-        self._kept = {
+        self._tables = {
             piece: tables.grown(_lanes(piece), self._capacity * len(self.groups), filled)
-            for piece, tables in self._kept.items()
+            for piece, tables in self._tables.items()
         }
 
 
-def tables_over(store: SharedStore) -> PaneTables:
-    """The tables of all panes of a store: those that are kept, up to date, or new ones."""
-    news, kept, store.tables = store.fragments.news(), store.tables, None
-    if kept is None or news is None or not (kept.is_mostly_held() and all(map(kept.take, news))):
-        kept = PaneTables(store, store.fragments.everything())
-    store.tables = kept
-    return kept
+def tables_over(panes: ClassedPanes) -> PaneTables:
+    """The tables of all panes: those that there are, brought up to date, or new ones."""
+    news, tables, panes.tables = panes.fragments.news(), panes.tables, None
+    is_current = tables is not None and news is not None and tables.is_mostly_stored()
+    if tables is None or not is_current or not all(map(tables.take, news or ())):
+        tables = PaneTables(panes, panes.fragments.everything())
+    panes.tables = tables
+    return tables
 
 
 def _lanes(piece: Piece) -> Lanes:

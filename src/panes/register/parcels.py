@@ -1,12 +1,14 @@
 """The panes of a shared store on the way to another host, or at rest in its state.
 
-A parcel's keys have one more column here: the class of filters, as the bytes of its number. Filters
-and pieces are named by columns, whose numbers hosts agree on as long as a register lives.
+A parcel's keys have one more column here: the class of filters, as the bytes of its number. Keys
+that only have values stand there in the first class. Filters and pieces are named by columns,
+whose numbers hosts agree on as long as a register lives.
 """
 
 from __future__ import annotations
 
 from collections.abc import Container, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -14,13 +16,12 @@ from numpy.typing import NDArray
 
 from panes.aggregates.aggregate import Piece
 from panes.fill.filter_classes import to_words
-from panes.fill.fragment import Fragment, merged
+from panes.fill.fragment import merged
 from panes.register.shared_store import SharedStore
+from panes.stores import handover
 from panes.stores.contents import ValueSet
-from panes.stores.keyed_panes import PartOf, by_part
-from panes.stores.parcel import Counted, Parcel
-
-_NOTHING = np.empty(0, dtype=np.int64)
+from panes.stores.handover import PartOf, opened
+from panes.stores.parcel import Parcel
 
 
 def split(
@@ -30,42 +31,20 @@ def split(
 
     With `only`, other parts are left out.
     """
-    stored = store.fragments.everything()
-    parts = by_part(part_of(stored.starts, stored.groups // store.width))
-    counted = [values.everything() for values in store.values.values()]
-    valued = [by_part(part_of(c.starts, c.groups)) for c in counted]
-    found = {}
-    for part in sorted(parts.keys() | {p for v in valued for p in v}):
-        if only is not None and part not in only:
-            continue
-        some = [v.get(part, _NOTHING) for v in valued]
-        which = list(zip(counted, some, strict=True))
-        found[part] = _parcel(store, stored, parts.get(part, _NOTHING), which)
-    return found
+    panes, width = store.panes, store.panes.width
+    counted = [values.everything() for values in panes.values.values()]
 
+    def keys_of(pairs: NDArray[np.int64]) -> list[pa.Array]:
+        key, number = np.divmod(pairs, width)
+        names = pa.array([_to_bytes(c) for c in panes.classes] or [b""], pa.binary())
+        return [*panes.groups.columns(key), names.take(pa.array(number))]
 
-def _parcel(
-    store: SharedStore,
-    stored: Fragment,
-    which: NDArray[np.int64],
-    counted: Sequence[tuple[Counted, NDArray[np.int64]]],
-) -> Parcel:
-    """Some panes, and some values. Keys that only have values stand there in the first class."""
-    groups = [stored.groups[which], *(c.groups[kept] * store.width for c, kept in counted)]
-    pairs = np.unique(np.concatenate(groups))
-    local = [np.searchsorted(pairs, g) for g in groups]
-    key, number = np.divmod(pairs, store.width)
-    names = pa.array([_to_bytes(c) for c in store.classes] or [b""], pa.binary())
-    values = [
-        Counted(c.starts[k], owners, [v.take(pa.array(k)) for v in c.values], c.counts[k])
-        for (c, k), owners in zip(counted, local[1:], strict=True)
-    ]
-    return Parcel(
-        keys=[*store.groups.columns(key), names.take(pa.array(number))],
-        starts=stored.starts[which],
-        groups=local[0],
-        partials=tuple(np.take(p, which, axis=1) for p in stored.partials),
-        values=tuple(values),
+    return handover.split(
+        panes.fragments.everything(),
+        [replace(c, groups=c.groups * width) for c in counted],
+        lambda starts, pairs: part_of(starts, pairs // width),
+        keys_of,
+        only,
     )
 
 
@@ -77,32 +56,23 @@ def take(
 ) -> None:
     """Take in a parcel that was written with these pieces and multisets.
 
-    What the store does not keep is left out, and what the parcel does not have is neutral. Panes
-    that no window needs any more are left out too.
+    Those that are None, which no query of the store needs, are left out; what the parcel does not
+    have is neutral. Panes that no window needs any more are left out too.
     """
     *keys, names = parcel.keys
-    key = store.groups.encode(keys, len(names)).astype(np.int64)
+    panes, evicted_before = store.panes, store.completeness.evicted_before
+    key = panes.groups.encode(keys, len(names)).astype(np.int64)
     known = names.dictionary_encode()
     bits = sum(1 << f for f in store.rows.filters)
-    classes = store.number(to_words([_from_bytes(c) & bits for c in known.dictionary.to_pylist()]))
-    coded = key * store.width + classes[known.indices.to_numpy()]
-    kept = np.flatnonzero(parcel.starts >= store.evicted_before)
-    given = dict(zip([p for p in pieces if p is not None], parcel.partials, strict=True))
-    partials = [
-        np.take(given[p], kept, axis=1) if p in given else p.monoid.empty(len(kept))
-        for p in store.pieces
-    ]
-    arrived = Fragment(parcel.starts[kept], coded[parcel.groups[kept]], tuple(partials))
-    store.fragments.add(merged([arrived], store.fragments.monoids))
-    for which, counted in zip(values, parcel.values, strict=True):
-        if which is not None and which in store.values:
-            some = np.flatnonzero(counted.starts >= store.evicted_before)
-            store.values[which].add_counts(
-                counted.starts[some],
-                key[counted.groups[some]],
-                [v.take(pa.array(some)) for v in counted.values],
-                counted.counts[some],
-            )
+    classes = panes.number(to_words([_from_bytes(c) & bits for c in known.dictionary.to_pylist()]))
+    coded = key * panes.width + classes[known.indices.to_numpy()]
+    arrived, counted = opened(parcel, coded, key, lambda starts: starts >= evicted_before)
+    given = dict(zip([p for p in pieces if p is not None], arrived.partials, strict=True))
+    partials = tuple(given[p] if p in given else p.monoid.empty(len(arrived)) for p in panes.pieces)
+    panes.fragments.add(merged([replace(arrived, partials=partials)], panes.fragments.monoids))
+    for which, found in zip(values, counted, strict=True):
+        if which is not None:
+            panes.values[which].add(found)
 
 
 def _to_bytes(number: int) -> bytes:

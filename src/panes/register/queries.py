@@ -1,9 +1,11 @@
-"""The queries of a register: bound to shared stores, found when due, answered together.
+"""The queries of a register: each with a shape in a shared store, answered when due, together.
 
 Nothing here knows where rows come from. Whoever drives it puts partials into the stores, moves the
-promise, and asks for what that closes. What is known of a query beside its partials (its first
-open window, what it needs and since when that is there) follows from the queries and the promises
-alone, never from the rows: hosts that hold different keys of one stream agree on it.
+promise, and asks for what that closes.
+
+Invariant: what is known of a query beside its partials (its first open window, what it needs and
+since when that is there) follows from the queries and the promises alone, never from the rows, so
+hosts that have different keys of one stream agree on it.
 """
 
 from __future__ import annotations
@@ -19,8 +21,10 @@ from numpy.typing import NDArray
 from sqlglot import exp
 
 from panes.aggregates.custom import UserAggregate
+from panes.aggregates.identity import identity
 from panes.answers.portions import Portion
 from panes.answers.select import selected
+from panes.arrays.type_names import type_name
 from panes.axis import BEGINNING, FOREVER, Axis, Duration, parse_duration
 from panes.errors import PanesError, QueryError
 from panes.language.parse import parse
@@ -28,8 +32,9 @@ from panes.language.query import Query
 from panes.planning.plan import Plan
 from panes.progress.promise import Promise
 from panes.register.columns import Numbering
+from panes.register.due import Due, Finish
 from panes.register.pace import Behind, Pace
-from panes.register.roll_together import Due, Finish, answer
+from panes.register.roll_together import answer
 from panes.register.shape import Member, Shape
 from panes.register.shared_store import SharedStore
 from panes.schedule.schedule import Schedule
@@ -39,6 +44,7 @@ from panes.windows.spec import Sliding
 
 PlanOf = Callable[[Query], Plan]
 ShapeKey = tuple[Query, str]
+_GROUPING_VERSION = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +98,7 @@ class Queries:
         self._schedule: Schedule | None = None
 
     def __getstate__(self) -> dict[str, object]:
-        """What another process needs to hold panes of its own: no query as it was written."""
+        """What another process needs to store panes of its own: no query as it was written."""
         asked = {
             name: replace(self.asked[name], text="", query=shape.plan.query)
             for name, (_, shape) in self.homes.items()
@@ -113,32 +119,32 @@ class Queries:
         return Asked(name, text, query, spec, ticks, self.numbers.next())
 
     def bind(self, asked: Asked, schema: pa.Schema, plan_of: PlanOf) -> None:
-        """Give a query its place in a store, from now on; `plan_of` plans one of each shape."""
-        kind = _shape_key(asked.query)
-        if kind not in self._shapes:
+        """Give a query its shape in a store, from now on; `plan_of` plans one of each shape."""
+        key = _shape_key(asked.query)
+        if key not in self._shapes:
             try:
-                bound = plan_of(asked.query)
-                self.require_same_axis(asked.name, bound)
+                planned = plan_of(asked.query)
+                self.require_same_axis(asked.name, planned)
             except PanesError as error:
                 error.add_note(f"in query `{asked.name}`: {asked.text}")
                 raise
-            self.axis = bound.axis
-            keys = bound.rows.expressions[: len(bound.query.keys)]
+            self.axis = planned.axis
+            keys = planned.rows.expressions[: len(planned.query.keys)]
             if keys not in self.stores:
-                self.stores[keys] = self._new_store(bound, schema)
+                self.stores[keys] = self._new_store(planned, schema)
             store = self.stores[keys]
-            self._shapes[kind] = store, store.shape_of(bound, self.newest)
-        store, shape = self._shapes[kind]
+            self._shapes[key] = store, store.add_shape(planned, self.newest)
+        store, shape = self._shapes[key]
         first, self.exact_from[asked.name] = self.settled(store, shape, asked.spec)
         shape.add(Member(asked.name, asked.spec, asked.deadline, first))
-        store.change_cut(self.newest)
+        store.completeness.change_cut(self.newest)
         self.schedule.add(asked.name, asked.spec)
         self.homes[asked.name] = store, shape
 
-    def _new_store(self, bound: Plan, schema: pa.Schema) -> SharedStore:
-        title = grouping(bound)
+    def _new_store(self, planned: Plan, schema: pa.Schema) -> SharedStore:
+        title = grouping(planned)
         serial, numbering = self.numbers.stores.get(title, (None, None))
-        store = SharedStore(bound, schema, self.aggregates, numbering)
+        store = SharedStore(planned, schema, self.aggregates, numbering)
         store.serial = self.numbers.next() if serial is None else serial
         store.title = title
         return store
@@ -168,18 +174,18 @@ class Queries:
         shape.remove(name)
         if not len(shape):
             self._shapes = {q: home for q, home in self._shapes.items() if home[1] is not shape}
-            store.trim(shape)
+            store.remove_shape(shape)
         if store.shapes:
-            store.change_cut(self.newest)
+            store.completeness.change_cut(self.newest)
             store.evict(self.newest)
         else:
             self.stores = {k: s for k, s in self.stores.items() if s is not store}
 
-    def require_same_axis(self, name: str, bound: Plan) -> None:
+    def require_same_axis(self, name: str, planned: Plan) -> None:
         """Refuse a query over another column than the others."""
-        if self.axis is not None and bound.axis != self.axis:
+        if self.axis is not None and planned.axis != self.axis:
             raise QueryError(
-                f"query `{name}` runs on `{bound.axis.column}`, and the register on "
+                f"query `{name}` runs on `{planned.axis.column}`, and the register on "
                 f"`{self.axis.column}`: what is promised of one says nothing of the other",
                 hint="open a second register for it",
             )
@@ -226,7 +232,7 @@ class Queries:
         for name in self.schedule.advance(now):
             names[self.homes[name]].append(name)
         self.closed_at = now
-        due = [(store, shape, shape.places(some)) for (store, shape), some in names.items()]
+        due = [(store, shape, shape.indexes(some)) for (store, shape), some in names.items()]
         return self._answered(due, now, finish)
 
     def last_answers(self) -> Iterator[Portion]:
@@ -252,7 +258,7 @@ class Queries:
         self._foresee(by_store.values())
         for store, several in by_store.values():
             wanted = [d for d in several if d.windows]
-            for portion in answer(store, wanted, finish) if wanted else ():
+            for portion in answer(store.panes, wanted, finish) if wanted else ():
                 count += len(portion.table)
                 yield portion
             if now == FOREVER:
@@ -266,7 +272,7 @@ class Queries:
     def _foresee(self, due: Iterable[tuple[SharedStore, list[Due]]]) -> None:
         """Note who will be late, before anything is answered."""
         steps = [
-            (one.windows * len(store.groups), _deadlines(one))
+            (one.windows * len(store.panes.groups), _deadlines(one))
             for store, several in due
             for one in several
         ]
@@ -276,11 +282,12 @@ class Queries:
     """Whether answers are handed over portion by portion, and not all of them together."""
 
 
-def grouping(bound: Plan) -> str:
-    """What a store groups by, and the types of that: two stores of a register never agree."""
-    trees = bound.rows.expressions[: len(bound.query.keys)]
-    named = zip(trees, bound.key_types, strict=True)
-    return ", ".join(f"{tree.sql(dialect='spark')} {kind}" for tree, kind in named)
+def grouping(planned: Plan) -> str:
+    """The identity of a store: what it groups by. No two stores of a register have the same."""
+    trees = planned.rows.expressions[: len(planned.query.keys)]
+    named = zip(trees, planned.key_types, strict=True)
+    keys = ", ".join(f"{tree.sql(dialect='spark')} {type_name(t)}" for tree, t in named)
+    return identity("group_by", _GROUPING_VERSION, keys)
 
 
 def _least_time(shape: Shape) -> float:
@@ -332,7 +339,7 @@ def _require_shareable(name: str, query: Query, stream: str) -> Sliding:
 def _due(store: SharedStore, shape: Shape, which: NDArray[np.int64], now: int) -> Due:
     """The windows of some queries that end at or before `now` and may hold a pane."""
     rulers, first = shape.rulers.take(which), shape.first_open(which)
-    span = store.fragments.span()
+    span = store.panes.fragments.span()
     if span is None:
         return Due(shape, which, first, first)
     first = np.maximum(first, rulers.closed(span[0]))

@@ -1,7 +1,7 @@
 """A shape: queries that differ in nothing but their windows.
 
 They need the same partials under the same filters, so they are planned once, answered together in
-one pass, and cut apart at the end. Their windows stand in columns (`panes.windows.many`).
+one pass, and separated at the end. Their windows stand in columns (`panes.windows.many`).
 """
 
 from __future__ import annotations
@@ -81,26 +81,24 @@ class Shape:
 
         `pieces` and `value_sets` are those of all its aggregates, each once. If all of them are
         numbers, it `is_compiled`: tables answer many windows at a time. `wanted` are its pieces
-        behind one that tells whether a window holds a row; `places_of_needs` are, for each
-        aggregate, the places of its pieces among these.
+        behind one that tells whether a window holds a row; `indexes_of_needs` are, for each
+        aggregate, the indexes of its pieces among these.
         """
         self.plan, self.where, self.needs, self.columns = plan, where, needs, columns
-        self.answer_columns = (
-            0  # a number for shapes whose answers have the same columns, at a host
-        )
+        self.answer_columns = 0  # a number for answers with the same columns, at a host
         self.pieces = list(dict.fromkeys(w for need in needs for w in need.pieces))
         self.value_sets = list(dict.fromkeys(n.values for n in needs if n.values is not None))
         self.is_compiled = not self.value_sets and all(
             isinstance(w.piece.monoid, Lanes) for w in self.pieces
         )
         self.wanted = list(dict.fromkeys([Wanted(ALL_ROWS, where), *self.pieces]))
-        self.places_of_needs = tuple(
+        self.indexes_of_needs = tuple(
             tuple(self.wanted.index(w) for w in need.pieces) for need in needs
         )
         self.outputs = plain_outputs(plan)
         self.alike = -1  # a number for shapes that differ in nothing but filters, in their store
         self.members: list[Member] = []
-        self._place: dict[str, int] = {}
+        self._index: dict[str, int] = {}
         self._rulers: Rulers | None = None
         self._first_open = np.empty(0, dtype=np.int64)
         self._least_deadline: int | None = None
@@ -115,9 +113,9 @@ class Shape:
         """
         if self.outputs is None:
             return id(self)
-        places, titles = self.outputs
+        indexes, titles = self.outputs
         calls = tuple(need.call for need in self.needs)
-        return calls, self.places_of_needs, tuple(places), tuple(titles)
+        return calls, self.indexes_of_needs, tuple(indexes), tuple(titles)
 
     @property
     def rulers(self) -> Rulers:
@@ -144,23 +142,23 @@ class Shape:
 
     def add(self, member: Member) -> None:
         """Answer one more query."""
-        self._keep()
-        self._place[member.name] = len(self.members)
+        self._write_back()
+        self._index[member.name] = len(self.members)
         self.members.append(member)
 
     def remove(self, name: str) -> Member:
-        """Answer a query no longer; the last one takes its place."""
-        self._keep()
-        place, last = self._place.pop(name), self.members.pop()
+        """Answer a query no longer; the last one moves to where it was."""
+        self._write_back()
+        index, last = self._index.pop(name), self.members.pop()
         if last.name == name:
             return last
-        member, self.members[place] = self.members[place], last
-        self._place[last.name] = place
+        member, self.members[index] = self.members[index], last
+        self._index[last.name] = index
         return member
 
-    def places(self, names: Sequence[str]) -> NDArray[np.int64]:
-        """Where queries stand, by their names."""
-        return np.array([self._place[n] for n in names], dtype=np.int64)
+    def indexes(self, names: Sequence[str]) -> NDArray[np.int64]:
+        """The indexes of queries among the members, by their names."""
+        return np.array([self._index[n] for n in names], dtype=np.int64)
 
     def names(self, which: NDArray[np.int64]) -> list[str]:
         """The names of some queries."""
@@ -168,11 +166,11 @@ class Shape:
 
     def first_windows(self) -> dict[str, int]:
         """The oldest window of each query that is still to be answered, by name."""
-        return dict(zip(self._place, self.first_open(self.places(list(self._place))), strict=True))
+        return dict(zip(self._index, self.first_open(self.indexes(list(self._index))), strict=True))
 
     def resume(self, first_open: Mapping[str, int]) -> None:
         """Go on with these windows, by the names of the queries."""
-        self._keep()
+        self._write_back()
         for member in self.members:
             member.first_open = first_open[member.name]
 
@@ -183,7 +181,7 @@ class Shape:
             return BEGINNING
         return int(rulers.starts(first).min())
 
-    def _keep(self) -> None:
+    def _write_back(self) -> None:
         """Write back what the columns know better, before the queries change."""
         if self._rulers is not None:
             for member, first in zip(self.members, self._first_open.tolist(), strict=True):

@@ -20,39 +20,26 @@ from numpy.typing import NDArray
 from panes.admit.set_aside import no_position, too_far_ahead
 from panes.arrays.columns import column_of
 from panes.axis import LIMIT
+from panes.shards.marks import Marks, marks_table
+from panes.shards.names import (
+    AT,
+    EVERY_SOURCE,
+    MARKS,
+    PASSING,
+    PROMISE,
+    REJECTED,
+    ROW,
+    SOURCE,
+    positions_name,
+)
 from panes.stores import codec
 from panes.stores.parcel import narrowed
 
-SOURCE, AT, KEPT, PROMISE, ROW = "__source", "__at", "__kept", "__promise", "__row"
-"""Columns of a task's rows beside the plan's: which stream a row is of, its position, whether it
-passes WHERE, what is promised with it, and the whole row. All but the position may be left out."""
-
-TOO_FAR_AHEAD = LIMIT + 1
-"""The position of a row that lies too far ahead of the clock."""
-EVERY_SOURCE = -1
-"""The source of what is no row of any stream, but may promise something for all of them."""
-
-MARKS, ROWS, WATCH, REJECTED = "marks", "rows", "watch", "rejected"
 _FULL = 1 << 18
 
 
-def column_name(index: int) -> str:
-    """What the plan's projected column `index` is called in a task's rows."""
-    return f"__c{index}"
-
-
-@dataclass(slots=True)
-class _Marks:
-    """How far the rows of one source reach in a task."""
-
-    low: int | None = None
-    high: int | None = None
-    newest: int | None = None
-    promise: int | None = None
-
-
 class Filler(Protocol):
-    """What is made of rows that have a place on the axis, which is named by its `column`."""
+    """What is made of rows that have a position on the axis, which is named by its `column`."""
 
     @property
     def column(self) -> str | None: ...
@@ -79,8 +66,8 @@ class Combiner:
     _waiting: list[pa.Table] = field(default_factory=list)
     _rows: int = 0
     _had_rows: bool = False
-    _marks: dict[int, _Marks] = field(default_factory=dict)
-    _watched: dict[int, list[pa.Table]] = field(default_factory=dict)
+    _marks: dict[int, Marks] = field(default_factory=dict)
+    _positions: dict[int, list[pa.Table]] = field(default_factory=dict)
     _rejected: list[pa.Table] = field(default_factory=list)
 
     def add(self, batch: pa.RecordBatch) -> None:
@@ -98,12 +85,12 @@ class Combiner:
         if not self._had_rows and not always:
             return
         parts = self.filler.parts(self.shards)
-        marks = self._marks_table()
-        watcher = (pc.max(marks.column("high")).as_py() or 0) % self.shards
+        marks = marks_table(self._marks)
+        noted_by = (pc.max(marks.column("high")).as_py() or 0) % self.shards
         for shard in range(self.shards):
             tables = {MARKS: marks, **parts.get(shard, {})}
-            if shard == watcher:
-                tables |= self._watched_tables()
+            if shard == noted_by:
+                tables |= self._position_tables()
                 if self._rejected:
                     tables[REJECTED] = pa.concat_tables(self._rejected)
             yield shard, codec.pack(tables)
@@ -120,15 +107,15 @@ class Combiner:
         at = column_of(table, AT).to_numpy()
         self._note_positions(source, at, "high")
         self.filler.see(table, source, at)
-        if KEPT in table.column_names:
-            kept = pc.fill_null(column_of(table, KEPT), False)
-            table = table.filter(kept)
-            mask = kept.to_numpy(zero_copy_only=False)
+        if PASSING in table.column_names:
+            passing = pc.fill_null(column_of(table, PASSING), False)
+            table = table.filter(passing)
+            mask = passing.to_numpy(zero_copy_only=False)
             source, at = source[mask], at[mask]
         if not len(at):
             return
         self._note_positions(source, at, "newest")
-        self._watch(table, source, at)
+        self._note_rows(table, source, at)
         self.filler.take(table, source, at)
 
     def _sources(self, table: pa.Table) -> NDArray[np.int32]:
@@ -137,7 +124,7 @@ class Combiner:
         numbers: NDArray[np.int32] = column_of(table, SOURCE).to_numpy().astype(np.int32)
         return numbers
 
-    def _watch(self, table: pa.Table, source: NDArray[np.int32], at: NDArray[np.int64]) -> None:
+    def _note_rows(self, table: pa.Table, source: NDArray[np.int32], at: NDArray[np.int64]) -> None:
         """Note where rows lie, so that the store can tell which are late."""
         for number in np.unique(source).tolist():
             which = None if (source == number).all() else np.flatnonzero(source == number)
@@ -146,17 +133,16 @@ class Combiner:
             if ROW in table.column_names:
                 rows = table.column(ROW)
                 columns[ROW] = rows if which is None else rows.take(pa.array(which))
-            self._watched.setdefault(number, []).append(pa.table(columns))
-            marks, lowest = self._marks[number], int(positions.min())
-            marks.low = lowest if marks.low is None else min(marks.low, lowest)
+            self._positions.setdefault(number, []).append(pa.table(columns))
+            self._marks[number].lower_to(int(positions.min()))
 
-    def _watched_tables(self) -> dict[str, pa.Table]:
+    def _position_tables(self) -> dict[str, pa.Table]:
         """Where the rows of each source lie, counted from its low mark."""
         found = {}
-        for number, stored in self._watched.items():
+        for number, stored in self._positions.items():
             table = pa.concat_tables(stored)
             positions = table.column(AT).combine_chunks().to_numpy() - self._marks[number].low
-            found[f"{WATCH}{number}"] = table.set_column(0, AT, narrowed(positions))
+            found[positions_name(number)] = table.set_column(0, AT, narrowed(positions))
         return found
 
     def _note_promises(self, table: pa.Table, source: NDArray[np.int32]) -> None:
@@ -169,15 +155,13 @@ class Combiner:
     def _note_positions(self, source: NDArray[np.int32], at: NDArray[np.int64], name: str) -> None:
         for number in np.unique(source).tolist():
             greatest = int(at[source == number].max())
-            marks = self._marks.setdefault(number, _Marks())
-            before = getattr(marks, name)
-            setattr(marks, name, greatest if before is None else max(before, greatest))
+            self._marks.setdefault(number, Marks()).raise_to(name, greatest)
 
     def _placed(
         self, table: pa.Table, source: NDArray[np.int32]
     ) -> tuple[pa.Table, NDArray[np.int32]]:
-        """Without rows that have no place, which are rejected, or that are a promise only."""
-        kept = np.ones(len(table), dtype=np.bool_)
+        """Without rows that have no position, which are rejected, or that are a promise only."""
+        has_position = np.ones(len(table), dtype=np.bool_)
         at = column_of(table, AT)
         if at.null_count:
             missing = pc.is_null(at).to_numpy(zero_copy_only=False)
@@ -185,14 +169,14 @@ class Combiner:
             if PROMISE in table.column_names:
                 is_row &= pc.is_null(column_of(table, PROMISE)).to_numpy(zero_copy_only=False)
             self._reject(table, missing & is_row, no_position(self.filler.column))
-            kept &= ~missing
+            has_position &= ~missing
         ahead = pc.fill_null(pc.greater(at, LIMIT), False).to_numpy(zero_copy_only=False)
         if ahead.any():
             self._reject(table, ahead, too_far_ahead(self.filler.column))
-            kept &= ~ahead
-        if kept.all():
+            has_position &= ~ahead
+        if has_position.all():
             return table, source
-        return table.filter(pa.array(kept)), source[kept]
+        return table.filter(pa.array(has_position)), source[has_position]
 
     def _reject(self, table: pa.Table, which: NDArray[np.bool_], reason: str) -> None:
         count = int(which.sum())
@@ -202,16 +186,3 @@ class Combiner:
         if ROW in table.column_names:
             columns[ROW] = table.column(ROW).filter(pa.array(which))
         self._rejected.append(pa.table(columns))
-
-    def _marks_table(self) -> pa.Table:
-        numbers = sorted(self._marks)
-        marks = [self._marks[n] for n in numbers]
-        return pa.table(
-            {
-                SOURCE: pa.array(numbers, pa.int32()),
-                "low": pa.array([m.low for m in marks], pa.int64()),
-                "high": pa.array([m.high for m in marks], pa.int64()),
-                "newest": pa.array([m.newest for m in marks], pa.int64()),
-                "promise": pa.array([m.promise for m in marks], pa.int64()),
-            }
-        )

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from panes.arrays.columns import column_of
 from panes.arrays.key_numbers import KeyNumbers
 from panes.planning.plan import Plan
-from panes.shards.combiner import AT, KEPT, ROWS, SOURCE, column_name
-from panes.shards.shard_of import places
+from panes.shards.names import AT, PASSING, ROWS, SOURCE, column_name
+from panes.shards.shard_of import shards_of
 from panes.stores.keyed_panes import KeyedPanes, inside
 from panes.stores.parcel import to_tables
 
@@ -61,8 +61,8 @@ class PlanFiller:
             return self._split_rows(shards)
         if self._stored is None:
             return {}
-        place = places(self._stored.key_columns, shards)
-        parcels = self._stored.split(lambda _, groups: place[groups])
+        shard = shards_of(self._stored.key_columns, shards)
+        parcels = self._stored.split(lambda _, groups: shard[groups])
         return {shard: to_tables(self.plan.pieces, parcel) for shard, parcel in parcels.items()}
 
     def _split_rows(self, shards: int) -> dict[int, dict[str, pa.Table]]:
@@ -75,14 +75,14 @@ class PlanFiller:
         }
 
     def _columns(self, table: pa.Table) -> list[pa.Array]:
-        kinds = enumerate(self.plan.row_types)
-        return [column_of(table, column_name(i)).cast(t) for i, t in kinds]
+        types = enumerate(self.plan.row_types)
+        return [column_of(table, column_name(i)).cast(t) for i, t in types]
 
     def _send(self, table: pa.Table, source: NDArray[np.int32], at: NDArray[np.int64]) -> None:
         """Rows go to their shards as they are."""
         named = {SOURCE: pa.array(source), AT: pa.array(at)}
-        if self.plan.counts_rows and KEPT in table.column_names:
-            named[KEPT] = pc.fill_null(column_of(table, KEPT), False)
+        if self.plan.counts_rows and PASSING in table.column_names:
+            named[PASSING] = pc.fill_null(column_of(table, PASSING), False)
         named |= {column_name(i): c for i, c in enumerate(self._columns(table))}
         self._sent.append(pa.table(named))
 
@@ -91,5 +91,5 @@ def rows_by_shard(keys: list[pa.Array], rows: int, shards: int) -> dict[int, NDA
     """Which rows go to each shard that has any, by their keys."""
     groups = KeyNumbers([k.type for k in keys])
     numbers = groups.encode(keys, rows)
-    place = places(groups.columns(np.arange(len(groups))), shards)[numbers]
-    return {int(s): place == s for s in np.unique(place)}
+    shard = shards_of(groups.columns(np.arange(len(groups))), shards)[numbers]
+    return {int(s): shard == s for s in np.unique(shard)}

@@ -18,9 +18,9 @@ from panes.arrays.columns import column_of
 from panes.register.parcels import split
 from panes.register.queries import Queries
 from panes.register.shared_store import SharedStore
-from panes.shards.combiner import AT, ROWS, column_name
+from panes.shards.names import AT, ROWS, column_name
 from panes.shards.query_filler import rows_by_shard
-from panes.shards.shard_of import places
+from panes.shards.shard_of import shards_of
 from panes.stores.parcel import to_tables
 
 
@@ -77,7 +77,7 @@ class RegisterFiller:
             self._compared[store.serial] = {n: names[_text(t)] for n, t in compared.items()}
         self._sent: dict[int, list[pa.Table]] = {}
         for store in queries.stores.values():  # a task before this one may have failed
-            store.clear()
+            store.panes.clear()
 
     @property
     def column(self) -> str | None:
@@ -102,7 +102,7 @@ class RegisterFiller:
                 sent = pa.table({AT: pa.array(at), **named})
                 self._sent.setdefault(store.serial, []).append(sent)
             else:
-                store.add(store.fill_read(at, columns, compared))
+                store.panes.add(store.fill_read(at, columns, compared))
 
     def parts(self, shards: int) -> dict[int, dict[str, pa.Table]]:
         """The tables of each shard that has any."""
@@ -112,7 +112,7 @@ class RegisterFiller:
             for shard, tables in parts.items():
                 named = {part_name(store, name): table for name, table in tables.items()}
                 found.setdefault(shard, {}).update(named)
-            store.clear()
+            store.panes.clear()
         return found
 
     def _read(self, store: SharedStore, table: pa.Table) -> tuple[dict[int, pa.Array], pa.Table]:
@@ -140,9 +140,9 @@ class RegisterFiller:
 
 
 def _panes(store: SharedStore, shards: int) -> dict[int, dict[str, pa.Table]]:
-    place = places(store.groups.columns(np.arange(len(store.groups))), shards)
-    parcels = split(store, lambda _, keys: place[keys])
-    return {shard: to_tables(store.pieces, parcel) for shard, parcel in parcels.items()}
+    shard = shards_of(store.panes.groups.columns(np.arange(len(store.panes.groups))), shards)
+    parcels = split(store, lambda _, keys: shard[keys])
+    return {shard: to_tables(store.panes.pieces, parcel) for shard, parcel in parcels.items()}
 
 
 def columns_of_rows(store: SharedStore, table: pa.Table) -> dict[int, pa.Array]:

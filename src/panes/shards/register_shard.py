@@ -2,22 +2,21 @@
 
 Between batches a shard is nothing but bytes under names: one `about`, and the panes of each store
 in blocks. The queries come with each batch, and may be others than those the state was written
-with (`panes.shards.register_state`). A host often runs a shard in the same process again: what it
-holds then is still there, under the name of the state it belongs to.
+with (`panes.shards.register_state`). A host often runs a shard in the same process again: its
+panes are still there then, under the name of the state they belong to.
 """
 
 from __future__ import annotations
 
 import pickle
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from uuid import uuid4
 
 import numpy as np
 import pyarrow as pa
 
-from panes.admit.set_aside import late_reasons
 from panes.answers.portions import Portion
 from panes.axis import BEGINNING
 from panes.errors import StateError
@@ -27,25 +26,25 @@ from panes.progress.promise import Promise
 from panes.register.parcels import split, take
 from panes.register.queries import Queries
 from panes.register.shared_store import SharedStore
-from panes.shards.blocks import MOST_BLOCKS
-from panes.shards.combiner import AT, MARKS, REJECTED, ROW, ROWS, WATCH, Combiner
-from panes.shards.query_shard import ABOUT, State
+from panes.shards.blocks import MOST_BLOCKS, Blocks, block_table, span_under
+from panes.shards.combiner import Combiner
+from panes.shards.marks import Marks, late_rows, observe_marks, read_marks
+from panes.shards.names import AT, REJECTED, ROWS
 from panes.shards.recall import Recall
 from panes.shards.register_filler import RegisterFiller, columns_of_rows, tables_of
-from panes.shards.register_state import Written, take_up, to_tables
+from panes.shards.register_state import Written, require_register, take_up, to_tables
+from panes.shards.state import ABOUT, State
 from panes.stores import codec
-from panes.stores.parcel import Parcel, from_tables, widened
-from panes.stores.parcel import to_tables as parcel_tables
+from panes.stores.parcel import from_tables
 
 _VERSION, BLOCKS = "version", "blocks"
-_PER_WINDOW = 8
 
 
 @dataclass(frozen=True, slots=True)
 class Definition:
     """The queries of a register as other processes get them, and a name for just these.
 
-    It goes with a job's functions, as they do, and is never kept: states and files are Arrow.
+    It goes with a job's functions, as they do, and is never stored: states and files are Arrow.
     Compressed: Spark sends what is larger than a megabyte in a way that its stateful processors
     cannot read.
     """
@@ -71,7 +70,7 @@ class Definition:
 
 @dataclass(frozen=True, slots=True)
 class RegisterOutcome:
-    """What a batch gave: lowered answers, rows set apart, and sizes."""
+    """What a batch gave: lowered answers, rows set aside, and sizes."""
 
     answers: list[Portion]
     late: list[pa.Table]
@@ -82,24 +81,18 @@ class RegisterOutcome:
 
 
 @dataclass(slots=True)
-class _Held:
-    """A shard as it is in this process: its queries with their panes, and the blocks at rest."""
+class LiveShard:
+    """A shard as it is in this process: its queries with their panes, and its blocks at rest.
+
+    Blocks are those of each store, by its number; `definition` is the name of the queries.
+    """
 
     queries: Queries
-    definition: str
-    spans: dict[int, int] = field(default_factory=dict)
-    blocks: dict[tuple[int, int], _Block] = field(default_factory=dict)
+    definition: str = ""
+    blocks: dict[int, Blocks] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class _Block:
-    """What is known of a block without fetching it."""
-
-    partials: int
-    nbytes: int
-
-
-LIVE: Recall[_Held] = Recall()
+LIVE: Recall[LiveShard] = Recall()
 """Shards that this process has had lately, by the version of the state they belong to."""
 FILLED: Recall[Queries] = Recall()
 """Queries that tasks of this process fill panes for, by their definition."""
@@ -119,8 +112,8 @@ class RegisterShard:
 
     def __init__(self, definition: Definition, terms: Terms, state: State) -> None:
         self._definition, self._terms, self._state = definition, terms, state
-        self._stored = self._remembered()
-        self._queries = self._stored.queries
+        self._live = self._remembered()
+        self._queries = self._live.queries
 
     def take(self, packages: Sequence[bytes]) -> RegisterOutcome:
         """Take in one batch; gives the answers that are final from now on."""
@@ -131,7 +124,7 @@ class RegisterShard:
             for store in self._queries.stores.values():
                 self._add(store, tables_of(store, tables))
         for tables in opened:
-            self._note(tables[MARKS])
+            self._observe(read_marks(tables))
         return self._outcome(late, rejected)
 
     def finish(self) -> RegisterOutcome:
@@ -141,8 +134,8 @@ class RegisterShard:
 
     def _outcome(self, late: list[pa.Table], rejected: list[pa.Table]) -> RegisterOutcome:
         answers = list(self._queries.answers(as_lowered))
-        self._keep()
-        blocks = self._stored.blocks.values()
+        self._write()
+        blocks = self._live.blocks.values()
         return RegisterOutcome(
             answers=answers,
             late=late,
@@ -154,151 +147,117 @@ class RegisterShard:
 
     def _add(self, store: SharedStore, tables: Mapping[str, pa.Table]) -> None:
         """What a task sends a store: partials, or the rows themselves."""
-        parcel = from_tables(store.pieces, tables)
+        parcel = from_tables(store.panes.pieces, tables)
         if parcel is not None:
-            store.touch(parcel.starts, *(c.starts for c in parcel.values))
-            take(store, parcel, store.pieces, list(store.values))
+            store.panes.touch(parcel.starts, *(c.starts for c in parcel.values))
+            take(store, parcel, store.panes.pieces, list(store.panes.values))
         if ROWS in tables:
             at = tables[ROWS].column(AT).combine_chunks().to_numpy()
             on_time = np.flatnonzero(at >= self._queries.promise.at)
             rows = tables[ROWS].take(pa.array(on_time)).combine_chunks()
             filled = store.fill_columns(at[on_time], columns_of_rows(store, rows))
-            store.touch(filled.partials.starts, *(f.starts for f in filled.counted.values()))
-            store.add(filled)
+            store.panes.touch(filled.partials.starts, *(f.starts for f in filled.counted.values()))
+            store.panes.add(filled)
 
-    def _late(self, tables: Mapping[str, pa.Table]) -> Iterator[pa.Table]:
+    def _late(self, tables: Mapping[str, pa.Table]) -> list[pa.Table]:
         """Rows that break a promise made before this batch."""
-        queries = self._queries
-        watched = tables.get(f"{WATCH}0")
-        if watched is None or queries.promise.at == BEGINNING or queries.axis is None:
-            return
-        [low] = tables[MARKS].filter(_is_stream(tables[MARKS])).column("low").to_pylist()
-        at = low + widened(watched.column(AT).combine_chunks())
-        which = np.flatnonzero(at < queries.promise.at)
-        if not len(which):
-            return
-        is_open = at[which] >= queries.open_from()
-        promised, late = queries.promise.at, self._terms.late
-        columns = {"reason": pa.array(late_reasons(queries.axis, promised, is_open, late=late))}
-        if ROW in watched.column_names:
-            columns[ROW] = watched.column(ROW).take(pa.array(which))
-        yield pa.table(columns)
+        queries, late = self._queries, self._terms.late
+        if queries.axis is None:
+            return []
+        return late_rows(tables, [queries.promise], queries.axis, queries.open_from(), late)
 
-    def _note(self, marks: pa.Table) -> None:
+    def _observe(self, marks: Mapping[int, Marks]) -> None:
         """What a task says of how far its rows reach."""
-        queries = self._queries
-        for mark in marks.to_pylist():
-            if mark["high"] is not None:
-                queries.promise.observe(np.array([mark["high"]]))
-                queries.newest = max(queries.newest, mark["high"])
-            if mark["promise"] is not None:
-                queries.promise.punctuate(mark["promise"])
+        observe_marks(marks, [self._queries.promise])
+        highs = [mark.high for mark in marks.values() if mark.high is not None]
+        self._queries.newest = max(self._queries.newest, *highs, BEGINNING)
 
     # The state
 
-    def _remembered(self) -> _Held:
+    def _remembered(self) -> LiveShard:
         data = self._state.get(ABOUT)
         if data is None:
             queries = self._definition.queries()
             queries.promise = Promise(self._terms.bound())
-            return self._watched(_Held(queries, self._definition.name))
+            return _noting(LiveShard(queries, self._definition.name))
         tables = codec.unpack(data)
+        require_register(tables)
         about = tables[_VERSION].to_pylist()[0]
-        stored = LIVE.take(about["version"])
-        if stored is not None and stored.definition == self._definition.name:
-            return stored
+        live = LIVE.take(about["version"])
+        if live is not None and live.definition == self._definition.name:
+            return live
         return self._taken_up(tables, about["definition"])
 
-    def _taken_up(self, tables: Mapping[str, pa.Table], definition: str) -> _Held:
+    def _taken_up(self, tables: Mapping[str, pa.Table], definition: str) -> LiveShard:
         """From its bytes, for the queries of now."""
-        stored = resumed(self._definition.queries(), self._terms, self._state, tables)
-        stored.definition = self._definition.name
-        self._watched(stored)
+        live = resumed(self._definition.queries(), self._terms, self._state, tables)
+        live.definition = self._definition.name
+        _noting(live)
         if definition != self._definition.name:
-            for store in stored.queries.stores.values():
-                store.touch(
-                    *(
-                        np.array([b * stored.spans[s]])
-                        for s, b in stored.blocks
-                        if s == store.serial
-                    )
-                )
-                store.evict(stored.queries.newest)
-        return stored
+            for store in live.queries.stores.values():
+                blocks = live.blocks.get(store.serial)
+                if blocks is not None:
+                    starts = [blocks.start(number) for number in blocks.numbers]
+                    store.panes.touch(np.array(starts, dtype=np.int64))
+                store.evict(live.queries.newest)
+        return live
 
-    def _watched(self, stored: _Held) -> _Held:
-        """Panes that change from now on are noted."""
-        for store in stored.queries.stores.values():
-            store.touched = []
-        return stored
-
-    def _keep(self) -> None:
+    def _write(self) -> None:
         """Put back the blocks that changed, drop those that no window needs, and remember."""
-        stored = self._stored
-        gone = {s for s, _ in stored.blocks} - {s.serial for s in self._queries.stores.values()}
-        for key in [k for k in stored.blocks if k[0] in gone]:
-            self._put(key, None, None)
-        for store in self._queries.stores.values():
-            self._keep_store(store)
+        live, stores = self._live, self._queries.stores.values()
+        for serial in live.blocks.keys() - {store.serial for store in stores}:
+            live.blocks.pop(serial).drop_all(self._state)
+        for store in stores:
+            self._write_blocks(store)
         version = uuid4().hex
         self._state[ABOUT] = codec.pack(
             {
-                _VERSION: pa.table({"version": [version], "definition": [stored.definition]}),
-                BLOCKS: self._block_table(),
+                _VERSION: pa.table({"version": [version], "definition": [live.definition]}),
+                BLOCKS: block_table(live.blocks.values()),
                 **to_tables(self._queries),
             }
         )
-        size = sum(store.nbytes for store in self._queries.stores.values())
-        LIVE.put(version, stored, size + len(self._definition.data))
+        size = sum(store.panes.nbytes for store in stores)
+        LIVE.put(version, live, size + len(self._definition.data))
 
-    def _keep_store(self, store: SharedStore) -> None:
-        stored, serial = self._stored, store.serial
-        span = stored.spans.setdefault(serial, _span(store))
-        changed = {b for starts in store.touched or () for b in np.unique(starts // span).tolist()}
-        store.touched = []
-        own = [b for s, b in stored.blocks if s == serial]
+    def _write_blocks(self, store: SharedStore) -> None:
+        blocks = self._live.blocks.get(store.serial)
+        if blocks is None:
+            blocks = self._live.blocks[store.serial] = Blocks(str(store.serial), _span(store))
+        touched = store.panes.touched or ()
+        changed = {b for starts in touched for b in np.unique(blocks.of(starts)).tolist()}
+        store.panes.touched = []
         needed_from = store.needed_from()
-        over = {b for b in {*own, *changed} if (b + 1) * span <= needed_from}
-        if len({*own, *changed} - over) > MOST_BLOCKS:
-            stored.spans[serial], changed = 2 * span, set(own)
-            for block in own:
-                self._put((serial, block), store, None)
-            store.touched = [store.fragments.everything().starts]
-            store.touched += [v.store.everything().starts for v in store.values.values()]
-            self._keep_store(store)
+        listed = blocks.numbers | changed
+        over = {b for b in listed if blocks.start(b + 1) <= needed_from}
+        if len(listed - over) > MOST_BLOCKS:
+            blocks.drop_all(self._state)
+            blocks.span *= 2
+            store.panes.touched = [store.panes.fragments.everything().starts]
+            store.panes.touched += [
+                v.store.everything().starts for v in store.panes.values.values()
+            ]
+            self._write_blocks(store)
             return
-        parcels = split(store, lambda starts, _: starts // span, changed) if changed else {}
-        for block in changed | over:
-            self._put((serial, block), store, parcels.get(block) if block not in over else None)
+        needed = changed - over
+        parcels = split(store, lambda starts, _: blocks.of(starts), needed) if needed else {}
+        for number in needed:
+            blocks.put(self._state, number, store.panes.pieces, parcels.get(number))
+        for number in over:
+            blocks.drop(self._state, number)
 
-    def _put(self, key: tuple[int, int], store: SharedStore | None, parcel: Parcel | None) -> None:
-        blocks = self._stored.blocks
-        if parcel is not None and store is not None and len(parcel):
-            data = codec.pack(parcel_tables(store.pieces, parcel))
-            self._state[block_name(key)] = data
-            blocks[key] = _Block(len(parcel), len(data))
-        elif blocks.pop(key, None) is not None:
-            del self._state[block_name(key)]
 
-    def _block_table(self) -> pa.Table:
-        stored = self._stored
-        rows = [
-            {
-                "store": s,
-                "block": b,
-                "span": stored.spans[s],
-                "partials": k.partials,
-                "bytes": k.nbytes,
-            }
-            for (s, b), k in stored.blocks.items()
-        ]
-        return pa.Table.from_pylist(rows, schema=BLOCK_SCHEMA)
+def _noting(live: LiveShard) -> LiveShard:
+    """Panes that change from now on are noted."""
+    for store in live.queries.stores.values():
+        store.panes.touched = []
+    return live
 
 
 def resumed(
     queries: Queries, terms: Terms, state: State, about: Mapping[str, pa.Table] | None = None
-) -> _Held:
-    """Queries with the panes that a state holds for them."""
+) -> LiveShard:
+    """Queries with the panes that a state has for them."""
     if about is None:
         data = state.get(ABOUT)
         if data is None:
@@ -306,31 +265,25 @@ def resumed(
         about = codec.unpack(data)
     queries.promise = Promise(terms.bound())
     written = take_up(queries, about)
-    stored = _Held(queries, "")
-    stores = {store.serial: store for store in queries.stores.values()}
+    live = LiveShard(queries)
     for row in about[BLOCKS].to_pylist():
-        key = row["store"], row["block"]
-        stored.spans[row["store"]] = row["span"]
-        stored.blocks[key] = _Block(row["partials"], row["bytes"])
-        store = stores.get(row["store"])
-        if store is not None:
-            _read_block(store, written[store.serial], state.get(block_name(key)), key)
-    return stored
+        serial = int(row["store"])
+        blocks = live.blocks.setdefault(serial, Blocks(row["store"], row["span"]))
+        blocks.restore([row])
+    for store in queries.stores.values():
+        if store.serial in live.blocks:
+            _read_blocks(store, written[store.serial], live.blocks[store.serial], state)
+    return live
 
 
-def _read_block(
-    store: SharedStore, written: Written, data: bytes | None, key: tuple[int, int]
-) -> None:
-    if data is None:
-        raise StateError(f"block {key[1]} of store {key[0]} is missing from the state")
+def _read_blocks(store: SharedStore, written: Written, blocks: Blocks, state: State) -> None:
     pieces, values = written.known_to(store)
-    parcel = from_tables(pieces, codec.unpack(data))
-    if parcel is not None:
-        take(store, parcel, pieces, values)
+    for number in blocks.numbers:
+        take(store, blocks.fetch(state, number, pieces), pieces, values)
 
 
 def as_lowered(
-    plan: Plan,  # noqa: ARG001 - as `burst` calls it
+    plan: Plan,  # noqa: ARG001 - as a round of answers calls it
     table: pa.Table,
 ) -> tuple[None, pa.Table]:
     """HAVING and the SELECT's expressions are the host's."""
@@ -340,16 +293,4 @@ def as_lowered(
 def _span(store: SharedStore) -> int:
     """How long a block of panes is at first."""
     longest = max(m.spec.size for shape in store.shapes for m in shape.members)
-    return max(1, -(-longest // _PER_WINDOW))
-
-
-def _is_stream(marks: pa.Table) -> pa.Array:
-    return pa.array([s >= 0 for s in marks.column(0).to_pylist()])
-
-
-def block_name(key: tuple[int, int]) -> str:
-    """Where the panes of a block lie, by store and number."""
-    return f"{key[0]}/{key[1]}"
-
-
-BLOCK_SCHEMA = pa.schema(dict.fromkeys(["store", "block", "span", "partials", "bytes"], pa.int64()))
+    return span_under(longest)

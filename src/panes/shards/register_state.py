@@ -1,41 +1,57 @@
 """What a register remembers beside its panes, as tables; and how it takes that up again.
 
-A state is taken up by queries that may have changed since: what they need and the state has is
-there from where it was there before, what it does not have is there from now on. Queries that are
-gone are not looked for, and what only they needed is not read.
+A state is taken up by queries that may have changed since. There are three cases, and the
+number that every query has for life tells which one it is:
+
+- a query that the state knows must be what it was: the same window over the same store, needing
+  the same pieces, multisets and filters. Anything else is refused, with what has changed;
+- a query that is new to the state is answered from what the state has, and what the state does
+  not have for it is there from now on;
+- a query that is gone is not looked for, and what only it needed is not read.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
 
 from panes.aggregates.aggregate import Piece
+from panes.aggregates.identity import Identity, difference
 from panes.axis import BEGINNING
 from panes.errors import StateError
+from panes.register.completeness import after
+from panes.register.needs import Stored, identity_of, needed_by
 from panes.register.queries import Queries
-from panes.register.shared_store import SharedStore, after
+from panes.register.shape import Shape
+from panes.register.shared_store import SharedStore
 from panes.stores.contents import ValueSet
+from panes.stores.state_format import FORMAT, format_table, require_format
 from panes.windows.cut import Cut, Edges
+from panes.windows.spec import Sliding
 
-_PROGRESS, _QUERIES, _STORES, _NEEDS, _CUTS = "progress", "queries", "stores", "needs", "cuts"
+_WHAT, _FORMAT = "a register", 2
+_PROGRESS, _QUERIES, _SHAPES, _STORES = "progress", "queries", "shapes", "stores"
+_NEEDS, _CUTS = "needs", "cuts"
 _PIECE, _VALUES, _FILTER = "piece", "values", "filter"
 
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What the panes of a store were written with: pieces and multisets, by what they are."""
+    """What the panes of a store were written with: the identities of pieces and multisets."""
 
     pieces: tuple[str, ...]
     values: tuple[str, ...]
 
     def known_to(self, store: SharedStore) -> tuple[list[Piece | None], list[ValueSet | None]]:
-        """The same in the words of a store; None for what it does not keep."""
-        pieces = {repr(p): p for p in store.pieces}
-        values = {repr(v): v for v in store.values}
+        """The pieces and multisets of a store; None for those that no query needs any more."""
+        pieces = {p.identity: p for p in store.panes.pieces}
+        values = {identity_of(v, store.rows): v for v in store.panes.values}
         return [pieces.get(p) for p in self.pieces], [values.get(v) for v in self.values]
+
+
+# Writing
 
 
 def to_tables(queries: Queries) -> dict[str, pa.Table]:
@@ -48,39 +64,72 @@ def to_tables(queries: Queries) -> dict[str, pa.Table]:
         "newest": queries.newest,
         "closed_at": queries.closed_at,
     }
-    first = {name: wid for shape in queries.shapes for name, wid in shape.first_windows().items()}
-    asked = list(queries.homes)
     stores = list(queries.stores.values())
+    needs = [(store, need) for store in stores for need in store.needs.since]
     return {
+        FORMAT: format_table(_WHAT, _FORMAT),
         _PROGRESS: pa.Table.from_pylist([progress]),
-        _QUERIES: pa.table(
-            {
-                "serial": pa.array([queries.asked[n].serial for n in asked], pa.int64()),
-                "first_open": pa.array([first[n] for n in asked], pa.int64()),
-                "exact_from": pa.array([queries.exact_from[n] for n in asked], pa.int64()),
-            }
-        ),
+        _QUERIES: _query_table(queries),
+        _SHAPES: _shape_table(stores, needs),
         _STORES: pa.table(
             {
                 "store": pa.array([s.serial for s in stores], pa.int64()),
-                "evicted_before": pa.array([s.evicted_before for s in stores], pa.int64()),
+                "identity": pa.array([s.title for s in stores], pa.string()),
+                "evicted_before": pa.array(
+                    [s.completeness.evicted_before for s in stores], pa.int64()
+                ),
             }
         ),
-        _NEEDS: pa.Table.from_pylist([n for s in stores for n in _needs(s)], schema=_NEED),
+        _NEEDS: pa.Table.from_pylist([_need(*n) for n in needs], schema=_NEED),
         _CUTS: pa.Table.from_pylist([c for s in stores for c in _cuts(s)], schema=_CUT),
     }
 
 
-def _needs(store: SharedStore) -> list[dict[str, object]]:
-    return [
-        {"store": store.serial, "kind": _kind(n), "what": repr(n), "since": at}
-        for n, at in store.since.items()
-    ]
+def _query_table(queries: Queries) -> pa.Table:
+    first = {name: wid for shape in queries.shapes for name, wid in shape.first_windows().items()}
+    number = {id(shape): i for i, shape in enumerate(queries.shapes)}
+    asked = [queries.asked[name] for name in queries.homes]
+    columns = {
+        "serial": [a.serial for a in asked],
+        "shape": [number[id(shape)] for _, shape in queries.homes.values()],
+        "size": [a.spec.size for a in asked],
+        "slide": [a.spec.slide for a in asked],
+        "origin": [a.spec.origin for a in asked],
+        "first_open": [first[a.name] for a in asked],
+        "exact_from": [queries.exact_from[a.name] for a in asked],
+    }
+    return pa.table({name: pa.array(column, pa.int64()) for name, column in columns.items()})
+
+
+def _shape_table(
+    stores: Sequence[SharedStore], needs: Sequence[tuple[SharedStore, Stored]]
+) -> pa.Table:
+    """What each shape needs, by the rows of the table of needs."""
+    row = {(store.serial, need): i for i, (store, need) in enumerate(needs)}
+    shapes = [(store, shape) for store in stores for shape in store.shapes]
+    used = [sorted(row[s.serial, n] for n in needed_by(shape)) for s, shape in shapes]
+    return pa.table(
+        {
+            "store": pa.array([store.serial for store, _ in shapes], pa.int64()),
+            "needs": pa.array(used, pa.list_(pa.int64())),
+        }
+    )
+
+
+def _need(store: SharedStore, need: Stored) -> dict[str, object]:
+    what = _FILTER if isinstance(need, int) else _PIECE
+    what = _VALUES if isinstance(need, ValueSet) else what
+    return {
+        "store": store.serial,
+        "what": what,
+        "identity": identity_of(need, store.rows),
+        "since": store.needs.since[need],
+    }
 
 
 def _cuts(store: SharedStore) -> list[dict[str, object]]:
     """Every family of every cut; those of the cut that is in force have no end."""
-    cuts = [(store.cut, None), *store.cuts_before.items()]
+    cuts = [(store.cut, None), *store.completeness.cuts_before.items()]
     return [
         {"store": store.serial, "cut": i, "slide": f.slide, "phase": f.phase, "before": before}
         for i, (cut, before) in enumerate(cuts)
@@ -88,8 +137,17 @@ def _cuts(store: SharedStore) -> list[dict[str, object]]:
     ]
 
 
+# Taking up
+
+
+def require_register(tables: Mapping[str, pa.Table]) -> None:
+    """Refuse what is no state of a register in the format that is read here."""
+    require_format(tables, _WHAT, _FORMAT)
+
+
 def take_up(queries: Queries, tables: Mapping[str, pa.Table]) -> dict[int, Written]:
     """Go on where a state ended; gives what the panes of each store were written with."""
+    require_register(tables)
     progress = tables[_PROGRESS].to_pylist()[0]
     if queries.axis is not None and progress["axis"] != _axis(queries):
         raise StateError(
@@ -97,6 +155,7 @@ def take_up(queries: Queries, tables: Mapping[str, pa.Table]) -> dict[int, Writt
             f"`{_axis(queries)}`: what was promised of one says nothing of the other",
             hint="start with a new checkpoint",
         )
+    _Agreement(tables).require(queries)
     queries.promise.at, queries.promise.why = progress["promise"], progress["why"]
     queries.newest, queries.closed_at = progress["newest"], progress["closed_at"]
     evicted = {row["store"]: row["evicted_before"] for row in tables[_STORES].to_pylist()}
@@ -104,18 +163,87 @@ def take_up(queries: Queries, tables: Mapping[str, pa.Table]) -> dict[int, Writt
     written = {}
     for store in queries.stores.values():
         own = [n for n in needs if n["store"] == store.serial]
-        since = {n["what"]: n["since"] for n in own}
+        since = {n["identity"]: n["since"] for n in own}
         now = after(queries.newest)
-        store.since = {need: since.get(repr(need), now) for need in store.since}
+        known = store.needs.since
+        store.needs.since = {n: since.get(identity_of(n, store.rows), now) for n in known}
         if store.serial in evicted:
-            store.evicted_before = evicted[store.serial]
+            store.completeness.evicted_before = evicted[store.serial]
             _take_up_cuts(store, [c for c in cuts if c["store"] == store.serial], now)
         written[store.serial] = Written(
-            tuple(n["what"] for n in own if n["kind"] == _PIECE),
-            tuple(n["what"] for n in own if n["kind"] == _VALUES),
+            tuple(n["identity"] for n in own if n["what"] == _PIECE),
+            tuple(n["identity"] for n in own if n["what"] == _VALUES),
         )
     _take_up_queries(queries, tables[_QUERIES])
     return written
+
+
+class _Agreement:
+    """What a state says of its queries, to be compared with what they are now."""
+
+    def __init__(self, tables: Mapping[str, pa.Table]) -> None:
+        needs = tables[_NEEDS].column("identity").to_pylist()
+        shapes = tables[_SHAPES].to_pylist()
+        self._stores = {row["store"]: row["identity"] for row in tables[_STORES].to_pylist()}
+        self._shapes = [(row["store"], {needs[i] for i in row["needs"]}) for row in shapes]
+        self._queries = {row["serial"]: row for row in tables[_QUERIES].to_pylist()}
+        self._agreed: set[tuple[int, int]] = set()
+
+    def require(self, queries: Queries) -> None:
+        """Refuse a state in which a query that is still there was something else."""
+        for name, (store, shape) in queries.homes.items():
+            asked = queries.asked[name]
+            row = self._queries.get(asked.serial)
+            if row is None:
+                continue
+            spec = Sliding(size=row["size"], slide=row["slide"], origin=row["origin"])
+            if spec != asked.spec:
+                raise _changed(name, f"its window was {_window(spec)}, is {_window(asked.spec)}")
+            if (row["shape"], id(shape)) not in self._agreed:
+                self._require_shape(name, row["shape"], store, shape)
+                self._agreed.add((row["shape"], id(shape)))
+
+    def _require_shape(self, name: str, number: int, store: SharedStore, shape: Shape) -> None:
+        serial, before = self._shapes[number]
+        if (serial, self._stores[serial]) != (store.serial, store.title):
+            raise _changed(name, _regrouped(self._stores[serial], store.title))
+        now = {identity_of(n, store.rows) for n in needed_by(shape)}
+        if before != now:
+            columns = ", ".join(f"{c} is {store.rows.text(c)}" for c in sorted(shape.columns))
+            raise _changed(name, _differences(before - now, now - before), columns)
+
+
+def _regrouped(before: str, now: str) -> str:
+    old, new = Identity.of(before), Identity.of(now)
+    if old.parts == new.parts:
+        return difference(before, now)
+    return f"its GROUP BY was {old.parts or 'nothing'}, is {new.parts or 'nothing'}"
+
+
+def _differences(before: set[str], now: set[str]) -> str:
+    """What is stored no longer fits, piece by piece: those of one name are compared."""
+    words, rest = [], sorted(now)
+    for old in sorted(before):
+        same = next((new for new in rest if Identity.of(new).name == Identity.of(old).name), None)
+        if same is None:
+            words.append(f"{old} is stored, which this version of panes does not need for it")
+            continue
+        rest.remove(same)
+        words.append(difference(old, same))
+    words += [f"{new} is needed, and was never stored" for new in rest]
+    return "; ".join(words)
+
+
+def _changed(name: str, words: str, columns: str = "") -> StateError:
+    hint = "go on with the version of panes that wrote the state, or add the query anew"
+    return StateError(
+        f"the state does not fit query `{name}`: {words}",
+        hint=f"{hint}; columns: {columns}" if columns else hint,
+    )
+
+
+def _window(spec: Sliding) -> str:
+    return f"RANGE {spec.size} SLIDE {spec.slide} ORIGIN {spec.origin} in ticks"
 
 
 def _take_up_cuts(store: SharedStore, rows: list[dict[str, int]], now: int) -> None:
@@ -128,13 +256,13 @@ def _take_up_cuts(store: SharedStore, rows: list[dict[str, int]], now: int) -> N
     for number, edges in families.items():
         cut, at = Cut(tuple(edges)), before[number]
         if at is not None:
-            store.note_cut(cut, at)
+            store.completeness.note_cut(cut, at)
         elif cut != store.cut and now != BEGINNING:
-            store.note_cut(cut, now)
+            store.completeness.note_cut(cut, now)
 
 
-def _take_up_queries(queries: Queries, kept: pa.Table) -> None:
-    known = {row["serial"]: row for row in kept.to_pylist()}
+def _take_up_queries(queries: Queries, table: pa.Table) -> None:
+    known = {row["serial"]: row for row in table.to_pylist()}
     first_open = {}
     for name, (store, shape) in queries.homes.items():
         asked = queries.asked[name]
@@ -153,13 +281,7 @@ def _axis(queries: Queries) -> str | None:
     return None if queries.axis is None else queries.axis.column
 
 
-def _kind(need: Piece | ValueSet | int) -> str:
-    if isinstance(need, int):
-        return _FILTER
-    return _VALUES if isinstance(need, ValueSet) else _PIECE
-
-
 _NEED = pa.schema(
-    {"store": pa.int64(), "kind": pa.string(), "what": pa.string(), "since": pa.int64()}
+    {"store": pa.int64(), "what": pa.string(), "identity": pa.string(), "since": pa.int64()}
 )
 _CUT = pa.schema(dict.fromkeys(["store", "cut", "slide", "phase", "before"], pa.int64()))

@@ -19,10 +19,10 @@ from panes.arrays.compiled import compiled
 _NULL = np.uint64(0x9E3779B97F4A7C15)
 
 
-def places(keys: Sequence[pa.Array], count: int) -> NDArray[np.int64]:
-    """A number in ``[0, count)`` for each key, given column by column.
+def shards_of(keys: Sequence[pa.Array], count: int) -> NDArray[np.int64]:
+    """The shard of each key, in ``[0, count)``; keys are given column by column.
 
-    >>> places([pa.array(["a", "b", None, "a"])], 8).tolist()
+    >>> shards_of([pa.array(["a", "b", None, "a"])], 8).tolist()
     [7, 4, 4, 7]
     """
     if not keys:
@@ -37,15 +37,23 @@ def places(keys: Sequence[pa.Array], count: int) -> NDArray[np.int64]:
 
 
 def _hashes(column: pa.Array) -> NDArray[np.uint64]:
-    kind = column.type
-    if pa.types.is_floating(kind):
+    data_type = column.type
+    if pa.types.is_floating(data_type):
         return order_keys.encode(column).astype(np.int64).view(np.uint64)
-    if pa.types.is_integer(kind) or pa.types.is_temporal(kind) or pa.types.is_boolean(kind):
-        width = pa.int32() if kind.bit_width == 32 and pa.types.is_temporal(kind) else pa.int64()
-        numbers = column.view(width) if pa.types.is_temporal(kind) else column
+    if (
+        pa.types.is_integer(data_type)
+        or pa.types.is_temporal(data_type)
+        or pa.types.is_boolean(data_type)
+    ):
+        width = (
+            pa.int32()
+            if data_type.bit_width == 32 and pa.types.is_temporal(data_type)
+            else pa.int64()
+        )
+        numbers = column.view(width) if pa.types.is_temporal(data_type) else column
         whole = pc.fill_null(numbers.cast(pa.int64(), safe=False), 0)
         return whole.to_numpy(zero_copy_only=False).view(np.uint64)
-    text = column if _has_bytes(kind) else column.cast(pa.string())
+    text = column if _has_bytes(data_type) else column.cast(pa.string())
     data = pc.fill_null(text.cast(pa.large_binary()), b"")
     hashes = np.empty(len(data), dtype=np.uint64)
     _, offsets, body = data.buffers()
@@ -56,10 +64,10 @@ def _hashes(column: pa.Array) -> NDArray[np.uint64]:
     return hashes
 
 
-def _has_bytes(kind: pa.DataType) -> bool:
+def _has_bytes(data_type: pa.DataType) -> bool:
     return any(
-        is_kind(kind)
-        for is_kind in (
+        is_type(data_type)
+        for is_type in (
             pa.types.is_string,
             pa.types.is_large_string,
             pa.types.is_binary,

@@ -11,17 +11,16 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import types as T  # noqa: N812
-from pyspark.sql.pandas.types import from_arrow_type
 
 from panes.language.expressions import quoted, to_sql
 from panes.language.query import WINDOW_COLUMNS
 from panes.planning.answer_columns import AnswerColumn
 from panes.planning.plan import Plan
 from panes.spark.bind import BoundQuery, sql
+from panes.spark.column_names import END
+from panes.spark.internals import spark_type
 from panes.windows.extent import ruler
 from panes.windows.spec import Landmark, PerRow
-
-END = "__end"
 
 
 def handed_over(lowered: pa.Table) -> pa.Table:
@@ -35,28 +34,28 @@ def handed_over(lowered: pa.Table) -> pa.Table:
     return lowered.drop_columns(list(WINDOW_COLUMNS)).add_column(0, END, ends)
 
 
-def handed_over_schema(plan: Plan, told: Sequence[str] = ()) -> T.StructType:
-    """The columns of `handed_over` in Spark's types, and what is told beside them."""
+def handed_over_schema(plan: Plan, status_columns: Sequence[str] = ()) -> T.StructType:
+    """The columns of `handed_over` in Spark's types, and the status columns."""
     fields = [T.StructField(END, T.LongType())]
     others = [f for f in plan.lowered_schema() if f.name not in WINDOW_COLUMNS]
     fields += [T.StructField(f.name, _spark_type(f.type)) for f in others]
-    return T.StructType(fields + [T.StructField(name, T.StringType()) for name in told])
+    return T.StructType(fields + [T.StructField(name, T.StringType()) for name in status_columns])
 
 
-def selected(bound: BoundQuery, handed: DataFrame, told: Sequence[str] = ()) -> DataFrame:
-    """What was selected, of the answers that HAVING keeps."""
+def selected(bound: BoundQuery, handed: DataFrame, status_columns: Sequence[str] = ()) -> DataFrame:
+    """What was selected, of the answers that pass HAVING."""
     query = bound.plan.query
     edged = with_edges(bound, handed)
-    kept = edged if query.having is None else edged.where(sql(query.having))
-    return kept.selectExpr(*answer_texts(bound.plan, told))
+    passing = edged if query.having is None else edged.where(sql(query.having))
+    return passing.selectExpr(*answer_texts(bound.plan, status_columns))
 
 
-def answer_texts(plan: Plan, told: Sequence[str] = ()) -> list[str]:
-    """What was selected, in the order of the contract, and what is told beside it.
+def answer_texts(plan: Plan, status_columns: Sequence[str] = ()) -> list[str]:
+    """What was selected, in the order of the contract, and the status columns.
 
     As text: Spark reads all of it in one call, where every part of a Column is a call of its own.
     """
-    return [*map(_text, plan.answer_columns), *told]
+    return [*map(_text, plan.answer_columns), *status_columns]
 
 
 def _text(column: AnswerColumn) -> str:
@@ -76,24 +75,24 @@ def with_edges(bound: BoundQuery, handed: DataFrame) -> DataFrame:
     if isinstance(bound.plan.window.spec, PerRow):
         return handed
     spec, axis = bound.plan.spec, bound.plan.axis
-    kind = bound.frames[0].schema[axis.column or ""].dataType if axis.kind == "time" else None
+    data_type = bound.frames[0].schema[axis.column or ""].dataType if axis.kind == "time" else None
     is_landmark = isinstance(spec, Landmark)
     start = "CAST(NULL AS BIGINT)" if is_landmark else f"{END} - {ruler(spec).size}L"
-    return handed.selectExpr("*", *edge_texts(start, END, kind))
+    return handed.selectExpr("*", *edge_texts(start, END, data_type))
 
 
-def edge_texts(start: str, end: str, kind: T.DataType | None) -> list[str]:
+def edge_texts(start: str, end: str, data_type: T.DataType | None) -> list[str]:
     """Where windows start and end, from ticks, in the type of a time axis; others have none."""
-    way = "{}" if kind is None else "timestamp_micros({})"
-    if isinstance(kind, T.TimestampNTZType):
+    way = "{}" if data_type is None else "timestamp_micros({})"
+    if isinstance(data_type, T.TimestampNTZType):
         way = "timestampadd(MICROSECOND, {}, CAST('1970-01-01' AS TIMESTAMP_NTZ))"
     edges = zip((start, end), WINDOW_COLUMNS, strict=True)
     return [named(way.format(ticks), name) for ticks, name in edges]
 
 
-def _spark_type(kind: pa.DataType) -> T.DataType:
-    """Spark's type for an answer; lists of answers hold no NULL."""
-    made = from_arrow_type(kind)
+def _spark_type(data_type: pa.DataType) -> T.DataType:
+    """Spark's type for an answer; lists in answers have no NULL."""
+    made = spark_type(data_type)
     if isinstance(made, T.ArrayType):
         return T.ArrayType(made.elementType, containsNull=False)
     return made

@@ -9,7 +9,6 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everyone writes it
 from pyspark.sql import types as T  # noqa: N812
-from pyspark.sql.pandas.types import to_arrow_schema
 from sqlglot import exp
 
 from panes.aggregates.custom import UserAggregate
@@ -22,10 +21,9 @@ from panes.language.query import Inner, Query
 from panes.operators.inner import require_order_kept
 from panes.planning.plan import Plan, plan
 from panes.planning.scalar import Projection, resolve
+from panes.spark.column_names import PASSES
+from panes.spark.internals import to_arrow_schema
 from panes.windows.spec import PerRow
-
-UTC = "UTC"
-_PASSES = "__passes"
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +77,7 @@ def _derived(query: Query, frames: tuple[DataFrame, ...]) -> tuple[Query, tuple[
     given = zip(query.streams, frames, query.inner, strict=True)
     derived = tuple(_selected(f, i, query, n, by_flag=by_flag) for n, f, i in given)
     if by_flag:
-        flag: exp.Expression = exp.column(_PASSES, quoted=True)
+        flag: exp.Expression = exp.column(PASSES, quoted=True)
         if query.where is not None:
             flag = exp.And(this=exp.Paren(this=query.where), expression=flag)
         query = replace(query, where=flag)
@@ -106,10 +104,10 @@ def _selected(
                 "SELECT DISTINCT inside FROM is not available on Spark streams",
                 hint="use dropDuplicatesWithinWatermark on the DataFrame",
             )
-        flags = [passes.alias(_PASSES)] if by_flag else []
+        flags = [passes.alias(PASSES)] if by_flag else []
         frame = frame.select(*columns, *flags)
         return frame.distinct() if inner.distinct else frame
-    return frame.withColumn(_PASSES, passes) if by_flag else frame
+    return frame.withColumn(PASSES, passes) if by_flag else frame
 
 
 def _require_order(bound: Plan) -> None:
@@ -133,7 +131,7 @@ def _require_order(bound: Plan) -> None:
 
 def arrow_schema(frame: DataFrame) -> pa.Schema:
     """The columns of a DataFrame in Arrow's types."""
-    return to_arrow_schema(frame.schema, timezone=UTC)
+    return to_arrow_schema(frame.schema)
 
 
 def comparable(frame: DataFrame) -> pa.Schema:
@@ -141,7 +139,7 @@ def comparable(frame: DataFrame) -> pa.Schema:
     is_text = [isinstance(f.dataType, T.StringType) for f in frame.schema]
     fields = zip(frame.schema, is_text, strict=True)
     same = [f for f, text in fields if not text or f.dataType == T.StringType()]
-    return to_arrow_schema(T.StructType(same), timezone=UTC)
+    return to_arrow_schema(T.StructType(same))
 
 
 def sql(tree: exp.Expression) -> Column:
@@ -151,13 +149,13 @@ def sql(tree: exp.Expression) -> Column:
 
 def ticks(frame: DataFrame, name: str) -> Column:
     """Where each row lies on the axis, by a column; NULL if it lies nowhere."""
-    column, kind = F.col(quoted(name)), frame.schema[name].dataType
+    column, data_type = F.col(quoted(name)), frame.schema[name].dataType
     at = column.cast("long")
-    if isinstance(kind, T.DateType):
+    if isinstance(data_type, T.DateType):
         at = F.unix_date(column) * F.lit(DAY)  # midnight UTC, whatever the session's zone
-    elif isinstance(kind, T.TimestampType):
+    elif isinstance(data_type, T.TimestampType):
         at = F.unix_micros(column)
-    elif isinstance(kind, T.TimestampNTZType):
+    elif isinstance(data_type, T.TimestampNTZType):
         at = F.timestamp_diff("MICROSECOND", F.lit("1970-01-01").cast("timestamp_ntz"), column)
     return F.when(at.between(-LIMIT, LIMIT), at)
 

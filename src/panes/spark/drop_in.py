@@ -20,7 +20,7 @@ from panes.axis import parse_duration
 from panes.errors import QueryError
 from panes.language.expressions import quoted
 from panes.spark import query
-from panes.spark.columns import Alias, Call, Name, Part, Text, take_apart
+from panes.spark.internals import Alias, Call, Name, Part, Text, take_apart, text_of
 
 _STREAM = "rows"
 
@@ -147,7 +147,7 @@ class _Asked:
             count = len(given) - 1
         columns, constants = given[: len(given) - count], given[len(given) - count :]
         distinct = "DISTINCT " if call.distinct else ""
-        inside = [self.argument(c) for c in columns] + [_literal(c) for c in constants]
+        inside = [self.argument(c) for c in columns] + [text_of(c) for c in constants]
         return f"{call.name}({distinct}{', '.join(inside)})"
 
 
@@ -166,9 +166,9 @@ _DEFAULTS = {"percentile": (2, "1"), "mode": (1, "false")}
 def _without_defaults(call: Call) -> tuple[Column, ...]:
     place, default = _DEFAULTS.get(call.name, (len(call.arguments), ""))
     given = call.arguments[place : place + 1]
-    if given and _literal(given[0]) != default:
+    if given and text_of(given[0]) != default:
         raise QueryError(
-            f"{call.name} with {_literal(given[0])} as argument {place + 1} has no panes"
+            f"{call.name} with {text_of(given[0])} as argument {place + 1} has no panes"
         )
     return call.arguments[:place]
 
@@ -176,8 +176,3 @@ def _without_defaults(call: Call) -> tuple[Column, ...]:
 def _without_alias(sql: str) -> str:
     tree = sqlglot.parse_one(sql, read="spark")
     return tree.unalias().sql(dialect="spark", normalize_functions=False)
-
-
-def _literal(column: Column) -> str:
-    """A constant Column as SQL text: what it prints between the quotes of its representation."""
-    return repr(column).removeprefix("Column<'").removesuffix("'>")

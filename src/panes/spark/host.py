@@ -10,18 +10,15 @@ watermark would. Packages and state are bytes of `panes.stores.codec`.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, redirect_stdout
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import reduce
-from io import StringIO
 from typing import Any, Protocol
 
 import pandas as pd
 import pyarrow as pa
-from pyspark import TaskContext
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everyone writes it
 from pyspark.sql import types as T  # noqa: N812
@@ -33,29 +30,26 @@ from pyspark.sql.streaming.stateful_processor import (
     TimerValues,
 )
 
-from panes.errors import OptionError, QueryError
+from panes.errors import OptionError
 from panes.planning.terms import Run, Terms
-from panes.shards.combiner import AT, EVERY_SOURCE, PROMISE, SOURCE, Combiner
-from panes.shards.query_shard import State
-from panes.spark.bind import UTC
+from panes.shards.combiner import Combiner
+from panes.shards.names import AT, EVERY_SOURCE, PROMISE, SOURCE
+from panes.shards.state import State
+from panes.spark.column_names import PACKAGE, SHARD, WHEN
+from panes.spark.internals import UTC, batch_number, may_run_without_data, tag_of, watermark_delay
 from panes.spark.partitions import one_per_partition
 from panes.spark.session import STATE_STORE
 
-# Spark hands these to the store as named tuples, whose names cannot begin with an underscore.
-SHARD, PACKAGE, WHEN = "shard", "package", "sent_at"
-WATERMARK = "spark.watermarkDelayMs"
-"""Where Spark notes, in a column's metadata, the milliseconds that a watermark waits."""
 STATE_NAME = "panes"
 """What the state of shards is called in Spark's checkpoint."""
 
 # Given as types: Spark would ask its JVM to parse them as text, once per task and batch.
 _NAME, _DATA = T.StructType().add("name", "string"), T.StructType().add("data", "binary")
 _TICK = 1_000_000
-_TAG = "panes-batch-"
 Batches = Iterator[pa.RecordBatch]
 
 
-class Shard(Protocol):
+class HostedShard(Protocol):
     """A shard for one batch."""
 
     def take(self, packages: Sequence[bytes], /) -> Any: ...
@@ -71,7 +65,7 @@ class Hosted:
     """
 
     combiner: Callable[[], Combiner]
-    shard: Callable[[State], Shard]
+    shard: Callable[[State], HostedShard]
     emit: Callable[[Any], Iterator[pd.DataFrame]]
     output: T.StructType
 
@@ -87,7 +81,7 @@ def host(
     """What all shards give, for streams that have been projected to what a combiner reads."""
     session = projected[0].sparkSession
     _require_state_store(session.conf.get("spark.sql.streaming.stateStore.providerClass"))
-    tell_empty = bounded and not any(map(_shuffles, projected))
+    tell_empty = bounded and not any(map(may_run_without_data, projected))
     united = list(projected)
     if terms.heartbeat is not None:
         united.append(_heartbeat(session, terms.heartbeat.slack))
@@ -99,7 +93,7 @@ def host(
     if bounded:
         sent = sent.withWatermark(WHEN, "0 seconds")
     return sent.groupBy(SHARD).transformWithStateInPandas(
-        statefulProcessor=Store(hosted.shard, hosted.emit, bounded=bounded),
+        statefulProcessor=StateHost(hosted.shard, hosted.emit, bounded=bounded),
         outputStructType=hosted.output,
         outputMode="append",
         timeMode="eventtime" if bounded else "none",
@@ -117,7 +111,7 @@ def shard_numbers(session: SparkSession, asked: int | None, *, is_keyed: bool) -
 
 def with_watermark(frames: Sequence[DataFrame], column: str, run: Run) -> Run:
     """How late rows may be, from the streams' own ``withWatermark`` if nothing else says it."""
-    delays = [f.schema[column].metadata.get(WATERMARK) for f in frames]
+    delays = [watermark_delay(f.schema[column]) for f in frames]
     if run.bounded and any(delay is not None for delay in delays):
         raise OptionError(
             f"`{column}` has a watermark, and Spark takes only one: the end would not be noticed",
@@ -171,16 +165,6 @@ def _no_row() -> list[Column]:
     return [F.lit(EVERY_SOURCE).alias(SOURCE), F.lit(None).cast("long").alias(AT)]
 
 
-def _shuffles(frame: DataFrame) -> bool:
-    """Whether a stream is shuffled before it comes here, as by a join with a large table.
-
-    Then tasks run even in the batch without data, and have no rows there either.
-    """
-    with redirect_stdout(StringIO()) as said:
-        frame.explain()
-    return re.search(r"\b(Exchange|Coalesce)\b", said.getvalue()) is not None
-
-
 @dataclass(frozen=True, slots=True)
 class Combine:
     """What every task does with its rows before the shuffle.
@@ -197,7 +181,7 @@ class Combine:
         combiner = self.combiner()
         for batch in batches:
             combiner.add(batch)
-        when = pa.array([_batch_number() * _TICK], pa.timestamp("us", UTC))
+        when = pa.array([batch_number() * _TICK], pa.timestamp("us", UTC))
         for shard, package in combiner.packages(always=self.tell_empty):
             number, data = pa.array([self.shards[shard]], pa.int32()), pa.array([package])
             yield pa.record_batch([number, data, when], names=[SHARD, PACKAGE, WHEN])
@@ -205,38 +189,26 @@ class Combine:
 
 @contextmanager
 def named_batch(batch: DataFrame, batch_id: int) -> Iterator[DataFrame]:
-    """A batch in ``foreachBatch``, kept while several sinks read it.
+    """A batch in ``foreachBatch``, stored while several sinks read it.
 
     Through Spark Connect its tasks run outside of the micro-batch, so a tag tells them its number.
     """
-    session, tag = batch.sparkSession, f"{_TAG}{batch_id}"
+    session, tag = batch.sparkSession, tag_of(batch_id)
     session.addTag(tag)
-    kept = batch.persist()
+    stored = batch.persist()
     try:
-        yield kept
+        yield stored
     finally:
-        kept.unpersist()
+        stored.unpersist()
         session.removeTag(tag)
 
 
-def _batch_number() -> int:
-    """The micro-batch of this task, from 1: a clock that no machine's clock can turn back."""
-    context = TaskContext.get()
-    number = None if context is None else context.getLocalProperty("streaming.sql.batchId")
-    if number is None and context is not None:
-        tagged = re.search(rf"{_TAG}(\d+)", context.getLocalProperty("spark.job.tags") or "")
-        number = None if tagged is None else tagged[1]
-    if number is None:
-        raise QueryError("the query runs outside of a micro-batch")
-    return int(number) + 1
-
-
-class Store(StatefulProcessor):
+class StateHost(StatefulProcessor):
     """Hosts a shard in Spark's state."""
 
     def __init__(
         self,
-        shard: Callable[[State], Shard],
+        shard: Callable[[State], HostedShard],
         emit: Callable[[Any], Iterator[pd.DataFrame]],
         *,
         bounded: bool,

@@ -6,11 +6,14 @@ SELECT lists: so stores stand below planning, and one store can serve many queri
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import pyarrow as pa
 
-from panes.aggregates.aggregate import Piece, Selection
+from panes.aggregates.aggregate import Argument, Piece, Selection
+from panes.aggregates.identity import identity
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +22,13 @@ class ValueSet:
 
     columns: tuple[int, ...]
     selection: Selection
+    VERSION: ClassVar[int] = 1
+
+    def identity(self, types: Sequence[pa.DataType]) -> str:
+        """What names it in a state; `types` are those of its columns, in their order."""
+        arguments = (Argument(*given) for given in zip(self.columns, types, strict=True))
+        values = ", ".join(a.identity for a in arguments)
+        return identity("multiset", self.VERSION, values, self.selection.identity)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,3 +49,11 @@ class Contents:
     def key_types(self) -> list[pa.DataType]:
         """The types of the columns that make a group."""
         return [self.row_types[c] for c in self.group_columns]
+
+    @property
+    def identities(self) -> list[str]:
+        """What names the partials in a state: pieces and then multisets, in their order."""
+        sets = self.value_sets
+        return [p.identity for p in self.pieces] + [
+            v.identity([self.row_types[c] for c in v.columns]) for v in sets
+        ]

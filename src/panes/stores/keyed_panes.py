@@ -6,9 +6,8 @@ is not known here: whoever drives the store says so.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -21,16 +20,14 @@ from panes.arrays.workers import workers
 from panes.fill.fill import fill
 from panes.fill.fragment import Fragment, merged
 from panes.stores.contents import Contents
+from panes.stores.handover import IsWanted, PartOf, opened, split
 from panes.stores.multisets import ValueStore
 from panes.stores.panes import PaneStore, Rolled, by_window
-from panes.stores.parcel import Counted, Parcel
+from panes.stores.parcel import Parcel
 from panes.stores.rolled import AnswerPartials, WindowPartials
 from panes.windows.cover import Wids
 from panes.windows.cut import cut, in_some_window
 from panes.windows.spec import PanedSpec
-
-PartOf: TypeAlias = Callable[[NDArray[np.int64], NDArray[np.int64]], NDArray[np.int64]]
-"""Tells the part that each pair of a pane's start and a group belongs to."""
 
 
 class KeyedPanes:
@@ -126,26 +123,16 @@ class KeyedPanes:
         groups = self._groups.encode(keys, len(starts))
         self._values[index].add_counts(starts, groups, values, counts)
 
-    def take(
-        self,
-        parcels: Sequence[Parcel],
-        is_wanted: Callable[[NDArray[np.int64]], NDArray[np.bool_]],
-    ) -> NDArray[np.int64]:
+    def take(self, parcels: Sequence[Parcel], is_wanted: IsWanted) -> NDArray[np.int64]:
         """Take in what other hosts handed over, as far as it is wanted; gives its pane starts."""
         fragments = []
         for parcel in parcels:
             size = len(parcel.keys[0]) if parcel.keys else 1
             number = self._groups.encode(parcel.keys, size).astype(np.int64)
-            arrived = Fragment(parcel.starts, number[parcel.groups], parcel.partials)
-            fragments.append(_where(arrived, is_wanted(arrived.starts)))
-            for store, counted in zip(self._values, parcel.values, strict=True):
-                stored = np.flatnonzero(is_wanted(counted.starts))
-                store.add_counts(
-                    counted.starts[stored],
-                    number[counted.groups[stored]],
-                    [v.take(pa.array(stored)) for v in counted.values],
-                    counted.counts[stored],
-                )
+            arrived, counted = opened(parcel, number, number, is_wanted)
+            fragments.append(arrived)
+            for store, found in zip(self._values, counted, strict=True):
+                store.add(found)
         self._store.add(merged(fragments, self._store.monoids))
         return np.concatenate([f.starts for f in fragments]) if fragments else _NOTHING
 
@@ -157,38 +144,8 @@ class KeyedPanes:
 
     def split(self, part_of: PartOf) -> dict[int, Parcel]:
         """Everything stored, part by part: `part_of` tells the part of each pane and group."""
-        stored = self._store.everything()
-        panes = by_part(part_of(stored.starts, stored.groups))
         counted = [v.everything() for v in self._values]
-        values = [by_part(part_of(c.starts, c.groups)) for c in counted]
-        parts = set(panes).union(*values)
-        return {part: self._parcel(part, stored, panes, counted, values) for part in sorted(parts)}
-
-    def _parcel(
-        self,
-        part: int,
-        stored: Fragment,
-        panes: dict[int, NDArray[np.int64]],
-        counted: Sequence[Counted],
-        values: Sequence[dict[int, NDArray[np.int64]]],
-    ) -> Parcel:
-        which = panes.get(part, _NOTHING)
-        which_values = [v.get(part, _NOTHING) for v in values]
-        groups = [stored.groups[which]]
-        groups += [c.groups[w] for c, w in zip(counted, which_values, strict=True)]
-        present = np.flatnonzero(np.bincount(np.concatenate(groups), minlength=1))
-        local = np.zeros(int(present.max(initial=0)) + 1, dtype=np.int64)
-        local[present] = np.arange(len(present))
-        return Parcel(
-            keys=self._groups.columns(present),
-            starts=stored.starts[which],
-            groups=local[groups[0]],
-            partials=tuple(np.take(p, which, axis=1) for p in stored.partials),
-            values=tuple(
-                Counted(c.starts[w], local[g], [v.take(pa.array(w)) for v in c.values], c.counts[w])
-                for c, w, g in zip(counted, which_values, groups[1:], strict=True)
-            ),
-        )
+        return split(self._store.everything(), counted, part_of, self._groups.columns)
 
     def roll(
         self, first_due: Wids, end_due: Wids, *, in_order: bool = True
@@ -297,22 +254,5 @@ def inside(
 _NOTHING = np.empty(0, dtype=np.int64)
 
 
-def _where(fragment: Fragment, is_wanted: NDArray[np.bool_]) -> Fragment:
-    if is_wanted.all():
-        return fragment
-    which = np.flatnonzero(is_wanted)
-    partials = tuple(np.take(p, which, axis=1) for p in fragment.partials)
-    return Fragment(fragment.starts[which], fragment.groups[which], partials)
-
-
 def _as_they_are(groups: NDArray[np.int64]) -> NDArray[np.int64]:
     return groups
-
-
-def by_part(parts: NDArray[np.int64]) -> dict[int, NDArray[np.int64]]:
-    """Where each part's rows stand, in their order."""
-    order = np.argsort(parts, kind="stable")
-    numbers, begins = np.unique(parts[order], return_index=True)
-    return (
-        dict(zip(numbers.tolist(), np.split(order, begins[1:]), strict=True)) if len(parts) else {}
-    )

@@ -82,6 +82,10 @@ class ValueStore:
         fragment = Fragment(starts, pairs.astype(np.int64), (counts[None, :],))
         self.store.add(merged([fragment], self.store.monoids))
 
+    def add(self, counted: Counted) -> None:
+        """Take in values that another host counted, by groups of this one."""
+        self.add_counts(counted.starts, counted.groups, counted.values, counted.counts)
+
     def everything(self) -> Counted:
         """All counted values."""
         stored = self.store.everything()

@@ -7,7 +7,6 @@ that disagrees with the cut, keys torn apart by partitioning, a landmark that en
 from __future__ import annotations
 
 import datetime as dt
-from decimal import Decimal
 
 import numpy as np
 import pyarrow as pa
@@ -15,10 +14,9 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 import panes
-from panes.reference.compare import same
-from tests.support import AGGREGATES, SCHEMA, select
+from tests.spark.streaming import assert_equal, some_rows
+from tests.support import AGGREGATES, SKETCHES, in_turns, select
 
-ROWS = 250
 WINDOWS = (
     "RANGE 20 SLIDE 10 WATTR at",
     "RANGE 7 SLIDE 4 WATTR at",
@@ -27,33 +25,6 @@ WINDOWS = (
     "RANGE 12 SLIDE 5 WATTR at ORIGIN FIRST",
     "RANGE 20 SLIDE 7 WATTR at ORIGIN 3 ALIGN START",
 )
-SKETCHES = ("approx_count_distinct(s)", "approx_top_k(s, 2)", "max(x)", "last(s)", "count(*)")
-
-
-def some_rows() -> pa.Table:
-    """Seeded rows with NULLs and NaN in every column that may have them."""
-    rng = np.random.default_rng(11)
-
-    def holes(values: list[object]) -> list[object]:
-        return [
-            None if hole else v for v, hole in zip(values, rng.random(ROWS) < 0.15, strict=True)
-        ]
-
-    numbers = (rng.integers(-40, 40, ROWS) / 4).tolist()
-    is_nan = rng.random(ROWS) < 0.05
-    floats = [float("nan") if nan else v for v, nan in zip(numbers, is_nan, strict=True)]
-    start = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
-    columns = {
-        "at": rng.integers(-100, 200, ROWS).tolist(),
-        "k": holes(rng.choice(["a", "b", "c"], ROWS).tolist()),
-        "b": holes((rng.random(ROWS) < 0.5).tolist()),
-        "i": holes(rng.integers(-9, 9, ROWS).tolist()),
-        "x": holes(list(floats)),
-        "s": holes(rng.choice(["p", "q", "é"], ROWS).tolist()),
-        "d": holes([Decimal(int(v)) / 100 for v in rng.integers(-999, 999, ROWS)]),
-        "t": holes([start + dt.timedelta(seconds=int(v)) for v in rng.integers(0, 10**6, ROWS)]),
-    }
-    return pa.table(columns, schema=SCHEMA)
 
 
 @pytest.fixture(scope="module")
@@ -61,28 +32,7 @@ def frame(spark: SparkSession) -> DataFrame:
     return spark.createDataFrame(some_rows()).repartition(3).cache()
 
 
-def assert_equal(answers: DataFrame, want: pa.Table) -> None:
-    """The same names and rows; Spark gives no order."""
-    assert_rows(answers.toArrow(), want)
-
-
-def assert_rows(got: pa.Table, want: pa.Table) -> None:
-    """The same names and rows, in any order."""
-    assert got.column_names == want.column_names
-    mine, other = ([tuple(r.values()) for r in t.to_pylist()] for t in (got, want))
-    for a, b in zip(sorted(mine, key=repr), sorted(other, key=repr), strict=True):
-        assert same(list(map(plain, a)), list(map(plain, b)))
-
-
-def plain(value: object) -> object:
-    """Maps as Arrow and as Spark give them."""
-    if isinstance(value, list):
-        return [plain(v) for v in value]
-    return value
-
-
-@pytest.mark.parametrize("window", WINDOWS)
-@pytest.mark.parametrize("group", ["", "GROUP BY k, b"])
+@pytest.mark.parametrize(("window", "group"), in_turns(WINDOWS, ["", "GROUP BY k, b"]))
 def test_every_aggregate_on_spark_is_the_oracles(frame: DataFrame, window: str, group: str) -> None:
     text = f"SELECT {select(AGGREGATES)} FROM t [{window}] WHERE i > -7 {group}"
     assert_equal(panes.sql(text, t=frame), panes.oracle(text, t=some_rows()))

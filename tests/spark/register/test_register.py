@@ -23,32 +23,12 @@ import panes
 import panes.spark
 from panes.engine.register import Register
 from panes.errors import OptionError, QueryError, StateError
-from panes.spark.register import stream as register_stream
-from panes.spark.register.register import SparkRegister
-from tests.shards.test_register_shard import QUERIES, SCHEMA, rows
-from tests.spark.batch.test_batch import assert_rows
-from tests.spark.streaming import as_batches, found, read_stream
-
-LATENESS = 4
-MORE = {
-    "ratio": "SELECT k, sum(x) / count(*) AS mean, max(x) - min(x) AS spread "
-    "FROM s [RANGE 25 SLIDE 5 WATTR at] GROUP BY k HAVING sum(x) / count(*) > 2",
-    "guarded": "SELECT sum(10 / x) AS inverse FROM s [TUMBLING 15 WATTR at] WHERE x <> 0",
-    "distinct": "SELECT x % 3 AS rest, count(DISTINCT k) AS keys "
-    "FROM s [RANGE 10 SLIDE 10 WATTR at] GROUP BY x % 3",
-}
-
-
-def registered(spark: SparkSession, folder: Path, *names: str, **options: Any) -> SparkRegister:
-    frame = read_stream(spark, folder)
-    register: SparkRegister = panes.register("s", frame, **{"lateness": LATENESS, **options})
-    for name in names:
-        register.add(name, {**QUERIES, **MORE}[name])
-    return register
-
-
-def placed(folder: Path) -> dict[str, Any]:
-    return {"checkpoint": str(folder / "state"), "sink": str(folder / "out")}
+from panes.spark.register import deliver
+from tests.register.workload import QUERIES, SCHEMA, rows
+from tests.spark.register import killed_run
+from tests.spark.register.killed_run import LATENESS, MORE, placed, registered
+from tests.spark.streaming import as_batches, found
+from tests.support import assert_rows
 
 
 def answers_of(spark: SparkSession, folder: Path, name: str) -> pa.Table:
@@ -80,16 +60,16 @@ def test_every_query_gets_what_it_would_get_alone(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Answers are carried through the driver in one batch, and unpacked by a job in the next."""
-    turn, told = count(), register_stream._told
+    turn, told = count(), deliver._answered
 
-    def told_in_turns(batch: DataFrame) -> dict[int, register_stream.Answered]:
+    def told_in_turns(batch: DataFrame) -> dict[int, deliver.Answered]:
         found = told(batch)
         if next(turn) % 2:
             for answered in found.values():
                 answered.packages = None
         return found
 
-    monkeypatch.setattr(register_stream, "_told", told_in_turns)
+    monkeypatch.setattr(deliver, "_answered", told_in_turns)
     batches = [rows(number, 80, 30 * number) for number in range(3)]
     files = as_batches(tmp_path / "in", batches)
     register = registered(spark, files, *QUERIES, *MORE, lateness=40)
@@ -232,48 +212,12 @@ def test_a_watched_folder_says_what_runs(spark: SparkSession, tmp_path: Path) ->
     mirror.assert_answered(spark, out)
 
 
-PROGRAM = """
-import sys, tempfile
-from pathlib import Path
-import panes.spark
-from tests.spark.register.test_register import killed
-spark = panes.spark.session(
-    master="local[2]",
-    spark__ui__enabled="false",
-    spark__sql__shuffle__partitions="2",
-    spark__driver__memory="1g",
-    spark__driver__extraJavaOptions=f"-Djava.io.tmpdir={tempfile.gettempdir()}",
-    spark__local__dir=tempfile.gettempdir(),
-)
-killed(spark, Path(sys.argv[1]))
-"""
-
-
-def killed(spark: SparkSession, folder: Path) -> None:
-    """Run, change the queries, and die while the answers of a batch are written."""
-    register = registered(spark, folder / "in", "all", "keyed")
-    place = placed(folder)
-    register.start(**place)
-    register.process_all_available()
-    register.change(remove=["keyed"], add={"dear": QUERIES["dear"]})
-    as_batches(folder / "in", [rows(2, 60, 60)], first=2)
-    register.process_all_available()
-    register.stop()
-
-    def die(*_: object) -> None:
-        os.kill(os.getpid(), signal.SIGKILL)
-
-    as_batches(folder / "in", [rows(3, 60, 90)], first=3)
-    register = registered(spark, folder / "in", "all", "keyed")
-    register.start(checkpoint=place["checkpoint"], sink=die)
-    register.process_all_available()
-
-
+@pytest.mark.slow
 def test_a_register_that_is_killed_goes_on(spark: SparkSession, tmp_path: Path) -> None:
     batches = [rows(number, 60, 30 * number) for number in range(5)]
     files = as_batches(tmp_path / "in", batches[:2])
     done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, str(tmp_path)],
+        [sys.executable, "-m", killed_run.__name__, str(tmp_path)],
         env={**os.environ, "PYSPARK_PYTHON": sys.executable},
         capture_output=True,
         text=True,

@@ -10,10 +10,17 @@ from pyspark.sql import SparkSession
 
 import panes
 from panes.errors import QueryError
-from tests.engine.test_early_and_revised import newest_of_each
-from tests.spark.batch.test_batch import assert_rows, some_rows
-from tests.spark.stream.test_stream import in_thirds, nearly_ordered
-from tests.spark.streaming import as_batches, found, metrics, read_stream, run_to_end
+from tests.spark.streaming import (
+    as_batches,
+    found,
+    in_thirds,
+    metrics,
+    nearly_ordered,
+    read_stream,
+    run_to_end,
+    some_rows,
+)
+from tests.support import assert_rows, newest_of_each
 
 
 def by_batch(answers: pa.Table) -> pa.Table:

@@ -24,7 +24,6 @@ from tempfile import TemporaryDirectory
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from pyspark import TaskContext
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
@@ -32,42 +31,15 @@ from pyspark.sql.streaming.query import StreamingQuery
 import panes
 import panes.spark
 from panes.spark.session import DEFAULTS
-from tests.spark.batch.test_batch import assert_rows
-from tests.spark.stream.test_stream import START, at_seconds
-from tests.spark.streaming import as_batches, found, read_stream, run_to_end
+from tests.spark.stream import held_run
+from tests.spark.stream.held_run import LATENESS, MINUTES, TEXT, minute, run_held
+from tests.spark.streaming import as_batches, at_seconds, found, read_stream, run_to_end
+from tests.support import assert_rows, slow
 
-TEXT = (
-    "SELECT k, count(*) AS n, max(x) AS high, median(x) AS mid "
-    "FROM s [RANGE 2 minutes SLIDE 1 minute WATTR ts] GROUP BY k"
-)
-LATENESS = dt.timedelta(seconds=10)
 CLOCK = r'("batchTimestampMs":)([1-9]\d+)'
 FORMAT = "spark.sql.streaming.stateStore.checkpointFormatVersion"
-PROGRAM = """
-import sys, tempfile
-from pathlib import Path
-import panes.spark
-from tests.spark.stream.test_restart import run_held
-spark = panes.spark.session(
-    master="local[2, 4]",
-    spark__ui__enabled="false",
-    spark__sql__shuffle__partitions="2",
-    spark__driver__memory="1g",
-    spark__driver__extraJavaOptions=f"-Djava.io.tmpdir={tempfile.gettempdir()}",
-    spark__local__dir=tempfile.gettempdir(),
-)
-run_held(spark, Path(sys.argv[1]))
-"""
 
 
-def minute(number: int) -> pa.Table:
-    """Rows of one minute, and one of the minute before that is not late yet."""
-    seconds = [number * 60 + s for s in (-15, 0, 7, 14, 21, 28, 35, 49)]
-    values = range(number * 10, number * 10 + len(seconds))
-    return at_seconds(*seconds, k=["abc"[v % 3] for v in values], x=list(values))
-
-
-MINUTES = [minute(number) for number in range(3)]
 WANTED = panes.oracle(TEXT, s=pa.concat_tables(MINUTES))
 
 
@@ -153,7 +125,10 @@ def crashed(folder: Path, batch: int, *, sunk: bool) -> Path:
     return place
 
 
-@pytest.mark.parametrize(("version", "batch"), [("1", 0), ("1", 1), ("1", 2), ("1", 3), ("2", 1)])
+@pytest.mark.parametrize(
+    ("version", "batch"),
+    [("1", 1), *(slow(*crash) for crash in [("1", 0), ("1", 2), ("1", 3), ("2", 1)])],
+)
 def test_a_crash_before_the_sink_has_the_batch(
     spark: SparkSession, finished: Callable[[str], Path], version: str, batch: int
 ) -> None:
@@ -166,7 +141,7 @@ def test_a_crash_before_the_sink_has_the_batch(
     assert_rows(found(spark, place / "out"), WANTED)
 
 
-@pytest.mark.parametrize("batch", [0, 1, 2, 3])
+@pytest.mark.parametrize("batch", [1, *map(slow, [0, 2, 3])])
 def test_a_crash_after_the_sink_has_the_batch(
     spark: SparkSession, finished: Callable[[str], Path], batch: int
 ) -> None:
@@ -181,6 +156,7 @@ def test_a_crash_after_the_sink_has_the_batch(
     assert_rows(found(spark, place / "out"), WANTED)
 
 
+@pytest.mark.slow
 def test_why_the_session_keeps_to_format_1(
     spark: SparkSession, finished: Callable[[str], Path]
 ) -> None:
@@ -198,41 +174,10 @@ def test_why_the_session_keeps_to_format_1(
 # Processes that are killed in the middle of a batch.
 
 
-def held(frame: DataFrame, flag: Path, column: str, value: object) -> DataFrame:
-    """The same rows; while there is a file `flag`, a task that comes to `value` waits."""
-
-    def wait(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            if value in batch.column(column).to_pylist():
-                give_up = time.monotonic() + 60
-                while flag.exists() and time.monotonic() < give_up:
-                    flag.with_suffix(".waits").touch()
-                    time.sleep(0.01)
-                context = TaskContext.get()
-                assert context is not None
-                flag.with_suffix(".attempt").write_text(str(context.attemptNumber()))
-            yield batch
-
-    return frame.mapInArrow(wait, frame.schema)
-
-
-def run_held(spark: SparkSession, place: Path) -> None:
-    """A bounded run that can be held: before rows are shuffled, while windows are answered.
-
-    Batch 1 has the rows, batch 2 the answers, batch 3 the last answers, at the end.
-    """
-    frame = held(read_stream(spark, place / "in"), place / "rows", "x", 15)
-    frame = panes.sql(TEXT, lateness=LATENESS, bounded=True, s=frame)
-    for moment, minutes in (("answers", 2), ("end", 4)):
-        end = START + dt.timedelta(minutes=minutes)
-        frame = held(frame, place / moment, "window_end", end)
-    run_to_end(frame, place)
-
-
 @contextmanager
 def driver(place: Path) -> Iterator[subprocess.Popen[bytes]]:
     """A process of its own for `run_held`, killed at the end with all that it started."""
-    root, command = Path(__file__).parents[3], [sys.executable, "-c", PROGRAM, str(place)]
+    root, command = Path(__file__).parents[3], [sys.executable, "-m", held_run.__name__, str(place)]
     with TemporaryDirectory(prefix="panes-") as scratch, (place / "log").open("wb") as log:
         environment = {**os.environ, "TMPDIR": scratch}
         process = subprocess.Popen(
@@ -286,6 +231,7 @@ def wait_until(what: Callable[[], bool]) -> None:
         time.sleep(0.01)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("lose_workers", "die", "batch"), [((), "rows", 1), (("rows", "answers"), "end", 3)]
 )

@@ -3,21 +3,31 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 import panes
 import panes.spark
 from panes.errors import OptionError
-from tests.spark.batch.test_batch import SKETCHES, assert_rows, some_rows
-from tests.spark.streaming import as_batches, found, metrics, read_stream, run_to_end
-from tests.support import AGGREGATES, select
+from tests.spark.streaming import (
+    START,
+    as_batches,
+    at_seconds,
+    found,
+    in_thirds,
+    metrics,
+    nearly_ordered,
+    read_stream,
+    run_to_end,
+    some_rows,
+)
+from tests.support import AGGREGATES, SKETCHES, assert_rows, select, slow
 
 WINDOWS = (
     "RANGE 20 SLIDE 10 WATTR at",
@@ -26,27 +36,9 @@ WINDOWS = (
     "RANGE ALL SLIDE 10 WATTR at",
     "RANGE 20 SLIDE 7 WATTR at ORIGIN 3 ALIGN START",
 )
-START = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
 
 
-def at_seconds(*seconds: float | None, **columns: list[object]) -> pa.Table:
-    instants = [None if s is None else START + dt.timedelta(seconds=s) for s in seconds]
-    return pa.table({"ts": pa.array(instants, pa.timestamp("us", "UTC")), **columns})
-
-
-def in_thirds(table: pa.Table) -> list[pa.Table]:
-    third = len(table) // 3
-    return [table.slice(0, third), table.slice(third, third), table.slice(2 * third)]
-
-
-def nearly_ordered(table: pa.Table, column: str, within: int) -> pa.Table:
-    """Rows in the order of their positions, each moved by at most `within` on the axis."""
-    rng = np.random.default_rng(3)
-    shifted = table.column(column).to_numpy() + rng.integers(0, within, len(table))
-    return table.take(np.argsort(shifted, kind="stable"))
-
-
-@pytest.mark.parametrize("window", WINDOWS)
+@pytest.mark.parametrize("window", [*WINDOWS[:1], *WINDOWS[3:], *map(slow, WINDOWS[1:3])])
 def test_every_kind_of_window(spark: SparkSession, tmp_path: Path, window: str) -> None:
     """Rows lie at most 30 out of order, so none is late and every answer is the oracle's."""
     rows = nearly_ordered(some_rows(), "at", within=30)
@@ -176,13 +168,38 @@ def test_windows_close_one_batch_before_sparks(spark: SparkSession, tmp_path: Pa
     assert [m["answers"] for m in metrics(theirs, "theirs")] == [0, 0, 1, 1, 1]
 
 
-def test_a_file_without_rows_is_not_the_end(spark: SparkSession, tmp_path: Path) -> None:
+UNSHUFFLED: dict[str, Callable[[DataFrame], DataFrame]] = {
+    "read": lambda s: s,
+    "repartition": lambda s: s.repartition(3),
+    "coalesce": lambda s: s.coalesce(1),
+}
+
+
+@pytest.mark.parametrize("shape", UNSHUFFLED)
+def test_a_file_without_rows_is_not_the_end(
+    spark: SparkSession, tmp_path: Path, shape: str
+) -> None:
     batches = [at_seconds(5, 15), at_seconds(), at_seconds(8, 31), at_seconds()]
     text = "SELECT count(*) AS n FROM s [TUMBLING 10 seconds WATTR ts]"
-    stream = read_stream(spark, as_batches(tmp_path / "in", batches))
+    stream = UNSHUFFLED[shape](read_stream(spark, as_batches(tmp_path / "in", batches)))
     query = run_to_end(panes.sql(text, lateness="1 minute", bounded=True, s=stream), tmp_path)
     assert_rows(found(spark, tmp_path / "out"), panes.oracle(text, s=pa.concat_tables(batches)))
     assert [m["answers"] for m in metrics(query)] == [0, 0, 0, 0, 3]
+
+
+def test_a_batch_whose_rows_are_all_filtered_out_is_not_the_end(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """Nor is the last one; and a run without anything new ends too, and answers nothing twice."""
+    batches = [at_seconds(5, 15), at_seconds(700, 800), at_seconds(8, 31), at_seconds(900)]
+    text = "SELECT count(*) AS n FROM s [TUMBLING 10 seconds WATTR ts]"
+    stream = read_stream(spark, as_batches(tmp_path / "in", batches))
+    early = stream.where(F.col("ts") < F.lit(START + dt.timedelta(seconds=600)))
+    for answered in ([0, 0, 0, 0, 3], [0, 0]):
+        query = run_to_end(panes.sql(text, lateness="1 minute", bounded=True, s=early), tmp_path)
+        assert [m["answers"] for m in metrics(query)] == answered
+        want = panes.oracle(text, s=at_seconds(5, 15, 8, 31))
+        assert_rows(found(spark, tmp_path / "out"), want)
 
 
 def test_a_stream_that_was_shuffled_before_ends_too(spark: SparkSession, tmp_path: Path) -> None:

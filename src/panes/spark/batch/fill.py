@@ -1,6 +1,6 @@
 """Fill as Spark expressions: partials per pane and key by the JVM's own code generation.
 
-For each kind of piece: the Spark aggregates whose results hold its partial, and how their Arrow
+For each type of piece: the Spark aggregates whose results are its partial, and how their Arrow
 columns become the partial's lanes. A piece without such a pair (sketches, a user's own) has no
 native fill; its query is filled in Python instead.
 """
@@ -25,9 +25,8 @@ from panes.algebra.lanes import Op
 from panes.algebra.monoid import Columns
 from panes.arrays import order_keys
 from panes.arrays.columns import without_nulls
+from panes.shards.names import AT
 from panes.windows.cut import Cut
-
-AT = "__at"
 
 
 def pane_start(cut: Cut) -> Column:
@@ -39,12 +38,12 @@ def pane_start(cut: Cut) -> Column:
 
 @singledispatch
 def aggregates(piece: Piece, columns: Sequence[Column]) -> list[Column] | None:
-    """The Spark aggregates that hold a piece's partial; None if Spark has none."""
+    """The Spark aggregates that make a piece's partial; None if Spark has none."""
     return None
 
 
 def is_filled_by_spark(piece: Piece) -> bool:
-    """Whether `aggregates` knows this kind of piece."""
+    """Whether `aggregates` knows this type of piece."""
     return aggregates.dispatch(type(piece)) is not aggregates.dispatch(object)
 
 
@@ -54,8 +53,8 @@ def partial_of(piece: Piece, arrays: Sequence[pa.Array]) -> Columns:
     raise TypeError(f"{type(piece).__name__} is not filled by Spark")
 
 
-def _kept(selection: Selection, columns: Sequence[Column], value: Column) -> Column:
-    """A value where the selection keeps the row, NULL elsewhere."""
+def _passing(selection: Selection, columns: Sequence[Column], value: Column) -> Column:
+    """A value in rows that pass the selection, NULL elsewhere."""
     conditions = [columns[c].isNotNull() for c in selection.present]
     if selection.where is not None:
         conditions.append(columns[selection.where])
@@ -64,7 +63,7 @@ def _kept(selection: Selection, columns: Sequence[Column], value: Column) -> Col
 
 @aggregates.register
 def _(piece: Count, columns: Sequence[Column]) -> list[Column] | None:
-    return [F.count(_kept(piece.selection, columns, F.lit(1)))]
+    return [F.count(_passing(piece.selection, columns, F.lit(1)))]
 
 
 @partial_of.register
@@ -75,7 +74,7 @@ def _(piece: Count, arrays: Sequence[pa.Array]) -> Columns:
 @aggregates.register
 def _(piece: FloatSum, columns: Sequence[Column]) -> list[Column] | None:
     factors = [columns[f.column].cast("double") for f in piece.factors]
-    return [F.sum(_kept(piece.selection, columns, reduce(lambda a, b: a * b, factors)))]
+    return [F.sum(_passing(piece.selection, columns, reduce(lambda a, b: a * b, factors)))]
 
 
 @partial_of.register
@@ -89,10 +88,12 @@ def _(piece: LimbSum, columns: Sequence[Column]) -> list[Column] | None:
     column = columns[piece.argument.column]
     if pa.types.is_decimal(piece.argument.type):
         wide = column.cast(f"decimal(38, {piece.argument.type.scale})")
-        return [F.sum(_kept(piece.selection, columns, wide))]
+        return [F.sum(_passing(piece.selection, columns, wide))]
     value = column.cast("long")
     low = value.bitwiseAND(F.lit(0xFFFFFFFF))
-    return [F.sum(_kept(piece.selection, columns, limb)) for limb in (low, F.shiftright(value, 32))]
+    return [
+        F.sum(_passing(piece.selection, columns, limb)) for limb in (low, F.shiftright(value, 32))
+    ]
 
 
 @partial_of.register
@@ -106,7 +107,9 @@ def _(piece: LimbSum, arrays: Sequence[pa.Array]) -> Columns:
 @aggregates.register
 def _(piece: Moments, columns: Sequence[Column]) -> list[Column] | None:
     selection = Selection(tuple(a.column for a in piece.arguments), piece.where)
-    values = [_kept(selection, columns, columns[a.column].cast("double")) for a in piece.arguments]
+    values = [
+        _passing(selection, columns, columns[a.column].cast("double")) for a in piece.arguments
+    ]
     spread = [F.var_pop(v) for v in values]
     if len(values) == 2:
         spread.append(F.covar_pop(*values))
@@ -129,7 +132,7 @@ def _(piece: Pick | ObjectPick, columns: Sequence[Column]) -> list[Column] | Non
     if len(piece.components) <= 2:
         [value] = values
         assert value.argument is not None
-        return [best(_kept(piece.selection, columns, columns[value.argument.column]))]
+        return [best(_passing(piece.selection, columns, columns[value.argument.column]))]
     parts = []
     for i, component in enumerate(piece.components):
         if component.what == "time":
@@ -141,7 +144,7 @@ def _(piece: Pick | ObjectPick, columns: Sequence[Column]) -> list[Column] | Non
             if component.what == "null":
                 part = (part.isNull() == F.lit(piece.side is Op.LEAST)).cast("int")
         parts.append(part.alias(f"f{i}"))
-    return [best(_kept(piece.selection, columns, F.struct(*parts)))]
+    return [best(_passing(piece.selection, columns, F.struct(*parts)))]
 
 
 @partial_of.register(Pick)

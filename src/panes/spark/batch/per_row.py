@@ -3,7 +3,7 @@
     rows --select--> position, columns --repartition by PA, sort by position-->
          mapInArrow: bins --> lowered aggregates --select--> what was asked
 
-Spark sorts, so that a task holds no more than the bins and rows of one window length.
+Spark sorts, so that a task has no more than the bins and rows of one window length.
 """
 
 from __future__ import annotations
@@ -18,12 +18,14 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everyone writes it
 
 from panes.admit.arrival import Arrival
+from panes.arrays.columns import column_of
 from panes.pipelines.per_row import PerRowPipeline
 from panes.planning.plan import Plan
+from panes.shards.names import AT, PASSING, column_name
 from panes.spark.answers import handed_over, handed_over_schema, selected
 from panes.spark.bind import BoundQuery, sql, ticks
+from panes.spark.column_names import PARTITION
 
-AT, KEPT, PARTITION, COLUMN = "__at", "__kept", "__p", "__c"
 ROWS_AT_ONCE = 1 << 17
 Batches = Iterator[pa.RecordBatch]
 
@@ -44,16 +46,16 @@ def answer(bound: BoundQuery) -> DataFrame:
 def _project(plan: Plan, frame: DataFrame) -> DataFrame:
     """Position, partition and columns of every row that has a place: all of them count."""
     where = plan.rows.where
-    kept = F.lit(True) if where is None else F.coalesce(sql(where), F.lit(False))
+    passing = F.lit(True) if where is None else F.coalesce(sql(where), F.lit(False))
     at = ticks(frame, plan.axis.column or "")
     partition = [
         sql(plan.rows.expressions[c]).alias(f"{PARTITION}{i}")
         for i, c in enumerate(plan.partition_columns)
     ]
     columns = [
-        F.when(kept, sql(e)).alias(f"{COLUMN}{i}") for i, e in enumerate(plan.rows.expressions)
+        F.when(passing, sql(e)).alias(column_name(i)) for i, e in enumerate(plan.rows.expressions)
     ]
-    placed = frame.select(at.alias(AT), kept.alias(KEPT), *partition, *columns)
+    placed = frame.select(at.alias(AT), passing.alias(PASSING), *partition, *columns)
     return placed.where(F.col(AT).isNotNull())
 
 
@@ -71,35 +73,31 @@ class Bins:
         yield from _sent(pipeline.close_all())
 
     def _arrival(self, table: pa.Table) -> Arrival:
-        kept = np.flatnonzero(table.column(KEPT).to_numpy())
-        kinds = self.plan.row_types
-        names = [f"{COLUMN}{i}" for i in range(len(kinds))]
-        columns = [_array(table, n).cast(t) for n, t in zip(names, kinds, strict=True)]
+        passing = np.flatnonzero(table.column(PASSING).to_numpy())
+        types = self.plan.row_types
+        names = [column_name(i) for i in range(len(types))]
+        columns = [column_of(table, n).cast(t) for n, t in zip(names, types, strict=True)]
         partition = [
-            _array(table, f"{PARTITION}{i}").cast(kinds[c])
+            column_of(table, f"{PARTITION}{i}").cast(types[c])
             for i, c in enumerate(self.plan.partition_columns)
         ]
-        if len(kept) < len(table):
-            columns = [c.take(pa.array(kept)) for c in columns]
-        return Arrival(_array(table, AT).to_numpy(), columns, kept, partition)
+        if len(passing) < len(table):
+            columns = [c.take(pa.array(passing)) for c in columns]
+        return Arrival(column_of(table, AT).to_numpy(), columns, passing, partition)
 
 
 def _in_portions(batches: Batches) -> Iterator[pa.Table]:
     """Batches put together until they are worth a pass over the bins."""
-    held: list[pa.RecordBatch] = []
+    waiting: list[pa.RecordBatch] = []
     for batch in batches:
         if batch.num_rows:
-            held.append(batch)
-        if sum(b.num_rows for b in held) >= ROWS_AT_ONCE:
-            yield pa.Table.from_batches(held)
-            held = []
-    if held:
-        yield pa.Table.from_batches(held)
+            waiting.append(batch)
+        if sum(b.num_rows for b in waiting) >= ROWS_AT_ONCE:
+            yield pa.Table.from_batches(waiting)
+            waiting = []
+    if waiting:
+        yield pa.Table.from_batches(waiting)
 
 
 def _sent(lowered: pa.Table) -> Batches:
     yield from handed_over(lowered).combine_chunks().to_batches(max_chunksize=1 << 16)
-
-
-def _array(table: pa.Table, name: str) -> pa.Array:
-    return table.column(name).combine_chunks()

@@ -16,8 +16,7 @@ from panes.language.expressions import quoted
 from panes.language.query import WINDOW_COLUMNS, Key
 from panes.spark.batch import sliding as batch
 from panes.spark.bind import BoundQuery, bind_query, ticks
-
-RANK, ROWS = "__rank", "__rows"
+from panes.spark.column_names import RANK, ROWS
 
 
 def answer(bound: BoundQuery) -> DataFrame:

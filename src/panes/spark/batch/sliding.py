@@ -19,22 +19,24 @@ import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everyone writes it
 from pyspark.sql import types as T  # noqa: N812
-from pyspark.sql.pandas.types import from_arrow_type
 
 from panes.aggregates import wire
 from panes.aggregates.aggregate import Rows
+from panes.arrays.columns import column_of
 from panes.arrays.key_numbers import KeyNumbers
 from panes.fill.fill import fill
 from panes.language.query import KEY
 from panes.pipelines.sliding import SlidingPipeline
 from panes.planning.plan import Plan
+from panes.shards.names import AT, column_name
 from panes.spark.answers import handed_over, handed_over_schema, selected
-from panes.spark.batch.fill import AT, aggregates, is_filled_by_spark, pane_start, partial_of
+from panes.spark.batch.fill import aggregates, is_filled_by_spark, pane_start, partial_of
 from panes.spark.bind import BoundQuery, sql, ticks
+from panes.spark.column_names import COUNT, NEWEST, PANE, TAG
+from panes.spark.internals import spark_type
 from panes.windows.cut import cut
 from panes.windows.spec import Landmark
 
-PANE, TAG, NEWEST, COUNT = "__pane", "__tag", "__newest", "__count"
 Batches = Iterator[pa.RecordBatch]
 
 
@@ -60,70 +62,70 @@ def _place(filled: DataFrame, keys: Sequence[Column]) -> DataFrame:
     return filled.repartition(int(partitions), *keys)
 
 
-def _project(bound: Plan, frame: DataFrame) -> DataFrame:
+def _project(plan: Plan, frame: DataFrame) -> DataFrame:
     """Axis, keys and arguments of the rows that have a place and pass WHERE."""
-    kept = frame if bound.rows.where is None else frame.where(sql(bound.rows.where))
-    named = [sql(e).alias(_column(bound, i)) for i, e in enumerate(bound.rows.expressions)]
-    placed = kept.select(ticks(frame, bound.axis.column or "").alias(AT), *named)
+    passing = frame if plan.rows.where is None else frame.where(sql(plan.rows.where))
+    named = [sql(e).alias(_column(plan, i)) for i, e in enumerate(plan.rows.expressions)]
+    placed = passing.select(ticks(frame, plan.axis.column or "").alias(AT), *named)
     return placed.where(F.col(AT).isNotNull())
 
 
-def _column(bound: Plan, index: int) -> str:
-    return f"{KEY}{index}" if index < len(bound.query.keys) else f"__c{index}"
+def _column(plan: Plan, index: int) -> str:
+    return f"{KEY}{index}" if index < len(plan.query.keys) else column_name(index)
 
 
-def _columns(bound: Plan) -> list[Column]:
-    return [F.col(_column(bound, i)) for i in range(len(bound.rows.expressions))]
+def _columns(plan: Plan) -> list[Column]:
+    return [F.col(_column(plan, i)) for i in range(len(plan.rows.expressions))]
 
 
-def _with_origin(bound: Plan, projected: DataFrame) -> Plan:
+def _with_origin(plan: Plan, projected: DataFrame) -> Plan:
     """``ORIGIN FIRST`` needs the smallest position before anything can be cut: one small job."""
     first = projected.agg(F.min(AT)).first()
     shift = 0 if first is None or first[0] is None else first[0]
-    spec = replace(bound.spec, origin=bound.spec.origin + shift)
-    return replace(bound, window=replace(bound.window, spec=spec))
+    spec = replace(plan.spec, origin=plan.spec.origin + shift)
+    return replace(plan, window=replace(plan.window, spec=spec))
 
 
-def _fill(bound: Plan, projected: DataFrame) -> DataFrame:
+def _fill(plan: Plan, projected: DataFrame) -> DataFrame:
     """Partials per pane and key, and counted values per multiset, told apart by a tag."""
-    columns = _columns(bound)
-    keys = [F.col(f"{KEY}{i}") for i in range(len(bound.query.keys))]
-    rows = projected.withColumn(PANE, pane_start(cut(bound.spec)))
-    if is_native(bound):
+    columns = _columns(plan)
+    keys = [F.col(f"{KEY}{i}") for i in range(len(plan.query.keys))]
+    rows = projected.withColumn(PANE, pane_start(cut(plan.spec)))
+    if is_native(plan):
         named = [
             column.alias(f"p{i}_{j}")
-            for i, piece in enumerate(bound.pieces)
+            for i, piece in enumerate(plan.pieces)
             for j, column in enumerate(aggregates(piece, columns) or [])
         ]
         grouped = rows.groupBy(PANE, *keys)
         partials = grouped.agg(*named) if named else grouped.agg(F.count(F.lit(1)).alias(COUNT))
     else:
-        partials = projected.mapInArrow(Fill(bound), _filled_schema(bound))
-    parts = [partials if not bound.value_sets else partials.withColumn(TAG, F.lit(-1))]
-    for tag, values in enumerate(bound.value_sets):
-        kept = reduce(DataFrame.where, [columns[c].isNotNull() for c in values.columns], rows)
+        partials = projected.mapInArrow(Fill(plan), _filled_schema(plan))
+    parts = [partials if not plan.value_sets else partials.withColumn(TAG, F.lit(-1))]
+    for tag, values in enumerate(plan.value_sets):
+        passing = reduce(DataFrame.where, [columns[c].isNotNull() for c in values.columns], rows)
         if values.selection.where is not None:
-            kept = kept.where(columns[values.selection.where])
+            passing = passing.where(columns[values.selection.where])
         valued = [columns[c].alias(f"v{tag}_{j}") for j, c in enumerate(values.columns)]
-        counted = kept.groupBy(PANE, *keys, *valued).agg(F.count(F.lit(1)).alias(COUNT))
+        counted = passing.groupBy(PANE, *keys, *valued).agg(F.count(F.lit(1)).alias(COUNT))
         parts.append(counted.withColumn(TAG, F.lit(tag)))
     filled = reduce(lambda a, b: a.unionByName(b, allowMissingColumns=True), parts)
-    if isinstance(bound.spec, Landmark):
+    if isinstance(plan.spec, Landmark):
         return filled.crossJoin(F.broadcast(projected.agg(F.max(AT).alias(NEWEST))))
     return filled
 
 
-def is_native(bound: Plan) -> bool:
+def is_native(plan: Plan) -> bool:
     """Whether Spark itself can compute every partial of a plan."""
-    return all(is_filled_by_spark(p) for p in bound.pieces)
+    return all(is_filled_by_spark(p) for p in plan.pieces)
 
 
-def _filled_schema(bound: Plan) -> T.StructType:
+def _filled_schema(plan: Plan) -> T.StructType:
     named = {PANE: pa.int64()}
-    named |= {f"{KEY}{i}": t for i, t in enumerate(bound.key_types)}
-    for i, piece in enumerate(bound.pieces):
+    named |= {f"{KEY}{i}": t for i, t in enumerate(plan.key_types)}
+    for i, piece in enumerate(plan.pieces):
         named |= {f"p{i}_{j}": t for j, t in enumerate(wire.types(piece))}
-    return T.StructType([T.StructField(n, from_arrow_type(t)) for n, t in named.items()])
+    return T.StructType([T.StructField(n, spark_type(t)) for n, t in named.items()])
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,24 +140,24 @@ class Fill:
                 yield self._fill(batch, executor)
 
     def _fill(self, batch: pa.RecordBatch, executor: Executor) -> pa.RecordBatch:
-        bound = self.plan
-        keys = len(bound.key_types)
-        columns = tuple(c.cast(t) for c, t in zip(batch.columns[1:], bound.row_types, strict=True))
-        groups = KeyNumbers(bound.key_types)
+        plan = self.plan
+        keys = len(plan.key_types)
+        columns = tuple(c.cast(t) for c, t in zip(batch.columns[1:], plan.row_types, strict=True))
+        groups = KeyNumbers(plan.key_types)
         rows = Rows(batch.column(0).to_numpy(), columns)
         numbers = groups.encode(columns[:keys], len(rows))
         filled = fill(
             rows,
             numbers,
             len(groups),
-            cut=cut(bound.spec),
-            pieces=bound.pieces,
+            cut=cut(plan.spec),
+            pieces=plan.pieces,
             executor=executor,
         )
         arrays = [pa.array(filled.starts), *groups.columns(filled.groups)]
-        for piece, partial in zip(bound.pieces, filled.partials, strict=True):
+        for piece, partial in zip(plan.pieces, filled.partials, strict=True):
             arrays += wire.to_arrow(piece, partial)
-        return pa.record_batch(arrays, names=[f.name for f in _filled_schema(bound).fields])
+        return pa.record_batch(arrays, names=[f.name for f in _filled_schema(plan).fields])
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,10 +167,10 @@ class Roll:
     plan: Plan
 
     def __call__(self, batches: Batches) -> Batches:
-        held = [b for b in batches if b.num_rows]
-        if not held:
+        waiting = [b for b in batches if b.num_rows]
+        if not waiting:
             return
-        partials = pa.Table.from_batches(held)
+        partials = pa.Table.from_batches(waiting)
         pipeline = SlidingPipeline(self.plan)
         self._add_partials(pipeline, _tagged(partials, -1))
         for tag in range(len(self.plan.value_sets)):
@@ -187,20 +189,20 @@ class Roll:
         for i, piece in enumerate(self.plan.pieces):
             names = [n for n in table.column_names if n.startswith(f"p{i}_")]
             read = partial_of if is_native(self.plan) else wire.from_arrow
-            lanes.append(read(piece, [_array(table, n) for n in names]))
-        pipeline.add_partials(_array(table, PANE).to_numpy(), self._keys(table), lanes)
+            lanes.append(read(piece, [column_of(table, n) for n in names]))
+        pipeline.add_partials(column_of(table, PANE).to_numpy(), self._keys(table), lanes)
 
     def _add_values(self, pipeline: SlidingPipeline, tag: int, table: pa.Table) -> None:
         names = [n for n in table.column_names if n.startswith(f"v{tag}_")]
-        values = [_array(table, n) for n in names]
-        counts = _array(table, COUNT).to_numpy()
+        values = [column_of(table, n) for n in names]
+        counts = column_of(table, COUNT).to_numpy()
         pipeline.panes.add_values(
-            tag, _array(table, PANE).to_numpy(), self._keys(table), values, counts
+            tag, column_of(table, PANE).to_numpy(), self._keys(table), values, counts
         )
 
     def _keys(self, table: pa.Table) -> list[pa.Array]:
         types = self.plan.key_types
-        return [_array(table, f"{KEY}{i}").cast(t) for i, t in enumerate(types)]
+        return [column_of(table, f"{KEY}{i}").cast(t) for i, t in enumerate(types)]
 
 
 def _tagged(table: pa.Table, tag: int) -> pa.Table:
@@ -208,7 +210,3 @@ def _tagged(table: pa.Table, tag: int) -> pa.Table:
     if TAG not in table.column_names:
         return table
     return table.filter(pc.equal(table.column(TAG), tag))
-
-
-def _array(table: pa.Table, name: str) -> pa.Array:
-    return table.column(name).combine_chunks()

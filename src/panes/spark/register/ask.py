@@ -8,10 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import pyarrow as pa
-from pyspark import cloudpickle
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everyone writes it
-from pyspark.sql.pandas.types import to_arrow_schema
 
 from panes.asking.ask_panes import answer_now
 from panes.errors import QueryError
@@ -20,17 +18,19 @@ from panes.planning.terms import Terms
 from panes.register.queries import Queries
 from panes.register.shared_store import SharedStore
 from panes.shards.register_shard import Definition, as_lowered, resumed
-from panes.spark.bind import UTC
+from panes.shards.register_state import take_up
+from panes.shards.state import ABOUT
 from panes.spark.host import STATE_NAME
-from panes.spark.register.stream import finished, lowered_schema, with_ticks
+from panes.spark.internals import STATE_OPERATOR, dumps, has_commit, to_arrow_schema
+from panes.spark.register.lowered import finished, lowered_schema, with_ticks
+from panes.stores import codec
 from panes.windows.spec import Sliding
 
 
-def read_state(frame: DataFrame, checkpoint: str) -> DataFrame:
+def read_state(session: SparkSession, checkpoint: str) -> DataFrame:
     """What shards keep, as of the last batch: columns `shard`, `name` and `data`."""
-    session = frame.sparkSession
     known = session.read.format("state-metadata").load(checkpoint)
-    ours = known.where(F.col("operatorName").startswith("transformWithState"))
+    ours = known.where(F.col("operatorName").startswith(STATE_OPERATOR))
     operator = ours.agg(F.max("operatorId")).collect()[0][0]
     reader = session.read.format("statestore").option("path", checkpoint)
     state = reader.option("operatorId", operator or 0).option("stateVarName", STATE_NAME).load()
@@ -41,40 +41,48 @@ def read_state(frame: DataFrame, checkpoint: str) -> DataFrame:
     )
 
 
-def ask(
-    frame: DataFrame, checkpoint: str, queries: Queries, now: Queries, terms: Terms, bound: Plan
-) -> DataFrame:
+def as_of_now(session: SparkSession, checkpoint: str, queries: Queries) -> Queries:
+    """The queries as the next batch will find them, by what the last one left; without panes."""
+    now = Definition.of(queries, dumps).queries()
+    if has_commit(session, checkpoint):
+        about = read_state(session, checkpoint).where(F.col("name") == ABOUT)
+        for row in about.select("data").limit(1).collect():  # all shards remember the same
+            take_up(now, codec.unpack(bytes(row.data)))
+    return now
+
+
+def ask(frame: DataFrame, checkpoint: str, queries: Queries, terms: Terms, plan: Plan) -> DataFrame:
     """The answer over the window that ends with the newest pane.
 
-    `now` are the queries as the last batch left them, without panes: it tells whether there is an
-    answer before the state is read.
+    Whether there is one is known before the panes are read.
     """
-    spec = bound.window.spec
-    if not isinstance(spec, Sliding) or bound.axis.column is None:
+    spec = plan.window.spec
+    if not isinstance(spec, Sliding) or plan.axis.column is None:
         raise QueryError(
             "what is asked for now is one window over a column: [RANGE 10 minutes WATTR ts]",
             hint="rows of a DataFrame have no order of their own, so ROWS means nothing here",
         )
-    store = store_for(now, bound)
-    answer_now(bound, store, spec.size, now.newest, as_lowered)
-    definition = Definition.of(queries, cloudpickle.dumps)
-    schema = lowered_schema(bound)
-    answer = AskShard(definition, terms, bound, to_arrow_schema(schema, timezone=UTC))
+    now = as_of_now(frame.sparkSession, checkpoint, queries)
+    store = store_for(now, plan)
+    answer_now(plan, store, spec.size, now.newest, as_lowered)
+    definition = Definition.of(queries, dumps)
+    schema = lowered_schema(plan)
+    answer = AskShard(definition, terms, plan, to_arrow_schema(schema))
     lowered = (
-        read_state(frame, checkpoint)
+        read_state(frame.sparkSession, checkpoint)
         .groupBy("shard")
         .applyInArrow(
             lambda rows: answer(rows),
             schema,
         )
     )
-    axis_type = frame.schema[bound.axis.column].dataType
-    return finished(bound, lowered, axis_type)
+    axis_type = frame.schema[plan.axis.column].dataType
+    return finished(plan, lowered, axis_type)
 
 
-def store_for(queries: Queries, bound: Plan) -> SharedStore:
+def store_for(queries: Queries, plan: Plan) -> SharedStore:
     """The store with the same GROUP BY as a question."""
-    store = queries.stores.get(bound.rows.expressions[: len(bound.query.keys)])
+    store = queries.stores.get(plan.rows.expressions[: len(plan.query.keys)])
     if store is None:
         raise QueryError(
             "no registered query has that GROUP BY, so nothing is stored for it",
@@ -89,7 +97,7 @@ class AskShard:
 
     definition: Definition
     terms: Terms
-    bound: Plan
+    plan: Plan
     schema: pa.Schema
 
     def __call__(self, rows: pa.Table) -> pa.Table:
@@ -98,10 +106,10 @@ class AskShard:
         )
         queries = self.definition.queries()
         resumed(queries, self.terms, kept)
-        spec = self.bound.window.spec
+        spec = self.plan.window.spec
         assert isinstance(spec, Sliding)
-        store = store_for(queries, self.bound)
-        found = answer_now(self.bound, store, spec.size, queries.newest, as_lowered)
+        store = store_for(queries, self.plan)
+        found = answer_now(self.plan, store, spec.size, queries.newest, as_lowered)
         if found is None:
             return self.schema.empty_table()
         given = with_ticks(found)

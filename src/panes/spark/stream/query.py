@@ -9,7 +9,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -18,7 +17,6 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everyone writes it
 from pyspark.sql import types as T  # noqa: N812
-from pyspark.sql.pandas.types import to_arrow_schema
 
 from panes.admit.gate import promise_column
 from panes.answers.status import require_flushable, status_columns
@@ -26,37 +24,28 @@ from panes.errors import QueryError
 from panes.language.expressions import quoted
 from panes.planning.plan import Plan
 from panes.planning.terms import Run, Terms, require_streamable
-from panes.shards.combiner import (
-    AT,
-    KEPT,
-    PROMISE,
-    ROW,
-    SOURCE,
-    TOO_FAR_AHEAD,
-    Combiner,
-    column_name,
-)
+from panes.shards.combiner import Combiner
+from panes.shards.names import AT, PASSING, PROMISE, ROW, SOURCE, TOO_FAR_AHEAD, column_name
 from panes.shards.query_filler import PlanFiller
-from panes.shards.query_shard import Outcome, Shard
+from panes.shards.query_shard import Outcome, QueryShard
 from panes.spark.answers import (
-    END,
     answer_texts,
     handed_over,
     handed_over_schema,
     selected,
     with_edges,
 )
-from panes.spark.bind import UTC, BoundQuery, arrow_schema, sql, ticks
-from panes.spark.host import PACKAGE, Batches, Hosted, host, require_progress, shard_numbers
+from panes.spark.bind import BoundQuery, arrow_schema, sql, ticks
+from panes.spark.column_names import END, PACKAGE, SET_ASIDE, STATUS
+from panes.spark.host import Batches, Hosted, host, require_progress, shard_numbers
+from panes.spark.internals import to_arrow_schema
+from panes.spark.observe import observed, status_of
 from panes.stores import codec
 
-STATUS, APART = "__status", "__apart"
 ANSWERS = "answers"
 KIND, REASON, WHOLE = "kind", "reason", "row"
 LATE, REJECTED = "late", "rejected"
 
-
-_STATUS_FIELDS = ("answers", "late", "rejected", "partials", "bytes", "progress")
 _EMITTED_AT_ONCE = 1 << 16
 
 
@@ -73,7 +62,7 @@ def answer_and_apart(bound: BoundQuery, terms: Terms, run: Run) -> DataFrame:
     ``apart`` is a struct of ``kind``, ``reason`` and ``row``, NULL in answers.
     """
     edged = with_edges(bound, _tagged(bound, terms, run, rows=True))
-    is_answer, is_apart = F.col(END).isNotNull(), F.col(APART).isNotNull()
+    is_answer, is_apart = F.col(END).isNotNull(), F.col(SET_ASIDE).isNotNull()
     having = bound.plan.query.having
     passes = is_answer if having is None else is_answer & sql(having)
     kept = edged.where(passes | is_apart)
@@ -81,8 +70,8 @@ def answer_and_apart(bound: BoundQuery, terms: Terms, run: Run) -> DataFrame:
         is_answer,
         F.struct(*map(F.expr, answer_texts(bound.plan, status_columns(bound.plan, terms)))),
     )
-    row = F.col(APART)[WHOLE].cast(_row_type(bound.frames)).alias(WHOLE)
-    apart = F.when(is_apart, F.struct(F.col(APART)[KIND], F.col(APART)[REASON], row))
+    row = F.col(SET_ASIDE)[WHOLE].cast(_row_type(bound.frames)).alias(WHOLE)
+    apart = F.when(is_apart, F.struct(F.col(SET_ASIDE)[KIND], F.col(SET_ASIDE)[REASON], row))
     return kept.select(answer.alias("answer"), apart.alias("apart"))
 
 
@@ -107,24 +96,17 @@ def _tagged(bound: BoundQuery, terms: Terms, run: Run, *, rows: bool) -> DataFra
     ]
     row = projected[0].schema[ROW].dataType if rows else None
     emitted = _emitted_schema(plan, row, status_columns(plan, terms))
-    emit = Emit(to_arrow_schema(emitted, timezone=UTC), packed=not _survives_pandas(emitted))
+    emit = Emit(to_arrow_schema(emitted), packed=not _survives_pandas(emitted))
     count, keep_rows = len(shards), terms.drops_late
     hosted = Hosted(
         combiner=lambda: Combiner(PlanFiller(plan, keep_rows), count),
-        shard=lambda state: Shard(plan, terms, state, shards=count),
+        shard=lambda state: QueryShard(plan, terms, state, shards=count),
         emit=emit,
         output=T.StructType().add(PACKAGE, "binary") if emit.packed else emitted,
     )
     stored = host(projected, hosted, shards, terms, bounded=run.bounded)
     typed = stored.mapInArrow(emit.unpack, emitted) if emit.packed else stored
-    kinds = ", ".join(f"{name} long" for name in _STATUS_FIELDS)
-    status = F.from_json(STATUS, kinds)
-    summed = [name for name in _STATUS_FIELDS if name != "progress"]
-    return typed.observe(
-        run.name,
-        *(F.coalesce(F.sum(status[name]), F.lit(0)).alias(name) for name in summed),
-        F.min(status["progress"]).alias("progress"),
-    )
+    return observed(typed, run.name, STATUS)
 
 
 def _project(
@@ -147,11 +129,11 @@ def _project(
         columns[ROW] = _whole_row(bound.frames, number)
     expressions = [sql(e) for e in plan.rows.expressions]
     if plan.rows.where is not None:
-        kept = F.coalesce(sql(plan.rows.where), F.lit(False))
-        columns[KEPT] = kept
+        passing = F.coalesce(sql(plan.rows.where), F.lit(False))
+        columns[PASSING] = passing
         counted = plan.partition_columns if plan.counts_rows else ()
         expressions = [
-            e if i in counted else F.when(kept, e)  # no other row is to be evaluated
+            e if i in counted else F.when(passing, e)  # no other row is to be evaluated
             for i, e in enumerate(expressions)
         ]
     columns |= {column_name(i): e for i, e in enumerate(expressions)}
@@ -193,11 +175,10 @@ class Emit:
     packed: bool
 
     def __call__(self, outcome: Outcome) -> Iterator[pd.DataFrame]:
-        status = {name: len(getattr(outcome, name)) for name in (ANSWERS, LATE, REJECTED)}
-        status |= {"partials": outcome.partials, "bytes": outcome.nbytes}
-        status |= {"progress": outcome.progress}
-        parts = [handed_over(outcome.answers), pa.table({STATUS: [json.dumps(status)]})]
-        if APART in self.schema.names:
+        counts = {name: len(getattr(outcome, name)) for name in (ANSWERS, LATE, REJECTED)}
+        status = pa.table({STATUS: [status_of(outcome, **counts)]})
+        parts = [handed_over(outcome.answers), status]
+        if SET_ASIDE in self.schema.names:
             parts += [_apart(getattr(outcome, kind), kind) for kind in (LATE, REJECTED)]
         rows = pa.concat_tables([self._filled(part) for part in parts if len(part)])
         if self.packed:
@@ -226,17 +207,17 @@ class Emit:
 
 def _apart(table: pa.Table, kind: str) -> pa.Table:
     if not len(table):
-        return pa.table({APART: pa.nulls(0)})
+        return pa.table({SET_ASIDE: pa.nulls(0)})
     kinds = pa.array([kind] * len(table))
     columns = [kinds, *(table.column(n).combine_chunks() for n in (REASON, ROW))]
-    return pa.table({APART: pa.StructArray.from_arrays(columns, names=[KIND, REASON, WHOLE])})
+    return pa.table({SET_ASIDE: pa.StructArray.from_arrays(columns, names=[KIND, REASON, WHOLE])})
 
 
 def _emitted_schema(plan: Plan, row: T.DataType | None, told: Sequence[str]) -> T.StructType:
     schema = handed_over_schema(plan, told).add(STATUS, "string")
     if row is not None:
         apart = T.StructType().add(KIND, "string").add(REASON, "string").add(WHOLE, row)
-        schema = schema.add(APART, apart)
+        schema = schema.add(SET_ASIDE, apart)
     return schema
 
 

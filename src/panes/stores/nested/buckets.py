@@ -3,7 +3,7 @@
 Bucket `b` reaches from ``origin + b * width`` up to the next edge. The numbers end at 32 bits: the
 first bucket also holds everything below it and the last everything above, so every value has a
 bucket. A value never lies outside its bucket, to the last bit: whole buckets are cut in integers,
-the others by comparing with the very edges that are told. (*Aggregate Sharing* 3.2.2)
+the others by comparing with the very edges that are reported. (*Aggregate Sharing* 3.2.2)
 """
 
 from __future__ import annotations

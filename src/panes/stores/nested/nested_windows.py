@@ -1,7 +1,7 @@
 """What every store of nested minima and maxima does alike: positions, order keys, questions.
 
 Values of any fixed-width type become integers that sort the same way; a minimum is a maximum of
-complements. So what is kept underneath only ever looks for the greatest of 64-bit integers.
+complements. So what lies underneath only ever looks for the greatest of 64-bit integers.
 """
 
 from __future__ import annotations

@@ -79,16 +79,16 @@ class OrderedSharing(NestedWindows):
     def register(self, size: int) -> None:
         """From now on, put this window right whenever a larger one is."""
         self._reach.starts(np.array([size]))
-        place = np.searchsorted(self._sizes, size)
-        if size not in self._sizes[place : place + 1]:
-            self._sizes = np.insert(self._sizes, place, size)
+        index = np.searchsorted(self._sizes, size)
+        if size not in self._sizes[index : index + 1]:
+            self._sizes = np.insert(self._sizes, index, size)
 
     def remove(self, size: int) -> None:
         """Stop doing so. A valid answer stays in the tree, for the smaller windows it serves."""
-        place = np.searchsorted(self._sizes, size)
-        if size not in self._sizes[place : place + 1]:
+        index = np.searchsorted(self._sizes, size)
+        if size not in self._sizes[index : index + 1]:
             raise OptionError(f"no window of size {size} is registered")
-        self._sizes = np.delete(self._sizes, place)
+        self._sizes = np.delete(self._sizes, index)
 
     def shared(self) -> list[SharedAnswer]:
         """The nodes of the tree, valid or not, by ascending size."""

@@ -2,7 +2,7 @@
 
 Positions ascend. Both ends move in amortised constant time per row: room is doubled when it runs
 out, and evicted rows are overwritten once they are half of it. A row that lies behind others is put
-in its place by taking those out and appending all of them again.
+in order by taking those out and appending all of them again.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Tail:
 
     @property
     def keys(self) -> NDArray[np.int64]:
-        """What is kept for each position; a view."""
+        """What is stored for each position; a view."""
         return self.buffer[1, self.first : self.last]
 
     def append(self, at: NDArray[np.int64], keys: NDArray[np.int64]) -> None:
@@ -50,12 +50,12 @@ class Tail:
         """Make room for so many more rows."""
         if self.last + count <= self.buffer.shape[1]:
             return
-        kept = self.buffer[:, self.first : self.last]
+        stored = self.buffer[:, self.first : self.last]
         room = self.buffer.shape[1]
         if 2 * (len(self) + count) > room:
             self.buffer = np.empty((2, 2 * (len(self) + count)), dtype=np.int64)
-        self.buffer[:, : kept.shape[1]] = kept
-        self.first, self.last = 0, kept.shape[1]
+        self.buffer[:, : stored.shape[1]] = stored
+        self.first, self.last = 0, stored.shape[1]
 
     def evict_before(self, at: int) -> None:
         """Drop the rows before a position."""
@@ -70,7 +70,7 @@ class Tail:
 
 
 Columns: TypeAlias = tuple[NDArray[np.int64], NDArray[np.int64]]
-"""Positions, and what is kept for each."""
+"""Positions, and what is stored for each."""
 
 
 def in_axis_order(at: NDArray[np.int64], keys: NDArray[np.int64]) -> Columns:

@@ -196,8 +196,8 @@ class TimeGram:
         )
 
     def _evict(self) -> None:
-        for kept in (self._rows, self._highest, self._lowest):
-            kept.evict_before(self._reach.oldest)
+        for column in (self._rows, self._highest, self._lowest):
+            column.evict_before(self._reach.oldest)
 
 
 def _at_most(amount: int, parts: int) -> Number:

@@ -83,10 +83,10 @@ class WindowTree:
         """Forget removed nodes, which are only overwritten when room runs out."""
         if self._used + count <= len(self._nodes):
             return
-        kept = self.windows()
-        self._nodes = np.zeros((2 * (1 + len(kept) + count), 6), dtype=np.int64)
-        self._used = 1 + len(kept)
-        self._nodes[1 : self._used, _SIZE:] = kept
+        windows = self.windows()
+        self._nodes = np.zeros((2 * (1 + len(windows) + count), 6), dtype=np.int64)
+        self._used = 1 + len(windows)
+        self._nodes[1 : self._used, _SIZE:] = windows
         self._root = _balanced(self._nodes, 1, self._used)
 
 

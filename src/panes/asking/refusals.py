@@ -1,0 +1,87 @@
+"""Why a question cannot be answered now, each with what to type instead."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from panes.axis import Axis, format_duration
+from panes.errors import QueryError
+from panes.planning.plan import Plan
+
+
+def no_rows(hint: str) -> QueryError:
+    """A question about rows, and none are kept."""
+    return QueryError("the register keeps no rows", hint=hint)
+
+
+def too_few_rows(asked: int, kept: int) -> QueryError:
+    """A question about more rows than are kept."""
+    return QueryError(
+        f"the last {asked} rows are asked for, and {kept} are kept",
+        hint=f"panes.register(..., keep_rows={asked})",
+    )
+
+
+def inside_a_pane(axis: Axis, start: int, sizes: Sequence[int]) -> QueryError:
+    """A window that begins inside a pane; windows of these sizes do not."""
+    is_time = axis.kind == "time"
+    shown = " or ".join(format_duration(s) if is_time else str(s) for s in sizes)
+    return QueryError(
+        f"a window of that size would begin at {axis.format(start)}, inside a pane",
+        hint=f"RANGE {shown} is exact; what reg.prepare(..., within=10) keeps knows any by an "
+        "interval",
+    )
+
+
+def not_stored(plan: Plan) -> QueryError:
+    """No query needs what would answer the question."""
+    return QueryError(
+        f"nothing is stored that answers {_calls(plan)} with that filter",
+        hint="add a query that needs it; it is answered from the rows to come",
+    )
+
+
+def not_that_far(plan: Plan) -> QueryError:
+    """What is stored begins after the window does."""
+    return QueryError(
+        f"panes do not reach back far enough to answer {_calls(plan)}",
+        hint="add a query with a RANGE as long; it is answered from the rows to come",
+    )
+
+
+def not_prepared(question: str, widths: Sequence[str]) -> QueryError:
+    """Nothing answers a question; `widths` are those that would, if it were asked `within` one."""
+    known = f"; it is prepared within {', '.join(widths)}" if widths else ""
+    return QueryError(
+        f"nothing is prepared that answers {question}{known}",
+        hint="reg.prepare(...) the same question; it is answered from the rows to come",
+    )
+
+
+def too_large(axis: Axis, size: int, largest: int) -> QueryError:
+    """A window that is larger than those that were prepared."""
+    return QueryError(
+        f"windows of up to {length(axis, largest)} are prepared, and one of "
+        f"{length(axis, size)} is asked for",
+        hint="reg.prepare(...) that one; it is answered from the rows to come",
+    )
+
+
+def not_known_yet(axis: Axis, start: int, known: int) -> QueryError:
+    """A window that begins before all rows are known."""
+    return QueryError(
+        f"the window begins at {axis.format(start)}, and what is prepared knows rows from "
+        f"{axis.format(known)} on",
+        hint=f"it can be asked once windows begin there: {length(axis, known - start)} from now",
+    )
+
+
+def length(axis: Axis, ticks: int) -> str:
+    """A length as a user would write it."""
+    if axis.kind == "rows":
+        return "1 row" if ticks == 1 else f"{ticks:,} rows"
+    return format_duration(ticks) if axis.kind == "time" else str(ticks)
+
+
+def _calls(plan: Plan) -> str:
+    return ", ".join(call.sql for call in plan.query.calls)

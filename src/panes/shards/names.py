@@ -1,0 +1,28 @@
+"""The names of what tasks and shards exchange: columns of a task's rows, tables of a package."""
+
+from __future__ import annotations
+
+from panes.axis import LIMIT
+
+SOURCE, AT, PASSING, PROMISE, ROW = "__source", "__at", "__passing", "__promise", "__row"
+"""Columns of a task's rows beside the plan's: which stream a row is of, its position, whether it
+passes WHERE, what is promised with it, and the whole row. All but the position may be left out."""
+
+TOO_FAR_AHEAD = LIMIT + 1
+"""The position of a row that lies too far ahead of the clock."""
+EVERY_SOURCE = -1
+"""The source of what is no row of any stream, but may promise something for all of them."""
+
+MARKS, ROWS, REJECTED = "marks", "rows", "rejected"
+"""Tables of a package: how far its rows reach, rows as they are, and rows without a position."""
+_POSITIONS = "positions"
+
+
+def column_name(index: int) -> str:
+    """What the plan's projected column `index` is called in a task's rows."""
+    return f"__c{index}"
+
+
+def positions_name(source: int) -> str:
+    """The table of a package with the positions of one source's rows."""
+    return f"{_POSITIONS}{source}"

@@ -1,0 +1,42 @@
+"""What a stream tells of itself in every micro-batch, in Spark's own progress.
+
+Each shard emits one row of status beside its answers; `observe` sums them up. They are found in
+``query.lastProgress["observedMetrics"]`` under the name of the query.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Protocol
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - as everyone writes it
+
+_SUMMED = ("answers", "late", "rejected", "partials", "bytes")
+_LEAST = "progress"
+
+
+class Sizes(Protocol):
+    """What a shard knows of itself after a batch."""
+
+    @property
+    def progress(self) -> int: ...
+    @property
+    def partials(self) -> int: ...
+    @property
+    def nbytes(self) -> int: ...
+
+
+def status_of(shard: Sizes, *, answers: int, late: int, rejected: int) -> str:
+    """One shard's status, as text; the counts are those of this batch."""
+    counts = {"answers": answers, "late": late, "rejected": rejected}
+    sizes = {"partials": shard.partials, "bytes": shard.nbytes, _LEAST: shard.progress}
+    return json.dumps(counts | sizes)
+
+
+def observed(frame: DataFrame, name: str, column: str) -> DataFrame:
+    """The same rows, observed under a name: sums over all shards, and the least progress."""
+    fields = (*_SUMMED, _LEAST)
+    status = F.from_json(column, ", ".join(f"{field} long" for field in fields))
+    sums = (F.coalesce(F.sum(status[field]), F.lit(0)).alias(field) for field in _SUMMED)
+    return frame.observe(name, *sums, F.min(status[_LEAST]).alias(_LEAST))

@@ -1,0 +1,170 @@
+"""What is done with every batch of a register: each query's answers go to its sink."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeAlias
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - as everyone writes it
+from pyspark.sql import types as T  # noqa: N812
+
+from panes.answers.portions import QUERY
+from panes.planning.plan import Plan
+from panes.shards.names import ROW
+from panes.spark.answers import named
+from panes.spark.column_names import PACKAGE
+from panes.spark.host import named_batch
+from panes.spark.internals import local_frame, to_arrow_schema
+from panes.spark.query import Sink, send
+from panes.spark.register.lowered import Unpack, finished, lowered_schema
+from panes.spark.register.stream import CONTENT, LATE, NAMES, REASON, REJECTED
+
+_SMALL, _MOST_CARRIED = 1 << 16, 16
+
+RegisterSink: TypeAlias = "str | Path | Callable[[str, DataFrame, int], None] | Together"
+"""A folder, or a function of a query's name, its answers and the batch's number."""
+
+
+@dataclass(frozen=True, slots=True)
+class Together:
+    """A sink for very many queries: one DataFrame for all answers with the same columns.
+
+    Its column ``query`` has the query's name. Without it, a function is called once for every
+    query that has answers.
+    """
+
+    function: Callable[[DataFrame, int], None]
+
+
+@dataclass(slots=True)
+class Answered:
+    """Answers of a batch with the same columns: whose they are, and themselves if they are few.
+
+    A Spark job for a few rows takes longer than carrying them through the driver.
+    """
+
+    names: list[str] = field(default_factory=list)
+    packages: list[bytes] | None = field(default_factory=list)
+
+    def add(self, names: Sequence[str], package: bytes | None) -> None:
+        """One shard's package, if it is small, and the queries that it answers."""
+        self.names += names
+        if package is None or self.packages is None or len(self.packages) >= _MOST_CARRIED:
+            self.packages = None
+        else:
+            self.packages.append(bytes(package))
+
+
+def _answered(batch: DataFrame) -> dict[int, Answered]:
+    """What all shards answer in a batch, by the numbers of their answer columns."""
+    small = f"CASE WHEN length({PACKAGE}) <= {_SMALL} THEN {PACKAGE} END AS {PACKAGE}"
+    found: dict[int, Answered] = {}
+    for row in batch.where(f"{NAMES} IS NOT NULL").selectExpr(CONTENT, NAMES, small).collect():
+        found.setdefault(row[0], Answered()).add(json.loads(row[1]), row[2])
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Deliver:
+    """What is done with every batch: each query's answers go to its sink.
+
+    Queries that have little time are delivered first. `own` are the sinks of single queries.
+    """
+
+    plans: tuple[Plan, ...]
+    axis_type: T.DataType
+    row: T.StructType
+    sink: RegisterSink
+    own: Mapping[str, Sink] = field(default_factory=dict)
+    deadlines: Mapping[str, int] = field(default_factory=dict)
+    late: Sink | None = None
+    rejected: Sink | None = None
+
+    def __call__(self, batch: DataFrame, batch_id: int) -> None:
+        with named_batch(batch, batch_id) as stored:
+            for columns, answered in self._in_order(_answered(stored)):
+                frame = self._answers(stored, columns, answered.packages)
+                self._send(frame, answered.names, batch_id)
+            for content, sink in ((LATE, self.late), (REJECTED, self.rejected)):
+                if sink is not None:
+                    send(self._set_aside(stored, content), sink, batch_id)
+
+    def _in_order(self, found: Mapping[int, Answered]) -> list[tuple[int, Answered]]:
+        """Answers by their columns, the most urgent first, and so the names of their queries."""
+        for answered in found.values():
+            answered.names = sorted(set(answered.names), key=lambda n: (self._time(n), n))
+        return sorted(found.items(), key=lambda item: (self._time(item[1].names[0]), item[0]))
+
+    def _time(self, name: str) -> float:
+        return self.deadlines.get(name, float("inf"))
+
+    def _answers(
+        self, batch: DataFrame, columns: int, packages: Sequence[bytes] | None
+    ) -> DataFrame:
+        """Answers with the same columns, finished by Spark; the query's name comes first."""
+        plan = self.plans[columns]
+        schema = T.StructType([T.StructField(QUERY, T.StringType())])
+        for handed in lowered_schema(plan).fields:
+            schema = schema.add(handed)
+        unpack = Unpack(to_arrow_schema(schema))
+        if packages is not None:
+            table = pa.concat_tables(map(unpack.table, packages))
+            lowered = local_frame(batch.sparkSession, table, schema)
+        else:
+            sent = batch.where(F.col(CONTENT) == columns).select(PACKAGE)
+            lowered = sent.mapInArrow(unpack, schema)
+        return finished(plan, lowered, self.axis_type, named(QUERY, _own_name(plan)))
+
+    def _set_aside(self, batch: DataFrame, content: int) -> DataFrame:
+        numbered = [T.StructField(f"c{i}", f.dataType) for i, f in enumerate(self.row.fields)]
+        schema = T.StructType().add(REASON, "string").add(ROW, T.StructType(numbered))
+        unpack = Unpack(to_arrow_schema(schema))
+        rows = batch.where(F.col(CONTENT) == content).select(PACKAGE).mapInArrow(unpack, schema)
+        named = rows.select(F.col(ROW).cast(self.row).alias(ROW), REASON)
+        return named.select(f"{ROW}.*", REASON)
+
+    def _send(self, answers: DataFrame, names: Sequence[str], batch_id: int) -> None:
+        query = answers.columns[0]
+        shared = [n for n in names if n not in self.own]
+        alone = [n for n in names if n in self.own]
+        each = alone + (shared if callable(self.sink) else [])
+        frame = answers.persist() if len(each) > 1 else answers
+        try:
+            for name in sorted(each, key=lambda n: (self._time(n), n)):
+                one = frame.where(F.col(query) == name).drop(query)
+                if name in self.own:
+                    send(one, self.own[name], batch_id)
+                elif callable(self.sink):
+                    self.sink(name, one, batch_id)
+            if not shared or callable(self.sink):
+                return
+            others = frame.where(~F.col(query).isin(alone)) if alone else frame
+            if isinstance(self.sink, Together):
+                self.sink.function(others, batch_id)
+            else:
+                _write(others, query, str(self.sink), batch_id)
+        finally:
+            frame.unpersist()
+
+
+def _write(answers: DataFrame, query: str, folder: str, batch_id: int) -> None:
+    """Parquet files in ``query=NAME/batch=N``; a batch that runs again replaces what it wrote."""
+    placed = answers.withColumn("batch", F.lit(batch_id)).repartition(query)
+    writer = placed.write.mode("overwrite").option("partitionOverwriteMode", "dynamic")
+    writer.partitionBy(query, "batch").parquet(folder)
+
+
+def _own_name(plan: Plan) -> str:
+    """What the column of query names is called: ``query``, unless an answer is called so."""
+    query = plan.query
+    taken = {o.name.lower() for o in query.outputs}
+    taken |= {query.keys[i].name.lower() for i in query.shown_keys}
+    name = QUERY
+    while name in taken:
+        name += "_"
+    return name

@@ -1,0 +1,206 @@
+"""The queries of a register on Spark, and what belongs to each: its plan, its sink, its origin.
+
+A query is there because the program added it, because the watched place names it, or because the
+checkpoint's manifest had it. One rule holds for all three: a query that was removed while the
+register ran stays removed, unless it is added again or its text has changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from pyspark.errors import AnalysisException
+from pyspark.sql import DataFrame
+
+from panes.aggregates.custom import UserAggregate
+from panes.axis import Duration
+from panes.errors import OptionError, PanesError, QueryError
+from panes.language.query import Query
+from panes.planning.plan import Plan
+from panes.planning.terms import Run, Terms, agree, require_lateness
+from panes.register.manifest import Manifest, QueryEntry, store_entries, take_up_queries
+from panes.register.queries import Asked, Queries
+from panes.spark.bind import bind_query, comparable
+from panes.spark.host import require_progress, with_watermark
+from panes.spark.query import Sink
+from panes.spark.register.watched_queries import LOG
+
+
+class RegisteredQueries:
+    """The queries over one streaming DataFrame, in the order in which they came."""
+
+    def __init__(
+        self, stream: str, frame: DataFrame, run: Run, aggregates: tuple[UserAggregate, ...]
+    ) -> None:
+        self.stream, self.frame, self.run, self.aggregates = stream, frame, run, aggregates
+        self.queries = Queries(stream, aggregates)
+        self._comparable = comparable(frame)
+        self._sinks: dict[str, Sink] = {}
+        self._watched: set[str] = set()
+        self._removed: dict[str, str] = {}
+
+    def __bool__(self) -> bool:
+        """Whether there is any query."""
+        return bool(self.queries.asked)
+
+    def texts(self) -> dict[str, str]:
+        """The texts of all queries, by name."""
+        return {name: asked.text for name, asked in self.queries.asked.items()}
+
+    @property
+    def sinks(self) -> dict[str, Sink]:
+        """The sinks of the queries that have one of their own, by name."""
+        return {name: sink for name, sink in self._sinks.items() if name in self.queries.asked}
+
+    @property
+    def deadlines(self) -> dict[str, int]:
+        """How long the answers of a query may take, where that was said, by name."""
+        asked = self.queries.asked.values()
+        return {one.name: one.deadline for one in asked if one.deadline is not None}
+
+    def terms(self, *, bounded: bool) -> Terms:
+        """What the stream promises, for all queries alike."""
+        axis = self.queries.axis
+        assert axis is not None
+        run = replace(self.run, bounded=bounded)
+        run = with_watermark([self.frame], axis.column or "", run)
+        terms = agree(next(iter(self.queries.asked.values())).query, run)
+        require_progress(terms, bounded=bounded)
+        return terms
+
+    # Queries come and go
+
+    def add(
+        self, name: str, text: str, deadline: Duration | None = None, sink: Sink | None = None
+    ) -> None:
+        """One more query; refused before anything changes if it cannot run."""
+        self._add(name, text, deadline)
+        if sink is not None:
+            self._sinks[name] = sink
+        self._removed.pop(name, None)
+
+    def remove(self, name: str, *, for_good: bool) -> None:
+        """One query less. `for_good`: a restart does not bring it back."""
+        text = self.texts().get(name)
+        self.queries.remove(name)
+        self._sinks.pop(name, None)
+        self._watched.discard(name)
+        if for_good and text is not None:
+            self._removed[name] = text
+
+    def require_possible(
+        self, *, remove: Sequence[str], add: Mapping[str, str], plan: bool
+    ) -> None:
+        """Before anything changes: all that goes is there, and all that comes can run.
+
+        With `plan`, the new queries are planned on trial.
+        """
+        known = self.queries.asked
+        missing = [name for name in remove if name not in known]
+        taken = [name for name in add if name in known and name not in remove]
+        if missing:
+            names = ", ".join(sorted(known)) or "none"
+            raise QueryError(f"no query `{missing[0]}` is registered", hint=f"queries: {names}")
+        if taken:
+            hint = "remove it first, or rename one"
+            raise QueryError(f"a query `{taken[0]}` is already registered", hint=hint)
+        if not plan:
+            return
+        trial = Queries(self.stream, self.aggregates)
+        trial.axis = self.queries.axis
+        for name, text in add.items():
+            self._plan(trial, trial.read(name, text))
+
+    def follow(self, texts: Mapping[str, str]) -> dict[str, str]:
+        """Have the queries that the watched place names, and no others that came from there.
+
+        What cannot run is left out, and given back with the reason.
+        """
+        current, refused = self.texts(), {}
+        for name in sorted(self._watched):
+            if texts.get(name) != current.get(name):
+                self.remove(name, for_good=False)
+                self._removed.pop(name, None)
+        for name, text in texts.items():
+            if name in self._watched:
+                continue
+            try:
+                self._add(name, text, None)
+            except (PanesError, AnalysisException) as error:
+                refused[name] = str(error)
+                LOG.warning("the watched query `%s` is refused: %s", name, error)
+                continue
+            self._watched.add(name)
+        return refused
+
+    def _add(self, name: str, text: str, deadline: Duration | None) -> None:
+        self._plan(self.queries, self.queries.read(name, text, deadline))
+
+    def _plan(self, queries: Queries, asked: Asked) -> None:
+        agree(asked.query, self.run)
+
+        def plan_of(query: Query) -> Plan:
+            plan = bind_query(query, (self.frame,), self.aggregates).plan
+            require_lateness(self.run.lateness, plan.axis.kind)
+            return plan
+
+        queries.bind(asked, self._comparable, plan_of)
+        queries.asked[asked.name] = asked
+
+    # The manifest
+
+    def manifest(self, *, shards: int, version: int) -> Manifest:
+        """The queries as the checkpoint has them."""
+        sinks = self._sinks
+        return Manifest(
+            stream=self.stream,
+            shards=shards,
+            last=self.queries.numbers.last,
+            queries=[
+                QueryEntry(
+                    name=name,
+                    text=one.text,
+                    serial=one.serial,
+                    deadline=one.deadline,
+                    sink=None if name not in sinks or callable(sinks[name]) else str(sinks[name]),
+                    watched=name in self._watched,
+                )
+                for name, one in self.queries.asked.items()
+            ],
+            stores=store_entries(self.queries),
+            removed=self._removed,
+            version=version,
+        )
+
+    def take_up(self, manifest: Manifest) -> None:
+        """Go on with the queries of a manifest, and those that were added and it never had."""
+        self._require_own(manifest)
+        added, sinks = self.queries.asked, self._sinks
+        queries = Queries(self.stream, self.aggregates)
+        again = [
+            replace(q, deadline=added[q.name].deadline) if q.name in added else q
+            for q in manifest.queries
+            if q.name not in added or added[q.name].text == q.text
+        ]
+        self._sinks = {q.name: q.sink for q in manifest.queries if q.sink is not None}
+        self._watched = {q.name for q in manifest.queries if q.watched}
+        take_up_queries(manifest, queries, again, lambda asked: self._plan(queries, asked))
+        for name, new in added.items():
+            if name not in queries.asked and manifest.removed.get(name) != new.text:
+                self._plan(queries, replace(new, serial=queries.numbers.next()))
+        self._sinks |= {name: sink for name, sink in sinks.items() if name in queries.asked}
+        self._removed = {n: t for n, t in manifest.removed.items() if n not in queries.asked}
+        self.queries = queries
+
+    def _require_own(self, manifest: Manifest) -> None:
+        if manifest.stream != self.stream:
+            raise OptionError(
+                f"the checkpoint is that of a register of `{manifest.stream}`, "
+                f"not of `{self.stream}`"
+            )
+        if self.run.shards not in (None, manifest.shards):
+            raise OptionError(
+                f"the register's state has {manifest.shards} shards, and not {self.run.shards}",
+                hint="leave out shards=, or start with a new checkpoint",
+            )

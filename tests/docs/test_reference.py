@@ -1,0 +1,123 @@
+"""The reference has every option, every default, every command and every error of the code."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import panes
+import panes.errors
+import panes.spark
+from panes.cli.main import ASKED_WRONGLY
+from panes.spark.register.register import SparkRegister
+from tests.docs import commands_page
+
+REFERENCE = Path(__file__).parents[2] / "docs" / "reference"
+FUNCTIONS = (REFERENCE / "functions.md").read_text()
+CLASSES: dict[str, type] = {
+    "OpenQuery": panes.OpenQuery,
+    "Register": panes.Register,
+    "SparkRegister": SparkRegister,
+}
+NOT_FOR_USERS = {"plan", "stores", "take_up"}
+
+
+def section(name: str) -> str:
+    found = re.search(rf"^## `{re.escape(name)}`\n(.*?)(?=^## |\Z)", FUNCTIONS, re.M | re.S)
+    assert found, f"functions.md has no section `{name}`"
+    return found[1]
+
+
+def rows(text: str) -> list[list[str]]:
+    """The rows of the first table of a section, without its head."""
+    table = re.search(r"^\|.*?(?=\n\n|\Z)", text, re.M | re.S)
+    assert table
+    return [[c.strip() for c in line.strip("|").split("|")] for line in table[0].splitlines()[2:]]
+
+
+def shown(parameter: inspect.Parameter) -> tuple[str, str]:
+    """A parameter as the page shows it: its name and its default."""
+    star: dict[Any, str] = {
+        inspect.Parameter.VAR_POSITIONAL: "*",
+        inspect.Parameter.VAR_KEYWORD: "**",
+    }
+    name = f"`{star.get(parameter.kind, '')}{parameter.name}`"
+    has_default = parameter.default is not inspect.Parameter.empty
+    return name, f"`{parameter.default!r}`" if has_default else ""
+
+
+PUBLIC: dict[str, Any] = {f"panes.{n}": getattr(panes, n) for n in panes.__all__}
+PUBLIC |= {f"panes.spark.{n}": getattr(panes.spark, n) for n in panes.spark.__all__}
+ELSEWHERE = {"panes.Late", "panes.spark.SparkRegister"}
+TAKES_OPTIONS = [
+    name
+    for name, thing in PUBLIC.items()
+    if name not in ELSEWHERE
+    and name.rpartition(".")[2] not in CLASSES
+    and not (inspect.isclass(thing) and issubclass(thing, Exception))
+]
+
+
+@pytest.mark.parametrize("name", TAKES_OPTIONS)
+def test_every_option_of_every_public_function_is_on_the_page(name: str) -> None:
+    wanted = [shown(p) for p in inspect.signature(PUBLIC[name]).parameters.values()]
+    found = [(row[0], row[1]) for row in rows(section(name))]
+    assert found == wanted
+
+
+def call(name: str, member: object) -> str:
+    """A member as the page shows it: a property by its name, a method with its parameters."""
+    if not inspect.isfunction(member):
+        return name
+    parts = []
+    for p in list(inspect.signature(member).parameters.values())[1:]:
+        shown_name, default = (text.strip("`") for text in shown(p))
+        parts.append(f"{shown_name}={default}" if default else shown_name)
+    return f"{name}({', '.join(parts)})"
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_every_method_is_on_the_page_with_its_parameters(name: str) -> None:
+    members = {
+        n: m
+        for n, m in vars(CLASSES[name]).items()
+        if not n.startswith("_") and n not in NOT_FOR_USERS
+    }
+    found = {row[0].strip("`") for row in rows(section(name))}
+    assert found == {call(n, m) for n, m in members.items()}
+
+
+def test_the_page_of_commands_is_made_from_the_commands() -> None:
+    hint = "python -m tests.docs.commands_page writes it again"
+    assert commands_page.PAGE.read_text() == commands_page.page(), hint
+
+
+@pytest.mark.parametrize("command", re.findall(r"^## `panes (\w+)`", commands_page.page(), re.M))
+def test_the_page_has_every_option_that_the_help_shows(command: str) -> None:
+    program = "from panes.cli.main import main; main()"
+    run = [sys.executable, "-c", program, command, "--help"]
+    help_text = subprocess.run(run, capture_output=True, text=True, check=True).stdout
+    listed = set(re.findall(r"^ {2}(?:-\w, )?(--[\w-]+)", help_text, re.M)) - {"--help"}
+    text = commands_page.page().split(f"## `panes {command}`")[1].split("\n## ")[0]
+    assert listed
+    assert listed == set(re.findall(r"^\| `(--[\w-]+)`", text, re.M))
+
+
+def test_every_error_is_on_the_page_with_its_builtin_and_its_exit_code() -> None:
+    said = {row[0].strip("`"): row for row in rows((REFERENCE / "errors.md").read_text())}
+    classes = {
+        n: c
+        for n, c in vars(panes.errors).items()
+        if inspect.isclass(c) and issubclass(c, Exception)
+    }
+    assert said.keys() == classes.keys()
+    for name, error in classes.items():
+        assert said[name][1].strip("`") == error.__bases__[-1].__name__
+        if issubclass(error, panes.PanesError):
+            assert said[name][3] == ("2" if issubclass(error, ASKED_WRONGLY) else "1")

@@ -1,0 +1,63 @@
+"""What a name or a literal of a query stands for, and how messages call it."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+import panes
+from tests.support import answers_to
+
+W = "[TUMBLING 10 WATTR at]"
+
+
+def test_having_may_ask_for_an_aggregate_that_is_not_selected() -> None:
+    t = pa.table({"at": [1, 2, 11], "x": [60, 70, 5]})
+    assert answers_to(f"SELECT count(*) AS n FROM t {W} HAVING sum(x) < 100", t=t) == [{"n": 1}]
+
+
+def test_literals_are_compared_as_written() -> None:
+    t = pa.table({"at": [1, 2], "s": ["a", "A"]})
+    with pytest.raises(panes.QueryError, match="neither grouped nor aggregated"):
+        answers_to(f"SELECT s = 'a' AS f, count(*) AS n FROM t {W} GROUP BY s = 'A'", t=t)
+
+
+def test_a_column_of_the_stream_comes_before_an_alias() -> None:
+    t = pa.table({"at": [1, 2], "item": ["a", "A"], "price": [4.0, 9.0]})
+    text = f"SELECT lower(item) AS item, count(*) AS n FROM t {W} GROUP BY item"
+    assert answers_to(text, t=t) == [{"item": "a", "n": 1}, {"item": "a", "n": 1}]
+    again = f"SELECT max(price) AS price FROM t {W} HAVING max(price) > 5"
+    assert answers_to(again, t=t) == [{"price": 9.0}]
+
+
+def test_a_key_selected_twice_is_there_twice() -> None:
+    t = pa.table({"at": [1], "s": ["a"]})
+    text = f"SELECT s, s AS again, count(*) AS n FROM t {W} GROUP BY s"
+    assert answers_to(text, t=t) == [{"s": "a", "again": "a", "n": 1}]
+
+
+def test_a_qualifier_is_the_stream_or_a_struct_and_nothing_else() -> None:
+    t = pa.table({"at": [1], "x": [200], "p": [{"x": 2}]})
+    assert answers_to(f"SELECT max(p.x) AS a, max(b.x) AS c FROM t b {W}", t=t) == [
+        {"a": 2, "c": 200}
+    ]
+    with pytest.raises(panes.PanesError, match="no column `asks` in stream `t`"):
+        answers_to(f"SELECT max(asks.x) AS a FROM t {W}", t=t)
+
+
+def test_columns_may_be_called_as_we_call_ours() -> None:
+    t = pa.table(
+        {"at": [1, 2, 3], "x": [10, 20, 30], "__row": [2, 2, 0], "__k0": [1, 1, 1], "c0": [5, 5, 5]}
+    )
+    text = (
+        f"SELECT __row, __k0, c0, sum(x) AS s FROM t {W} WHERE __row > 1 GROUP BY __row, __k0, c0"
+    )
+    assert answers_to(text, t=t) == [{"__row": 2, "__k0": 1, "c0": 5, "s": 30}]
+    with pytest.raises(panes.QueryError, match="a column that every answer has"):
+        answers_to(f"SELECT max(x) AS window_end FROM t {W}", t=t)
+
+
+def test_an_error_speaks_of_the_query_and_not_of_our_columns() -> None:
+    t = pa.table({"at": [1], "x": pa.array([100], pa.int8())})
+    with pytest.raises(panes.PanesError, match=r"cannot evaluate `max\(x\) \* max\(x\)`"):
+        answers_to(f"SELECT max(x) * max(x) AS m FROM t {W}", t=t)

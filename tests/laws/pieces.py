@@ -1,0 +1,52 @@
+"""Every piece once, for the laws of monoids and of identities. A new piece joins by one line."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from panes.aggregates.aggregate import Argument, Bounded, Piece, Selection
+from panes.aggregates.arithmetic import Count, FloatSum, LimbSum
+from panes.aggregates.custom import CustomAggregate
+from panes.aggregates.extremes import by_other, by_time, least_or_greatest
+from panes.aggregates.moments import Moments
+from panes.aggregates.sketches import Sketch
+from panes.algebra.lanes import Op
+from tests.support import SCHEMA
+
+I, X, S, D = (Argument(SCHEMA.get_field_index(n), SCHEMA.field(n).type) for n in "ixsd")
+ALL = Selection()
+
+GEOMETRIC = CustomAggregate(
+    name="log_sum",
+    lift=lambda x: np.stack([np.log1p(np.abs(x)), np.ones(len(x))]),
+    combine=np.add,
+    lower=lambda p: p[0],
+    empty=(0.0, 0.0),
+    type=pa.float64(),
+)
+
+
+def first_piece(aggregate: Bounded) -> Piece:
+    return aggregate.pieces[0]
+
+
+PIECES: dict[str, Piece] = {
+    "count": Count(Selection((I.column,))),
+    "integer sum": LimbSum(I, Selection((I.column,))),
+    "decimal sum": LimbSum(D, Selection((D.column,))),
+    "float sum": FloatSum((X,), Selection((X.column,))),
+    "product sum": FloatSum((X, I), Selection((X.column, I.column))),
+    "moments": Moments((I,), None),
+    "comoments": Moments((I, D), None),
+    "least float": first_piece(least_or_greatest(X, None, Op.LEAST)),
+    "greatest integer": first_piece(least_or_greatest(I, None, Op.GREATEST)),
+    "greatest text": first_piece(least_or_greatest(S, None, Op.GREATEST)),
+    "least decimal": first_piece(least_or_greatest(D, None, Op.LEAST)),
+    "first": first_piece(by_time(X, None, Op.LEAST, skip_nulls=False)),
+    "last text": first_piece(by_time(S, None, Op.GREATEST, skip_nulls=True)),
+    "max_by": first_piece(by_other(X, I, None, Op.GREATEST)),
+    "min_by text": first_piece(by_other(S, X, None, Op.LEAST)),
+    "user's own": first_piece(GEOMETRIC.build((X,), None)),
+    "distinct sketch": Sketch("hll", I, Selection((I.column,))),
+}

@@ -1,0 +1,221 @@
+"""What Spark does not document and we rely on: these tests fail when Spark changes it."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql import types as T  # noqa: N812
+
+import panes
+from panes.errors import QueryError
+from panes.spark import internals
+from panes.spark.internals import Alias, Call, Name, Text
+from panes.spark.session import DEFAULTS_WHERE_LOCAL
+from tests.spark.streaming import as_batches, read_stream, run_to_end
+
+ROWS = pa.table({"k": ["a", "b"], "Exchange": pa.array([1, 2], pa.int64())})
+
+
+@pytest.fixture
+def stream(spark: SparkSession, tmp_path: Path) -> DataFrame:
+    return read_stream(spark, as_batches(tmp_path / "in", [ROWS]))
+
+
+def test_functions_that_cannot_be_imported_are_sent() -> None:
+    found = pickle.loads(internals.dumps(lambda x: x + 1))
+    assert found(2) == 3
+
+
+def test_types_are_those_in_which_rows_come(spark: SparkSession) -> None:
+    """Every type there and back, and the same as what `toArrow` and `mapInArrow` have."""
+    frame = spark.sql(
+        "SELECT 1 AS i, 1.5D AS x, 'a' AS s, true AS b, X'00' AS y, current_timestamp() AS t,"
+        " current_date() AS d, 1.25BD AS m, array(1L) AS a, struct(1 AS f) AS r"
+    )
+    schema = internals.to_arrow_schema(frame.schema)
+    assert schema.types == frame.toArrow().schema.types
+    assert [internals.spark_type(t) for t in schema.types] == [f.dataType for f in frame.schema]
+
+
+def test_a_local_frame_does_not_change_the_active_session(spark: SparkSession) -> None:
+    other = spark.newSession()
+    schema = T.StructType().add("x", "long")
+    frame = internals.local_frame(other, pa.table({"x": [1, 2]}), schema)
+    assert [row.x for row in frame.collect()] == [1, 2]
+    assert SparkSession.getActiveSession() is spark
+    other.createDataFrame(pa.table({"x": [1]}), schema)
+    try:
+        assert SparkSession.getActiveSession() is other, "why it has to be set back"
+    finally:
+        spark.createDataFrame(pa.table({"x": [1]}), schema)
+
+
+# Inside a task
+
+
+def numbers(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for _ in batches:
+        yield pa.record_batch([pa.array([internals.batch_number()])], names=["number"])
+
+
+def test_a_task_knows_the_number_of_its_batch(spark: SparkSession, tmp_path: Path) -> None:
+    frame = read_stream(spark, as_batches(tmp_path / "in", [ROWS] * 3))
+    run_to_end(frame.mapInArrow(numbers, "number long"), tmp_path)
+    found = spark.read.parquet(str(tmp_path / "out")).collect()
+    assert sorted(row.number for row in found) == [1, 2, 3]
+
+
+def test_a_tag_tells_a_task_the_number_of_its_batch(spark: SparkSession) -> None:
+    """As through Spark Connect; without it, there is no batch."""
+    counted = spark.range(1).mapInArrow(numbers, "number long")
+    spark.addTag(internals.tag_of(41))
+    try:
+        assert counted.collect()[0].number == 42
+    finally:
+        spark.removeTag(internals.tag_of(41))
+    with pytest.raises(QueryError, match="outside of a micro-batch"):
+        internals.batch_number()
+
+
+# A stream's plan
+
+
+def test_a_watermark_is_noted_in_its_column(stream: DataFrame) -> None:
+    watched = stream.withColumn("ts", F.current_timestamp()).withWatermark("ts", "3 seconds")
+    assert internals.watermark_delay(watched.schema["ts"]) == 3_000
+    assert internals.watermark_delay(watched.schema["k"]) is None
+
+
+def names(frame: DataFrame) -> DataFrame:
+    return frame.sparkSession.createDataFrame([("a",), ("b",)], "k string")
+
+
+Shape = Callable[[DataFrame], DataFrame]
+ONLY_WITH_DATA: dict[str, Shape] = {
+    "read": lambda s: s,
+    "filter": lambda s: s.where("Exchange > 1"),
+    "union": lambda s: s.union(s),
+    "broadcast": lambda s: s.join(F.broadcast(names(s)), "k"),
+    "broadcast of a shuffle": lambda s: s.join(F.broadcast(names(s).distinct()), "k"),
+    "repartition": lambda s: s.where("Exchange > 0").repartition(3),
+    "coalesce": lambda s: s.repartition(3, "k").select("k", "Exchange").coalesce(1),
+    "rebalance": lambda s: s.hint("rebalance"),
+    "function": lambda s: s.mapInArrow(lambda batches: batches, s.schema),
+}
+ALSO_WITHOUT: dict[str, Shape] = {
+    "join": lambda s: s.join(names(s).hint("merge"), "k"),
+    "join, then repartition": lambda s: s.join(names(s).hint("merge"), "k").repartition(3),
+    "union of a join": lambda s: s.union(s.join(names(s).hint("shuffle_hash"), "k")),
+    "distinct": lambda s: s.dropDuplicates(["k"]),
+    "repartition, then join": lambda s: s.repartition(3, "k").join(names(s).hint("merge"), "k"),
+    "function, then repartition": lambda s: ONLY_WITH_DATA["function"](s).repartition(3),
+    "function, then coalesce": lambda s: ONLY_WITH_DATA["function"](s).coalesce(1),
+}
+
+
+@pytest.mark.parametrize("shape", [*ONLY_WITH_DATA, *ALSO_WITHOUT])
+def test_which_tasks_run_without_data(stream: DataFrame, tmp_path: Path, shape: str) -> None:
+    """Predicted, and then seen: batch 0 has the data, batch 1 has none."""
+    frame = {**ONLY_WITH_DATA, **ALSO_WITHOUT}[shape](stream)
+    log = tmp_path / "ran"
+
+    def note(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        number, rows = internals.batch_number(), sum(batch.num_rows for batch in batches)
+        with log.open("a") as file:
+            file.write(f"{number}\n")
+        if rows:
+            when = pa.array([number * 1_000_000], pa.timestamp("us", "UTC"))
+            yield pa.record_batch([when], names=["when"])
+
+    noted = frame.mapInArrow(note, "when timestamp").withWatermark("when", "0 seconds")
+    query = run_to_end(noted.groupBy("when").count(), tmp_path)
+    assert [p["batchId"] for p in query.recentProgress] == [0, 1]
+    ran = set(map(int, log.read_text().split()))
+    assert ran == ({1, 2} if shape in ALSO_WITHOUT else {1})
+    assert internals.may_run_without_data(frame) == (shape in ALSO_WITHOUT)
+
+
+def test_in_doubt_tasks_may_run_without_data(stream: DataFrame) -> None:
+    """Spark's optimizer removes this shuffle too where there is no data, and says so nowhere."""
+    assert internals.may_run_without_data(stream.limit(5))
+
+
+# A checkpoint
+
+
+def test_a_checkpoint_is_used_and_then_has_a_commit(spark: SparkSession, tmp_path: Path) -> None:
+    place = str(tmp_path / "checkpoint")
+    assert not internals.is_used(spark, place)
+    assert not internals.has_commit(spark, place)
+    run_to_end(read_stream(spark, as_batches(tmp_path / "in", [ROWS])), tmp_path)
+    assert internals.is_used(spark, place)
+    assert internals.has_commit(spark, place)
+    for path in (tmp_path / "checkpoint" / "commits").iterdir():
+        path.unlink()
+    assert not internals.has_commit(spark, place), "a batch that was not finished has no state"
+    with pytest.raises(Py4JJavaError, match="nowhere"):
+        internals.lines(spark, "nowhere://at/all")
+
+
+def test_the_state_operator_is_found_by_its_name(spark: SparkSession, tmp_path: Path) -> None:
+    stream = read_stream(spark, as_batches(tmp_path / "in", [ROWS]))
+    text = "SELECT count(*) AS n FROM s [TUMBLING 10 WATTR Exchange]"
+    run_to_end(panes.sql(text, lateness=0, s=stream), tmp_path)
+    known = spark.read.format("state-metadata").load(str(tmp_path / "checkpoint")).collect()
+    assert [r.operatorName.startswith(internals.STATE_OPERATOR) for r in known] == [True]
+
+
+def test_the_class_that_writes_checkpoints_is_there(spark: SparkSession) -> None:
+    """Spark falls back to another one without a word if it is not."""
+    assert internals.CHECKPOINT_FILES in DEFAULTS_WHERE_LOCAL.values()
+    jvm: Any = spark._jvm
+    assert jvm.java.lang.Class.forName(internals.CHECKPOINT_FILES) is not None
+
+
+# A Column
+
+
+def parts_of(column: Column) -> object:
+    """A Column as nested tuples, its children taken apart too."""
+    part = internals.take_apart(column)
+    if isinstance(part, Alias):
+        return ("alias", part.name, parts_of(part.child))
+    if isinstance(part, Call):
+        return (part.name, part.distinct, part.star, *map(parts_of, part.arguments))
+    if isinstance(part, Name):
+        return part.name
+    return ("sql", part.sql) if isinstance(part, Text) else internals.text_of(column)
+
+
+COLUMNS: dict[str, object] = {
+    'F.max("x").alias("high")': ("alias", "high", ("max", False, False, "x")),
+    'F.count("*")': ("count", False, True),
+    'F.count_distinct("x", "y")': ("count", True, False, "x", "y"),
+    'F.expr("sum(x) + 1")': ("sql", "sum(x) + 1"),
+    'F.percentile("x", 0.25)': ("percentile", False, False, "x", "0.25", "1"),
+    'F.col("a.b")': "a.b",
+    'F.when(F.col("x") > 1, 2)': "CASE WHEN >(x, 1) THEN 2 END",
+}
+
+
+@pytest.mark.parametrize("text", COLUMNS)
+def test_a_column_is_taken_apart(spark: SparkSession, text: str) -> None:
+    found = parts_of(eval(text))
+    if text.startswith("F.when"):
+        assert internals.take_apart(eval(text)) is None
+    else:
+        assert json.dumps(found) == json.dumps(COLUMNS[text])
+
+
+def test_what_is_no_column_is_refused() -> None:
+    with pytest.raises(QueryError, match="no Column"):
+        internals.take_apart("x")  # type: ignore[arg-type]
