@@ -136,6 +136,26 @@ def test_what_is_no_key_is_refused() -> None:
         landmark.punctuate(t=1, key={"k": "a"})
 
 
+def test_a_stream_that_has_sent_nothing_may_promise_of_a_key() -> None:
+    text = "SELECT k, count(*) AS n FROM a UNION b [TUMBLING 10 WATTR at] GROUP BY k"
+    query = panes.open(text)
+    query.push(a=rows((3, "x"), (4, "y")))
+    assert not len(query.punctuate(a=10, key={"k": "x"}))
+    assert query.punctuate(b=10, key={"k": "x"})["k"].to_pylist() == ["x"]
+    assert query.finish()["k"].to_pylist() == ["y"]
+
+
+def test_a_promise_of_a_key_that_is_moved_needs_a_batch_of_its_stream() -> None:
+    text = (
+        "SELECT k, count(*) AS n FROM (SELECT at + 5 AS at, k FROM a) UNION "
+        "(SELECT at, k FROM b) [TUMBLING 10 WATTR at] GROUP BY k"
+    )
+    query = panes.open(text)
+    query.push(a=rows((3, "x")))
+    with pytest.raises(InputError, match="needs a batch of `b` first"):
+        query.punctuate(b=10, key={"k": "x"})
+
+
 @pytest.mark.parametrize("store", STORES)
 def test_a_key_that_comes_after_a_promise_for_another_one_loses_no_row(store: str) -> None:
     """a is promised up to 100; b, which comes later, is not. Dense, so that it turns eager."""

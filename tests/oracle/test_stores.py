@@ -17,7 +17,8 @@ import panes
 from panes.errors import OptionError, QueryError
 from panes.planning.choose_store import supports
 from panes.planning.plan import plan
-from panes.stores.adaptive import Adaptive, Durations, Sources
+from panes.stores.adaptive import AdaptWid
+from panes.stores.durations import ArrivalSkew, Durations
 from panes.stores.store import STORES, StoreName
 from panes.windows.spec import Sliding
 from tests.strategies import cuts_of, streams
@@ -149,7 +150,7 @@ def test_a_dense_group_turns_eager_and_a_sparse_one_stays_lazy() -> None:
     query = panes.open(text, store="adaptive", lateness=0)
     query.push(bids=_bids(list(range(100)), [2 if a % 100 == 50 else 1 for a in range(100)]))
     held = query._pipeline.store  # type: ignore[union-attr]
-    assert isinstance(held, Adaptive)
+    assert isinstance(held, AdaptWid)
     assert held.eager_groups == 1
     assert held.rows == 1
 
@@ -203,11 +204,11 @@ def test_a_window_stays_open_for_its_size_and_the_disorder() -> None:
 
 
 def test_the_offset_of_sources_is_weighed_by_their_rows() -> None:
-    sources = Sources()
-    assert sources.offset == 0
-    sources.hear("main", 100, rows=900)
-    sources.hear("control", 0, rows=100)
-    assert sources.offset == 10
+    skew = ArrivalSkew()
+    assert skew.offset == 0
+    skew.hear("main", 100, rows=900)
+    skew.hear("control", 0, rows=100)
+    assert skew.offset == 10
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ from panes.pipelines import sliding as pipeline
 from panes.reference.compare import difference
 from panes.stores import keyed_panes as partials
 from panes.stores import panes as store
-from panes.stores import rows_and_partials as kept
+from panes.stores import rows_and_partials
 from panes.stores.keyed_panes import KeyedPanes
 from panes.stores.row_buffer import RowBuffer
 from panes.windows import tag
@@ -148,8 +148,8 @@ def wrong_stores() -> list[str]:
 STORE_BUGS: dict[str, tuple[object, str, Callable[[Any], Any]]] = {
     "a row is tagged with one window too many": (tag, "window_bounds", lambda b: (b[0], b[1] + 1)),
     "a row misses its oldest window": (tag, "window_bounds", lambda b: (b[0] + 1, b[1])),
-    "kept rows are dropped a window early": (kept, "last_wid", lambda w: w - 1),
-    "rows that became partials stay kept too": (
+    "buffered rows are dropped a window early": (rows_and_partials, "last_wid", lambda w: w - 1),
+    "rows that became partials stay buffered too": (
         RowBuffer, "everything", lambda rows: None if rows is None else rows.taken(
             np.r_[np.arange(len(rows)), 0]
         ),

@@ -182,6 +182,14 @@ def test_rows_within_their_bound_give_the_oracles_answers(
     assert_same(sorted_answers(pa.concat_tables(found), 1), panes.oracle(text, t=table))
 
 
+def test_a_promise_made_before_the_first_batch_makes_no_counted_row_late() -> None:
+    """Where rows are counted, a row's number is never behind, in the first batch as in others."""
+    query = panes.open("SELECT count(*) AS n FROM s [RANGE 2 ROWS SLIDE 2 ROWS]", late="drop")
+    query.punctuate(s=10)
+    assert query.push(s=pa.table({"x": [1, 2, 3, 4]}))["n"].to_pylist() == [2, 2]
+    assert not len(query.late)
+
+
 @pytest.mark.parametrize("promise", [np.int64(20), 20])
 def test_a_promise_may_be_any_whole_number(promise: int) -> None:
     query = panes.open(TEXT)

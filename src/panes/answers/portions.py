@@ -51,7 +51,7 @@ class Portion:
         return ((name, self.cut_out(i)) for i, name in enumerate(self.names))
 
     def numbers(self) -> NDArray[np.int32]:
-        """For each answer, the place of its query among the names."""
+        """For each answer, the index of its query among the names."""
         return np.repeat(np.arange(len(self.names), dtype=np.int32), np.diff(self.bounds))
 
 
@@ -64,16 +64,16 @@ class QueryAnswers(Mapping[str, pa.Table]):
 
     def __init__(self, portions: Iterable[Portion] = ()) -> None:
         self._portions = list(portions)
-        self._places: dict[str, tuple[Portion, int]] | None = None
+        self._where: dict[str, tuple[Portion, int]] | None = None
 
     def _find(self) -> dict[str, tuple[Portion, int]]:
-        if self._places is None:
-            self._places = {
+        if self._where is None:
+            self._where = {
                 name: (portion, i)
                 for portion in self._portions
                 for i, name in enumerate(portion.names)
             }
-        return self._places
+        return self._where
 
     def __getitem__(self, name: str) -> pa.Table:
         portion, i = self._find()[name]

@@ -1,4 +1,4 @@
-"""Compiled loops: Numba without the GIL, kept on disk where there is a place to keep them."""
+"""Compiled loops: Numba without the GIL, cached on disk where a folder can be written."""
 
 from __future__ import annotations
 

@@ -97,7 +97,8 @@ class KeyNumbers:
     ) -> NDArray[np.int64]:
         """Forget all keys but those of some groups; gives the new number of each, -1 if forgotten.
 
-        With `columns`, the groups that stay have these key values from now on.
+        The groups ascend, and so do their new numbers. With `columns`, the groups that stay have
+        these key values from now on.
 
         >>> numbers = KeyNumbers([pa.string()])
         >>> numbers.encode([pa.array(["a", "b", "c"])], 3)
@@ -107,8 +108,12 @@ class KeyNumbers:
         """
         columns = self.columns(live) if columns is None else columns
         self._clear()
+        numbers = self.encode(columns, len(live))
+        if self._types:  # integers may have been numbered by their size
+            last = self._pairs[-1] if self._pairs else self._columns[0]
+            last.values = last.values.take(pa.array(np.argsort(numbers)))
         renamed = np.full(int(live.max(initial=-1)) + 1, -1, dtype=np.int64)
-        renamed[live] = self.encode(columns, len(live))
+        renamed[live] = np.arange(len(live))
         return renamed
 
 

@@ -46,18 +46,18 @@ def require_orderable(data_type: pa.DataType, *, what: str) -> None:
 
 def encode(array: pa.Array) -> NDArray[np.int64]:
     """Order keys of a column; NULLs get an arbitrary one."""
-    kind = array.type
-    if pa.types.is_floating(kind):
+    data_type = array.type
+    if pa.types.is_floating(data_type):
         values = without_nulls(array.cast(pa.float64()), 0.0)
         keys = np.empty(len(values), dtype=np.int64)
         _float_keys(values, keys)
         return keys
-    if pa.types.is_uint64(kind):
+    if pa.types.is_uint64(data_type):
         return without_nulls(array, 0).astype(np.uint64).view(np.int64) ^ _SIGN
-    if pa.types.is_boolean(kind):
+    if pa.types.is_boolean(data_type):
         return without_nulls(array, False).astype(np.int64)
-    if not pa.types.is_integer(kind):
-        array = array.view(pa.int32() if kind.bit_width == 32 else pa.int64())
+    if not pa.types.is_integer(data_type):
+        array = array.view(pa.int32() if data_type.bit_width == 32 else pa.int64())
     return without_nulls(array, 0).astype(np.int64, copy=False)
 
 

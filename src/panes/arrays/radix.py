@@ -2,7 +2,7 @@
 
 Sorting by comparison costs several times as much as the rest of a per-row window. Keys are
 ordered digit by digit from the least significant one, as many digits as their span needs. A key
-and the place it came from share one 64-bit word, so that a pass moves a single array; keys too
+and the index it came from share one 64-bit word, so that a pass moves a single array; keys too
 wide for that are ordered by their lower half first and then by the upper one.
 """
 
@@ -31,7 +31,7 @@ def stable_order(
 ) -> NDArray[np.int64]:
     """Where to find the smallest key, the next one, ...; equal keys keep their order.
 
-    Their order is that of `before`, if it is given, which lists every place once.
+    Their order is that of `before`, if it is given, which lists every index once.
 
     >>> stable_order(np.array([30, 10, 30, 20]))
     array([1, 3, 0, 2])
@@ -53,18 +53,18 @@ def sort(
     if len(keys) < _FEW:
         ranked = np.argsort(keys_before, kind="stable")
         return order[ranked], keys_before[ranked]
-    low, place_bits = int(keys.min()), (len(keys) - 1).bit_length()
+    low, index_bits = int(keys.min()), (len(keys) - 1).bit_length()
     key_bits = (int(keys.max()) - low).bit_length()
-    if key_bits + place_bits > _WORD:
+    if key_bits + index_bits > _WORD:
         by_lower = stable_order(keys & ((1 << _HALF) - 1), before, executor=executor)
         order = stable_order(keys >> _HALF, by_lower, executor=executor)
         return order, keys[order]
     words = keys_before - low
-    words <<= place_bits
+    words <<= index_bits
     words |= order
-    words = _by_digits(words, range(place_bits, place_bits + key_bits, _BITS), executor)
-    order = words & ((1 << place_bits) - 1)
-    words >>= place_bits
+    words = _by_digits(words, range(index_bits, index_bits + key_bits, _BITS), executor)
+    order = words & ((1 << index_bits) - 1)
+    words >>= index_bits
     words += low
     return order, words
 
@@ -135,7 +135,7 @@ def _is_sorted(keys):  # type: ignore[no-untyped-def]
 
 @compiled
 def _number(majors, minors, order, major, minor, numbers):  # type: ignore[no-untyped-def]
-    """Number pairs in their order, and put each different one at the place of its number."""
+    """Number pairs in their order, and put each different one at the index of its number."""
     seen = 0
     for i in order:
         if seen == 0 or majors[i] != major[seen - 1] or minors[i] != minor[seen - 1]:
@@ -147,7 +147,7 @@ def _number(majors, minors, order, major, minor, numbers):  # type: ignore[no-un
 
 @compiled
 def _insertion_sort(keys, order):  # type: ignore[no-untyped-def]
-    """Fill `order` with the places of the keys, from the smallest key on."""
+    """Fill `order` with the indexes of the keys, from the smallest key on."""
     for i in range(keys.shape[0]):
         j = i
         while j > 0 and keys[order[j - 1]] > keys[i]:
@@ -188,19 +188,19 @@ def _number_runs(majors, minors, major, minor, numbers):  # type: ignore[no-unty
 def _number_marked(majors, minors, width, major, minor, numbers):  # type: ignore[no-untyped-def]
     """As `_number_runs`, by a table of the minors that a run has."""
     seen, begin = 0, 0
-    place = np.full(width, -1, dtype=np.int64)
+    number = np.full(width, -1, dtype=np.int64)
     while begin < majors.shape[0]:
         end = begin
         while end < majors.shape[0] and majors[end] == majors[begin]:
-            place[minors[end]] = 0
+            number[minors[end]] = 0
             end += 1
         for m in range(width):
-            if place[m] == 0:
-                major[seen], minor[seen], place[m] = majors[begin], m, seen
+            if number[m] == 0:
+                major[seen], minor[seen], number[m] = majors[begin], m, seen
                 seen += 1
         for i in range(begin, end):
-            numbers[i] = place[minors[i]]
-        place[:] = -1
+            numbers[i] = number[minors[i]]
+        number[:] = -1
         begin = end
     return seen
 

@@ -80,33 +80,33 @@ def _find_places(ascending, values, places):  # type: ignore[no-untyped-def]
         places[i] = low
 
 
-def moved(values: NDArray[Value], places: NDArray[np.int32], size: int) -> NDArray[Value]:
-    """Each value, or column of partials, at its place; -1 is none. The places are all different.
+def moved(values: NDArray[Value], targets: NDArray[np.int32], size: int) -> NDArray[Value]:
+    """Each value, or column of partials, at its target, an index; -1 is none. No target is twice.
 
     >>> moved(np.array([7, 8, 9]), np.array([1, -1, 0], dtype=np.int32), 2)
     array([9, 7])
     """
     result = np.empty((*values.shape[:-1], size), dtype=values.dtype)
     if values.dtype == object:
-        kept = np.flatnonzero(places >= 0)
-        result[..., places[kept]] = values[..., kept]
+        which = np.flatnonzero(targets >= 0)
+        result[..., targets[which]] = values[..., which]
         return result
     for lane, to in zip(np.atleast_2d(values), np.atleast_2d(result), strict=True):
-        _move(lane, places, to)
+        _move(lane, targets, to)
     return result
 
 
 @compiled
-def _move(values, places, to):  # type: ignore[no-untyped-def]
-    for i in range(places.shape[0]):
-        if places[i] >= 0:
-            to[places[i]] = values[i]
+def _move(values, targets, to):  # type: ignore[no-untyped-def]
+    for i in range(targets.shape[0]):
+        if targets[i] >= 0:
+            to[targets[i]] = values[i]
 
 
-def packed(values: NDArray[Value], kept: NDArray[np.int64]) -> NDArray[Value]:
-    """The columns of partials that are kept, which ascend; the array they are in is used up.
+def packed(values: NDArray[Value], which: NDArray[np.int64]) -> NDArray[Value]:
+    """Some columns of partials, by ascending index; the array they are in is used up.
 
-    Where nearly all are, they move up in it: fresh memory costs more than the move.
+    If they are nearly all, they move up in it: fresh memory costs more than the move.
 
     >>> packed(np.array([[1, 2, 3], [4, 5, 6]]), np.array([0, 2]))
     array([[1, 3],
@@ -114,18 +114,18 @@ def packed(values: NDArray[Value], kept: NDArray[np.int64]) -> NDArray[Value]:
     """
     lanes, size = values.shape
     is_plain = values.dtype in (np.int64, np.float64)  # a user's own may be anything
-    if not is_plain or len(kept) < _NEARLY_ALL * size:
-        return np.take(values, kept, axis=1)
+    if not is_plain or len(which) < _NEARLY_ALL * size:
+        return np.take(values, which, axis=1)
     flat = values.reshape(-1)
-    _pack(flat, lanes, size, kept)
-    return flat[: lanes * len(kept)].reshape(lanes, -1)
+    _pack(flat, lanes, size, which)
+    return flat[: lanes * len(which)].reshape(lanes, -1)
 
 
 @compiled
-def _pack(flat, lanes, size, kept):  # type: ignore[no-untyped-def]
+def _pack(flat, lanes, size, which):  # type: ignore[no-untyped-def]
     for lane in range(lanes):
-        for i in range(kept.shape[0]):
-            flat[lane * kept.shape[0] + i] = flat[lane * size + kept[i]]
+        for i in range(which.shape[0]):
+            flat[lane * which.shape[0] + i] = flat[lane * size + which[i]]
 
 
 @dataclass(frozen=True, slots=True)

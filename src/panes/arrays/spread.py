@@ -39,7 +39,7 @@ def spread(
             helper.exception()
     for helper in running:
         done |= helper.result()
-    return [done[place] for place in range(len(todo))]
+    return [done[index] for index in range(len(todo))]
 
 
 def _drain(
@@ -47,9 +47,9 @@ def _drain(
 ) -> dict[int, Result]:
     """Do what is waiting until nothing is; if one fails, the rest is left."""
     done = {}
-    for place, item in waiting:
+    for index, item in waiting:
         try:
-            done[place] = work(item)
+            done[index] = work(item)
         except BaseException:
             for _ in waiting:
                 pass

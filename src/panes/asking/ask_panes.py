@@ -37,7 +37,7 @@ def answer_now(
     """The same, finished as `finish` does; None if the window holds no row."""
     if newest == BEGINNING:
         return None
-    cut = store.cut_if_asked().cut
+    cut = store.chosen_cut().cut
     end = min(int(next_edge(f.slide, f.phase, newest)) for f in cut.families)
     _require_edge(plan, [cut, *store.completeness.cuts_at(end - size)], end - size, end)
     shape = store.needs.describe(plan)

@@ -35,7 +35,7 @@ from panes.planning.choose_store import choose_store
 from panes.planning.explain import explain
 from panes.planning.plan import Plan, plan
 from panes.planning.terms import Run, agree, require_streamable, require_terms
-from panes.stores.adaptive import Sources
+from panes.stores.durations import ArrivalSkew
 from panes.windows.spec import Sliding
 
 Instant: TypeAlias = "str | int | dt.datetime"
@@ -65,8 +65,8 @@ class OpenQuery:
         self._promises = Promises(self.query, self.terms)
         self._closing = Closing(self._promises.known({}))
         self._set_aside = SetAside()
-        self._sources = Sources()
-        self._observer = RunObserver(self._sources)
+        self._skew = ArrivalSkew()
+        self._observer = RunObserver(self._skew)
         self._arrived = 0
         self._plan: Plan | None = None
         self._pipeline: Pipeline | None = None
@@ -263,7 +263,7 @@ class OpenQuery:
         """An empty pipeline, for which holds what was promised before."""
         store = choose_store(plan, self._run.store).name
         new = OriginFirst if plan.window.origin_first else pipeline_of
-        pipeline: Pipeline = new(plan, store, self._sources, revisable=self.terms.keeps)
+        pipeline: Pipeline = new(plan, store, self._skew, revisable=self.terms.keeps)
         if not plan.counts_arrivals and progress != BEGINNING:
             pipeline.close(progress)
         return pipeline

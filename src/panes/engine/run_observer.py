@@ -16,7 +16,7 @@ from panes.admit.gate import Admitted
 from panes.language.query import WINDOW_COLUMNS
 from panes.pipelines.pipeline import Pipeline
 from panes.planning.cost import Observed
-from panes.stores.adaptive import Durations, Sources
+from panes.stores.durations import ArrivalSkew, Durations
 
 _POSITION_AND_GROUP = 12
 """Bytes that a row takes beside its columns."""
@@ -29,8 +29,8 @@ class RunObserver:
     cost model has no formula.
     """
 
-    def __init__(self, sources: Sources) -> None:
-        self._sources = sources
+    def __init__(self, skew: ArrivalSkew) -> None:
+        self._skew = skew
         self._durations: Durations | None = None
         self._rows, self._bytes, self._seconds = 0, 0, 0.0
         self._windows, self._answers, self._peak = 0, 0, 0
@@ -48,7 +48,7 @@ class RunObserver:
         """Note a batch that a pipeline has taken in."""
         at, columns = admitted.arrival.passing_at, admitted.arrival.columns
         if len(admitted.placed):
-            self._sources.hear(admitted.stream, int(admitted.placed.max()), len(at))
+            self._skew.hear(admitted.stream, int(admitted.placed.max()), len(at))
         if not len(at):
             return
         low, high = int(at.min()), int(at.max())
@@ -82,7 +82,7 @@ class RunObserver:
             groups=self._answers / self._windows if self._windows else 0.0,
             row_bytes=self._bytes / self._rows if self._rows else 0.0,
             duration=0.0 if self._durations is None else float(self._durations.longest),
-            offset=self._sources.offset,
+            offset=self._skew.offset,
             seconds=self._seconds,
             peak_bytes=self._peak,
         )

@@ -32,10 +32,10 @@ def fill(
     cut: Cut,
     pieces: Sequence[Piece],
     executor: Executor,
-    places: NDArray[np.int64] | None = None,
+    cut_at: NDArray[np.int64] | None = None,
 ) -> Fragment:
-    """One fragment of partials from a batch of rows, cut at their positions or at `places`."""
-    at = rows.at if places is None else places
+    """One fragment of partials from a batch of rows, cut at their positions or at `cut_at`."""
+    at = rows.at if cut_at is None else cut_at
     if not len(rows):
         nothing = np.empty(0, dtype=np.int64)
         return Fragment(nothing, nothing, tuple(p.monoid.empty(0) for p in pieces))
@@ -81,8 +81,8 @@ def _fill_table(
     meant = [_plainest(p, rows) for p in pieces]
     lifted = _lift([ALL_ROWS, *meant], rows, slots, size, executor)
     filled = np.flatnonzero(lifted[ALL_ROWS][0])
-    kept = spread(executor, lambda p: packed(p, filled), lifted.values(), rows=len(filled))
-    of = dict(zip(lifted, kept, strict=True))
+    dense = spread(executor, lambda p: packed(p, filled), lifted.values(), rows=len(filled))
+    of = dict(zip(lifted, dense, strict=True))
     return filled, tuple(of[p] for p in meant)
 
 

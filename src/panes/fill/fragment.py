@@ -65,8 +65,8 @@ def merged(fragments: Sequence[Fragment], monoids: Sequence[Monoid]) -> Fragment
     codes = np.searchsorted(panes, starts) * width + groups
     slots, pairs = compact_slots(codes, len(panes) * width)
 
-    def merge(place: int, own: tuple[Columns, ...]) -> Columns:
-        return merge_slots(monoids[place], np.concatenate(own, axis=1), slots, len(pairs))
+    def merge(index: int, own: tuple[Columns, ...]) -> Columns:
+        return merge_slots(monoids[index], np.concatenate(own, axis=1), slots, len(pairs))
 
     return Fragment(panes[pairs // width], pairs % width, shared_columns(merge, *fragments))
 
@@ -77,9 +77,9 @@ def shared_columns(
     """What is made of the partials of each piece; pieces that share theirs everywhere still do."""
     made: dict[tuple[int, ...], Columns] = {}
     partials: list[Columns] = []
-    for place, own in enumerate(zip(*(f.partials for f in fragments), strict=True)):
+    for index, own in enumerate(zip(*(f.partials for f in fragments), strict=True)):
         which = tuple(map(id, own))
         if which not in made:
-            made[which] = make(place, own)
+            made[which] = make(index, own)
         partials.append(made[which])
     return tuple(partials)

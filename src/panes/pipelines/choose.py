@@ -7,7 +7,7 @@ from panes.pipelines.pipeline import StorePipeline
 from panes.pipelines.ranked_rows import RankedRowsPipeline
 from panes.pipelines.sliding import SlidingPipeline
 from panes.planning.plan import Plan
-from panes.stores.adaptive import Sources
+from panes.stores.durations import ArrivalSkew
 from panes.stores.store import StoreName
 from panes.windows.spec import PartitionedRows, PerRow
 
@@ -15,7 +15,7 @@ from panes.windows.spec import PartitionedRows, PerRow
 def pipeline_of(
     plan: Plan,
     store: StoreName = "panes",
-    sources: Sources | None = None,
+    skew: ArrivalSkew | None = None,
     *,
     revisable: int | None = 0,
 ) -> StorePipeline:
@@ -26,5 +26,5 @@ def pipeline_of(
     if isinstance(plan.window.spec, PerRow):
         return PerRowPipeline(plan, store=store)
     if isinstance(plan.window.spec, PartitionedRows) or plan.order is not None:
-        return RankedRowsPipeline(plan, store=store, sources=sources)
-    return SlidingPipeline(plan, store=store, sources=sources, revisable=revisable)
+        return RankedRowsPipeline(plan, store=store, skew=skew)
+    return SlidingPipeline(plan, store=store, skew=skew, revisable=revisable)

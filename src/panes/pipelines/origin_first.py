@@ -13,7 +13,7 @@ from panes.axis import FOREVER
 from panes.pipelines.pipeline import Pipeline
 from panes.pipelines.sliding import SlidingPipeline
 from panes.planning.plan import Plan
-from panes.stores.adaptive import Sources
+from panes.stores.durations import ArrivalSkew
 from panes.stores.store import StoreName
 
 
@@ -24,12 +24,12 @@ class OriginFirst(Pipeline):
         self,
         plan: Plan,
         store: StoreName = "panes",
-        sources: Sources | None = None,
+        skew: ArrivalSkew | None = None,
         *,
         revisable: int | None = 0,
     ) -> None:
         super().__init__(plan)
-        self._store, self._sources, self._revisable = store, sources, revisable
+        self._store, self._skew, self._revisable = store, skew, revisable
         self._waiting: list[Arrival] = []
         self._oldest = FOREVER
 
@@ -48,7 +48,7 @@ class OriginFirst(Pipeline):
             self.plan,
             origin=self._oldest,
             store=self._store,
-            sources=self._sources,
+            skew=self._skew,
             revisable=self._revisable,
         )
         for arrival in self._waiting:

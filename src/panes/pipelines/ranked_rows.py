@@ -20,7 +20,7 @@ from panes.axis import FOREVER
 from panes.pipelines.pipeline import StorePipeline
 from panes.pipelines.ranks import Ranks
 from panes.planning.plan import Plan
-from panes.stores.adaptive import Sources
+from panes.stores.durations import ArrivalSkew
 from panes.stores.keyed_panes import inside
 from panes.stores.parcel import Parcel
 from panes.stores.store import StoreName, WindowStore, window_store
@@ -34,10 +34,10 @@ class RankedRowsPipeline(StorePipeline):
     store: WindowStore
 
     def __init__(
-        self, plan: Plan, *, store: StoreName = "panes", sources: Sources | None = None
+        self, plan: Plan, *, store: StoreName = "panes", skew: ArrivalSkew | None = None
     ) -> None:
         super().__init__(plan, plan.spec)
-        self.store = window_store(store, plan.contents, plan.spec, sources)
+        self.store = window_store(store, plan.contents, plan.spec, skew)
         self._waiting = WaitingRows()
         self._partitions = KeyNumbers([plan.row_types[c] for c in plan.partition_columns])
         self._ranks = Ranks()

@@ -20,7 +20,7 @@ from panes.arrays.radix import number_pairs
 from panes.axis import BEGINNING
 from panes.pipelines.pipeline import StorePipeline
 from panes.planning.plan import Plan
-from panes.stores.adaptive import Sources
+from panes.stores.durations import ArrivalSkew
 from panes.stores.keyed_panes import inside
 from panes.stores.parcel import Parcel
 from panes.stores.store import StoreName, WindowStore, window_store
@@ -40,7 +40,7 @@ class SlidingPipeline(StorePipeline):
         *,
         origin: int | None = None,
         store: StoreName = "panes",
-        sources: Sources | None = None,
+        skew: ArrivalSkew | None = None,
         revisable: int | None = 0,
     ) -> None:
         """`origin` moves all windows.
@@ -51,7 +51,7 @@ class SlidingPipeline(StorePipeline):
         if origin is not None:
             spec = replace(spec, origin=spec.origin + origin)
         super().__init__(plan, spec)
-        self.store = window_store(store, plan.contents, spec, sources)
+        self.store = window_store(store, plan.contents, spec, skew)
         self._revisable = revisable
         self.first_revisable = BEGINNING
 

@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from panes.axis import BEGINNING
-from panes.planning.shared_cut import SharedCut, choose_cut
+from panes.planning.shared_cut import SharedCut
 from panes.windows.cut import Cut
-from panes.windows.many import Rulers
 from panes.windows.spec import Sliding
 
 
@@ -37,16 +36,9 @@ class Completeness:
             known.append(after(newest))
         return max(self.evicted_before, *known)
 
-    def choose(self, rulers: Rulers) -> Cut:
-        """Where panes begin from now on, under all windows."""
-        self.shared_cut, self.is_current = self.chosen(rulers), True
-        return self.shared_cut.cut
-
-    def chosen(self, rulers: Rulers) -> SharedCut:
-        """As `choose`, without settling on it."""
-        if self.shared_cut is not None and self.is_current:
-            return self.shared_cut
-        return choose_cut(rulers)
+    def settle(self, shared_cut: SharedCut) -> None:
+        """Cut panes this way from now on."""
+        self.shared_cut, self.is_current = shared_cut, True
 
     def change_cut(self, newest: int) -> None:
         """Queries have come or gone: before the next row, panes are cut anew."""

@@ -64,7 +64,7 @@ def _store_lines(store: SharedStore, *, details: bool) -> Iterator[str]:
 
 
 def _pane_lines(store: SharedStore) -> Iterator[str]:
-    shared = store.cut_if_asked()
+    shared = store.chosen_cut()
     families = shared.cut.families
     begins = f"a pane begins every {_length(store, families[0].slide)}"
     if len(families) > 1:
@@ -78,7 +78,7 @@ def _pane_lines(store: SharedStore) -> Iterator[str]:
 
 
 def _cut_lines(store: SharedStore) -> Iterator[str]:
-    shared = store.cut_if_asked()
+    shared = store.chosen_cut()
     families = shared.cut.families
     if len(families) == 1:
         yield _line("cut", f"a pane begins every {_length(store, families[0].slide)}")
@@ -102,7 +102,7 @@ def _saving_lines(store: SharedStore, *, details: bool) -> Iterator[str]:
     """Against every query with panes and pieces of its own."""
     members = [(shape, m) for shape in store.shapes for m in shape.members]
     longest = max(m.spec.size for _, m in members)
-    shared = store.cut_if_asked()
+    shared = store.chosen_cut()
     panes = min(option.panes for option in shared.options) or panes_in(shared.cut, longest)
     alone = [panes_per_window(m.spec) or 1 for _, m in members]
     needed = [len(shape.plan.pieces) + len(shape.plan.value_sets) for shape, _ in members]

@@ -17,7 +17,7 @@ from panes.aggregates.custom import UserAggregate
 from panes.arrays.workers import workers
 from panes.fill.filter_regions import ClassedRows
 from panes.planning.plan import Plan
-from panes.planning.shared_cut import SharedCut
+from panes.planning.shared_cut import SharedCut, choose_cut
 from panes.register.classed_panes import ClassedPanes, Filled
 from panes.register.columns import Numbering, SharedRows
 from panes.register.completeness import Completeness, after
@@ -81,14 +81,17 @@ class SharedStore:
     @property
     def cut(self) -> Cut:
         """Where panes begin from now on; it is settled when this is first asked."""
-        return self.completeness.choose(self._rulers())
+        chosen = self.chosen_cut()
+        if not self.completeness.is_current:
+            self.completeness.settle(chosen)
+        return chosen.cut
 
-    def cut_if_asked(self) -> SharedCut:
-        """As `cut`, without settling it."""
-        return self.completeness.chosen(self._rulers())
-
-    def _rulers(self) -> Rulers:
-        return Rulers.joined([shape.rulers for shape in self.shapes])
+    def chosen_cut(self) -> SharedCut:
+        """Where panes begin from now on, and why; it is not settled by asking."""
+        known = self.completeness.shared_cut
+        if known is not None and self.completeness.is_current:
+            return known
+        return choose_cut(Rulers.joined([shape.rulers for shape in self.shapes]))
 
     # Rows come
 

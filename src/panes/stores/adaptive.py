@@ -1,6 +1,6 @@
 """AdaptWID: eager or lazy, group by group, whichever takes less memory (thesis 6.3).
 
-Every group begins lazy: its rows are kept. Once they take more than the partials of the windows
+Every group begins lazy: its rows are buffered. Once they take more than the partials of the windows
 they are in, the group turns eager. An eager group through which fewer rows pass than the partials
 are worth turns lazy again; until its partials are answered it is *in transition*, and its windows
 are answered from both sides. Two thresholds, the second at half of the first, keep a group from
@@ -12,104 +12,32 @@ through is counted, from one epoch (the length of a window) to the next, and Con
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 import numpy as np
 from numpy.typing import NDArray
 
 from panes.arrays.compiled import compiled
-from panes.axis import BEGINNING, FOREVER
+from panes.axis import FOREVER
 from panes.stores.contents import Contents
 from panes.stores.cost import prefers_eager
+from panes.stores.durations import ArrivalSkew, Durations
 from panes.stores.row_buffer import BufferedRows
-from panes.stores.wid import Tagging
+from panes.stores.wid import Wid
 from panes.windows.cover import Wids
-from panes.windows.extent import extent, first_wid, last_wid, ruler
-from panes.windows.spec import PanedSpec, Sliding
+from panes.windows.extent import extent
+from panes.windows.spec import PanedSpec
 from panes.windows.tag import window_bounds
 
 _BACK = 0.5
 
 
-@dataclass(slots=True)
-class Sources:
-    """How far each source is, and how many rows it has sent (thesis 6.3.1, arrival-time skew)."""
-
-    newest: dict[str, int] = field(default_factory=dict)
-    rows: dict[str, int] = field(default_factory=dict)
-
-    def hear(self, source: str, newest: int, rows: int) -> None:
-        """A batch of a source has come."""
-        self.newest[source] = max(newest, self.newest.get(source, newest))
-        self.rows[source] = rows + self.rows.get(source, 0)
-
-    @property
-    def offset(self) -> float:
-        """How far a row's source is behind the earliest one, on average over the rows.
-
-        >>> sources = Sources()
-        >>> sources.hear("main", 100, rows=3)
-        >>> sources.hear("control", 60, rows=1)
-        >>> sources.offset
-        10.0
-        """
-        total = sum(self.rows.values())
-        if not total:
-            return 0.0
-        earliest = max(self.newest.values())
-        behind = [(earliest - self.newest[name]) * rows for name, rows in self.rows.items()]
-        return sum(behind) / total
-
-
-class Durations:
-    """How long windows stay open: *wed* (thesis 6.3.4.1).
-
-    From the low-watermark when the first row of a window came to the high-watermark when it was
-    closed. `latest` is that of the window that was closed last, at first the length of a window;
-    `longest` is the longest of all.
-    """
-
-    def __init__(self, spec: Sliding) -> None:
-        self.latest = self.longest = spec.size
-        self._spec = spec
-        self._started: list[tuple[int, int, int | None]] = []
-        self._next: int | None = None
-        self._high = BEGINNING
-
-    def saw(self, oldest: int, newest: int, first_open: int) -> None:
-        """Rows from `oldest` to `newest` have come while windows from `first_open` on were open."""
-        self._high = max(self._high, newest)
-        size, slide, origin = ruler(self._spec)
-        first = int(first_wid(oldest, slide, origin)) if self._next is None else self._next
-        end = int(last_wid(newest, size, slide, origin)) + 1
-        if end > first:
-            low = None if first_open == BEGINNING else extent(self._spec, first_open - 1).end
-            self._started.append((first, end, low))
-            self._next = end
-
-    def closed(self, first_open: int) -> None:
-        """Windows before `first_open` are closed."""
-        while self._started and self._started[0][0] < first_open:
-            first, end, low = self._started.pop(0)
-            self.longest = max(self.longest, self._high - self._low(first, low))
-            last = min(end, first_open)
-            self.latest = max(self._spec.size, self._high - self._low(last - 1, low))
-            if last < end:
-                self._started.insert(0, (last, end, low))
-                break
-
-    def _low(self, wid: int, low: int | None) -> int:
-        """The low-watermark when a window started; before any promise, the window's own start."""
-        start = extent(self._spec, wid).start
-        return start if low is None else min(low, start)
-
-
-class Adaptive(Tagging):
+class AdaptWid(Wid):
     """Rows of lazy groups, partials of eager ones, both of those in transition."""
 
-    def __init__(self, contents: Contents, spec: PanedSpec, sources: Sources | None = None) -> None:
+    def __init__(
+        self, contents: Contents, spec: PanedSpec, skew: ArrivalSkew | None = None
+    ) -> None:
         super().__init__(contents, spec)
-        self._sources = Sources() if sources is None else sources
+        self._skew = ArrivalSkew() if skew is None else skew
         self._durations = Durations(self.spec)
         self._eager = np.empty(0, dtype=np.int32)
         self._passed = np.empty(0, dtype=np.uint32)
@@ -127,12 +55,12 @@ class Adaptive(Tagging):
 
     def receive(self, rows: BufferedRows) -> None:
         self._durations.saw(int(rows.at.min()), int(rows.at.max()), self.first_open)
-        place = np.searchsorted(self._eager, rows.groups)
+        index = np.searchsorted(self._eager, rows.groups)
         is_eager = np.zeros(len(rows), dtype=np.bool_)
         if len(self._eager):
-            is_eager = self._eager[np.minimum(place, len(self._eager) - 1)] == rows.groups
+            is_eager = self._eager[np.minimum(index, len(self._eager) - 1)] == rows.groups
         if is_eager.any():
-            self._passed += np.bincount(place[is_eager], minlength=len(self._eager)).astype(
+            self._passed += np.bincount(index[is_eager], minlength=len(self._eager)).astype(
                 np.uint32
             )
             self.put(rows.taken(np.flatnonzero(is_eager)), self.first_open, FOREVER)
@@ -157,22 +85,22 @@ class Adaptive(Tagging):
 
     def _turn_eager(self, touched: NDArray[np.int32]) -> None:
         """Of the groups that have new rows, those whose rows take more than partials would."""
-        kept = self.buffer.everything()
-        if kept is None:
+        buffered = self.buffer.everything()
+        if buffered is None:
             return
-        taken = np.bincount(kept.groups) * self.row_bytes
+        taken = np.bincount(buffered.groups) * self.row_bytes
         may_turn = np.zeros(len(taken), dtype=np.bool_)
         may_turn[touched] = taken[touched] > self.partial_bytes
-        rows = np.flatnonzero(may_turn[kept.groups])
+        rows = np.flatnonzero(may_turn[buffered.groups])
         if not len(rows):
             return
-        heavy = kept.taken(rows)
+        heavy = buffered.taken(rows)
         windows = self._open_windows(heavy, len(taken))
         would_take = windows * self.partial_bytes_of(heavy, heavy.groups, len(taken))
         turning = (taken > would_take) & (windows > 0)
         if turning.any():
-            which = turning[kept.groups]
-            self.put(kept.taken(np.flatnonzero(which)), self.first_open, FOREVER)
+            which = turning[buffered.groups]
+            self.put(buffered.taken(np.flatnonzero(which)), self.first_open, FOREVER)
             self.buffer.keep(~which)
             self._join(np.flatnonzero(turning))
 
@@ -204,7 +132,7 @@ class Adaptive(Tagging):
                 row=self.row_bytes,
                 duration=duration,
                 slide=self.spec.slide,
-                lag=volume / _BACK * (self._sources.offset / duration),
+                lag=volume / _BACK * (self._skew.offset / duration),
             )
             self._passed[:] = 0
             self._epoch = progress

@@ -27,20 +27,20 @@ class AdaptivePanes(RowsAndPartials):
 
     def receive(self, rows: BufferedRows) -> None:
         self.buffer.add(rows)
-        kept = self.buffer.everything()
-        assert kept is not None
-        pairs, starts, groups = number_pairs(self._cut.pane_start(kept.at), kept.groups)
+        buffered = self.buffer.everything()
+        assert buffered is not None
+        pairs, starts, groups = number_pairs(self._cut.pane_start(buffered.at), buffered.groups)
         taken = np.bincount(pairs) * self.row_bytes
-        turning = taken > self.partial_bytes_of(kept, pairs, len(starts))
+        turning = taken > self.partial_bytes_of(buffered, pairs, len(starts))
         turning |= self.partials.holds(starts, groups)
         if turning.any():
             which = turning[pairs]
-            turned = kept.taken(np.flatnonzero(which))
+            turned = buffered.taken(np.flatnonzero(which))
             self.partials.add(turned.at, turned.columns, turned.groups)
             self.buffer.keep(~which)
 
     def put(self, rows: BufferedRows, first: Wids, end: Wids) -> None:  # noqa: ARG002
-        """Fill the panes under the windows with these rows; kept rows lie in no older ones."""
+        """Fill the panes under the windows with these rows; buffered rows lie in no older ones."""
         high = extent(self.spec, int(np.max(end)) - 1).end
         under = rows.taken(np.flatnonzero(rows.at < high))
         if len(under):

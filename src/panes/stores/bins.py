@@ -10,8 +10,8 @@ have come. So the window of any position between two bins has the partial of the
 
 A batch adds its bins, each beginning with the partial of the bin before it, and is then combined
 into every bin that its rows reach. When progress passes a position its bin is the answer; no row
-is kept, and none is read twice. Of the bins before progress the newest stays, for rows that come
-between it and the next (as in the example of Fig. 6-5; Fig. 6-7 forgets it).
+is buffered, and none is read twice. Of the bins before progress the newest stays, for rows that
+come between it and the next (as in the example of Fig. 6-5; Fig. 6-7 forgets it).
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class Bins:
 
     @property
     def rows(self) -> int:
-        """How many rows are kept: none, ever."""
+        """How many rows are buffered: none, ever."""
         return 0
 
     @property
@@ -129,8 +129,8 @@ class Bins:
         """Which bins new rows reach, and with what."""
         groups = np.unique(self._group)
         bins = np.searchsorted(self._group, np.append(groups, self.keys))
-        places, offsets = by_group(new.groups, groups)
-        starts = moved(new.starts, places, len(new))
+        targets, offsets = by_group(new.groups, groups)
+        starts = moved(new.starts, targets, len(new))
         first, last = runs_under(self.spec, self._at, bins, starts=starts, groups=offsets)
         touched = np.flatnonzero(last > first)
         reached = Cover(
@@ -141,7 +141,7 @@ class Bins:
         )
 
         def contribution(monoid: Monoid, partial: Columns) -> Columns:
-            panes = moved(partial, places, len(new))
+            panes = moved(partial, targets, len(new))
             return roll(monoid, self.spec, panes, reached, starts=starts, groups=offsets)
 
         return touched, list(map(contribution, self._monoids, new.partials))
@@ -172,6 +172,6 @@ class Bins:
         self._group = renamed[self._group]
         return renamed
 
-    def _keep(self, kept: NDArray[np.int64]) -> None:
-        self._at, self._group = self._at[kept], self._group[kept]
-        self._partials = tuple(np.take(p, kept, axis=1) for p in self._partials)
+    def _keep(self, which: NDArray[np.int64]) -> None:
+        self._at, self._group = self._at[which], self._group[which]
+        self._partials = tuple(np.take(p, which, axis=1) for p in self._partials)

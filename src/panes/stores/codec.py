@@ -1,4 +1,4 @@
-"""Tables as bytes, to be sent or kept: a short header, then plain Arrow streams. No pickle.
+"""Tables as bytes, to be sent or stored: a short header, then plain Arrow streams. No pickle.
 
 The header names the format and its version and carries a checksum of the rest, so bytes that are
 damaged, cut short or written by a later version are refused instead of misread.

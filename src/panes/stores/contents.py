@@ -1,4 +1,4 @@
-"""What a store is to keep for a query, and nothing else of the query.
+"""What a store stores for a query, and nothing else of the query.
 
 A store knows pieces, multisets and the types of rows. It does not know texts, windows' names or
 SELECT lists: so stores stand below planning, and one store can serve many queries.
@@ -18,7 +18,7 @@ from panes.aggregates.identity import identity
 
 @dataclass(frozen=True, slots=True)
 class ValueSet:
-    """An argument kept as a multiset, for all holistic aggregates that ask for it."""
+    """An argument stored as a multiset, for all holistic aggregates that ask for it."""
 
     columns: tuple[int, ...]
     selection: Selection
@@ -33,7 +33,7 @@ class ValueSet:
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """The partials that a store keeps, and the columns of the rows they are filled from.
+    """The partials in a store, and the columns of the rows they are filled from.
 
     Columns are numbers of a row's projected columns. `group_columns` make a group,
     `argument_columns` are what pieces and multisets read.

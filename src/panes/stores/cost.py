@@ -77,7 +77,7 @@ def eager_bytes(*, partial: float, duration: float, slide: float) -> float:
 
 
 def lazy_rows(*, volume: float, lag: float = 0.0) -> float:
-    """How many rows of a group are kept (Eq. 6.7).
+    """How many rows of a group are buffered (Eq. 6.7).
 
     `volume` is *winVol*, rows per tick times the duration of a window; `lag` is the sum over the
     sources of their rows per tick times their offset behind the earliest one.
@@ -86,7 +86,7 @@ def lazy_rows(*, volume: float, lag: float = 0.0) -> float:
 
 
 def lazy_bytes(*, row: float, volume: float, lag: float = 0.0) -> float:
-    """Memory of a group whose rows are kept (Eq. 6.6; with several sources, Eq. 6.8)."""
+    """Memory of a group whose rows are buffered (Eq. 6.6; with several sources, Eq. 6.8)."""
     return row * lazy_rows(volume=volume, lag=lag)
 
 

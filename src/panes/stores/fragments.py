@@ -1,6 +1,6 @@
-"""Fragments: partials of pairs (pane, group), kept as they came and merged when they are needed.
+"""Fragments: partials of pairs (pane, group), stored as they came and merged when they are needed.
 
-Each fragment is sorted by pane and group with no pair twice, and never changes. Whoever keeps them
+Each fragment is sorted by pane and group with no pair twice, and never changes. Whoever stores them
 says what a group is; nothing here knows of windows.
 """
 
@@ -62,9 +62,9 @@ class Fragments:
                 self._unread = [merged(self._unread, self.monoids)]
 
     def news(self) -> list[Fragment] | None:
-        """What was added since this was last asked; None if more than that has changed.
+        """What was added since the last call; None if more than that has changed.
 
-        Eviction is no change: who has read panes that are gone may keep them.
+        Eviction is no change: a reader may go on using panes that are gone.
         """
         unread, self._unread = self._unread, []
         return unread
@@ -95,9 +95,9 @@ class Fragments:
     def evict_before(self, low: int) -> bool:
         """Forget panes that begin before `low`; says whether there were any."""
         before = len(self)
-        kept = [f.between(low, FOREVER) for f in self._fragments]
-        pairs = zip(kept, self._fragments, strict=True)
-        self._fragments = [_shrunk(k, len(f)) for k, f in pairs if len(k)]
+        rest = [f.between(low, FOREVER) for f in self._fragments]
+        pairs = zip(rest, self._fragments, strict=True)
+        self._fragments = [_shrunk(part, len(f)) for part, f in pairs if len(part)]
         return len(self) < before
 
     def _merge(self) -> Fragment:
@@ -109,7 +109,7 @@ class Fragments:
 
 
 def _swept(fragments: Sequence[Fragment], monoids: Sequence[Monoid]) -> Fragment:
-    """Fragments that hold something, as one; panes that one of them alone has are kept as they are.
+    """Fragments that hold something, as one; panes that one of them alone has are not touched.
 
     Rows come nearly in order, so a fragment mostly overlaps the end of those before it::
 
@@ -134,9 +134,9 @@ def _swept(fragments: Sequence[Fragment], monoids: Sequence[Monoid]) -> Fragment
     return joined(*done, rest)
 
 
-def _shrunk(kept: Fragment, before: int) -> Fragment:
-    """A copy, if keeping the view would hold on to much more memory than it shows."""
-    if 2 * len(kept) > before:
-        return kept
-    partials = shared_columns(lambda _, own: own[0].copy(), kept)
-    return Fragment(kept.starts.copy(), kept.groups.copy(), partials)
+def _shrunk(view: Fragment, before: int) -> Fragment:
+    """A copy, if the view would hold on to much more memory than it shows."""
+    if 2 * len(view) > before:
+        return view
+    partials = shared_columns(lambda _, own: own[0].copy(), view)
+    return Fragment(view.starts.copy(), view.groups.copy(), partials)

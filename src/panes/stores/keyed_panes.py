@@ -54,7 +54,7 @@ class KeyedPanes:
 
     @property
     def rows(self) -> int:
-        """How many rows are kept: none, ever."""
+        """How many rows are buffered: none, ever."""
         return 0
 
     @property
@@ -80,13 +80,13 @@ class KeyedPanes:
         at: NDArray[np.int64],
         columns: Sequence[pa.Array],
         groups: NDArray[np.int32] | None = None,
-        places: NDArray[np.int64] | None = None,
+        cut_at: NDArray[np.int64] | None = None,
     ) -> None:
         """Take in rows: positions, the plan's projected columns, and groups if they are known.
 
-        Rows go into the panes at `places`, if these are not their positions.
+        Rows go into the panes at `cut_at`, if these are not their positions.
         """
-        places = at if places is None else places
+        cut_at = at if cut_at is None else cut_at
         rows = Rows(at, tuple(columns))
         if groups is None:
             groups = self.number([columns[c] for c in self.contents.group_columns], len(at))
@@ -97,9 +97,9 @@ class KeyedPanes:
             cut=self._cut,
             pieces=self.contents.pieces,
             executor=self._executor,
-            places=places,
+            cut_at=cut_at,
         )
-        counted = [v.fill(rows, groups, places, self._cut, self._executor) for v in self._values]
+        counted = [v.fill(rows, groups, cut_at, self._cut, self._executor) for v in self._values]
         self._store.add(filled)
         for values, fragment in zip(self._values, counted, strict=True):
             values.store.add(fragment)
@@ -206,7 +206,7 @@ class KeyedPanes:
 
     @contextmanager
     def lent(self) -> Iterator[None]:
-        """What is added in here is forgotten afterwards."""
+        """Forget afterwards what is added in here."""
         before = self.fragments
         try:
             yield
@@ -221,16 +221,16 @@ class KeyedPanes:
         """The groups that hold anything, ascending."""
         return self._store.live_groups()
 
-    def forget_keys(self, kept: NDArray[np.int64] | None = None) -> NDArray[np.int64] | None:
+    def forget_keys(self, needed: NDArray[np.int64] | None = None) -> NDArray[np.int64] | None:
         """Drop keys that no pane holds, if they are many; gives the new number of each group.
 
-        The keys of the groups in `kept` stay.
+        The keys of the groups in `needed` stay.
         """
         for values in self._values:
             values.forget_keys()
         live = self._store.live_groups()
-        if kept is not None:
-            live = np.union1d(live, kept)
+        if needed is not None:
+            live = np.union1d(live, needed)
         if not self._groups.mostly_dead(len(live)):
             return None
         renamed = self._groups.keep(live)
@@ -244,11 +244,11 @@ def inside(
     spec: PanedSpec, at: NDArray[np.int64], columns: Sequence[pa.Array]
 ) -> tuple[NDArray[np.int64], Sequence[pa.Array]]:
     """Without rows that no window holds, as between sampling windows."""
-    stored = in_some_window(spec, at)
-    if stored is None or stored.all():
+    is_inside = in_some_window(spec, at)
+    if is_inside is None or is_inside.all():
         return at, columns
-    kept = pa.array(np.flatnonzero(stored))
-    return at[stored], [c.take(kept) for c in columns]
+    which = pa.array(np.flatnonzero(is_inside))
+    return at[is_inside], [c.take(which) for c in columns]
 
 
 _NOTHING = np.empty(0, dtype=np.int64)

@@ -1,6 +1,7 @@
-"""Arguments kept as multisets: which values a group has in each pane, and how often.
+"""Arguments stored as multisets: which values a group has in each pane, and how often.
 
-Holistic aggregates read them. A value is one more grouping column, so panes compress it.
+Holistic aggregates read them. A value is one more grouping column, so a value that comes often in a
+pane is stored once, with its count.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from panes.windows.spec import PanedSpec
 
 
 class ValueStore:
-    """One argument kept as a multiset: pairs of (group, value), counted per pane."""
+    """One argument stored as a multiset: pairs of (group, value), counted per pane."""
 
     def __init__(
         self,
@@ -56,17 +57,17 @@ class ValueStore:
         self,
         rows: Rows,
         groups: NDArray[np.int32],
-        places: NDArray[np.int64],
+        cut_at: NDArray[np.int64],
         cut: Cut,
         executor: Executor,
     ) -> Fragment:
-        """The values of a batch, counted per pane; nothing is kept yet."""
-        kept = np.flatnonzero(self._set.selection.slots(rows, groups) >= 0)
-        indexes = pa.array(kept)
+        """The values of a batch, counted per pane of `cut_at`; nothing is stored yet."""
+        selected = np.flatnonzero(self._set.selection.slots(rows, groups) >= 0)
+        indexes = pa.array(selected)
         columns = [rows.columns[c].take(indexes) for c in self._set.columns]
-        owners = pa.array(groups[kept], pa.int64())
-        pairs = self._pairs.encode([owners, *columns], len(kept))
-        counted = Rows(places[kept], ())
+        owners = pa.array(groups[selected], pa.int64())
+        pairs = self._pairs.encode([owners, *columns], len(selected))
+        counted = Rows(cut_at[selected], ())
         return fill(counted, pairs, len(self._pairs), cut=cut, pieces=[ALL_ROWS], executor=executor)
 
     def add_counts(
@@ -100,17 +101,17 @@ class ValueStore:
         rank, distinct = _ranked(values)
         of_pair = np.searchsorted(pairs, stored.groups)
         groups = group_of.to_numpy()[of_pair]
-        places, offsets = by_group(groups, rolled.groups)
+        targets, offsets = by_group(groups, rolled.groups)
         size = int(offsets[-1])
-        starts = moved(stored.starts, places, size)
+        starts = moved(stored.starts, targets, size)
         first, last = runs_under(
             self._spec, wids, rolled.cover.offsets, starts=starts, groups=offsets
         )
         return SlidingMultiset(
             values=distinct,
             groups=offsets,
-            rank=moved(rank[of_pair], places, size),
-            count=moved(stored.partials[0][0], places, size),
+            rank=moved(rank[of_pair], targets, size),
+            count=moved(stored.partials[0][0], targets, size),
             offsets=rolled.cover.offsets,
             first=first,
             last=last,
@@ -140,7 +141,7 @@ class ValueStore:
 def _ranked(columns: Sequence[pa.Array]) -> tuple[NDArray[np.signedinteger], pa.Array]:
     """The rank of each value among the distinct ones, and those, ascending, NaN last.
 
-    Several columns are tuples, which can only be told apart: their values stand for themselves.
+    Several columns are tuples, which have no order: each gets the next number.
     """
     if len(columns) > 1:
         tuples = KeyNumbers([c.type for c in columns])

@@ -57,9 +57,9 @@ class PaneStore(Fragments):
         panes = np.unique(stored.starts)
         width = int(max(stored.groups.max(initial=0), groups.max(initial=0))) + 1
         known = np.searchsorted(panes, stored.starts) * width + stored.groups
-        place = np.searchsorted(panes, starts)
+        index = np.searchsorted(panes, starts)
         is_pane = np.isin(starts, panes, assume_unique=False)
-        return is_pane & np.isin(place * width + groups, known)
+        return is_pane & np.isin(index * width + groups, known)
 
     def under(self, first_due: int, end_due: int) -> Fragment:
         """The panes under the windows ``[first_due, end_due)``."""
@@ -78,11 +78,11 @@ class PaneStore(Fragments):
         """
         due = self.under(int(np.min(first_due)), int(np.max(end_due)))
         groups = order(np.flatnonzero(np.bincount(due.groups)))
-        places, offsets = by_group(due.groups, groups)
-        starts = moved(due.starts, places, int(offsets[-1]))
+        targets, offsets = by_group(due.groups, groups)
+        starts = moved(due.starts, targets, int(offsets[-1]))
         first, end = (d if isinstance(d, int) else d[groups] for d in (first_due, end_due))
         answers = cover(self.spec, starts=starts, groups=offsets, first_due=first, end_due=end)
-        return self._rolled(due, places, starts, offsets, groups, answers)
+        return self._rolled(due, targets, starts, offsets, groups, answers)
 
     def answer_at(
         self, groups: NDArray[np.int64], offsets: NDArray[np.int64], wid: NDArray[np.int64]
@@ -92,25 +92,25 @@ class PaneStore(Fragments):
         Each of them holds a pane. `offsets` tells where each group's windows begin.
         """
         due = self.under(int(wid.min()), int(wid.max()) + 1)
-        places, begins = by_group(due.groups, groups)
-        starts = moved(due.starts, places, int(begins[-1]))
+        targets, begins = by_group(due.groups, groups)
+        starts = moved(due.starts, targets, int(begins[-1]))
         first, last = runs_under(self.spec, wid, offsets, starts=starts, groups=begins)
         answers = Cover(offsets, wid, first, last)
-        return self._rolled(due, places, starts, begins, groups, answers)
+        return self._rolled(due, targets, starts, begins, groups, answers)
 
     def _rolled(
         self,
         due: Fragment,
-        places: NDArray[np.int32],
+        targets: NDArray[np.int32],
         starts: NDArray[np.int64],
         offsets: NDArray[np.int64],
         groups: NDArray[np.int64],
         answers: Cover,
     ) -> Rolled:
-        """Answers from panes moved to their `places`: group by group, each at its start."""
+        """Answers from panes moved to their `targets`: group by group, each at its start."""
 
         def roll_one(monoid: Monoid, partial: Columns) -> Columns:
-            panes = moved(partial, places, len(starts))
+            panes = moved(partial, targets, len(starts))
             return roll(monoid, self.spec, panes, answers, starts=starts, groups=offsets)
 
         distinct = {id(p): (m, p) for m, p in zip(self.monoids, due.partials, strict=True)}
@@ -152,23 +152,23 @@ class PaneStore(Fragments):
 def by_group(
     groups: NDArray[np.signedinteger], order: NDArray[np.int64]
 ) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-    """Where rows go to stand group by group, keeping their order inside; where each group begins.
+    """The index each row moves to, so that rows stand group by group; and where each group begins.
 
-    Rows of groups that are not in `order` go nowhere, which is -1. Rows are moved and not fetched
-    (`panes.arrays.slots.moved`): then memory is read straight on, and written at one place per
-    group.
+    Rows of a group stay in their order; rows of groups that are not in `order` go nowhere, which is
+    -1. Rows are moved and not fetched (`panes.arrays.slots.moved`): then memory is read straight
+    on, and written at one position per group.
     """
     size = max(int(order.max(initial=-1)), int(groups.max(initial=-1))) + 1
     rank = np.full(size, -1, dtype=np.int64)
     rank[order] = np.arange(len(order))
     offsets = np.zeros(len(order) + 1, dtype=np.int64)
-    places = np.empty(len(groups), dtype=np.int32)
-    _counting_sort(groups, rank, offsets, places)
-    return places, offsets
+    targets = np.empty(len(groups), dtype=np.int32)
+    _counting_sort(groups, rank, offsets, targets)
+    return targets, offsets
 
 
 @compiled
-def _counting_sort(groups, rank, offsets, places):  # type: ignore[no-untyped-def]
+def _counting_sort(groups, rank, offsets, targets):  # type: ignore[no-untyped-def]
     for i in range(groups.shape[0]):
         if rank[groups[i]] >= 0:
             offsets[rank[groups[i]] + 1] += 1
@@ -177,19 +177,19 @@ def _counting_sort(groups, rank, offsets, places):  # type: ignore[no-untyped-de
     next_free = offsets[:-1].copy()
     for i in range(groups.shape[0]):
         g = rank[groups[i]]
-        places[i] = -1
+        targets[i] = -1
         if g >= 0:
-            places[i] = next_free[g]
+            targets[i] = next_free[g]
             next_free[g] += 1
 
 
 def _from(fragment: Fragment, lows: NDArray[np.int64]) -> Fragment:
     """The panes that begin at or after what their group's `low` says."""
-    kept = np.flatnonzero(fragment.starts >= lows[fragment.groups])
-    if len(kept) == len(fragment):
+    which = np.flatnonzero(fragment.starts >= lows[fragment.groups])
+    if len(which) == len(fragment):
         return fragment
-    partials = tuple(np.take(p, kept, axis=1) for p in fragment.partials)
-    return Fragment(fragment.starts[kept], fragment.groups[kept], partials)
+    partials = tuple(np.take(p, which, axis=1) for p in fragment.partials)
+    return Fragment(fragment.starts[which], fragment.groups[which], partials)
 
 
 def by_window(rolled: Rolled) -> NDArray[np.int64]:

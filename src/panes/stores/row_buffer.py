@@ -1,4 +1,7 @@
-"""Rows kept as they came, until no open window holds them (lazy aggregation, thesis 6.3)."""
+"""Rows buffered as they came, until no open window holds them (lazy aggregation, thesis 6.3).
+
+Chunks of rows never change, so what is stored can be put back as it was.
+"""
 
 from __future__ import annotations
 
@@ -27,64 +30,65 @@ class BufferedRows:
 
     def taken(self, which: NDArray[np.int64]) -> BufferedRows:
         """Some of the rows."""
-        places = pa.array(which)
-        columns = tuple(c.take(places) for c in self.columns)
+        indexes = pa.array(which)
+        columns = tuple(c.take(indexes) for c in self.columns)
         return BufferedRows(self.at[which], self.groups[which], columns)
 
 
 class RowBuffer:
-    """The rows of one query that are kept, in the order they came."""
+    """The buffered rows of one query, in the order they came."""
 
     def __init__(self) -> None:
-        self._kept: list[BufferedRows] = []
+        self._chunks: list[BufferedRows] = []
 
     def __len__(self) -> int:
-        return sum(map(len, self._kept))
+        return sum(map(len, self._chunks))
 
     @property
     def nbytes(self) -> int:
         """Bytes of the rows."""
-        return sum(rows.nbytes for rows in self._kept)
+        return sum(rows.nbytes for rows in self._chunks)
 
     @property
     def chunks(self) -> tuple[BufferedRows, ...]:
-        """What is stored, to be put back later: rows never change."""
-        return tuple(self._kept)
+        """What is buffered, to be put back later."""
+        return tuple(self._chunks)
 
     @chunks.setter
     def chunks(self, chunks: Sequence[BufferedRows]) -> None:
-        self._kept = list(chunks)
+        self._chunks = list(chunks)
 
     def add(self, rows: BufferedRows) -> None:
-        """Keep rows."""
+        """Buffer rows."""
         if len(rows):
-            self._kept.append(rows)
+            self._chunks.append(rows)
 
     def everything(self) -> BufferedRows | None:
         """All rows, in one piece; None if there are none."""
-        if len(self._kept) > 1:
-            columns = zip(*(rows.columns for rows in self._kept), strict=True)
+        if len(self._chunks) > 1:
+            columns = zip(*(rows.columns for rows in self._chunks), strict=True)
             everything = BufferedRows(
-                np.concatenate([rows.at for rows in self._kept]),
-                np.concatenate([rows.groups for rows in self._kept]),
+                np.concatenate([rows.at for rows in self._chunks]),
+                np.concatenate([rows.groups for rows in self._chunks]),
                 tuple(pa.concat_arrays(column) for column in columns),
             )
-            self._kept = [everything]
-        return self._kept[0] if self._kept else None
+            self._chunks = [everything]
+        return self._chunks[0] if self._chunks else None
 
-    def keep(self, is_kept: NDArray[np.bool_]) -> None:
-        """Keep some of `everything`, and forget the others."""
-        if not is_kept.all():
-            self._kept = [self._kept[0].taken(np.flatnonzero(is_kept))] if is_kept.any() else []
+    def keep(self, is_needed: NDArray[np.bool_]) -> None:
+        """Forget those rows of `everything` that are not needed."""
+        if not is_needed.all():
+            needed = np.flatnonzero(is_needed)
+            self._chunks = [self._chunks[0].taken(needed)] if len(needed) else []
 
     def live_groups(self) -> NDArray[np.int64]:
         """The groups that have rows, ascending."""
-        stored = [np.flatnonzero(np.bincount(rows.groups)) for rows in self._kept]
+        stored = [np.flatnonzero(np.bincount(rows.groups)) for rows in self._chunks]
         return np.unique(np.concatenate(stored)) if stored else np.empty(0, dtype=np.int64)
 
     def rename_groups(self, new_name: NDArray[np.int64]) -> None:
         """Give groups new numbers."""
-        self._kept = [
+        self._chunks = [
             BufferedRows(rows.at, new_name[rows.groups].astype(np.int32), rows.columns)
-            for rows in self._kept
+            for rows in self._chunks
         ]

@@ -1,7 +1,7 @@
-"""What a store is that may keep rows beside partials.
+"""Stores that buffer rows beside partials.
 
-Rows that are kept become partials for a moment when windows are answered; what is found so is
-not stored. Which rows are kept, and what they are put into, is for each store to say.
+When windows are answered, buffered rows become partials for that moment; these are not stored.
+Each store says which rows it buffers, and which partials rows are put into.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _COUNTED_VALUE = 24
 
 
 class RowsAndPartials(ABC):
-    """Rows, partials, and the windows that are still open."""
+    """A store that has either the rows of a group or its partials, whichever it prefers."""
 
     def __init__(self, contents: Contents, spec: PanedSpec, numbered: PanedSpec) -> None:
         assert isinstance(spec, Sliding)
@@ -40,7 +40,7 @@ class RowsAndPartials(ABC):
 
     @abstractmethod
     def receive(self, rows: BufferedRows) -> None:
-        """Take in rows, whichever way."""
+        """Take in rows: buffer them, or put them into partials."""
 
     @abstractmethod
     def put(self, rows: BufferedRows, first: Wids, end: Wids) -> None:
@@ -56,7 +56,7 @@ class RowsAndPartials(ABC):
 
     @property
     def rows(self) -> int:
-        """How many rows are kept."""
+        """How many rows are buffered."""
         return len(self.buffer)
 
     @property
@@ -66,7 +66,7 @@ class RowsAndPartials(ABC):
 
     @property
     def row_bytes(self) -> float:
-        """Bytes of a kept row: as they are, or as types tell while there is none."""
+        """Bytes of a buffered row: as measured, or as types tell while there is none."""
         return self.buffer.nbytes / self.rows if self.rows else 12 + 8 * len(self._read)
 
     @property
@@ -93,11 +93,11 @@ class RowsAndPartials(ABC):
             groups = self.number([columns[c] for c in self.contents.group_columns], len(at))
         nothing = pa.nulls(len(at))
         read = tuple(c if i in self._read else nothing for i, c in enumerate(columns))
-        fragments, kept = self.partials.fragments, self.buffer.chunks
+        fragments, chunks = self.partials.fragments, self.buffer.chunks
         try:
             self.receive(BufferedRows(at, groups, read))
         except BaseException:  # a batch that is refused leaves no trace
-            self.partials.fragments, self.buffer.chunks = fragments, kept
+            self.partials.fragments, self.buffer.chunks = fragments, chunks
             raise
 
     def roll(
@@ -117,10 +117,10 @@ class RowsAndPartials(ABC):
             return self.partials.roll_named(groups, offsets, wid)
 
     def _put_buffered(self, first: Wids, end: Wids) -> None:
-        kept = self.buffer.everything()
-        if kept is not None:
-            low, high = (d if isinstance(d, int) else d[kept.groups] for d in (first, end))
-            self.put(kept, low, high)
+        buffered = self.buffer.everything()
+        if buffered is not None:
+            low, high = (d if isinstance(d, int) else d[buffered.groups] for d in (first, end))
+            self.put(buffered, low, high)
 
     def evict(self, first_open: Wids) -> bool:
         """Drop what no open window holds; says whether there was anything."""
@@ -128,10 +128,10 @@ class RowsAndPartials(ABC):
         if isinstance(first_open, int):  # else a group yet to come may have older windows
             self.first_open = max(self.first_open, first_open)
         self.partials.evict(first_open)
-        kept = self.buffer.everything()
-        if kept is not None:
-            newest = last_wid(kept.at, self.spec.size, self.spec.slide, self.spec.origin)
-            first = first_open if isinstance(first_open, int) else first_open[kept.groups]
+        buffered = self.buffer.everything()
+        if buffered is not None:
+            newest = last_wid(buffered.at, self.spec.size, self.spec.slide, self.spec.origin)
+            first = first_open if isinstance(first_open, int) else first_open[buffered.groups]
             self.buffer.keep(newest >= first)
         return (len(self), self.rows) != before
 

@@ -1,4 +1,7 @@
-"""The one interface of all stores, and which of them a name means."""
+"""The interface of all stores, and which of them a name means.
+
+Every store gives the same answers; they differ in time and memory.
+"""
 
 from __future__ import annotations
 
@@ -9,22 +12,23 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from panes.stores.adaptive import Adaptive, Sources
+from panes.stores.adaptive import AdaptWid
 from panes.stores.adaptive_panes import AdaptivePanes
 from panes.stores.bins import Bins
 from panes.stores.contents import Contents
+from panes.stores.durations import ArrivalSkew
 from panes.stores.keyed_panes import KeyedPanes
 from panes.stores.rolled import AnswerPartials, WindowPartials
-from panes.stores.wid import Buffered, Eager
+from panes.stores.wid import BufferedWid, EagerWid
 from panes.windows.cover import Wids
 from panes.windows.spec import PanedSpec
 
 
 class Store(Protocol):
-    """What is kept of rows until their windows are answered.
+    """Where rows, or partials of them, wait until their windows are answered.
 
-    A store adds rows, answers windows that are due as often as it is asked, and evicts what no
-    open window needs. It knows nothing of progress.
+    A store adds rows, rolls windows as often as it is asked, and evicts what no open window needs.
+    It knows nothing of progress.
     """
 
     def __len__(self) -> int:
@@ -33,7 +37,7 @@ class Store(Protocol):
 
     @property
     def rows(self) -> int:
-        """How many rows are kept."""
+        """How many rows are buffered."""
         ...
 
     @property
@@ -114,19 +118,19 @@ STORED = {
     "adaptive-panes": "rows or a partial per pane and group, whichever is smaller",
     "bins": "a running answer at every edge of a row's window",
 }
-"""What each store keeps, in a few words."""
+"""What each store stores, in a few words."""
 
 
 def window_store(
-    name: StoreName, contents: Contents, spec: PanedSpec, sources: Sources | None = None
+    name: StoreName, contents: Contents, spec: PanedSpec, skew: ArrivalSkew | None = None
 ) -> WindowStore:
     """A new store of this name, for windows that close in the order of their ends."""
     if name == "adaptive":
-        return Adaptive(contents, spec, sources)
+        return AdaptWid(contents, spec, skew)
     made: dict[StoreName, Callable[[Contents, PanedSpec], WindowStore]] = {
         "panes": KeyedPanes,
-        "eager": Eager,
-        "buffered": Buffered,
+        "eager": EagerWid,
+        "buffered": BufferedWid,
         "adaptive-panes": AdaptivePanes,
     }
     return made[name](contents, spec)

@@ -1,4 +1,8 @@
-"""Rows that wait for progress to pass them, in columns."""
+"""Rows that wait for progress to pass them.
+
+They wait in columns, beside a store; a row that WHERE leaves out may wait without columns, because
+it is counted.
+"""
 
 from __future__ import annotations
 
@@ -35,10 +39,10 @@ class Waiting:
     def taken(self, which: NDArray[np.generic]) -> Waiting:
         """Some of the rows, with the columns of no others, in the order of the rows."""
         row = self.row[which]
-        kept = np.flatnonzero(row >= 0)
+        has_columns = np.flatnonzero(row >= 0)
         renamed = np.full(len(row), -1, dtype=np.int64)
-        renamed[kept] = np.arange(len(kept))
-        columns = tuple(c.take(pa.array(row[kept])) for c in self.columns)
+        renamed[has_columns] = np.arange(len(has_columns))
+        columns = tuple(c.take(pa.array(row[has_columns])) for c in self.columns)
         return Waiting(self.at[which], self.group[which], renamed, columns)
 
 
@@ -68,7 +72,7 @@ class WaitingRows:
         return everything.taken(is_due)
 
     def rename(self, new_name: NDArray[np.int64]) -> None:
-        """Groups have new numbers."""
+        """Give groups new numbers."""
         self._stored = [replace(w, group=new_name[w.group]) for w in self._stored]
 
     def tables(self, keys_of: KeysOf) -> dict[str, pa.Table]:
@@ -83,7 +87,7 @@ class WaitingRows:
         return tables
 
     def put_back(self, tables: Mapping[str, pa.Table], number_of: NumberOf) -> None:
-        """What `tables` gave."""
+        """Take in what `tables` gave."""
         at, row, *keys = arrays(tables["waiting"])
         columns = tuple(arrays(tables["columns"])) if "columns" in tables else ()
         group = number_of(keys, len(at))
