@@ -14,7 +14,6 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from threading import RLock
-from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -28,6 +27,7 @@ from panes.asking.prepared import Prepared
 from panes.asking.row_tail import RowTail
 from panes.axis import BEGINNING, FOREVER, Duration, parse_instant
 from panes.engine import register_file
+from panes.engine.added import Added
 from panes.engine.in_turn import in_turn
 from panes.engine.open_query import Instant
 from panes.engine.reading import Reading
@@ -44,32 +44,6 @@ from panes.register.queries import Asked, Queries
 from panes.register.shared_store import SharedStore
 from panes.shards.register_shard import resumed
 from panes.windows.spec import Sliding
-
-
-class KnowsQueries(Protocol):
-    """A register, wherever it runs."""
-
-    def exact_from(self, name: str) -> object | None: ...
-
-
-class Added:
-    """What became of a query that was added."""
-
-    def __init__(self, register: KnowsQueries, name: str) -> None:
-        self.name = name
-        self._register = register
-
-    @property
-    def exact_from(self) -> object | None:
-        """Where the first window starts that is answered, as the axis shows positions.
-
-        Every window from there on is answered in full, none before it. None means that all are:
-        from the beginning of the stream.
-        """
-        return self._register.exact_from(self.name)
-
-    def __repr__(self) -> str:
-        return f"Added(name={self.name!r}, exact_from={self.exact_from!r})"
 
 
 class Register:

@@ -29,11 +29,11 @@ from numpy.typing import NDArray
 from panes.algebra.lanes import Scalar, combine, load, store
 from panes.algebra.monoid import Columns, Lanes
 from panes.arrays.compiled import compiled
+from panes.axis import BEGINNING, FOREVER
 from panes.kernels.tables import by_table
 
 _SCRATCH = 1 << 19  # partials of one level that fit the processor's cache, or nearly
 _LEVELS = 128
-_FAR = 1 << 62
 
 
 def disjoint_table(
@@ -113,7 +113,7 @@ def _table(op: int, lanes: int) -> Scalar:
                     block = min(block, (first[w] + shift) >> bits)
                     end = max(end, (first[w] + shift) >> bits)
                 blocks = end - block + 1 if level > 1 else 0
-                reach[0, :blocks], reach[1, :blocks] = _FAR, -_FAR
+                reach[0, :blocks], reach[1, :blocks] = FOREVER, BEGINNING
                 for w in runs[: blocks * runs.shape[0]]:
                     b = ((first[w] + shift) >> bits) - block
                     reach[0, b] = min(reach[0, b], first[w])

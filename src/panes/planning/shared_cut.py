@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from panes.arrays.compiled import compiled
 from panes.windows.cut import Cut, Edges
+from panes.windows.families import common_of_columns
 from panes.windows.many import Rulers
 
 Way = Literal["union", "gcd", "factor"]
@@ -78,7 +79,7 @@ def choose_cut(windows: Rulers) -> SharedCut:
     """
     wanted = _edges(windows)
     longest = int(windows.size.max())
-    union, gcd = Cut(_without_redundant(wanted)), Cut((_common(wanted),))
+    union, gcd = Cut(_without_redundant(wanted)), Cut((common_of_columns(*wanted),))
     plain = (_option("union", union, longest), _option("gcd", gcd, longest))
     best = min(plain, key=lambda o: o.cost)
     chosen = union if best.way == "union" else gcd
@@ -119,13 +120,6 @@ def _edges(windows: Rulers) -> NDArray[np.int64]:
     is_new = np.ones(len(slides), dtype=np.bool_)
     is_new[1:] = (slides[1:] != slides[:-1]) | (phases[1:] != phases[:-1])
     return np.stack([slides[is_new], phases[is_new]])
-
-
-def _common(families: NDArray[np.int64]) -> Edges:
-    """As `panes.windows.families.common`, of columns."""
-    slides, phases = families
-    slide = int(np.gcd(np.gcd.reduce(slides), np.gcd.reduce(phases - phases[0])))
-    return Edges(slide, int(phases[0]) % slide)
 
 
 def _older_level(windows: Rulers, longest: int) -> Level | None:

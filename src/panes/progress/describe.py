@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from panes.axis import BEGINNING
 from panes.windows.cut import Edges
 from panes.windows.families import last_edge
-
-_BEFORE = -(1 << 62)
 
 
 class Describe:
@@ -26,7 +25,7 @@ class Describe:
 
     def __init__(self, ends: Sequence[Edges]) -> None:
         self._ends = tuple(ends)
-        self._last = _BEFORE
+        self._last = BEGINNING
         self.received = 0
         self.passed = 0
 

@@ -12,8 +12,10 @@ any promise, the ones before and after everything included: nothing here leaves 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
+
+import numpy as np
+from numpy.typing import NDArray
 
 from panes.arrays.compiled import compiled
 from panes.windows.cut import Edges
@@ -60,7 +62,11 @@ def common(families: Iterable[Edges]) -> Edges:
     >>> common([Edges(12, 1), Edges(12, 7)])
     Edges(slide=6, phase=1)
     """
-    first, *rest = families
-    gaps = (family.phase - first.phase for family in rest)
-    slide = math.gcd(first.slide, *(family.slide for family in rest), *gaps)
-    return Edges(slide, first.phase % slide)
+    slides, phases = np.array([(f.slide, f.phase) for f in families], dtype=np.int64).T
+    return common_of_columns(slides, phases)
+
+
+def common_of_columns(slides: NDArray[np.int64], phases: NDArray[np.int64]) -> Edges:
+    """The same, of families given as columns: thousands of queries have as many families."""
+    slide = int(np.gcd(np.gcd.reduce(slides), np.gcd.reduce(phases - phases[0])))
+    return Edges(slide, int(phases[0]) % slide)

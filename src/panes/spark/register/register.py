@@ -21,7 +21,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from panes.aggregates.custom import UserAggregate
 from panes.axis import SECOND, Duration, parse_duration
-from panes.engine.register import Added
+from panes.engine.added import Added
 from panes.errors import OptionError, QueryError
 from panes.language.parse import parse
 from panes.planning.terms import Run
