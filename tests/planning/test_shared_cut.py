@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
+
 from hypothesis import given
 from hypothesis import strategies as st
 
-from panes.planning.shared_cut import _common, _edges, choose_cut
-from panes.windows.cut import cut, edges_of_spec
+from panes.planning.shared_cut import _edges, choose_cut
+from panes.windows.cut import Edges, cut, edges_of_spec
 from panes.windows.families import common
 from panes.windows.many import Rulers
 from panes.windows.spec import Sliding
@@ -21,7 +23,9 @@ def test_columns_say_what_families_do(specs: list[Sliding]) -> None:
     families = sorted({edges for spec in specs for edges in edges_of_spec(spec)})
     columns = _edges(Rulers.of(specs))
     assert columns.T.tolist() == [[e.slide, e.phase] for e in families]
-    assert _common(columns) == common(families)
+    gaps = (e.phase - families[0].phase for e in families)
+    slide = math.gcd(*(e.slide for e in families), *gaps)
+    assert common(families) == Edges(slide, families[0].phase % slide)
 
 
 @given(specs=st.lists(windows, min_size=1, max_size=8))
