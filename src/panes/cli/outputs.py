@@ -55,12 +55,12 @@ class Output:
                 hint=f"mkdir -p {target.parent}",
             )
         if target.is_dir():
-            raise OptionError(f"{option} {path}: there is a folder of that name")
+            raise OptionError(f"{option} {path}: this is a folder, not a file")
         real = Path(os.path.realpath(path))
         for source in sources:
             if real.is_relative_to(os.path.realpath(source.path)):
                 raise OptionError(
-                    f"{option} {path} is what --input {source.name} reads",
+                    f"{option} {path} would replace the file that --input {source.name} reads",
                     hint=f"{option} answers{target.suffix}",
                 )
         if real.exists() and not overwrite:

@@ -10,6 +10,7 @@ import datetime as dt
 import time
 from collections.abc import Callable, Mapping, Sequence
 from numbers import Integral
+from threading import RLock
 from typing import TypeAlias
 
 import pyarrow as pa
@@ -23,6 +24,7 @@ from panes.admit.set_aside import SetAside
 from panes.aggregates.custom import UserAggregate
 from panes.answers.status import Answers
 from panes.axis import BEGINNING, FOREVER, parse_instant
+from panes.engine.in_turn import in_turn
 from panes.engine.run_observer import RunObserver
 from panes.errors import InputError, OptionError, QueryError, UnknownStreamError
 from panes.frames import to_table
@@ -46,7 +48,8 @@ class OpenQuery:
 
     Answers are given once, when nothing can change them any more; with ``EMIT EARLY`` before that
     too, and with ``late="revise"`` again when a late row changes them. Row order and the split into
-    batches change no answer, as long as no row comes later than was promised.
+    batches change no answer, as long as no row comes later than was promised. Threads may share it:
+    they take turns.
     """
 
     def __init__(
@@ -72,10 +75,12 @@ class OpenQuery:
         self._pipeline: Pipeline | None = None
         self._answers: Answers | None = None
         self._finished = False
+        self._turn = RLock()
 
     # What comes
 
-    def push(self, **batches: object) -> pa.Table:
+    @in_turn
+    def push(self, /, **batches: object) -> pa.Table:
         """Take in a batch of each named stream; gives the answers that are final from now on.
 
         All or nothing: if a batch is refused, the query is as it was before.
@@ -105,8 +110,9 @@ class OpenQuery:
         self._offer_early()
         return self._released(arrival)
 
+    @in_turn
     def punctuate(
-        self, *, key: Mapping[str, object] | None = None, **promised: Instant
+        self, /, *, key: Mapping[str, object] | None = None, **promised: Instant
     ) -> pa.Table:
         """Promise that no later row of a stream lies before an instant; gives what that closes.
 
@@ -124,6 +130,7 @@ class OpenQuery:
         self._advance()
         return self._released()
 
+    @in_turn
     def beat(self) -> pa.Table:
         """Let the clock say how far the stream is, as `heartbeat` allows; gives what that closes.
 
@@ -136,6 +143,7 @@ class OpenQuery:
         self._advance()
         return self._released()
 
+    @in_turn
     def early(self) -> pa.Table:
         """The windows that are still open, as they are now; their answers are not final."""
         self._require_running()
@@ -145,6 +153,7 @@ class OpenQuery:
             raise InputError("the query has seen no batch, so its answers have no columns")
         return self._answers.early(self._pipeline.open_windows())
 
+    @in_turn
     def finish(self) -> pa.Table:
         """The stream has ended: gives all answers that are left, and forgets everything."""
         self._require_running()
@@ -171,20 +180,24 @@ class OpenQuery:
     # What there is to see
 
     @property
+    @in_turn
     def late(self) -> pa.Table:
         """Rows that broke a promise, with the reason."""
         return self._set_aside.late(self._inputs.derived.values())
 
+    @in_turn
     def take_late(self) -> pa.Table:
         """The late rows so far, which are then forgotten: for queries that run for long."""
         return self._set_aside.take_late(self._inputs.derived.values())
 
     @property
+    @in_turn
     def rejected(self) -> pa.Table:
         """Rows that have no place on the axis, with the reason."""
         return self._set_aside.rejected(self._inputs.derived.values())
 
     @property
+    @in_turn
     def progress(self) -> int:
         """What is promised of the whole input, in ticks of the axis."""
         return self._promises.melded()[0]
@@ -195,6 +208,7 @@ class OpenQuery:
         return {"received": self._closing.received, "passed": self._closing.passed}
 
     @property
+    @in_turn
     def state(self) -> Mapping[str, int]:
         """How much is stored: keys, partials, rows that the store keeps, bytes of both.
 

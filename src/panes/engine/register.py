@@ -13,6 +13,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from threading import RLock
 from typing import Protocol
 
 import numpy as np
@@ -27,6 +28,7 @@ from panes.asking.prepared import Prepared
 from panes.asking.row_tail import RowTail
 from panes.axis import BEGINNING, FOREVER, Duration, parse_instant
 from panes.engine import register_file
+from panes.engine.in_turn import in_turn
 from panes.engine.open_query import Instant
 from panes.engine.reading import Reading
 from panes.engine.register_file import Beside
@@ -71,7 +73,7 @@ class Added:
 
 
 class Register:
-    """Queries over one stream, run together. See `panes.register`."""
+    """Queries over one stream, run together. See `panes.register`. Threads take turns."""
 
     def __init__(
         self,
@@ -93,6 +95,7 @@ class Register:
         self._run, self._aggregates = run, tuple(aggregates)
         self._hand_over = hand_over
         self._finished = False
+        self._turn = RLock()
         self._late: list[pa.Table] = []
         self._rejected: list[pa.Table] = []
         self._tail = RowTail(keep_rows) if keep_rows else None
@@ -106,6 +109,7 @@ class Register:
 
     # Queries
 
+    @in_turn
     def add(self, name: str, text: str, *, deadline: Duration | None = None) -> Added:
         """Answer one more query from now on; says from where its answers are exact.
 
@@ -121,14 +125,17 @@ class Register:
         self._queries.asked[name] = asked
         return Added(self, name)
 
+    @in_turn
     def remove(self, name: str) -> None:
         """Answer a query no longer, and forget what only it needed."""
         self._queries.remove(name)
 
+    @in_turn
     def queries(self) -> dict[str, str]:
         """The texts of all queries, by name, in the order in which they came."""
         return {name: asked.text for name, asked in self._queries.asked.items()}
 
+    @in_turn
     def exact_from(self, name: str) -> object | None:
         """Where the first answered window of a query starts; None: at the stream's beginning."""
         at, axis = self._queries.exact_from.get(name), self._queries.axis
@@ -138,6 +145,7 @@ class Register:
 
     # The stream
 
+    @in_turn
     def push(self, batch: object) -> QueryAnswers:
         """Take in a batch; gives the answers that are final from now on, by query.
 
@@ -166,6 +174,7 @@ class Register:
             queries.promise.punctuate(admitted.promise)
         return self._handed_over(queries.answers())
 
+    @in_turn
     def punctuate(self, at: Instant) -> QueryAnswers:
         """Promise that no later row lies before an instant; gives what that closes."""
         self._require_running()
@@ -180,6 +189,7 @@ class Register:
         self._queries.promise.punctuate(parse_instant(at))
         return self._handed_over(self._queries.answers())
 
+    @in_turn
     def finish(self) -> QueryAnswers:
         """The stream has ended: gives all answers that are left, and forgets everything."""
         self._require_running()
@@ -203,21 +213,25 @@ class Register:
         return QueryAnswers(found)
 
     @property
+    @in_turn
     def behind(self) -> list[Behind]:
         """Queries that the last push was expected to answer after their deadline."""
         return self._queries.behind
 
     @property
+    @in_turn
     def progress(self) -> int:
         """What is promised of the stream, in ticks of the axis."""
         return self._queries.promise.at
 
     @property
+    @in_turn
     def late(self) -> pa.Table:
         """Rows that broke a promise, with the reason. They are those of the stream."""
         return self._set_aside(self._late)
 
     @property
+    @in_turn
     def rejected(self) -> pa.Table:
         """Rows that have no position on the axis, with the reason."""
         return self._set_aside(self._rejected)
@@ -227,6 +241,7 @@ class Register:
         return set_aside(rows, [schema] if schema is not None else [])
 
     @property
+    @in_turn
     def state(self) -> Mapping[str, int]:
         """How much is stored: queries, stores, keys, partials, bytes; prepared questions."""
         stores = self.stores
@@ -242,12 +257,14 @@ class Register:
         }
 
     @property
+    @in_turn
     def stores(self) -> Sequence[SharedStore]:
         """The stores, one for each GROUP BY."""
         return list(self._queries.stores.values())
 
     # Asking
 
+    @in_turn
     def prepare(self, text: str, *, within: float | None = None) -> None:
         """Say that a question will be asked: what answers it is kept up to date from now on.
 
@@ -264,14 +281,17 @@ class Register:
         if terms is not None:
             self._reading.settle_terms(terms)
 
+    @in_turn
     def forget(self, text: str, *, within: float | None = None) -> None:
         """Keep no longer what only this prepared question needs."""
         self._prepared.forget((text, as_width(within)))
 
+    @in_turn
     def prepared(self) -> list[tuple[str, float | None]]:
         """The prepared questions: text and `within`, in the order in which they came."""
         return self._prepared.asked
 
+    @in_turn
     def ask(self, text: str, *, within: float | None = None) -> pa.Table:
         """An answer now, from what is stored: of the newest panes, or of the last rows.
 
@@ -306,6 +326,7 @@ class Register:
             )
         return ask_panes(planned, store, spec.size, self._queries.newest)
 
+    @in_turn
     def save(self, path: str | Path) -> None:
         """Write everything to a file; ``panes.register(stream, saved=path)`` goes on from there.
 
@@ -327,6 +348,7 @@ class Register:
         )
         register_file.write(path, self._queries, beside)
 
+    @in_turn
     def take_up(self, path: str | Path) -> None:
         """Go on where a saved register ended."""
         manifest, state, beside = register_file.read(path)
@@ -356,6 +378,7 @@ class Register:
                 self._tail.push(beside.tail)
             self._tail.arrived = beside.arrived
 
+    @in_turn
     def explain(self, *, details: bool = False) -> str:
         """What the queries share, and what that saves; see `panes.explain` for `details`."""
         prepared = list(self._prepared.explain())

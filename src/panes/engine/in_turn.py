@@ -1,0 +1,38 @@
+"""One thread at a time: methods of an object that threads share take turns.
+
+A push reads and replaces many things. If two threads pushed into one query at once, rows would be
+lost without a word. So whoever comes second waits. A thread may come back in while it is inside, as
+a function does that is handed answers and asks the register something.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from threading import RLock
+from typing import Concatenate, ParamSpec, Protocol, TypeVar
+
+Arguments = ParamSpec("Arguments")
+Result = TypeVar("Result")
+
+
+class Shared(Protocol):
+    """An object that threads may share."""
+
+    _turn: RLock
+
+
+Self = TypeVar("Self", bound=Shared)
+
+
+def in_turn(
+    method: Callable[Concatenate[Self, Arguments], Result],
+) -> Callable[Concatenate[Self, Arguments], Result]:
+    """A method that no two threads run at the same time, of all that are marked so."""
+
+    @wraps(method)
+    def taking_turns(self: Self, /, *args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
+        with self._turn:
+            return method(self, *args, **kwargs)
+
+    return taking_turns
