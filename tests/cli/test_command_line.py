@@ -154,7 +154,7 @@ REFUSED = {
     ("run", "busy.sql", "-i", "asks=bids.csv"): (2, "reads a stream `bids`, which was not given"),
     ("run", "busy.sql"): (2, "--input"),
     ("run", "busy.sql", "-i", "bids=bids.csv", "-o", "o.xlsx"): (2, "write .parquet, .csv"),
-    ("run", "busy.sql", "-i", "bids=bids.csv", "-o", "no/o.csv"): (2, "no folder no"),
+    ("run", "busy.sql", "-i", "bids=bids.csv", "-o", "no/o.csv"): (2, "there is no folder no"),
     ("run", "busy.sql", "-i", "bids=bids.csv", "--lateness", "soon"): (2, "lateness must be a duration"),
     ("run", "busy.sql", "-i", "bids=bids.csv", "--late", "never"): (2, "'never' is not one of"),
     ("run", "busy.sql", "-i", "bids=empty.csv"): (1, "empty.csv is empty, not even a header"),

@@ -47,13 +47,13 @@ def test_a_result_that_exists_is_replaced_only_when_told(folder: Path) -> None:
 def test_an_input_is_never_replaced(folder: Path, path: str) -> None:
     Path("link.parquet").symlink_to("bids.parquet")
     source = Source("bids", Path("bids.parquet"))
-    with pytest.raises(OptionError, match="what --input bids reads"):
+    with pytest.raises(OptionError, match="the file that --input bids reads"):
         Output.checked(path, sources=[source], overwrite=True)
 
 
 def test_nothing_is_written_into_a_folder_that_is_read(folder: Path) -> None:
     Path("in").mkdir()
-    with pytest.raises(OptionError, match="what --input bids reads"):
+    with pytest.raises(OptionError, match="the file that --input bids reads"):
         Output.checked("in/new.parquet", sources=[Source("bids", Path("in"))])
 
 
@@ -61,8 +61,8 @@ def test_nothing_is_written_into_a_folder_that_is_read(folder: Path) -> None:
     ("path", "words"),
     [
         ("o.xlsx", "write .parquet"),
-        ("no/o.csv", "no folder no"),
-        ("taken.csv", "a folder of that name"),
+        ("no/o.csv", "there is no folder no"),
+        ("taken.csv", "this is a folder, not a file"),
     ],
 )
 def test_what_cannot_be_written_is_refused_at_once(folder: Path, path: str, words: str) -> None:
