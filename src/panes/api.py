@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -151,7 +151,7 @@ def open(
 ) -> OpenQuery:
     """Open a window query on a stream: push batches, take final answers.
 
-    Do not use one `OpenQuery` from two threads at the same time.
+    Threads may share an `OpenQuery`: they take turns.
 
     Parameters
     ----------
@@ -235,8 +235,8 @@ def register(
     """Open a register: many queries over one stream, which is read once.
 
     The queries share the read and the panes. You can add and remove queries while the stream runs.
-    Every query gets the answers that it would get alone. Do not use one `Register` from two threads
-    at the same time.
+    Every query gets the answers that it would get alone. Threads may share a `Register`: they take
+    turns.
 
     Parameters
     ----------
@@ -290,14 +290,24 @@ def register(
                 f"a register takes a streaming Spark DataFrame, got {type(frame).__name__}",
                 hint='for tables, leave it out and push them: panes.register("bids").push(table)',
             )
+        _refuse({"schema": schema, "keep_rows": keep_rows or None, "hand_over": hand_over,
+                 "saved": saved}, "is for a register in one process")  # fmt: skip
         on_spark = importlib.import_module("panes.spark.register.register").SparkRegister
         return on_spark(stream, frame, run, aggregates)
+    _refuse({"heartbeat": heartbeat, "shards": shards}, "is for a register on Spark")
     opened = Register(
         stream, run, schema=schema, aggregates=aggregates, keep_rows=keep_rows, hand_over=hand_over
     )
     if saved is not None:
         opened.take_up(saved)
     return opened
+
+
+def _refuse(options: Mapping[str, object], why: str) -> None:
+    """Refuse options that would change nothing where they were given."""
+    for name, value in options.items():
+        if value is not None:
+            raise OptionError(f"{name} {why}")
 
 
 def explain(

@@ -139,8 +139,16 @@ def _to_microseconds(array: pa.Array, name: str) -> pa.Array:
     return pa.array(ticks, mask=missing).view(pa.timestamp("us", array.type.tz))
 
 
-def differences(known: pa.Schema, other: pa.Schema) -> str:
-    """How the columns of a batch differ from those of the batches before."""
+def require_same_columns(stream: str, known: pa.Schema, other: pa.Schema) -> None:
+    """Refuse a batch whose columns are not those of the batches before."""
+    if not other.equals(known):
+        raise InputError(
+            f"a batch of stream `{stream}` has other columns than the first one: "
+            f"{_differences(known, other)}"
+        )
+
+
+def _differences(known: pa.Schema, other: pa.Schema) -> str:
     before = {(f.name, str(f.type)) for f in known}
     after = {(f.name, str(f.type)) for f in other}
     gone = [f"`{n}` {t} is missing" for n, t in sorted(before - after)]

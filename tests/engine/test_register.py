@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import datetime as dt
 from contextlib import suppress
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -214,6 +215,21 @@ def test_late_rows_are_those_of_the_stream() -> None:
     (late,) = reg.late.to_pylist()
     assert late["at"] == 3
     assert late["reason"] == "behind progress 25; all its windows are closed"
+
+
+def test_late_rows_can_be_taken() -> None:
+    reg = panes.register("t", lateness=0)
+    reg.add("all", COUNT)
+    reg.push(rows(12))
+    reg.push(rows(3))
+    assert reg.take_late()["at"].to_pylist() == [3]
+    assert len(reg.late) == 0
+
+
+@pytest.mark.parametrize("option", [{"heartbeat": "5 seconds"}, {"shards": 4}])
+def test_options_of_spark_are_refused_here(option: dict[str, Any]) -> None:
+    with pytest.raises(panes.PanesError, match="is for a register on Spark"):
+        panes.register("t", **option)
 
 
 def test_old_panes_that_only_long_windows_need_are_folded() -> None:

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 
-from panes.errors import InputError, UnknownStreamError
-from panes.frames import differences
+from panes.errors import UnknownStreamError
+from panes.frames import require_same_columns
 from panes.language.query import Query
 from panes.operators.inner import chain_of
 from panes.operators.operator import Chain
@@ -50,11 +50,8 @@ class Inputs:
             known = self.given.get(name)
             if known is None:
                 inputs = inputs._and(name, schema)
-            elif not schema.equals(known):
-                raise InputError(
-                    f"a batch of stream `{name}` has other columns than the first one: "
-                    f"{differences(known, schema)}"
-                )
+            else:
+                require_same_columns(name, known, schema)
         return inputs
 
     def _and(self, name: str, schema: pa.Schema) -> Inputs:

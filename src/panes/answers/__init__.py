@@ -1,1 +1,1 @@
-"""From lowered aggregates to what was selected, and when it is given."""
+"""From partials to what was selected, and when it leaves."""

@@ -28,7 +28,9 @@ EXAMPLE = "Example: panes explain busy.sql --input bids=bids.parquet"
 def explain(
     queries: Annotated[
         list[str],
-        typer.Argument(help="A file with the query text. Use - to read it from standard input."),
+        typer.Argument(
+            help="A file with the query text, or - for standard input. Several with --slides."
+        ),
     ],
     inputs: Annotated[
         list[str] | None,

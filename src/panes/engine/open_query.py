@@ -1,7 +1,8 @@
 """A query over a stream in this process: push, punctuate, finish.
 
-An `OpenQuery` leads each batch through the rooms: inputs, gate, pipeline, closing, answers. Until
-the pipeline has taken a push in, nothing has changed, so a push that is refused leaves no trace.
+An `OpenQuery` leads each batch through the rooms: inputs, gate, pipeline, closing, answers. Nothing
+changes before the pipeline takes the rows in, and it takes all or none of them: so a push that is
+refused leaves no trace.
 """
 
 from __future__ import annotations
@@ -101,7 +102,7 @@ class OpenQuery:
         arrival = joined([batch.arrival for batch in admitted])
         with self._observer.timed():
             pipeline.add(arrival)
-        # Nothing has changed before this line, and nothing is refused after it.
+        # Rows are in, all of them; nothing is refused from here on.
         self._inputs, self._plan, self._pipeline, self._answers = inputs, plan, pipeline, answers
         self._note(admitted, pipeline)
         self._revise(admitted, pipeline, answers)
@@ -225,7 +226,7 @@ class OpenQuery:
     def plan(self) -> Plan:
         """The plan, known from the first batch on."""
         if self._plan is None:
-            raise InputError("the plan is not known before every stream has sent a batch")
+            raise InputError("the plan is not known before a first batch")
         return self._plan
 
     def explain(self, *, details: bool = False) -> str:

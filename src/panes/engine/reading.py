@@ -15,8 +15,7 @@ from sqlglot import exp
 from panes.admit.gate import Admitted, Gate
 from panes.admit.promises import Promised
 from panes.aggregates.custom import UserAggregate
-from panes.errors import InputError
-from panes.frames import differences
+from panes.frames import require_same_columns
 from panes.language.expressions import quoted
 from panes.language.query import Query
 from panes.operators.operator import Chain
@@ -92,11 +91,8 @@ class Reading:
 
     def require_same_columns(self, schema: pa.Schema) -> None:
         """Refuse a batch with other columns than those that are known."""
-        if self.schema is not None and not schema.equals(self.schema):
-            raise InputError(
-                f"a batch of stream `{self._queries.stream}` has other columns than the first one: "
-                f"{differences(self.schema, schema)}"
-            )
+        if self.schema is not None:
+            require_same_columns(self._queries.stream, self.schema, schema)
 
     def admit(self, table: pa.Table) -> Admitted:
         """A batch placed on the axis; rows that are late or have no position are set aside."""

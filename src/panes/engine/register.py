@@ -18,7 +18,7 @@ from threading import RLock
 import numpy as np
 import pyarrow as pa
 
-from panes.admit.set_aside import set_aside
+from panes.admit.set_aside import SetAside
 from panes.aggregates.custom import UserAggregate
 from panes.answers.portions import Portion, QueryAnswers
 from panes.asking.ask_panes import ask_panes
@@ -70,8 +70,7 @@ class Register:
         self._hand_over = hand_over
         self._finished = False
         self._turn = RLock()
-        self._late: list[pa.Table] = []
-        self._rejected: list[pa.Table] = []
+        self._set_aside = SetAside()
         self._tail = RowTail(keep_rows) if keep_rows else None
         self._queries = Queries(stream, aggregates)
         self._queries.hands_over = hand_over is not None
@@ -138,8 +137,7 @@ class Register:
             store.panes.add(partials)
         if self._tail is not None:
             self._tail.push(rows)
-        self._late += admitted.late
-        self._rejected += admitted.rejected
+        self._set_aside.add(admitted.late, admitted.rejected)
         queries = self._queries
         queries.newest = max(queries.newest, int(admitted.placed.max(initial=BEGINNING)))
         self._prepared.push(at, prepared, queries.newest)
@@ -202,17 +200,23 @@ class Register:
     @in_turn
     def late(self) -> pa.Table:
         """Rows that broke a promise, with the reason. They are those of the stream."""
-        return self._set_aside(self._late)
+        return self._set_aside.late(self._columns)
+
+    @in_turn
+    def take_late(self) -> pa.Table:
+        """The late rows so far, which are then forgotten: for registers that run for long."""
+        return self._set_aside.take_late(self._columns)
 
     @property
     @in_turn
     def rejected(self) -> pa.Table:
         """Rows that have no position on the axis, with the reason."""
-        return self._set_aside(self._rejected)
+        return self._set_aside.rejected(self._columns)
 
-    def _set_aside(self, rows: Sequence[pa.Table]) -> pa.Table:
-        schema = self._reading.schema
-        return set_aside(rows, [schema] if schema is not None else [])
+    @property
+    def _columns(self) -> list[pa.Schema]:
+        """The columns of the stream, if they are known."""
+        return [] if self._reading.schema is None else [self._reading.schema]
 
     @property
     @in_turn
@@ -344,7 +348,7 @@ class Register:
             reading.settle_axis(plan(query, {self.stream: schema}), schema)
             reading.settle_terms(agree(query, self._run))
         resumed(self._queries, reading.terms or Terms(), state)
-        self._late, self._rejected = [beside.late], [beside.rejected]
+        self._set_aside.add([beside.late], [beside.rejected])
         newest = self._queries.newest
         self._prepared.bind(schema, reading.settle_axis, arrived=beside.arrived, newest=newest)
         if self._tail is not None:

@@ -2,10 +2,10 @@
 
     window of the row at d  =  rows at  d - size < at <= d  in its partition
 
-Positions are bins: all rows of a partition at one position share one partial, which enters the
-windows at its position and leaves them `size` later. No row is stored, only bins, and the selected
-columns of rows whose window is not complete yet. When progress passes a row's position its
-window is rolled from the bins under it, so rows may come in any order, and each bin is combined a
+Every position with a row is a pane: all rows of a partition there share one partial, which enters
+the windows at its position and leaves them `size` later. No row is stored, only panes, and the
+selected columns of rows whose window is not complete yet. When progress passes a row's position its
+window is rolled from the panes under it, so rows may come in any order, and each pane is combined a
 constant number of times however many windows hold it.
 """
 

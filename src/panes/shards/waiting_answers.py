@@ -1,4 +1,4 @@
-"""Answers that wait in a state for company: FLUSH gives them out together."""
+"""Answers that wait in a shard's state, because `flush=` gives them out a few at a time."""
 
 from __future__ import annotations
 

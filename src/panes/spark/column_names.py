@@ -1,6 +1,6 @@
 """The names of columns that only Panes sees, between a user's rows and the answers.
 
-Names of what a task's rows have in every host are in `panes.shards.combiner`, those of keys in
+Names of what a task's rows have in every host are in `panes.shards.names`, those of keys in
 `panes.language.query`; the rest are here. Two underscores keep them apart from a user's columns,
 but for those that Spark hands to Python as named tuples, whose names cannot begin with one.
 """

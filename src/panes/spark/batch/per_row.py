@@ -1,9 +1,9 @@
 """Per-row windows over bounded DataFrames: one pass over the rows of each partition.
 
     rows --select--> position, columns --repartition by PA, sort by position-->
-         mapInArrow: bins --> lowered aggregates --select--> what was asked
+         mapInArrow: panes --> lowered aggregates --select--> what was asked
 
-Spark sorts, so that a task has no more than the bins and rows of one window length.
+Spark sorts, so that a task has no more than the panes and rows of one window length.
 """
 
 from __future__ import annotations
