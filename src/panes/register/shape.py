@@ -102,6 +102,7 @@ class Shape:
         self._rulers: Rulers | None = None
         self._first_open = np.empty(0, dtype=np.int64)
         self._least_deadline: int | None = None
+        self._needed_from: int | None = None
 
     def __len__(self) -> int:
         return len(self.members)
@@ -139,6 +140,7 @@ class Shape:
     def close_before(self, which: NDArray[np.int64], wid: NDArray[np.int64]) -> None:
         """Windows of some queries have been answered."""
         self._first_open[which] = np.maximum(self.first_open(which), wid)
+        self._needed_from = None
 
     def add(self, member: Member) -> None:
         """Answer one more query."""
@@ -175,15 +177,19 @@ class Shape:
             member.first_open = first_open[member.name]
 
     def needed_from(self) -> int:
-        """The oldest position that a window yet to be answered holds; `BEGINNING` if unknown."""
-        rulers, first = self.rulers, self._first_open
-        if (first == BEGINNING).any():
-            return BEGINNING
-        return int(rulers.starts(first).min())
+        """The oldest position that a window yet to be answered holds; `BEGINNING` if unknown.
+
+        Asked with every batch, and found anew only after windows have been answered.
+        """
+        if self._needed_from is None:
+            rulers, first = self.rulers, self._first_open
+            is_unknown = (first == BEGINNING).any()
+            self._needed_from = BEGINNING if is_unknown else int(rulers.starts(first).min())
+        return self._needed_from
 
     def _write_back(self) -> None:
         """Write back what the columns know better, before the queries change."""
         if self._rulers is not None:
             for member, first in zip(self.members, self._first_open.tolist(), strict=True):
                 member.first_open = first
-        self._rulers = None
+        self._rulers = self._needed_from = None
