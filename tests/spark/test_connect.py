@@ -40,6 +40,12 @@ if "batch" in parts:
 if "stream" in parts:
     run_to_end(panes.sql(text, lateness="10 seconds", bounded=True, bids=stream), folder)
     print("stream:", told(spark.read.parquet(str(folder / "out")).toArrow()))
+if "joined" in parts:
+    items = frame.select("item").distinct().hint("merge")
+    joined = stream.where("price IS NOT NULL").join(items, "item")
+    place = folder / "joined"
+    run_to_end(panes.sql(text, lateness="10 seconds", bounded=True, bids=joined), place)
+    print("joined:", told(spark.read.parquet(str(place / "out")).toArrow()))
 if "register" in parts:
     reg = panes.register("bids", stream, lateness="10 seconds")
     reg.add("high", text)
@@ -57,12 +63,12 @@ if "drop-in" in parts:
     )
     print("drop-in:", (mine.count(), near.count()) == (theirs.count(), theirs.count()))
 """
-SAID = {"batch": "None", "stream": "None", "register": "None", "drop-in": "True"}
+SAID = {"batch": "None", "stream": "None", "joined": "None", "register": "None", "drop-in": "True"}
 
 
 @pytest.mark.parametrize(
     "parts",
-    [("batch", "drop-in"), slow(("stream", "register"))],
+    [("batch", "drop-in"), slow(("stream", "joined", "register"))],
     ids=" and ".join,
 )
 def test_everything_works_through_connect(parts: tuple[str, ...]) -> None:

@@ -99,34 +99,69 @@ def names(frame: DataFrame) -> DataFrame:
     return frame.sparkSession.createDataFrame([("a",), ("b",)], "k string")
 
 
+def rate(frame: DataFrame) -> DataFrame:
+    """A source whose rows are all read, with the same columns."""
+    rows = frame.sparkSession.readStream.format("rate-micro-batch").option("rowsPerBatch", 9).load()
+    return rows.selectExpr("'a' AS k", "value AS Exchange")
+
+
 Shape = Callable[[DataFrame], DataFrame]
-ONLY_WITH_DATA: dict[str, Shape] = {
+PER_ROW: dict[str, Shape] = {
     "read": lambda s: s,
+    "columns": lambda s: s.selectExpr("k", "Exchange + 1 AS y").withColumnRenamed("y", "z"),
     "filter": lambda s: s.where("Exchange > 1"),
+    "alias": lambda s: s.alias("a"),
+}
+OTHERS: dict[str, Shape] = {
     "union": lambda s: s.union(s),
+    "subquery": lambda s: s.where("Exchange IN (SELECT id FROM range(5))"),
     "broadcast": lambda s: s.join(F.broadcast(names(s)), "k"),
-    "broadcast of a shuffle": lambda s: s.join(F.broadcast(names(s).distinct()), "k"),
-    "repartition": lambda s: s.where("Exchange > 0").repartition(3),
-    "coalesce": lambda s: s.repartition(3, "k").select("k", "Exchange").coalesce(1),
-    "rebalance": lambda s: s.hint("rebalance"),
+    "join": lambda s: s.join(names(s).hint("merge"), "k"),
+    "distinct": lambda s: s.dropDuplicates(["k"]),
+    "repartition": lambda s: s.repartition(3),
     "function": lambda s: s.mapInArrow(lambda batches: batches, s.schema),
 }
-ALSO_WITHOUT: dict[str, Shape] = {
-    "join": lambda s: s.join(names(s).hint("merge"), "k"),
-    "join, then repartition": lambda s: s.join(names(s).hint("merge"), "k").repartition(3),
-    "union of a join": lambda s: s.union(s.join(names(s).hint("shuffle_hash"), "k")),
-    "distinct": lambda s: s.dropDuplicates(["k"]),
-    "repartition, then join": lambda s: s.repartition(3, "k").join(names(s).hint("merge"), "k"),
-    "function, then repartition": lambda s: ONLY_WITH_DATA["function"](s).repartition(3),
-    "function, then coalesce": lambda s: ONLY_WITH_DATA["function"](s).coalesce(1),
-}
+SHAPES = {**PER_ROW, **OTHERS}
 
 
-@pytest.mark.parametrize("shape", [*ONLY_WITH_DATA, *ALSO_WITHOUT])
-def test_which_tasks_run_without_data(stream: DataFrame, tmp_path: Path, shape: str) -> None:
-    """Predicted, and then seen: batch 0 has the data, batch 1 has none."""
-    frame = {**ONLY_WITH_DATA, **ALSO_WITHOUT}[shape](stream)
-    log = tmp_path / "ran"
+@pytest.mark.parametrize("shape", SHAPES)
+def test_which_streams_are_read_row_by_row(stream: DataFrame, shape: str) -> None:
+    """Filtered files are not: a filter on folders leaves out whole files, and their tasks."""
+    of_files = shape in PER_ROW and shape != "filter"
+    for source, per_row in ((rate(stream), shape in PER_ROW), (stream, of_files)):
+        frame = SHAPES[shape](source)
+        plan = internals.streaming_plan(frame)
+        assert plan.per_row == per_row
+        assert all(s.isStreaming for s in plan.sources)
+        assert len(plan.sources) == (2 if shape == "union" else 1)
+
+
+@pytest.mark.parametrize("shape", PER_ROW)
+def test_tasks_over_such_a_stream_run_only_with_data(
+    stream: DataFrame, tmp_path: Path, shape: str
+) -> None:
+    """Batch 0 has the data, batch 1 has none."""
+    assert batches_of_tasks(SHAPES[shape](rate(stream)), tmp_path) == {1}
+
+
+@pytest.mark.parametrize("shape", OTHERS)
+def test_tasks_over_the_sources_run_only_with_data(
+    stream: DataFrame, tmp_path: Path, shape: str
+) -> None:
+    """Whatever lies over them."""
+    (source, *_) = internals.streaming_plan(SHAPES[shape](stream)).sources
+    assert source.schema == stream.schema
+    assert batches_of_tasks(source, tmp_path) == {1}
+
+
+def test_tasks_over_a_shuffle_run_without_data(stream: DataFrame, tmp_path: Path) -> None:
+    """If this ends, `streaming_plan` need not look for sources any more."""
+    assert batches_of_tasks(SHAPES["distinct"](stream), tmp_path) == {1, 2}
+
+
+def batches_of_tasks(frame: DataFrame, place: Path) -> set[int]:
+    """The batches in which tasks over a stream ran: the first has data, the second none."""
+    log = place / "ran"
 
     def note(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         number, rows = internals.batch_number(), sum(batch.num_rows for batch in batches)
@@ -137,16 +172,9 @@ def test_which_tasks_run_without_data(stream: DataFrame, tmp_path: Path, shape: 
             yield pa.record_batch([when], names=["when"])
 
     noted = frame.mapInArrow(note, "when timestamp").withWatermark("when", "0 seconds")
-    query = run_to_end(noted.groupBy("when").count(), tmp_path)
+    query = run_to_end(noted.groupBy("when").count(), place)
     assert [p["batchId"] for p in query.recentProgress] == [0, 1]
-    ran = set(map(int, log.read_text().split()))
-    assert ran == ({1, 2} if shape in ALSO_WITHOUT else {1})
-    assert internals.may_run_without_data(frame) == (shape in ALSO_WITHOUT)
-
-
-def test_in_doubt_tasks_may_run_without_data(stream: DataFrame) -> None:
-    """Spark's optimizer removes this shuffle too where there is no data, and says so nowhere."""
-    assert internals.may_run_without_data(stream.limit(5))
+    return set(map(int, log.read_text().split()))
 
 
 # A checkpoint

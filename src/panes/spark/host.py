@@ -6,6 +6,11 @@
 Progress travels as rows: every task tells every shard how far its rows reach, in the same
 micro-batch. So a window closes in the batch that proves it complete, one batch before Spark's own
 watermark would. Packages and state are bytes of `panes.stores.codec`.
+
+A bounded stream has ended when a batch brings a shard nothing: Spark runs one batch without data
+at the end. So in every batch with data some task has to say that there is data. Where the tasks
+over a frame are not those of its sources (after a join, a shuffle, a filter of files), tasks over
+the sources themselves say it, which read them a second time, without their columns.
 """
 
 from __future__ import annotations
@@ -36,7 +41,7 @@ from panes.shards.combiner import Combiner
 from panes.shards.names import AT, EVERY_SOURCE, PROMISE, SOURCE
 from panes.shards.state import State
 from panes.spark.column_names import PACKAGE, SHARD, WHEN
-from panes.spark.internals import UTC, batch_number, may_run_without_data, tag_of, watermark_delay
+from panes.spark.internals import UTC, batch_number, streaming_plan, tag_of, watermark_delay
 from panes.spark.partitions import one_per_partition
 from panes.spark.session import STATE_STORE
 
@@ -45,7 +50,10 @@ STATE_NAME = "panes"
 
 # Given as types: Spark would ask its JVM to parse them as text, once per task and batch.
 _NAME, _DATA = T.StructType().add("name", "string"), T.StructType().add("data", "binary")
+_SENT = f"{SHARD} int, {PACKAGE} binary, {WHEN} timestamp"
 _TICK = 1_000_000
+_NEVER = "spark_partition_id() < 0"
+"""A filter that no row passes, and that neither Spark nor a source can apply beforehand."""
 Batches = Iterator[pa.RecordBatch]
 
 
@@ -81,15 +89,19 @@ def host(
     """What all shards give, for streams that have been projected to what a combiner reads."""
     session = projected[0].sparkSession
     _require_state_store(session.conf.get("spark.sql.streaming.stateStore.providerClass"))
-    tell_empty = bounded and not any(map(may_run_without_data, projected))
     united = list(projected)
     if terms.heartbeat is not None:
         united.append(_heartbeat(session, terms.heartbeat.slack))
     if bounded:
         united.append(_one_row_per_run(session))
-    rows = reduce(lambda a, b: a.unionByName(b, allowMissingColumns=True), united)
-    combine = Combine(hosted.combiner, shards, tell_empty)
-    sent = rows.mapInArrow(combine, f"{SHARD} int, {PACKAGE} binary, {WHEN} timestamp")
+    plans = [streaming_plan(frame) for frame in projected] if bounded else []
+    tasks_tell = bounded and all(plan.per_row for plan in plans)
+    combine = Combine(hosted.combiner, shards, tell_empty=tasks_tell)
+    sent = _united(united).mapInArrow(combine, _SENT)
+    if bounded and not tasks_tell:
+        read = [source for plan in plans for source in plan.sources]
+        no_rows = _united([source.where(_NEVER).select(*_no_row()) for source in read])
+        sent = sent.union(no_rows.mapInArrow(replace(combine, tell_empty=True), _SENT))
     if bounded:
         sent = sent.withWatermark(WHEN, "0 seconds")
     return sent.groupBy(SHARD).transformWithStateInPandas(
@@ -159,6 +171,10 @@ def _one_row_per_run(session: SparkSession) -> DataFrame:
     """
     rate = session.readStream.format("rate-micro-batch")
     return rate.option("rowsPerBatch", 1).option("numPartitions", 1).load().select(*_no_row())
+
+
+def _united(frames: Sequence[DataFrame]) -> DataFrame:
+    return reduce(lambda a, b: a.unionByName(b, allowMissingColumns=True), frames)
 
 
 def _no_row() -> list[Column]:

@@ -5,7 +5,7 @@ Everything else in `panes.spark` is documented DataFrame API. Each part below ha
 
 - sending objects and types: `dumps`, `to_arrow_schema`, `spark_type`, `local_frame`;
 - inside a task: `batch_number`, which `tag_of` helps through Spark Connect;
-- a stream's plan: `watermark_delay`, `may_run_without_data`;
+- a stream's plan: `watermark_delay`, `streaming_plan`;
 - a checkpoint: `is_used`, `has_commit`, `STATE_OPERATOR`, `CHECKPOINT_FILES`;
 - a Column: `take_apart`, `text_of`.
 """
@@ -13,9 +13,8 @@ Everything else in `panes.spark` is documented DataFrame API. Each part below ha
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from itertools import dropwhile
 from typing import Any
 
 import pyarrow as pa
@@ -110,54 +109,93 @@ def watermark_delay(field: T.StructField) -> int | None:
     return delay
 
 
-_NODE = re.compile(r"^(?P<depth>[ :+-]*)(?:\*\(\d+\) |\* )?(?P<node>\w.*)", re.MULTILINE)
-_STREAM = re.compile(r"StreamingRelation\b")
-_SHUFFLE = re.compile(r"(Exchange|Coalesce)\b")
-_REMOVED = re.compile(r"Project\b|Filter\b|Coalesce\b|Exchange .*\bRE(PARTITION|BALANCE)_")
-_NEEDS_NONE = re.compile(r"(AdaptiveSparkPlan|Project|Filter|Union|Broadcast\w*Join)\b")
+_PER_ROW = {
+    *("StreamingRelation", "StreamingRelationV2", "EventTimeWatermark", "View"),  # classic
+    *("DataSource", "Read", "WithWatermark", "WithColumns", "WithColumnsRenamed"),  # Connect
+    *("Project", "Filter", "SubqueryAlias"),
+}
+_CONNECT_SOURCES, _NO_FILES = ("DataSource", "Read"), ("kafka", "rate", "rate-micro-batch")
 
 
-def may_run_without_data(frame: DataFrame) -> bool:
-    """Whether tasks over a stream may run in a micro-batch without data, having no rows there.
+@dataclass(frozen=True, slots=True)
+class StreamingPlan:
+    """What a streaming DataFrame reads, and whether its tasks are those of what it reads.
 
-    Tasks over a source run only where the source has data. Over a shuffle, such as that of a join
-    with a large table, tasks run in every micro-batch. A task cannot tell the two: what it sees of
-    a batch whose rows were all filtered out and of a batch without data is the same. Only Spark's
-    physical plan tells, and `DataFrame.explain` shows it in words only.
-
-    Where a source has no data, the optimizer removes a repartition of its rows, and tasks with
-    it, unless something other than a filter or a projection lies between. True where in doubt.
+    Tasks over a source run where the source has data in a micro-batch, and only there. Over a
+    join or a shuffle they may run without data. Over a filter of files they may not run although
+    there are new files, since a filter on folders leaves out whole files. A task cannot tell.
+    With `per_row` there is nothing of that kind: the frame's tasks are its sources' tasks.
     """
-    above: list[tuple[int, str]] = []
-    for line in _NODE.finditer(_physical_plan(frame)):
-        depth, node = len(line["depth"]), line["node"]
-        while above and above[-1][0] >= depth:
-            above.pop()
-        if _STREAM.match(node) and _is_shuffled([parent for _, parent in reversed(above)]):
-            return True
-        above.append((depth, node))
-    return False
+
+    per_row: bool
+    sources: tuple[DataFrame, ...]
 
 
-def _is_shuffled(parents: Sequence[str]) -> bool:
-    """Whether a shuffle is among the nodes over a stream, from below, that may not be removed.
+def streaming_plan(frame: DataFrame) -> StreamingPlan:
+    """The plan of a streaming DataFrame, as far as Panes needs to know it.
 
-    What needs a shuffle, as a join does, gets another one in place of one that was removed.
+    No documented call leads from a DataFrame to the streams that it reads. A classic session and
+    a Connect session have the same tree under other names.
     """
-    if not any(map(_SHUFFLE.match, parents)):
-        return False
-    staying = dropwhile(_REMOVED.match, parents)
-    return not all(map(_NEEDS_NONE.match, staying))
+    nodes = list(_classic_nodes(frame) if hasattr(frame, "_jdf") else _connect_nodes(frame))
+    leaves_out = any(node.name == "Filter" for node in nodes) and any(n.may_be_files for n in nodes)
+    per_row = all(n.name in _PER_ROW and not n.has_subquery for n in nodes) and not leaves_out
+    return StreamingPlan(per_row, tuple(n.source for n in nodes if n.source is not None))
 
 
-def _physical_plan(frame: Any) -> str:
-    """What `DataFrame.explain` prints, a node per line, indented by its depth."""
-    if hasattr(frame, "_explain_string"):
-        shown: str = frame._explain_string(mode="simple")
-    else:
-        jvm: Any = get_active_spark_context()._jvm
-        shown = jvm.PythonSQLUtils.explainString(frame._jdf.queryExecution(), "simple")
-    return shown
+@dataclass(frozen=True, slots=True)
+class _Node:
+    """A node of a plan; `source` is its own DataFrame, if it is a stream's source."""
+
+    name: str
+    has_subquery: bool
+    source: DataFrame | None = None
+    may_be_files: bool = False
+
+
+def _classic_nodes(frame: Any) -> Iterator[_Node]:
+    session, waiting = frame.sparkSession, [frame._jdf.queryExecution().analyzed()]
+    jvm: Any = get_active_spark_context()._jvm
+    while waiting:
+        node = waiting.pop()
+        name, has_subquery = _class_of(node), not node.subqueries().isEmpty()
+        children = list(_each(node.children()))
+        waiting += children
+        if children or not node.isStreaming():
+            yield _Node(name, has_subquery)
+        else:
+            made = jvm.org.apache.spark.sql.classic.Dataset.ofRows(session._jsparkSession, node)
+            source = type(frame)(made, session)
+            yield _Node(name, has_subquery, source, may_be_files=name == "StreamingRelation")
+
+
+def _connect_nodes(frame: Any) -> Iterator[_Node]:
+    session, waiting = frame.sparkSession, [frame._plan]
+    while waiting:
+        node = waiting.pop()
+        name, has_subquery = type(node).__name__, bool(node._references)
+        children = _connect_children(node)
+        waiting += children
+        source = None if children else type(frame)(node, session)
+        if source is None or not source.isStreaming:
+            yield _Node(name, has_subquery)
+        elif name in _CONNECT_SOURCES:
+            may_be_files = getattr(node, "_format", None) not in _NO_FILES
+            yield _Node(name, has_subquery, source, may_be_files)
+        else:
+            raise QueryError(
+                f"bounded=True over a stream that Spark Connect knows only as {name}: "
+                "the streams that it reads cannot be told",
+                hint="make the DataFrame with readStream instead of SQL text",
+            )
+
+
+def _connect_children(node: Any) -> list[Any]:
+    """The plans under a Connect plan; Spark has no one name for them."""
+    from pyspark.sql.connect.plan import LogicalPlan  # needs grpc, which only Connect needs
+
+    values = [v if isinstance(v, list | tuple) else [v] for v in vars(node).values()]
+    return [v for among in values for v in among if isinstance(v, LogicalPlan)]
 
 
 # A checkpoint

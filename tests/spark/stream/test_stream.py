@@ -202,15 +202,39 @@ def test_a_batch_whose_rows_are_all_filtered_out_is_not_the_end(
         assert_rows(found(spark, tmp_path / "out"), want)
 
 
-def test_a_stream_that_was_shuffled_before_ends_too(spark: SparkSession, tmp_path: Path) -> None:
-    """A join with a shuffle runs its tasks even in the batch without data."""
-    batches = [at_seconds(5, 15, k=["a", "b"]), at_seconds(8, 31, k=["b", "a"])]
+LEFT_OUT: dict[str, Callable[[DataFrame], DataFrame]] = {
+    "broadcast join": lambda s: s.join(F.broadcast(known(s)), "k"),
+    "shuffled join": lambda s: s.join(known(s).hint("merge"), "k"),
+    "duplicates": lambda s: s.dropDuplicates(["at", "k"]).where("k <> 'z'"),
+    "folders": lambda s: s.where("folder < 9"),
+}
+
+
+def known(frame: DataFrame) -> DataFrame:
+    return frame.sparkSession.createDataFrame([("a",), ("b",)], "k string")
+
+
+@pytest.mark.parametrize("shape", LEFT_OUT)
+def test_a_batch_of_which_no_row_is_left_is_not_the_end(
+    spark: SparkSession, tmp_path: Path, shape: str
+) -> None:
+    """Neither amid others nor as the last one, whether Spark runs tasks over it or not."""
+    left_out = at_seconds(300, 300, k=["z", "z"], at=[1, 1])
+    batches = [
+        at_seconds(5, 15, k=["a", "b"], at=[1, 2]),
+        left_out,
+        at_seconds(8, 31, k=["b", "a"], at=[3, 4]),
+        left_out,
+    ]
+    for number, batch in enumerate(batches):
+        folder = tmp_path / f"in/folder={9 if number % 2 else number}"
+        folder.mkdir(parents=True, exist_ok=True)
+        as_batches(folder, [batch], first=number)
     text = "SELECT k, count(*) AS n FROM s [TUMBLING 10 seconds WATTR ts] GROUP BY k"
-    stream = read_stream(spark, as_batches(tmp_path / "in", batches))
-    names = spark.createDataFrame([("a",), ("b",)], "k string").hint("merge")
-    joined = stream.join(names, "k")
-    run_to_end(panes.sql(text, lateness="1 minute", bounded=True, s=joined), tmp_path)
-    assert_rows(found(spark, tmp_path / "out"), panes.oracle(text, s=pa.concat_tables(batches)))
+    stream = LEFT_OUT[shape](read_stream(spark, tmp_path / "in"))
+    run_to_end(panes.sql(text, lateness="10 minutes", bounded=True, s=stream), tmp_path)
+    want = panes.oracle(text, s=pa.concat_tables(batches[::2]))
+    assert_rows(found(spark, tmp_path / "out"), want)
 
 
 def test_a_stream_without_any_row_ends(spark: SparkSession, tmp_path: Path) -> None:
