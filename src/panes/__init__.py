@@ -4,13 +4,14 @@ from panes.aggregates.custom import CustomAggregate, WindowFunction
 from panes.api import explain, open, register, sql
 from panes.engine.open_query import OpenQuery
 from panes.engine.register import Register
-from panes.errors import PanesError, QueryError, RejectedRowsWarning
+from panes.errors import FailedQueryWarning, PanesError, QueryError, RejectedRowsWarning
 from panes.planning.flush import LazyFlush, SlowFlush
 from panes.planning.terms import Late
 from panes.reference.oracle import oracle
 
 __all__ = [
     "CustomAggregate",
+    "FailedQueryWarning",
     "Late",
     "LazyFlush",
     "OpenQuery",

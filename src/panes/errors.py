@@ -91,12 +91,26 @@ class ArithmeticOverflowError(PanesError, ArithmeticError):
     """An exact sum does not fit its type, as in Spark's ANSI mode."""
 
 
+class UserFunctionError(PanesError, RuntimeError):
+    """A function of the user's own aggregate raised; what it raised is the cause."""
+
+    def __init__(self, aggregate: str, function: str, error: BaseException) -> None:
+        super().__init__(
+            f"`{function}` of the aggregate `{aggregate}` failed: {type(error).__name__}: {error}"
+        )
+        self.aggregate = aggregate
+
+
 class WrongAnswerError(PanesError, AssertionError):
     """An experiment gave an answer that differs from the one worked out plainly."""
 
 
 class RejectedRowsWarning(UserWarning):
     """Rows that could not be placed on the axis were left out of a bounded query."""
+
+
+class FailedQueryWarning(UserWarning):
+    """A query of a register could not be answered and was set aside; the others go on."""
 
 
 def _did_you_mean(name: str, known: list[str]) -> str:

@@ -7,7 +7,8 @@ by value (``panes.sql(text, aggregates=[...])``): there is no registry to forget
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -19,6 +20,7 @@ from panes.aggregates.identity import identity
 from panes.aggregates.multiset import from_values
 from panes.algebra.monoid import Columns, Slots, merge_slots
 from panes.arrays.type_names import type_name
+from panes.errors import PanesError, UserFunctionError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +67,8 @@ class CustomAggregate:
         piece = CustomPiece(self, arguments, selection)
 
         def lower(partials: Sequence[Columns]) -> pa.Array:
-            return pa.array(self.lower(partials[0]), type=self.type)
+            with _calling(self.name, "lower"):
+                return pa.array(self.lower(_read_only(partials[0])), type=self.type)
 
         return Bounded((piece,), lower, self.type, "none")
 
@@ -92,7 +95,27 @@ class CustomMonoid:
         return np.repeat(column, n, axis=1)
 
     def combine(self, older: Columns, newer: Columns) -> Columns:
-        return self.aggregate.combine(older, newer).astype(self.dtype, copy=False)
+        with _calling(self.aggregate.name, "combine"):
+            combined = self.aggregate.combine(_read_only(older), _read_only(newer))
+            return combined.astype(self.dtype, copy=False)
+
+
+@contextmanager
+def _calling(aggregate: str, function: str) -> Iterator[None]:
+    """What a user's function raises says whose function it was."""
+    try:
+        yield
+    except PanesError:
+        raise
+    except Exception as error:
+        raise UserFunctionError(aggregate, function, error) from error
+
+
+def _read_only(columns: Columns) -> Columns:
+    """The same partials, which a user's function cannot change: others may refer to them."""
+    view = columns.view()
+    view.flags.writeable = False
+    return view
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +148,8 @@ class CustomPiece:
         chosen = np.flatnonzero(kept >= 0)
         indexes = pa.array(chosen)
         columns = [rows.columns[a.column].take(indexes) for a in self.arguments]
-        lifted = self.aggregate.lift(*columns).astype(self.monoid.dtype, copy=False)
+        with _calling(self.aggregate.name, "lift"):
+            lifted = self.aggregate.lift(*columns).astype(self.monoid.dtype, copy=False)
         return merge_slots(self.monoid, lifted, kept[chosen], size)
 
 
@@ -147,7 +171,12 @@ class WindowFunction:
 
     def build(self, arguments: tuple[Argument, ...], where: int | None) -> Holistic:
         """The aggregate over this argument."""
-        return from_values(arguments[0], where, self.function, self.type)
+
+        def called(values: pa.Array) -> object:
+            with _calling(self.name, "function"):
+                return self.function(values)
+
+        return from_values(arguments[0], where, called, self.type)
 
 
 UserAggregate = CustomAggregate | WindowFunction

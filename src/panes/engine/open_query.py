@@ -1,8 +1,8 @@
 """A query over a stream in this process: push, punctuate, finish.
 
-An `OpenQuery` leads each batch through the rooms: inputs, gate, pipeline, closing, answers. Nothing
-changes before the pipeline takes the rows in, and it takes all or none of them: so a push that is
-refused leaves no trace.
+An `OpenQuery` leads each batch through the rooms: inputs, gate, pipeline, closing, answers. What
+fails on the way, in an expression, an aggregate or a function of the user, leaves no trace: the
+query is as it was before the call, which can be made again.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from panes.admit.set_aside import SetAside
 from panes.aggregates.custom import UserAggregate
 from panes.answers.status import Answers
 from panes.axis import BEGINNING, FOREVER, parse_instant
+from panes.engine.all_or_nothing import whole
 from panes.engine.in_turn import in_turn
 from panes.engine.run_observer import RunObserver
 from panes.errors import InputError, OptionError, QueryError, UnknownStreamError
@@ -81,10 +82,12 @@ class OpenQuery:
     # What comes
 
     @in_turn
+    @whole
     def push(self, /, **batches: object) -> pa.Table:
         """Take in a batch of each named stream; gives the answers that are final from now on.
 
-        All or nothing: if a batch is refused, the query is as it was before.
+        All or nothing: if a batch is refused, or its answers cannot be computed, the query is as it
+        was before.
         """
         self._require_running()
         if not batches:
@@ -102,7 +105,6 @@ class OpenQuery:
         arrival = joined([batch.arrival for batch in admitted])
         with self._observer.timed():
             pipeline.add(arrival)
-        # Rows are in, all of them; nothing is refused from here on.
         self._inputs, self._plan, self._pipeline, self._answers = inputs, plan, pipeline, answers
         self._note(admitted, pipeline)
         self._revise(admitted, pipeline, answers)
@@ -112,6 +114,7 @@ class OpenQuery:
         return self._released(arrival)
 
     @in_turn
+    @whole
     def punctuate(
         self, /, *, key: Mapping[str, object] | None = None, **promised: Instant
     ) -> pa.Table:
@@ -132,6 +135,7 @@ class OpenQuery:
         return self._released()
 
     @in_turn
+    @whole
     def beat(self) -> pa.Table:
         """Let the clock say how far the stream is, as `heartbeat` allows; gives what that closes.
 
@@ -155,6 +159,7 @@ class OpenQuery:
         return self._answers.early(self._pipeline.open_windows())
 
     @in_turn
+    @whole
     def finish(self) -> pa.Table:
         """The stream has ended: gives all answers that are left, and forgets everything."""
         self._require_running()

@@ -21,8 +21,9 @@ class Ranks:
     def take(self, partition: NDArray[np.signedinteger]) -> NDArray[np.int64]:
         """The rank of each row in its partition, in the order given; the rows are counted."""
         self.meet(int(partition.max(initial=-1)) + 1)
-        ranks = np.empty(len(partition), dtype=np.int64)
-        _rank(partition, self.count, ranks)
+        ranks, count = np.empty(len(partition), dtype=np.int64), self.count.copy()
+        _rank(partition, count, ranks)
+        self.count = count
         return ranks
 
     def meet(self, partitions: int) -> None:

@@ -60,9 +60,8 @@ class AdaptWid(Wid):
         if len(self._eager):
             is_eager = self._eager[np.minimum(index, len(self._eager) - 1)] == rows.groups
         if is_eager.any():
-            self._passed += np.bincount(index[is_eager], minlength=len(self._eager)).astype(
-                np.uint32
-            )
+            passing = np.bincount(index[is_eager], minlength=len(self._eager))
+            self._passed = self._passed + passing.astype(np.uint32)
             self.put(rows.taken(np.flatnonzero(is_eager)), self.first_open, FOREVER)
             rows = rows.taken(np.flatnonzero(~is_eager))
         self.buffer.add(rows)
@@ -134,7 +133,7 @@ class AdaptWid(Wid):
                 slide=self.spec.slide,
                 lag=volume / _BACK * (self._skew.offset / duration),
             )
-            self._passed[:] = 0
+            self._passed = np.zeros_like(self._passed)
             self._epoch = progress
         self._eager, self._passed = self._eager[holds], self._passed[holds]
 

@@ -1,0 +1,148 @@
+"""All or nothing: a step that fails leaves the objects it worked on as they were.
+
+The state of a query is a graph of small objects over large arrays. Arrays and tables are replaced
+and never written to, so it is enough to remember what each object and each container referred to.
+That takes time by the number of objects, whatever the number of rows.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import contextmanager
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+Self = TypeVar("Self")
+Arguments = ParamSpec("Arguments")
+Result = TypeVar("Result")
+
+_VALUES = (
+    *("aggregates", "algebra", "axis", "fill", "kernels", "language", "planning", "windows"),
+    *("answers.lower", "answers.select", "arrays.compiled", "arrays.spread"),
+)
+"""The rooms whose objects never change: what they refer to need not be remembered."""
+
+
+@contextmanager
+def all_or_nothing(*objects: object, unchanged: Collection[type] = ()) -> Iterator[None]:
+    """Run a step; if it raises, everything that these objects lead to is as it was before.
+
+    Objects of the types in `unchanged` do not change in the step.
+    """
+    put_back = _remembered(objects, unchanged)
+    try:
+        yield
+    except BaseException:
+        for undo in put_back:
+            undo()
+        raise
+
+
+def whole(
+    method: Callable[Concatenate[Self, Arguments], Result],
+) -> Callable[Concatenate[Self, Arguments], Result]:
+    """A method that is such a step for its own object."""
+
+    @wraps(method)
+    def undone_if_it_fails(
+        self: Self, /, *args: Arguments.args, **kwargs: Arguments.kwargs
+    ) -> Result:
+        with all_or_nothing(self):
+            return method(self, *args, **kwargs)
+
+    return undone_if_it_fails
+
+
+def _remembered(objects: Iterable[object], unchanged: Collection[type]) -> list[Callable[[], None]]:
+    """What puts back everything that objects lead to."""
+    found: list[Callable[[], None]] = []
+    seen: dict[int, object] = {}
+    waiting = list(objects)
+    while waiting:
+        one = waiting.pop()
+        of = type(one)
+        if of not in _KINDS:
+            _KINDS[of] = _kind(of)
+        kind = _KINDS[of]
+        if kind is None or of in unchanged or id(one) in seen:
+            continue
+        seen[id(one)] = one
+        inside, undo = kind(one)
+        waiting += inside
+        if undo is not None:
+            found.append(undo)
+    return found
+
+
+Inside = tuple[Iterable[Any], Callable[[], None] | None]
+_KINDS: dict[type, Callable[[Any], Inside] | None] = {}
+"""What `_kind` says, of types that were met before."""
+
+
+def _kind(of: type) -> Callable[[Any], Inside] | None:
+    """How to remember an object of a type; None if there is nothing to remember."""
+    if issubclass(of, list | deque):
+        return _sequence
+    if issubclass(of, dict):
+        return _mapping
+    if issubclass(of, set):
+        return _set
+    if issubclass(of, tuple):
+        return lambda one: (one, None)
+    room, _, name = of.__module__.partition(".")
+    if room != "panes" or name.startswith(_VALUES):
+        return None
+    slots = [s for c in of.__mro__ for s in getattr(c, "__slots__", ())]
+    slots = [s for s in slots if s not in ("__dict__", "__weakref__")]
+    has_dict = any("__dict__" in vars(c) for c in of.__mro__)
+    if has_dict:
+        return _with_dict
+    return lambda one: _with_slots(one, slots)
+
+
+def _sequence(one: Any) -> Inside:
+    before = list(one)
+
+    def undo() -> None:
+        one.clear()
+        one.extend(before)
+
+    return before, undo
+
+
+def _mapping(one: dict[Any, Any]) -> Inside:
+    before = dict(one)
+
+    def undo() -> None:
+        one.clear()
+        one.update(before)
+
+    return before.values(), undo
+
+
+def _set(one: set[Any]) -> Inside:
+    before = set(one)
+
+    def undo() -> None:
+        one.clear()
+        one.update(before)
+
+    return (), undo
+
+
+def _with_dict(one: Any) -> Inside:
+    return _mapping(vars(one))
+
+
+def _with_slots(one: Any, slots: list[str]) -> Inside:
+    before = {name: getattr(one, name) for name in slots if hasattr(one, name)}
+
+    def undo() -> None:
+        for name in slots:
+            if name in before:
+                object.__setattr__(one, name, before[name])
+            elif hasattr(one, name):
+                object.__delattr__(one, name)
+
+    return before.values(), undo
