@@ -12,6 +12,7 @@ import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from filecmp import cmp
 from pathlib import Path
 
 import duckdb
@@ -20,6 +21,7 @@ import pyarrow.parquet as pq
 
 from panes.cli.files import TEXT_FORMATS, Source
 from panes.errors import OptionError, PanesError
+from panes.whole_file import replacing
 
 _FORMATS = {".parquet": "parquet", **TEXT_FORMATS}
 
@@ -69,42 +71,27 @@ class Output:
             raise OptionError(f"{option} {path}: you have no permission to write there")
         return cls(path)
 
-    def write(self, table: pa.Table) -> None:
-        """Write a table; a file of that name is replaced at once, by a whole one."""
+    def write(self, table: pa.Table, *, replace: bool = True) -> None:
+        """Write a table; a file of that name is replaced at once, by a whole one.
+
+        Unless it may `replace` one, a file of that name must already say the same.
+        """
         if self.path == "-":
             sys.stdout.write(as_csv(table))
             sys.stdout.flush()
             return
-        with _replacing(Path(os.path.realpath(self.path))) as partial, _writing(self.path):
+        with _writing(self.path), replacing(self.path) as partial:
             text_format = TEXT_FORMATS.get(Path(self.path).suffix.lower())
             if text_format is None:
                 pq.write_table(table, partial)
             else:
                 _copy(table, partial, text_format)
-
-
-@contextmanager
-def _replacing(target: Path) -> Iterator[Path]:
-    """A path to write to; what is there takes the target's name and mode once it is on the disk."""
-    partial = target.with_name(f".{target.name}.{os.getpid()}.partial")
-    try:
-        yield partial
-        if target.exists():
-            partial.chmod(target.stat().st_mode)
-        _sync(partial)
-        partial.replace(target)
-        _sync(target.parent)
-    finally:
-        partial.unlink(missing_ok=True)
-
-
-def _sync(path: Path) -> None:
-    """Wait until a file, or a folder's list of files, is on the disk."""
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+            target = Path(self.path)
+            if not replace and target.exists() and not cmp(partial, target, shallow=False):
+                raise OptionError(
+                    f"{self.path} exists and has other answers",
+                    hint="choose another folder; --overwrite replaces the file",
+                )
 
 
 @contextmanager

@@ -1,16 +1,19 @@
 """The manifest of a register: its queries and the numbers that name things in its state.
 
-One line of JSON, without any panes. Queries, stores and columns keep their numbers for life.
+One line of JSON with a checksum, without any panes. Queries, stores and columns keep their numbers
+for life.
 """
 
 from __future__ import annotations
 
 import json
+import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 
+from panes.errors import StateError
 from panes.register.columns import Numbering
-from panes.register.queries import Asked, Numbers, Queries
+from panes.register.queries import Asked, Failed, Numbers, Queries
 from panes.stores.state_format import require_version
 
 _FORMAT = 2
@@ -26,6 +29,16 @@ class QueryEntry:
     deadline: int | None = None
     sink: str | None = None
     watched: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class FailedEntry:
+    """A query that was set aside, and why. `deadline` is in microseconds."""
+
+    name: str
+    text: str
+    deadline: int | None
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,27 +63,49 @@ class Manifest:
     queries: Sequence[QueryEntry] = ()
     stores: Mapping[str, StoreEntry] = field(default_factory=dict)
     removed: Mapping[str, str] = field(default_factory=dict)
+    failed: Sequence[FailedEntry] = ()
     version: int = 0
 
 
 def to_json(manifest: Manifest) -> str:
     """A manifest as text."""
-    return json.dumps({"format": _FORMAT, **asdict(manifest)})
+    said = json.dumps(asdict(manifest))
+    return json.dumps({"format": _FORMAT, "crc32": zlib.crc32(said.encode()), "register": said})
 
 
-def from_json(text: str) -> Manifest:
-    """What `to_json` wrote."""
-    read = json.loads(text)
-    require_version("a register", read.pop("format", None), _FORMAT)
-    read["queries"] = [QueryEntry(**q) for q in read["queries"]]
-    read["stores"] = {title: StoreEntry(**s) for title, s in read["stores"].items()}
-    return Manifest(**read)
+def from_json(text: str, place: str) -> Manifest:
+    """What `to_json` wrote; `place` is where it was found."""
+    try:
+        read = json.loads(text)
+        found, checksum, said = (read.get(name) for name in ("format", "crc32", "register"))
+    except (ValueError, AttributeError) as error:
+        raise _damaged(place) from error
+    require_version("a register", found, _FORMAT)
+    if not isinstance(said, str) or zlib.crc32(said.encode()) != checksum:
+        raise _damaged(place)
+    register = json.loads(said)
+    register["queries"] = [QueryEntry(**q) for q in register["queries"]]
+    register["failed"] = [FailedEntry(**q) for q in register["failed"]]
+    register["stores"] = {title: StoreEntry(**s) for title, s in register["stores"].items()}
+    return Manifest(**register)
+
+
+def _damaged(place: str) -> StateError:
+    return StateError(
+        f"the list of queries in {place} is damaged",
+        hint="take it from a backup, or start with a new checkpoint",
+    )
 
 
 def store_entries(queries: Queries) -> dict[str, StoreEntry]:
     """The numbers of all stores and their columns."""
     numbered = [(s.title, s.serial, s.rows.numbering) for s in queries.stores.values()]
     return {title: StoreEntry(serial, n.columns, n.end) for title, serial, n in numbered}
+
+
+def failed_entries(queries: Queries) -> list[FailedEntry]:
+    """The queries that were set aside."""
+    return [FailedEntry(n, f.text, f.deadline, f.reason) for n, f in queries.failed.items()]
 
 
 def take_up_queries(
@@ -82,6 +117,7 @@ def take_up_queries(
     """Add queries again, under the numbers that they had."""
     stores = {t: (s.serial, Numbering(s.columns, s.end)) for t, s in manifest.stores.items()}
     queries.numbers = Numbers(manifest.last, stores)
+    queries.failed = {f.name: Failed(f.text, f.deadline, f.reason) for f in manifest.failed}
     for entry in entries:
         asked = queries.read(entry.name, entry.text)
         bind(replace(asked, serial=entry.serial, deadline=entry.deadline))

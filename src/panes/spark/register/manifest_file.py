@@ -19,11 +19,12 @@ _FOLDER = "panes-register"
 
 def read(session: SparkSession, checkpoint: str) -> Manifest | None:
     """The register of a checkpoint; None if there is none yet."""
-    found = read_lines(session, f"{checkpoint}/{_FOLDER}")
+    place = f"{checkpoint}/{_FOLDER}"
+    found = read_lines(session, place)
     if not found:
         _require_unused(session, checkpoint)
         return None
-    return max(map(from_json, found), key=lambda kept: kept.version)
+    return max((from_json(text, place) for text in found), key=lambda kept: kept.version)
 
 
 def write(session: SparkSession, checkpoint: str, kept: Manifest) -> None:
