@@ -47,27 +47,82 @@ def test_every_query_of_a_folder_is_answered_in_a_file_of_its_own(folder: Path) 
     assert "read once: 2 queries in 2 stores" in done.stderr
 
 
+SAVED = ("-o", "out", "--lateness", "0 seconds", "--saved", "state", "--format", "parquet")
+
+
+def answers_of(folder: Path, name: str, *runs: int) -> pa.Table:
+    """The answers of a query in some runs that were saved."""
+    files = [folder / "out" / name / f"{run:06}.parquet" for run in runs]
+    return pa.concat_tables([pq.read_table(file) for file in files])
+
+
 def test_a_saved_register_goes_on_and_follows_the_folder(folder: Path) -> None:
-    options = ("--lateness", "0 seconds", "--saved", "state", "--format", "parquet")
-    first = call(
-        "register", "queries", "-i", "bids=a.parquet", "-o", "one", *options, folder=folder
-    )
+    first = call("register", "queries", "-i", "bids=a.parquet", *SAVED, folder=folder)
     assert first.returncode == 0, first.stderr
     (folder / "queries" / "high.sql").unlink()
     more = "SELECT sum(price) AS total FROM bids [TUMBLING 5 minutes WATTR ts]"
     (folder / "queries" / "more.sql").write_text(more)
-    done = call("register", "queries", "-i", "bids=b.parquet", "-o", "two", *options, folder=folder)
+    done = call("register", "queries", "-i", "bids=b.parquet", *SAVED, folder=folder)
     assert done.returncode == 0, done.stderr
-    parts = [pq.read_table(folder / place / "all.parquet") for place in ("one", "two")]
-    got, want = pa.concat_tables(parts), wanted(folder, "all")
+    got, want = answers_of(folder, "all", 1, 2), wanted(folder, "all")
     assert_same(got, want.slice(0, len(got)))
     assert len(want) - len(got) <= 5
-    assert {p.stem for p in (folder / "two").iterdir()} == {"all", "more"}
-    later = pq.read_table(folder / "two" / "more.parquet")
+    written = {str(p.relative_to(folder / "out")) for p in (folder / "out").rglob("*.parquet")}
+    runs = {"all/000001.parquet", "all/000002.parquet"}
+    assert written == {*runs, "high/000001.parquet", "more/000002.parquet"}
+    later = answers_of(folder, "more", 2)
     alone = panes.sql(more, bids=pq.read_table(folder / "bids.parquet"))
     same = alone.filter(pc.is_in(alone.column("window_start"), later.column("window_start")))
     assert len(later) > 3
     assert pc.all(pc.less(pc.abs(pc.subtract(later["total"], same["total"])), 1e-6)).as_py()
+
+
+def test_a_run_that_died_before_it_was_saved_gives_the_same_files_again(folder: Path) -> None:
+    """Answers are written before the state is saved: so none is lost, and none is given twice."""
+    call("register", "queries", "-i", "bids=a.parquet", *SAVED, folder=folder)
+    state = (folder / "state").read_bytes()
+    call("register", "queries", "-i", "bids=b.parquet", *SAVED, folder=folder)
+    files = {p: p.read_bytes() for p in (folder / "out").rglob("*.parquet")}
+    (folder / "state").write_bytes(state)  # as if it had died between the two
+    done = call("register", "queries", "-i", "bids=b.parquet", *SAVED, folder=folder)
+    assert done.returncode == 0, done.stderr
+    assert {p: p.read_bytes() for p in (folder / "out").rglob("*.parquet")} == files
+
+
+def test_answers_of_another_run_are_not_replaced(folder: Path) -> None:
+    """Nor are those of a register whose state was deleted."""
+    arguments = ("register", "queries", "-i", "bids=bids.parquet", "-o", "plain")
+    assert call(*arguments, folder=folder).returncode == 0
+    again = call(*arguments, folder=folder)
+    assert again.returncode == 2
+    assert "--overwrite replaces it" in again.stderr
+    assert call(*arguments, "--overwrite", folder=folder).returncode == 0
+    call("register", "queries", "-i", "bids=a.parquet", *SAVED, folder=folder)
+    (folder / "state").unlink()
+    other = call("register", "queries", "-i", "bids=b.parquet", *SAVED, folder=folder)
+    assert other.returncode == 2
+    assert "exists and has other answers" in other.stderr
+    assert not (folder / "state").exists()
+
+
+def test_a_query_that_fails_is_told_and_the_others_are_answered(folder: Path) -> None:
+    (folder / "queries" / "bad.sql").write_text(
+        "SELECT to_timestamp(max('x' || item)) AS t FROM bids [TUMBLING 5 minutes WATTR ts]"
+    )
+    done = call("register", "queries", "-i", "bids=bids.parquet", "-o", "out", folder=folder)
+    assert done.returncode == 1
+    assert "query bad failed and was set aside: cannot evaluate" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert "Warning" not in done.stderr
+    for name in QUERIES:
+        assert_same(pq.read_table(folder / "out" / f"{name}.parquet"), wanted(folder, name))
+
+
+@pytest.mark.parametrize("out", ["bids.parquet", "bids.parquet/x"])
+def test_a_folder_that_cannot_be_made_is_refused_before_any_work(folder: Path, out: str) -> None:
+    done = call("register", "queries", "-i", "bids=bids.parquet", "-o", out, folder=folder)
+    assert done.returncode == 2
+    assert f"--output {out}" in done.stderr
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import warnings
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -15,7 +16,7 @@ from panes.cli.outputs import Output
 from panes.cli.run import read_lateness, require_spark
 from panes.cli.show import meter, say
 from panes.engine.register import Register
-from panes.errors import OptionError
+from panes.errors import FailedQueryWarning, OptionError
 
 EXAMPLE = "Example: panes register queries --input bids=bids.parquet --output answers"
 
@@ -51,7 +52,8 @@ def register(
         Path | None,
         typer.Option(
             help="In this process: a file for the state. The next run continues from it, and "
-            "windows that are still open are not answered yet."
+            "windows that are still open are not answered yet. Every run has its own answer files: "
+            "OUTPUT/QUERY/000001.parquet and so on."
         ),
     ] = None,
     checkpoint: Annotated[
@@ -68,6 +70,9 @@ def register(
             help="On Spark: keep running. Start and stop queries when .sql files come and go.",
         ),
     ] = False,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="In this process: replace answers that are there.")
+    ] = False,
     explain: Annotated[
         bool, typer.Option("--explain", help="Print to stderr what the queries share.")
     ] = False,
@@ -78,9 +83,10 @@ def register(
     """
     source = Source.parse(given)
     if engine == "spark":
-        if saved is not None or kind != "parquet":
+        if saved is not None or kind != "parquet" or overwrite:
             raise OptionError(
-                "--saved and --format work in one process only, not with --engine spark",
+                "--saved, --format and --overwrite work in one process only, not with "
+                "--engine spark",
                 hint="use --checkpoint state",
             )
         job = require_spark("panes.cli.register_on_spark")
@@ -100,26 +106,60 @@ def register(
         max_ahead=None,
         saved=saved if is_there else None,
     )
-    _follow(reg, texts(queries))
+    wanted = texts(queries)
+    _follow(reg, wanted)
+    run = reg.saves + 1 if saved is not None else None
+    outputs = _outputs(output, wanted, kind, run, source, overwrite=overwrite)
     answers: dict[str, list[pa.Table]] = {}
-    with meter("rows", source.rows) as bar:
+    with meter("rows", source.rows) as bar, warnings.catch_warnings():
+        warnings.simplefilter("ignore", FailedQueryWarning)  # they are told at the end
         for batch in source.batches():
             _collect(answers, reg.push(batch))
             bar.advance(len(batch))
-    if explain:
-        say(reg.explain())
-    if saved is not None:
-        reg.save(saved)
-    else:
-        _collect(answers, reg.finish())
-    output.mkdir(parents=True, exist_ok=True)
+        explained = reg.explain() if explain else None
+        if saved is None:
+            _collect(answers, reg.finish())
+    if explained is not None:
+        say(explained)
     for name, tables in answers.items():
-        Output(str(output / f"{name}.{kind}")).write(pa.concat_tables(tables))
+        outputs[name].write(pa.concat_tables(tables), replace=overwrite)
+    if saved is not None:  # not before the answers are on the disk: they are not given again
+        reg.save(saved)
     count = sum(len(t) for tables in answers.values() for t in tables)
     say(f"{count:,} answers of {len(reg.queries()):,} queries")
     for what, rows in (("late", reg.late), ("rejected", reg.rejected)):
         if len(rows):
             say(f"{len(rows):,} rows {what}")
+    for name, reason in reg.failed.items():
+        say(f"query {name} failed and was set aside: {reason}")
+    if reg.failed:
+        raise typer.Exit(1)
+
+
+def _outputs(
+    folder: Path,
+    names: Iterable[str],
+    kind: str,
+    run: int | None,
+    source: Source,
+    *,
+    overwrite: bool,
+) -> dict[str, Output]:
+    """The file for the answers of each query, refused now if it could not be written later.
+
+    A run that goes on from a saved state, and will save its own, has a number. Its files may be
+    there already, if it was killed after it had written them: then they have the same answers.
+    """
+    found = {}
+    for name in names:
+        path = folder / f"{name}.{kind}" if run is None else folder / name / f"{run:06}.{kind}"
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise OptionError(f"--output {folder}: {error.strerror}: {error.filename}") from None
+        may_be_there = overwrite or run is not None
+        found[name] = Output.checked(str(path), sources=[source], overwrite=may_be_there)
+    return found
 
 
 def texts(folder: Path) -> dict[str, str]:
