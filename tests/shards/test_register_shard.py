@@ -10,6 +10,7 @@ import pytest
 import panes
 from panes.errors import StateError
 from panes.planning.terms import Late, Run
+from panes.register.manifest import Manifest, QueryEntry, from_json, to_json
 from panes.shards.register_shard import LIVE
 from tests.register.workload import QUERIES, SCHEMA, assert_same_answers, rows
 from tests.sharded_register import ShardedRegister
@@ -115,16 +116,51 @@ def test_questions_that_are_prepared_anew_know_nothing_of_rows_before(tmp_path: 
 
 
 def test_what_is_no_saved_register_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(StateError, match="no register is saved"):
+    with pytest.raises(StateError, match=r"can be read from .*nothing: No such file"):
         panes.register("s", saved=tmp_path / "nothing")
+    with pytest.raises(StateError, match="Is a directory"):
+        panes.register("s", saved=tmp_path)
     register = panes.register("s", lateness=0, schema=SCHEMA)
     register.add("all", QUERIES["all"])
     register.save(tmp_path / "register")
+    with pytest.raises(StateError, match=r"cannot be saved in .*: No such file"):
+        register.save(tmp_path / "nowhere" / "register")
     with pytest.raises(StateError, match="a register of `s`"):
         panes.register("t", saved=tmp_path / "register")
     (tmp_path / "register").write_bytes(b"PANE" + bytes(20))
     with pytest.raises(StateError, match="format 0"):
         panes.register("s", saved=tmp_path / "register")
+
+
+def test_a_saved_file_that_is_damaged_anywhere_is_refused_by_name(tmp_path: Path) -> None:
+    register, path = panes.register("s", lateness=0), tmp_path / "register"
+    for name, text in QUERIES.items():
+        register.add(name, text)
+    register.push(rows(1, 60, 0))
+    register.save(path)
+    whole = path.read_bytes()
+    step = max(1, len(whole) // 400)
+    damaged = [whole[:at] for at in range(0, len(whole), 5 * step)]
+    damaged += [
+        whole[:at] + bytes([whole[at] ^ (1 << at % 8)]) + whole[at + 1 :]
+        for at in [*range(24), *range(0, len(whole), step)]
+    ]
+    for data in damaged:
+        path.write_bytes(data)
+        with pytest.raises(StateError, match=f"{path} is no saved register, or it is damaged"):
+            panes.register("s", lateness=0, saved=path)
+    path.write_bytes(whole)
+    assert panes.register("s", lateness=0, saved=path).queries() == QUERIES
+
+
+def test_a_manifest_that_is_damaged_anywhere_is_refused_by_name() -> None:
+    entry = QueryEntry("a", "SELECT count(*) FROM s [RANGE 10 minutes WATTR ts]", 1)
+    text = to_json(Manifest("s", shards=2, last=3, queries=[entry], removed={"b": "SELECT 1"}))
+    assert from_json(text, "here").queries == [entry]
+    for at in range(len(text)):
+        for data in (text[:at], text[:at] + chr(ord(text[at]) ^ 1) + text[at + 1 :]):
+            with pytest.raises(StateError, match=r"in here is damaged|was written in format"):
+                from_json(data, "here")
 
 
 def test_nothing_is_left_in_the_state_of_queries_that_are_gone() -> None:

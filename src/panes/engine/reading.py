@@ -6,28 +6,54 @@ what is settled stays, and rows are admitted only once all of it is.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 from sqlglot import exp
 
 from panes.admit.gate import Admitted, Gate
 from panes.admit.promises import Promised
+from panes.admit.set_aside import SetAside
 from panes.aggregates.custom import UserAggregate
+from panes.asking.prepared import Prepared
+from panes.asking.row_tail import RowTail
+from panes.axis import BEGINNING
+from panes.engine.register_file import Beside
 from panes.frames import require_same_columns
 from panes.language.expressions import quoted
+from panes.language.parse import parse
 from panes.language.query import Query
 from panes.operators.operator import Chain
 from panes.planning.plan import Plan, plan
 from panes.planning.scalar import Projection
-from panes.planning.terms import Run, Terms, require_lateness
+from panes.planning.terms import Run, Terms, agree, require_lateness
 from panes.progress.promise import Promise
-from panes.register.queries import Queries
+from panes.register.classed_panes import Filled
+from panes.register.failures import blaming, failed_reading
+from panes.register.manifest import Manifest, take_up_queries
+from panes.register.queries import Asked, Queries
+from panes.register.shared_store import SharedStore
+from panes.shards.register_shard import resumed
+from panes.shards.state import State
+
+
+class PreparedRows(NamedTuple):
+    """What prepared questions need of a batch; `newest` is the newest row so far."""
+
+    at: NDArray[np.int64]
+    columns: Mapping[int, pa.Array]
+    newest: int
 
 
 class Reading:
-    """The columns of a stream, the plan that places its rows, and the terms; each once known."""
+    """The columns of a stream, the plan that places its rows, and the terms; each once known.
+
+    Rows that were set aside, and the last ones where they are wanted, are kept here.
+    """
 
     def __init__(
         self,
@@ -35,9 +61,13 @@ class Reading:
         run: Run,
         aggregates: Sequence[UserAggregate],
         now: Callable[[], int],
+        keep_rows: int = 0,
     ) -> None:
+        """`tail` has the last `keep_rows` rows, if there are to be any."""
         self._queries, self._run, self._now = queries, run, now
         self._aggregates = tuple(aggregates)
+        self.set_aside = SetAside()
+        self.tail = RowTail(keep_rows) if keep_rows else None
         self.schema: pa.Schema | None = None
         self.terms: Terms | None = None
         self._plan: Plan | None = None
@@ -55,6 +85,33 @@ class Reading:
         require_lateness(self._run.lateness, planned.axis.kind)
         return planned
 
+    def bind(self, asked: Asked, schema: pa.Schema) -> None:
+        """Give a query its shape in a store, from now on."""
+        self._queries.bind(asked, schema, lambda query: self.plan(query, schema))
+        _, shape = self._queries.homes[asked.name]
+        self.place_by(shape.plan, schema)
+
+    def take_up(self, manifest: Manifest, state: State, beside: Beside) -> None:
+        """Go on where a saved register ended."""
+        self.schema = schema = beside.schema
+
+        def bind(asked: Asked) -> None:
+            self.terms = agree(asked.query, self._run)
+            self.bind(asked, schema)
+            self._queries.asked[asked.name] = asked
+
+        take_up_queries(manifest, self._queries, manifest.queries, bind)
+        if not self.has_axis and beside.ordering is not None:
+            query = parse(beside.ordering)
+            self.settle_axis(plan(query, {self._queries.stream: schema}), schema)
+            self.settle_terms(agree(query, self._run))
+        resumed(self._queries, self.terms or Terms(), state)
+        self.set_aside.add([beside.late], [beside.rejected])
+        if self.tail is not None:
+            if beside.tail is not None:
+                self.tail.push(beside.tail)
+            self.tail.arrived = beside.arrived
+
     def settle_axis(self, planned: Plan, schema: pa.Schema) -> None:
         """A question over a column has the axis of all, or is the first to say which."""
         if planned.axis.column is not None:
@@ -67,10 +124,6 @@ class Reading:
         """Place rows as a plan does, if nothing has said how."""
         if self._plan is None:
             self._plan = _placing(planned, schema)
-
-    def forget_axis(self) -> None:
-        """No query could be bound, so nothing has said how rows are placed."""
-        self._plan = None
 
     def settle_terms(self, terms: Terms) -> None:
         """The first question says how the stream progresses; where it stands stays as it is."""
@@ -94,7 +147,29 @@ class Reading:
         if self.schema is not None:
             require_same_columns(self._queries.stream, self.schema, schema)
 
-    def admit(self, table: pa.Table) -> Admitted:
+    def take_in(self, table: pa.Table, prepared: Prepared) -> PreparedRows:
+        """Take in a batch; gives what prepared questions need of it, which is not taken in yet."""
+        admitted, queries = self._admit(table), self._queries
+        at = admitted.arrival.at
+        rows = pa.table(admitted.arrival.columns, names=table.column_names)
+        filled = [(store, self._fill(store, at, rows)) for store in queries.stores.values()]
+        read = prepared.read(rows)
+        for store, partials in filled:
+            store.panes.add(partials)
+        if self.tail is not None:
+            self.tail.push(rows)
+        self.set_aside.add(admitted.late, admitted.rejected)
+        queries.newest = max(queries.newest, int(admitted.placed.max(initial=BEGINNING)))
+        queries.promise.observe(admitted.placed)
+        if admitted.promise is not None:
+            queries.promise.punctuate(admitted.promise)
+        return PreparedRows(at, read, queries.newest)
+
+    def _fill(self, store: SharedStore, at: NDArray[np.int64], rows: pa.Table) -> Filled:
+        with blaming(lambda: failed_reading(store, self._aggregates, at, rows)):
+            return store.fill(at, rows)
+
+    def _admit(self, table: pa.Table) -> Admitted:
         """A batch placed on the axis; rows that are late or have no position are set aside."""
         assert self._plan is not None
         assert self.terms is not None

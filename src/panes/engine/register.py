@@ -10,6 +10,7 @@ that comes late is answered from its first window that the panes there can answe
 
 from __future__ import annotations
 
+import datetime as dt
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -18,36 +19,37 @@ from threading import RLock
 import numpy as np
 import pyarrow as pa
 
-from panes.admit.set_aside import SetAside
 from panes.aggregates.custom import UserAggregate
 from panes.answers.portions import Portion, QueryAnswers
 from panes.asking.ask_panes import ask_panes
 from panes.asking.preparable import as_width
 from panes.asking.prepared import Prepared
-from panes.asking.row_tail import RowTail
-from panes.axis import BEGINNING, FOREVER, Duration, parse_instant
+from panes.axis import FOREVER, Duration, parse_instant
 from panes.engine import register_file
 from panes.engine.added import Added
+from panes.engine.all_or_nothing import all_or_nothing
 from panes.engine.in_turn import in_turn
 from panes.engine.open_query import Instant
 from panes.engine.reading import Reading
 from panes.engine.register_file import Beside
-from panes.errors import InputError, OptionError, PanesError, QueryError, StateError
+from panes.engine.rounds import run_round
+from panes.errors import InputError, OptionError, QueryError, StateError
 from panes.frames import to_table
 from panes.language.parse import parse
 from panes.planning.plan import plan
-from panes.planning.terms import Run, Terms, agree
+from panes.planning.terms import Run, agree
 from panes.register.explain import explain_stores
-from panes.register.manifest import take_up_queries
 from panes.register.pace import Behind
-from panes.register.queries import Asked, Queries
+from panes.register.queries import Queries
 from panes.register.shared_store import SharedStore
-from panes.shards.register_shard import resumed
 from panes.windows.spec import Sliding
 
 
 class Register:
-    """Queries over one stream, run together. See `panes.register`. Threads take turns."""
+    """Queries over one stream, run together. See `panes.register`. Threads take turns.
+
+    `saves` is how often it has been saved, in this process and in those before it.
+    """
 
     def __init__(
         self,
@@ -68,14 +70,13 @@ class Register:
         self.stream = stream
         self._run, self._aggregates = run, tuple(aggregates)
         self._hand_over = hand_over
+        self.saves = 0
         self._finished = False
         self._turn = RLock()
-        self._set_aside = SetAside()
-        self._tail = RowTail(keep_rows) if keep_rows else None
         self._queries = Queries(stream, aggregates)
         self._queries.hands_over = hand_over is not None
         self._prepared = Prepared(stream, aggregates)
-        self._reading = Reading(self._queries, run, aggregates, now)
+        self._reading = Reading(self._queries, run, aggregates, now, keep_rows)
         if schema is not None:
             self._reading.schema = schema.remove_metadata()
             self._prepared.bind(self._reading.schema, self._reading.settle_axis)
@@ -91,9 +92,10 @@ class Register:
         """
         self._require_running()
         asked = self._queries.read(name, text, deadline)
+        self._queries.failed.pop(name, None)
         terms = agree(asked.query, self._run)
         if self._reading.schema is not None:
-            self._bind(asked, self._reading.schema)
+            self._reading.bind(asked, self._reading.schema)
         self._reading.settle_terms(terms)
         self._queries.asked[name] = asked
         return Added(self, name)
@@ -102,6 +104,19 @@ class Register:
     def remove(self, name: str) -> None:
         """Answer a query no longer, and forget what only it needed."""
         self._queries.remove(name)
+
+    @property
+    @in_turn
+    def failed(self) -> dict[str, str]:
+        """The queries that were set aside because they could not be answered, and why."""
+        return {name: failed.reason for name, failed in self._queries.failed.items()}
+
+    @in_turn
+    def put_back(self, name: str) -> Added:
+        """Answer a query again that was set aside, from its next window that can be answered."""
+        failed = self._queries.require_failed(name)
+        deadline = None if failed.deadline is None else dt.timedelta(microseconds=failed.deadline)
+        return self.add(name, failed.text, deadline=deadline)
 
     @in_turn
     def queries(self) -> dict[str, str]:
@@ -122,29 +137,25 @@ class Register:
     def push(self, batch: object) -> QueryAnswers:
         """Take in a batch; gives the answers that are final from now on, by query.
 
-        All or nothing: if the batch is refused, the register is as it was before.
+        All or nothing: if the batch is refused or the sink fails, the register is as it was before,
+        and the batch can be pushed again; no answer that was handed over is given twice. A query
+        that cannot be answered is set aside (`failed`), and the others go on.
         """
         self._require_running()
         table = to_table(batch, self.stream)
-        schema = table.schema.remove_metadata()
         self._require_axis()
-        self._bind_waiting(schema)
-        admitted = self._reading.admit(table)
-        at, rows = admitted.arrival.at, pa.table(admitted.arrival.columns, names=schema.names)
-        filled = [(store, store.fill(at, rows)) for store in self.stores]
-        prepared = self._prepared.read(rows)
-        for store, partials in filled:
-            store.panes.add(partials)
-        if self._tail is not None:
-            self._tail.push(rows)
-        self._set_aside.add(admitted.late, admitted.rejected)
-        queries = self._queries
-        queries.newest = max(queries.newest, int(admitted.placed.max(initial=BEGINNING)))
-        self._prepared.push(at, prepared, queries.newest)
-        queries.promise.observe(admitted.placed)
-        if admitted.promise is not None:
-            queries.promise.punctuate(admitted.promise)
-        return self._handed_over(queries.answers())
+        self._bind_waiting(table.schema.remove_metadata())
+
+        def step() -> Iterator[Portion]:
+            rows = self._reading.take_in(table, self._prepared)
+            yield from self._queries.answers()
+            self._prepared.push(*rows)
+
+        return self._round(step)
+
+    def _round(self, step: Callable[[], Iterator[Portion]]) -> QueryAnswers:
+        """The answers of a step, all of it or nothing; queries that fail are set aside."""
+        return run_round(self._queries, self._reading, step, self._hand_over)
 
     @in_turn
     def punctuate(self, at: Instant) -> QueryAnswers:
@@ -158,31 +169,30 @@ class Register:
             raise OptionError(
                 f"`{self.stream}` has no time axis: a promise is a whole number there"
             )
-        self._queries.promise.punctuate(parse_instant(at))
-        return self._handed_over(self._queries.answers())
+        position = parse_instant(at)
+
+        def step() -> Iterator[Portion]:
+            self._queries.promise.punctuate(position)
+            return self._queries.answers()
+
+        return self._round(step)
 
     @in_turn
     def finish(self) -> QueryAnswers:
         """The stream has ended: gives all answers that are left, and forgets everything."""
         self._require_running()
-        self._finished = True
-        found = self._handed_over(self._queries.last_answers())
-        self._queries.promise.punctuate(FOREVER, "the end")
-        exact_from, axis = self._queries.exact_from, self._queries.axis
-        self._queries.forget_bindings()
-        self._queries.exact_from, self._queries.axis = exact_from, axis
-        self._prepared = Prepared(self.stream)
-        return found
+        queries, nothing = self._queries, Prepared(self.stream)
 
-    def _handed_over(self, portions: Iterator[Portion]) -> QueryAnswers:
-        """All answers together; each query's as soon as it is there, to who wants it so."""
-        found = []
-        for portion in portions:
-            found.append(portion)
-            if self._hand_over is not None:
-                for name, table in portion.tables():
-                    self._hand_over(name, table)
-        return QueryAnswers(found)
+        def step() -> Iterator[Portion]:
+            yield from queries.last_answers()
+            queries.promise.punctuate(FOREVER, "the end")
+            exact_from, axis = queries.exact_from, queries.axis
+            queries.forget_bindings()
+            queries.exact_from, queries.axis = exact_from, axis
+
+        found = self._round(step)
+        self._finished, self._prepared = True, nothing
+        return found
 
     @property
     @in_turn
@@ -200,18 +210,18 @@ class Register:
     @in_turn
     def late(self) -> pa.Table:
         """Rows that broke a promise, with the reason. They are those of the stream."""
-        return self._set_aside.late(self._columns)
+        return self._reading.set_aside.late(self._columns)
 
     @in_turn
     def take_late(self) -> pa.Table:
         """The late rows so far, which are then forgotten: for registers that run for long."""
-        return self._set_aside.take_late(self._columns)
+        return self._reading.set_aside.take_late(self._columns)
 
     @property
     @in_turn
     def rejected(self) -> pa.Table:
         """Rows that have no position on the axis, with the reason."""
-        return self._set_aside.rejected(self._columns)
+        return self._reading.set_aside.rejected(self._columns)
 
     @property
     def _columns(self) -> list[pa.Schema]:
@@ -225,11 +235,12 @@ class Register:
         stores = self.stores
         return {
             "queries": len(self._queries.asked),
+            "failed": len(self._queries.failed),
             "stores": len(stores),
             "keys": sum(len(s.panes.groups) for s in stores if len(s.panes)),
             "partials": sum(len(s.panes) for s in stores),
             "bytes": sum(s.panes.nbytes for s in stores),
-            "rows": 0 if self._tail is None else len(self._tail),
+            "rows": 0 if self._reading.tail is None else len(self._reading.tail),
             "prepared": len(self._prepared),
             "prepared_bytes": self._prepared.nbytes,
         }
@@ -255,7 +266,9 @@ class Register:
         query = parse(text, self._aggregates, once=True)
         is_placed = query.window is not None and query.window.measure != "rows"
         terms = agree(query, self._run) if is_placed else None
-        self._prepared.add((text, width), query, tail=self._tail, settle=self._reading.settle_axis)
+        self._prepared.add(
+            (text, width), query, tail=self._reading.tail, settle=self._reading.settle_axis
+        )
         if terms is not None:
             self._reading.settle_terms(terms)
 
@@ -295,13 +308,8 @@ class Register:
         if planned.axis.column is not None:
             self._queries.require_same_axis("asked", planned)
         if planned.axis.column is None or width is not None:
-            return self._prepared.ask(planned, spec.size, width, self._tail)
-        store = self._queries.stores.get(planned.rows.expressions[: len(planned.query.keys)])
-        if store is None:
-            raise QueryError(
-                "no registered query has that GROUP BY, so nothing is stored for it",
-                hint="add one; it is answered from the rows to come",
-            )
+            return self._prepared.ask(planned, spec.size, width, self._reading.tail)
+        store = self._queries.store_of(planned)
         return ask_panes(planned, store, spec.size, self._queries.newest)
 
     @in_turn
@@ -315,16 +323,19 @@ class Register:
             raise OptionError("a register with rows_late cannot be saved", hint="give a lateness")
         if self._reading.schema is None:
             raise QueryError("nothing has come yet that could be saved")
-        has_rows = self._tail is not None and self._tail.arrived
+        tail = self._reading.tail
+        has_rows = tail is not None and tail.arrived
         beside = Beside(
             schema=self._reading.schema,
             late=self.late,
             rejected=self.rejected,
             arrived=self._prepared.arrived,
             ordering=self._reading.ordering(),
-            tail=self._tail.last(self._tail.keep) if self._tail and has_rows else None,
+            tail=tail.last(tail.keep) if tail and has_rows else None,
+            saves=self.saves + 1,
         )
         register_file.write(path, self._queries, beside)
+        self.saves += 1
 
     @in_turn
     def take_up(self, path: str | Path) -> None:
@@ -334,27 +345,14 @@ class Register:
             raise StateError(
                 f"{path} holds a register of `{manifest.stream}`, not of `{self.stream}`"
             )
-        reading, schema = self._reading, beside.schema
-
-        def bind(asked: Asked) -> None:
-            reading.terms = agree(asked.query, self._run)
-            self._bind(asked, schema)
-            self._queries.asked[asked.name] = asked
-
-        reading.schema = schema
-        take_up_queries(manifest, self._queries, manifest.queries, bind)
-        if not reading.has_axis and beside.ordering is not None:
-            query = parse(beside.ordering)
-            reading.settle_axis(plan(query, {self.stream: schema}), schema)
-            reading.settle_terms(agree(query, self._run))
-        resumed(self._queries, reading.terms or Terms(), state)
-        self._set_aside.add([beside.late], [beside.rejected])
-        newest = self._queries.newest
-        self._prepared.bind(schema, reading.settle_axis, arrived=beside.arrived, newest=newest)
-        if self._tail is not None:
-            if beside.tail is not None:
-                self._tail.push(beside.tail)
-            self._tail.arrived = beside.arrived
+        self._reading.take_up(manifest, state, beside)
+        self.saves = beside.saves
+        self._prepared.bind(
+            beside.schema,
+            self._reading.settle_axis,
+            arrived=beside.arrived,
+            newest=self._queries.newest,
+        )
 
     @in_turn
     def explain(self, *, details: bool = False) -> str:
@@ -366,23 +364,14 @@ class Register:
 
     def _bind_waiting(self, schema: pa.Schema) -> None:
         """Queries that were added before the columns were known; all of them or none."""
-        self._reading.require_same_columns(schema)
-        if self._reading.schema is None:
-            try:
+        reading = self._reading
+        reading.require_same_columns(schema)
+        if reading.schema is None:
+            with all_or_nothing(self._queries, reading, self._prepared):
                 for asked in self._queries.asked.values():
-                    self._bind(asked, schema)
-                self._prepared.bind(schema, self._reading.settle_axis)
-            except PanesError:
-                self._queries.forget_bindings()
-                self._reading.forget_axis()
-                raise
-            self._reading.schema = schema
-
-    def _bind(self, asked: Asked, schema: pa.Schema) -> None:
-        """Give a query its shape in a store, from now on."""
-        self._queries.bind(asked, schema, lambda query: self._reading.plan(query, schema))
-        _, shape = self._queries.homes[asked.name]
-        self._reading.place_by(shape.plan, schema)
+                    reading.bind(asked, schema)
+                self._prepared.bind(schema, reading.settle_axis)
+                reading.schema = schema
 
     def _require_running(self) -> None:
         if self._finished:

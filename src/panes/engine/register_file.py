@@ -9,14 +9,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import NamedTemporaryFile
 
 import numpy as np
 import pyarrow as pa
 
 from panes.axis import FOREVER
 from panes.errors import StateError
-from panes.register.manifest import Manifest, QueryEntry, from_json, store_entries, to_json
+from panes.register.manifest import (
+    Manifest,
+    QueryEntry,
+    failed_entries,
+    from_json,
+    store_entries,
+    to_json,
+)
 from panes.register.parcels import split
 from panes.register.queries import Queries
 from panes.shards.blocks import Blocks, block_table
@@ -24,6 +30,7 @@ from panes.shards.register_shard import BLOCKS
 from panes.shards.register_state import to_tables
 from panes.shards.state import ABOUT
 from panes.stores import codec
+from panes.whole_file import replacing
 
 _REGISTER, _STATE = "register", "state"
 _SCHEMA, _LATE, _REJECTED = "schema", "late", "rejected"
@@ -34,7 +41,8 @@ _TAIL, _ARRIVED, _ORDER = "tail", "arrived", "order"
 class Beside:
     """What a file has beside queries and panes: of the stream, and of rows that are kept.
 
-    `ordering` is a query over the column that orders the rows. `tail` are the last rows.
+    `ordering` is a query over the column that orders the rows. `tail` are the last rows. `saves`
+    is how often the register has been saved, this time included.
     """
 
     schema: pa.Schema
@@ -43,11 +51,12 @@ class Beside:
     arrived: int
     ordering: str | None
     tail: pa.Table | None
+    saves: int
 
     def tables(self) -> dict[str, pa.Table]:
         """As tables."""
         tables = {_SCHEMA: self.schema.empty_table(), _LATE: self.late, _REJECTED: self.rejected}
-        tables[_ARRIVED] = pa.table({"rows": [self.arrived]})
+        tables[_ARRIVED] = pa.table({"rows": [self.arrived], "saves": [self.saves]})
         tables[_ORDER] = pa.table({"query": [self.ordering]})
         return tables if self.tail is None else {**tables, _TAIL: self.tail}
 
@@ -61,6 +70,7 @@ class Beside:
             arrived=tables[_ARRIVED].column("rows")[0].as_py(),
             ordering=tables[_ORDER].column("query")[0].as_py(),
             tail=tables.get(_TAIL),
+            saves=tables[_ARRIVED].column("saves")[0].as_py(),
         )
 
 
@@ -72,24 +82,30 @@ def write(path: str | Path, queries: Queries, beside: Beside) -> None:
         last=queries.numbers.last,
         queries=[QueryEntry(a.name, a.text, a.serial, a.deadline) for a in queries.asked.values()],
         stores=store_entries(queries),
+        failed=failed_entries(queries),
     )
     blobs = _blobs(queries)
     state = pa.table({"name": list(blobs), "data": pa.array(blobs.values(), pa.large_binary())})
     register = pa.table({"json": [to_json(manifest)]})
     data = codec.pack({_REGISTER: register, _STATE: state, **beside.tables()})
-    target = Path(path)
-    with NamedTemporaryFile(dir=target.parent, prefix=f".{target.name}", delete=False) as file:
-        file.write(data)
-    Path(file.name).replace(target)
+    try:
+        with replacing(path) as partial:
+            partial.write_bytes(data)
+    except OSError as error:
+        raise StateError(f"the register cannot be saved in {path}: {error.strerror}") from error
 
 
 def read(path: str | Path) -> tuple[Manifest, dict[str, bytes], Beside]:
     """What `write` was given: the queries, the state, and what is beside them."""
     try:
         tables = codec.unpack(Path(path).read_bytes())
-        manifest = from_json(tables[_REGISTER].column("json")[0].as_py())
-    except (FileNotFoundError, KeyError) as error:
-        raise StateError(f"no register is saved in {path}") from error
+    except OSError as error:
+        raise StateError(f"no register can be read from {path}: {error.strerror}") from error
+    except StateError as error:
+        raise StateError(f"{path} is no saved register, or it is damaged: {error}") from error
+    if _REGISTER not in tables:
+        raise StateError(f"{path} is no saved register")
+    manifest = from_json(tables[_REGISTER].column("json")[0].as_py(), str(path))
     state = tables[_STATE].to_pydict()
     blobs = dict(zip(state["name"], state["data"], strict=True))
     return manifest, blobs, Beside.of(tables)

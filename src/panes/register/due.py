@@ -5,7 +5,7 @@ Invariant: windows stand shape by shape and query by query, in the order of thos
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate, pairwise
 from typing import TypeAlias
@@ -35,6 +35,13 @@ class Due:
 
     def __post_init__(self) -> None:
         self.windows = int(np.maximum(self.end - self.first, 0).sum())
+
+
+def close(due: Iterable[Due], names: Collection[str]) -> None:
+    """The due windows of some queries have been answered."""
+    for one in due:
+        which = [i for i, name in enumerate(one.shape.names(one.which)) if name in names]
+        one.shape.close_before(one.which[which], one.end[which])
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,6 +33,7 @@ from panes.planning.plan import Plan
 from panes.progress.promise import Promise
 from panes.register.columns import Numbering
 from panes.register.due import Due, Finish
+from panes.register.failures import blaming, failed_answering
 from panes.register.pace import Behind, Pace
 from panes.register.roll_together import answer
 from panes.register.shape import Member, Shape
@@ -59,6 +60,15 @@ class Asked:
     serial: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """A query that was set aside, and why. `deadline` is in microseconds."""
+
+    text: str
+    deadline: int | None
+    reason: str
+
+
 @dataclass(slots=True)
 class Numbers:
     """What names queries, stores and columns in a state: none is ever given twice.
@@ -83,6 +93,7 @@ class Queries:
         self.promise, self.newest = Promise(), BEGINNING
         self.closed_at = BEGINNING
         self.asked: dict[str, Asked] = {}
+        self.failed: dict[str, Failed] = {}
         self.behind: list[Behind] = []
         self.numbers = Numbers()
         self._pace = Pace()
@@ -96,6 +107,7 @@ class Queries:
         self.exact_from: dict[str, int | None] = {}
         self._shapes: dict[ShapeKey, tuple[SharedStore, Shape]] = {}
         self._schedule: Schedule | None = None
+        self.due: list[Due] = []  # of the last round
 
     def __getstate__(self) -> dict[str, object]:
         """What another process needs to store panes of its own: no query as it was written."""
@@ -103,7 +115,8 @@ class Queries:
             name: replace(self.asked[name], text="", query=shape.plan.query)
             for name, (_, shape) in self.homes.items()
         }
-        return vars(self) | {"asked": asked, "_shapes": {}, "_schedule": None}
+        left_out: dict[str, object] = {"failed": {}, "_shapes": {}, "_schedule": None, "due": []}
+        return vars(self) | {"asked": asked} | left_out
 
     # Queries come and go
 
@@ -159,8 +172,23 @@ class Queries:
         first = max(from_panes, still_open)
         return first, extent(spec, first).start
 
+    def set_aside(self, name: str, reason: Exception) -> None:
+        """A query has failed: answer it no longer, and remember why."""
+        asked = self.asked[name]
+        self.remove(name)
+        self.failed[name] = Failed(asked.text, asked.deadline, str(reason))
+
+    def require_failed(self, name: str) -> Failed:
+        """A query that was set aside."""
+        if name not in self.failed:
+            known = ", ".join(sorted(self.failed)) or "none"
+            raise QueryError(f"no query `{name}` was set aside", hint=f"set aside: {known}")
+        return self.failed[name]
+
     def remove(self, name: str) -> None:
         """Answer a query no longer, and forget what only it needed."""
+        if self.failed.pop(name, None) is not None:
+            return
         if name not in self.asked:
             known = ", ".join(sorted(self.asked)) or "none"
             raise QueryError(f"no query `{name}` is registered", hint=f"queries: {known}")
@@ -180,6 +208,16 @@ class Queries:
             store.evict(self.newest)
         else:
             self.stores = {k: s for k, s in self.stores.items() if s is not store}
+
+    def store_of(self, planned: Plan) -> SharedStore:
+        """The store that answers a question."""
+        store = self.stores.get(planned.rows.expressions[: len(planned.query.keys)])
+        if store is None:
+            raise QueryError(
+                "no registered query has that GROUP BY, so nothing is stored for it",
+                hint="add one; it is answered from the rows to come",
+            )
+        return store
 
     def require_same_axis(self, name: str, planned: Plan) -> None:
         """Refuse a query over another column than the others."""
@@ -256,9 +294,10 @@ class Queries:
         for store, shape, which in sorted(due, key=lambda d: _least_time(d[1])):
             by_store.setdefault(id(store), (store, []))[1].append(_due(store, shape, which, now))
         self._foresee(by_store.values())
+        self.due = [one for _, several in by_store.values() for one in several]
         for store, several in by_store.values():
             wanted = [d for d in several if d.windows]
-            for portion in answer(store.panes, wanted, finish) if wanted else ():
+            for portion in _answers(store, wanted, finish) if wanted else ():
                 count += len(portion.table)
                 yield portion
             if now == FOREVER:
@@ -280,6 +319,18 @@ class Queries:
 
     hands_over = False
     """Whether answers are handed over portion by portion, and not all of them together."""
+
+
+def _answers(store: SharedStore, due: Sequence[Due], finish: Finish) -> Iterator[Portion]:
+    """The answers of a store, or the queries whose fault it is that there are none."""
+    portions = answer(store.panes, due, finish)
+    portion: Portion | None
+    while True:
+        with blaming(lambda: failed_answering(store.panes, due, finish)):
+            portion = next(portions, None)
+        if portion is None:
+            return
+        yield portion
 
 
 def grouping(planned: Plan) -> str:

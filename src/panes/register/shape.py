@@ -139,8 +139,10 @@ class Shape:
 
     def close_before(self, which: NDArray[np.int64], wid: NDArray[np.int64]) -> None:
         """Windows of some queries have been answered."""
-        self._first_open[which] = np.maximum(self.first_open(which), wid)
-        self._needed_from = None
+        before = self.first_open(which)
+        first_open = self._first_open.copy()
+        first_open[which] = np.maximum(before, wid)
+        self._first_open, self._needed_from = first_open, None
 
     def add(self, member: Member) -> None:
         """Answer one more query."""

@@ -1,0 +1,105 @@
+"""Which queries a step of a register failed of: one bad query must not stop the others.
+
+Queries are read, filled and answered together, so an error does not say whose it is. Once there is
+one, everything is tried again for each query by itself. That is slow, and happens only then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from panes.aggregates.custom import UserAggregate
+from panes.axis import BEGINNING
+from panes.errors import UserFunctionError
+from panes.register.classed_panes import ClassedPanes
+from panes.register.due import Due, Finish
+from panes.register.roll_together import answer
+from panes.register.shape import Member, Shape
+from panes.register.shared_store import SharedStore
+
+
+class QueriesFailed(Exception):  # noqa: N818 - not for users: a register always catches it
+    """Some queries cannot be read, filled or answered; what each of them failed of."""
+
+    def __init__(self, reasons: Mapping[str, Exception]) -> None:
+        super().__init__(", ".join(reasons))
+        self.reasons = dict(reasons)
+
+
+@contextmanager
+def blaming(find: Callable[[], Mapping[str, Exception]]) -> Iterator[None]:
+    """Where a step fails, the queries that `find` says are at fault, if it finds any."""
+    try:
+        yield
+    except (MemoryError, UserFunctionError):  # these are not tried again to find out
+        raise
+    except Exception as error:
+        reasons = find()
+        if not reasons:
+            raise
+        raise QueriesFailed(reasons) from error
+
+
+def failed_reading(
+    store: SharedStore,
+    aggregates: Sequence[UserAggregate],
+    at: NDArray[np.int64],
+    rows: pa.Table,
+) -> dict[str, Exception]:
+    """The queries of a store whose expressions or aggregates cannot take these rows."""
+    found: dict[str, Exception] = {}
+    for shape in store.shapes:
+        try:
+            _alone(shape, rows.schema, aggregates).fill(at, rows)
+        except Exception as error:
+            found |= dict.fromkeys(_names(shape), error)
+    return found
+
+
+def failed_answering(
+    panes: ClassedPanes, due: Iterable[Due], finish: Finish
+) -> dict[str, Exception]:
+    """The queries that have windows due and cannot be answered."""
+    found: dict[str, Exception] = {}
+    for several in due:
+        if _error_of(panes, several, finish) is None:
+            continue
+        for i, name in enumerate(several.shape.names(several.which)):
+            which, first, end = (a[i : i + 1] for a in (several.which, several.first, several.end))
+            error = _error_of(panes, Due(several.shape, which, first, end), finish)
+            if error is not None:
+                found[name] = error
+    return found
+
+
+def failed_calling(shapes: Iterable[Shape], error: UserFunctionError) -> dict[str, Exception]:
+    """The queries that call an aggregate of the user's own, which has failed."""
+    calling = (s for s in shapes if any(n.call.name == error.aggregate for n in s.needs))
+    return {name: error for shape in calling for name in _names(shape)}
+
+
+def _alone(shape: Shape, schema: pa.Schema, aggregates: Sequence[UserAggregate]) -> SharedStore:
+    """A store that has this shape only."""
+    store = SharedStore(shape.plan, schema, aggregates)
+    same = store.add_shape(shape.plan, BEGINNING)
+    for member in shape.members:
+        same.add(Member(member.name, member.spec, None, BEGINNING))
+    return store
+
+
+def _error_of(panes: ClassedPanes, due: Due, finish: Finish) -> Exception | None:
+    try:
+        for _ in answer(panes, [due], finish):
+            pass
+    except Exception as error:
+        return error
+    return None
+
+
+def _names(shape: Shape) -> list[str]:
+    return [member.name for member in shape.members]
