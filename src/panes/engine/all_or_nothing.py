@@ -2,13 +2,14 @@
 
 The state of a query is a graph of small objects over large arrays. Arrays and tables are replaced
 and never written to, so it is enough to remember what each object and each container referred to.
-That takes time by the number of objects, whatever the number of rows.
+That takes time by the number of objects, whatever the number of rows. A class may name attributes
+that are left alone by every step, in `UNCHANGED`: then what they hold is not visited.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec, TypeVar
@@ -25,12 +26,9 @@ _VALUES = (
 
 
 @contextmanager
-def all_or_nothing(*objects: object, unchanged: Collection[type] = ()) -> Iterator[None]:
-    """Run a step; if it raises, everything that these objects lead to is as it was before.
-
-    Objects of the types in `unchanged` do not change in the step.
-    """
-    put_back = _remembered(objects, unchanged)
+def all_or_nothing(*objects: object) -> Iterator[None]:
+    """Run a step; if it raises, everything that these objects lead to is as it was before."""
+    put_back = _remembered(objects)
     try:
         yield
     except BaseException:
@@ -54,7 +52,7 @@ def whole(
     return undone_if_it_fails
 
 
-def _remembered(objects: Iterable[object], unchanged: Collection[type]) -> list[Callable[[], None]]:
+def _remembered(objects: Iterable[object]) -> list[Callable[[], None]]:
     """What puts back everything that objects lead to."""
     found: list[Callable[[], None]] = []
     seen: dict[int, object] = {}
@@ -65,7 +63,7 @@ def _remembered(objects: Iterable[object], unchanged: Collection[type]) -> list[
         if of not in _KINDS:
             _KINDS[of] = _kind(of)
         kind = _KINDS[of]
-        if kind is None or of in unchanged or id(one) in seen:
+        if kind is None or id(one) in seen:
             continue
         seen[id(one)] = one
         inside, undo = kind(one)
@@ -97,7 +95,8 @@ def _kind(of: type) -> Callable[[Any], Inside] | None:
     slots = [s for s in slots if s not in ("__dict__", "__weakref__")]
     has_dict = any("__dict__" in vars(c) for c in of.__mro__)
     if has_dict:
-        return _with_dict
+        unchanged: frozenset[str] = getattr(of, "UNCHANGED", frozenset())
+        return lambda one: _with_dict(one, unchanged)
     return lambda one: _with_slots(one, slots)
 
 
@@ -131,8 +130,9 @@ def _set(one: set[Any]) -> Inside:
     return (), undo
 
 
-def _with_dict(one: Any) -> Inside:
-    return _mapping(vars(one))
+def _with_dict(one: Any, unchanged: frozenset[str]) -> Inside:
+    _, undo = _mapping(vars(one))
+    return [v for name, v in vars(one).items() if name not in unchanged], undo
 
 
 def _with_slots(one: Any, slots: list[str]) -> Inside:

@@ -19,16 +19,11 @@ from panes.answers.portions import Portion, QueryAnswers
 from panes.engine.all_or_nothing import all_or_nothing
 from panes.engine.reading import Reading
 from panes.errors import FailedQueryWarning, UserFunctionError
-from panes.language.query import Query
 from panes.register.due import Due, close
 from panes.register.failures import QueriesFailed, failed_calling
-from panes.register.queries import Asked, Queries
-from panes.register.shape import Member, Need
-from panes.schedule.schedule import Schedule
+from panes.register.queries import Queries
 
 HandOver = Callable[[str, pa.Table], None]
-_UNCHANGED = (Asked, Member, Need, Query, Schedule)
-"""What a round leaves alone. A schedule is made anew where a round fails."""
 
 
 def run_round(
@@ -44,7 +39,7 @@ def run_round(
         taken: set[str] = set()
         due: list[Due] = []
         try:
-            with all_or_nothing(queries, reading, unchanged=_UNCHANGED):
+            with all_or_nothing(queries, reading):
                 for portion in step():
                     found.append(portion)
                     due = queries.due

@@ -88,6 +88,9 @@ class Numbers:
 class Queries:
     """Queries over one stream, the stores they share, and how far the stream has come."""
 
+    # Rows and promises change none of these, but for the schedule, which can be made anew.
+    UNCHANGED = frozenset({"asked", "exact_from", "failed", "homes", "_schedule", "_shapes"})
+
     def __init__(self, stream: str, aggregates: Sequence[UserAggregate] = ()) -> None:
         self.stream, self.aggregates = stream, tuple(aggregates)
         self.promise, self.newest = Promise(), BEGINNING
@@ -165,7 +168,7 @@ class Queries:
     def settled(self, store: SharedStore, shape: Shape, spec: Sliding) -> tuple[int, int | None]:
         """The first window that can be answered in full, and where it starts; None: all can."""
         since, progress = store.complete_from(shape, spec, self.newest), self.promise.at
-        if since == BEGINNING and progress == BEGINNING:
+        if since == progress == BEGINNING:
             return BEGINNING, None
         from_panes = BEGINNING if since == BEGINNING else first_from(spec, since)
         still_open = BEGINNING if progress == BEGINNING else windows_closed(spec, progress)
@@ -180,10 +183,10 @@ class Queries:
 
     def require_failed(self, name: str) -> Failed:
         """A query that was set aside."""
-        if name not in self.failed:
-            known = ", ".join(sorted(self.failed)) or "none"
-            raise QueryError(f"no query `{name}` was set aside", hint=f"set aside: {known}")
-        return self.failed[name]
+        if name in self.failed:
+            return self.failed[name]
+        known = ", ".join(sorted(self.failed)) or "none"
+        raise QueryError(f"no query `{name}` was set aside", hint=f"set aside: {known}")
 
     def remove(self, name: str) -> None:
         """Answer a query no longer, and forget what only it needed."""
@@ -211,13 +214,13 @@ class Queries:
 
     def store_of(self, planned: Plan) -> SharedStore:
         """The store that answers a question."""
-        store = self.stores.get(planned.rows.expressions[: len(planned.query.keys)])
-        if store is None:
-            raise QueryError(
-                "no registered query has that GROUP BY, so nothing is stored for it",
-                hint="add one; it is answered from the rows to come",
-            )
-        return store
+        keys = planned.rows.expressions[: len(planned.query.keys)]
+        if keys in self.stores:
+            return self.stores[keys]
+        raise QueryError(
+            "no registered query has that GROUP BY, so nothing is stored for it",
+            hint="add one; it is answered from the rows to come",
+        )
 
     def require_same_axis(self, name: str, planned: Plan) -> None:
         """Refuse a query over another column than the others."""

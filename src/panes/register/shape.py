@@ -74,6 +74,9 @@ class Member:
 class Shape:
     """Queries that differ in nothing but their windows, and what they need of a store."""
 
+    # Rows and promises change none of these.
+    UNCHANGED = frozenset({"members", "needs", "pieces", "value_sets", "wanted", "_index"})
+
     def __init__(
         self, plan: Plan, where: int | None, needs: tuple[Need, ...], columns: frozenset[int]
     ) -> None:
