@@ -98,6 +98,7 @@ class Queries:
         self.asked: dict[str, Asked] = {}
         self.failed: dict[str, Failed] = {}
         self.behind: list[Behind] = []
+        self.hands_over = False  # portion by portion, and not all answers together
         self.numbers = Numbers()
         self._pace = Pace()
         self.forget_bindings()
@@ -319,9 +320,6 @@ class Queries:
             for one in several
         ]
         self.behind = self._pace.behind(steps, each=self.hands_over)
-
-    hands_over = False
-    """Whether answers are handed over portion by portion, and not all of them together."""
 
 
 def _answers(store: SharedStore, due: Sequence[Due], finish: Finish) -> Iterator[Portion]:
