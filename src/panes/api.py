@@ -25,6 +25,7 @@ from panes.planning.explain import explain_unbound
 from panes.planning.flush import Flush
 from panes.planning.plan import plan
 from panes.planning.terms import Late, Run
+from panes.windows.limit import MOST_ANSWERS
 
 
 def sql(
@@ -45,6 +46,7 @@ def sql(
     revise_within: Duration | None = None,
     flush: Flush | None = None,
     why: bool = False,
+    max_answers: int | None = MOST_ANSWERS,
     **streams: object,
 ) -> pa.Table:
     """Answer a window query over tables or over Spark DataFrames.
@@ -63,8 +65,8 @@ def sql(
         One SELECT with a window clause. See docs/reference/language.md.
     streams
         The tables or DataFrames, by the names that the query uses.
-    lateness, late, max_ahead, revise_within, flush, why
-        As for `open`.
+    lateness, late, max_ahead, revise_within, flush, why, max_answers
+        As for `open`. On Spark, a step is what one task answers.
     punctuation
         A column with watermarks. Its value promises that no older row will come. A row without a
         position of its own is such a promise and nothing else.
@@ -107,6 +109,7 @@ def sql(
         revise_within=revise_within,
         flush=flush,
         why=why,
+        max_answers=max_answers,
     )
     if any(is_spark(frame) for frame in streams.values()):
         return importlib.import_module("panes.spark.query").answer(text, streams, aggregates, run)
@@ -148,6 +151,7 @@ def open(
     store: str | None = None,
     flush: Flush | None = None,
     why: bool = False,
+    max_answers: int | None = MOST_ANSWERS,
 ) -> OpenQuery:
     """Open a window query on a stream: push batches, take final answers.
 
@@ -189,6 +193,8 @@ def open(
         several pushes.
     why
         Add a last column, ``closed_by``, that says what closed the window.
+    max_answers
+        Refuse a step that would give more answers at once. None: give all of them.
 
     Examples
     --------
@@ -209,6 +215,7 @@ def open(
         store=store,
         flush=flush,
         why=why,
+        max_answers=max_answers,
     )
     return OpenQuery(text, run, aggregates=aggregates)
 
@@ -231,6 +238,7 @@ def register(
     heartbeat: Duration | None = None,
     shards: int | None = None,
     name: str = "panes",
+    max_answers: int | None = MOST_ANSWERS,
 ) -> Any:
     """Open a register: many queries over one stream, which is read once.
 
@@ -259,6 +267,8 @@ def register(
         A file written by `Register.save`. The register continues from there, with its queries.
     heartbeat, shards, name
         On Spark, as for `sql`.
+    max_answers
+        A query that would give more answers at once is set aside.
 
     Examples
     --------
@@ -283,6 +293,7 @@ def register(
         heartbeat=heartbeat,
         shards=shards,
         name=name,
+        max_answers=max_answers,
     )
     if frame is not None:
         if not is_spark(frame):

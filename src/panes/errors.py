@@ -91,6 +91,10 @@ class ArithmeticOverflowError(PanesError, ArithmeticError):
     """An exact sum does not fit its type, as in Spark's ANSI mode."""
 
 
+class LimitError(PanesError, MemoryError):
+    """A query would give more answers at once than the option `max_answers` allows."""
+
+
 class UserFunctionError(PanesError, RuntimeError):
     """A function of the user's own aggregate raised; what it raised is the cause."""
 

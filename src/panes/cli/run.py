@@ -19,6 +19,7 @@ from panes.errors import OptionError, PanesError
 from panes.frames import require_streams
 from panes.planning.terms import Run
 from panes.stores.store import STORES
+from panes.windows.limit import MOST_ANSWERS
 
 EXAMPLE = "Example: panes run busy.sql --input bids=bids.parquet --output busy.csv"
 
@@ -136,6 +137,10 @@ def run(
     batch_rows: Annotated[
         int, typer.Option(min=1, help="In this process: how many rows one batch reads.")
     ] = BATCH,
+    max_answers: Annotated[
+        int,
+        typer.Option(min=1, help="Refuse a query that would give more answers than this at once."),
+    ] = MOST_ANSWERS,
 ) -> None:
     """Answer a window query over Parquet, CSV or NDJSON files.
 
@@ -149,6 +154,7 @@ def run(
         rows_late=rows_late,
         store=store,
         why=why,
+        max_answers=max_answers,
         max_ahead=None,
         punctuation=punctuation,
         bounded=not keep_open if engine == "spark" else not streamed,

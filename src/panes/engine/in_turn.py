@@ -8,18 +8,39 @@ a function does that is handed answers and asks the register something.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from functools import wraps
 from threading import RLock
 from typing import Concatenate, ParamSpec, Protocol, TypeVar
+
+from panes.windows.limit import at_most
 
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
 
 
+class Turn:
+    """The turn of one thread, in which a step gives at most so many answers."""
+
+    def __init__(self, max_answers: int | None) -> None:
+        self._max_answers = max_answers
+        self._lock = RLock()
+        self._limits: list[AbstractContextManager[None]] = []
+
+    def __enter__(self) -> None:
+        self._lock.acquire()
+        self._limits.append(at_most(self._max_answers))
+        self._limits[-1].__enter__()
+
+    def __exit__(self, *error: object) -> None:
+        self._limits.pop().__exit__(None, None, None)
+        self._lock.release()
+
+
 class Shared(Protocol):
     """An object that threads may share."""
 
-    _turn: RLock
+    _turn: Turn
 
 
 Self = TypeVar("Self", bound=Shared)

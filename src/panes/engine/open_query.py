@@ -11,7 +11,6 @@ import datetime as dt
 import time
 from collections.abc import Callable, Mapping, Sequence
 from numbers import Integral
-from threading import RLock
 from typing import TypeAlias
 
 import pyarrow as pa
@@ -26,7 +25,7 @@ from panes.aggregates.custom import UserAggregate
 from panes.answers.status import Answers
 from panes.axis import BEGINNING, FOREVER, parse_instant
 from panes.engine.all_or_nothing import whole
-from panes.engine.in_turn import in_turn
+from panes.engine.in_turn import Turn, in_turn
 from panes.engine.run_observer import RunObserver
 from panes.errors import InputError, OptionError, QueryError, UnknownStreamError
 from panes.frames import to_table
@@ -77,7 +76,7 @@ class OpenQuery:
         self._pipeline: Pipeline | None = None
         self._answers: Answers | None = None
         self._finished = False
-        self._turn = RLock()
+        self._turn = Turn(run.max_answers)
 
     # What comes
 

@@ -14,7 +14,6 @@ import datetime as dt
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from threading import RLock
 
 import numpy as np
 import pyarrow as pa
@@ -28,7 +27,7 @@ from panes.axis import FOREVER, Duration, parse_instant
 from panes.engine import register_file
 from panes.engine.added import Added
 from panes.engine.all_or_nothing import all_or_nothing
-from panes.engine.in_turn import in_turn
+from panes.engine.in_turn import Turn, in_turn
 from panes.engine.open_query import Instant
 from panes.engine.reading import Reading
 from panes.engine.register_file import Beside
@@ -72,7 +71,7 @@ class Register:
         self._hand_over = hand_over
         self.saves = 0
         self._finished = False
-        self._turn = RLock()
+        self._turn = Turn(run.max_answers)
         self._queries = Queries(stream, aggregates)
         self._queries.hands_over = hand_over is not None
         self._prepared = Prepared(stream, aggregates)

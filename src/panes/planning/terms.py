@@ -14,6 +14,7 @@ from panes.planning.plan import Plan
 from panes.progress.bounds import Bound, Unbounded, WithinLateness, WithinRows
 from panes.progress.heartbeat import Heartbeat
 from panes.stores.store import STORES
+from panes.windows.limit import MOST_ANSWERS
 from panes.windows.spec import Landmark, Sliding
 
 Late: TypeAlias = Literal["open", "drop", "revise"]
@@ -42,6 +43,7 @@ class Run:
     store: str | None = None
     flush: Flush | None = None
     why: bool = False
+    max_answers: int | None = MOST_ANSWERS
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +59,7 @@ class Terms:
     heartbeat: Heartbeat | None = None
     flush: Flush | None = None
     why: bool = False
+    max_answers: int | None = MOST_ANSWERS
 
     @property
     def keeps(self) -> int | None:
@@ -103,6 +106,10 @@ def agree(query: Query, run: Run) -> Terms:
             "rows_late is how many rows late a row may be, instead of a lateness",
             hint=f"got rows_late={run.rows_late!r} and lateness={run.lateness!r}",
         )
+    if run.max_answers is not None and not (
+        isinstance(run.max_answers, Integral) and run.max_answers > 0
+    ):
+        raise OptionError(f"max_answers is a number of answers, got {run.max_answers!r}")
     measure = "time" if query.window is None else query.window.measure
     is_ordered = measure == "rows" and query.window is not None and query.window.column is not None
     lateness = run.lateness
@@ -125,6 +132,7 @@ def agree(query: Query, run: Run) -> Terms:
         heartbeat=None if heartbeat is None else Heartbeat(heartbeat),
         flush=run.flush,
         why=run.why,
+        max_answers=run.max_answers,
     )
 
 

@@ -25,7 +25,10 @@ Finish: TypeAlias = Callable[[Plan, pa.Table], tuple[NDArray[np.int64] | None, p
 
 @dataclass(slots=True)
 class Due:
-    """The windows ``[first, end)`` that are due of some queries of a shape; how many in all."""
+    """The windows ``[first, end)`` that are due of some queries of a shape; how many in all.
+
+    After a silence most of them hold nothing.
+    """
 
     shape: Shape
     which: NDArray[np.int64]
@@ -33,8 +36,14 @@ class Due:
     end: NDArray[np.int64]
     windows: int = field(init=False)
 
+    def is_mostly_empty(self, partials: int) -> bool:
+        """Whether there are more windows than so many partials can be in."""
+        rulers = self.shape.rulers.take(self.which)
+        per_partial = rulers.size // rulers.slide + 2
+        return self.windows > partials * float(per_partial.sum(dtype=np.float64))
+
     def __post_init__(self) -> None:
-        self.windows = int(np.maximum(self.end - self.first, 0).sum())
+        self.windows = int(np.maximum(self.end - self.first, 0).sum(dtype=np.float64))
 
 
 def close(due: Iterable[Due], names: Collection[str]) -> None:

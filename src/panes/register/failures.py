@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from panes.aggregates.custom import UserAggregate
 from panes.axis import BEGINNING
-from panes.errors import UserFunctionError
+from panes.errors import LimitError, UserFunctionError
 from panes.register.classed_panes import ClassedPanes
 from panes.register.due import Due, Finish
 from panes.register.roll_together import answer
@@ -36,10 +36,11 @@ def blaming(find: Callable[[], Mapping[str, Exception]]) -> Iterator[None]:
     """Where a step fails, the queries that `find` says are at fault, if it finds any."""
     try:
         yield
-    except (MemoryError, UserFunctionError):  # these are not tried again to find out
+    except UserFunctionError:  # it says itself whose fault it is
         raise
     except Exception as error:
-        reasons = find()
+        is_full = isinstance(error, MemoryError) and not isinstance(error, LimitError)
+        reasons = {} if is_full else find()
         if not reasons:
             raise
         raise QueriesFailed(reasons) from error

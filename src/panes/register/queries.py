@@ -40,6 +40,7 @@ from panes.register.shape import Member, Shape
 from panes.register.shared_store import SharedStore
 from panes.schedule.schedule import Schedule
 from panes.windows.extent import extent, windows_closed
+from panes.windows.limit import require_room
 from panes.windows.many import first_from
 from panes.windows.spec import Sliding
 
@@ -303,6 +304,7 @@ class Queries:
             wanted = [d for d in several if d.windows]
             for portion in _answers(store, wanted, finish) if wanted else ():
                 count += len(portion.table)
+                require_room(count)
                 yield portion
             if now == FOREVER:
                 continue

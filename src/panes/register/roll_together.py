@@ -13,7 +13,7 @@ Where panes hold few of the keys, or a piece is not made of numbers, each query 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate, pairwise
 
@@ -37,6 +37,7 @@ from panes.register.due import Due, Finish, Runs, span_of
 from panes.register.pane_tables import Filter, PaneTables, tables_over
 from panes.register.roll_alone import roll_alone
 from panes.register.shape import Shape
+from panes.windows.limit import require_room
 
 _MOST_ANSWERS = 1 << 22
 _FEW_ANSWERS = 1 << 20
@@ -75,13 +76,14 @@ def answer(panes: ClassedPanes, due: Sequence[Due], finish: Finish = selected) -
     `finish` makes of windows, keys and lowered aggregates what is given.
     """
     lasting = passing = None
-    if any(one.shape.is_compiled for one in due) and len(panes.fragments):
+    compiled = {id(one) for one in due if _is_compiled(one, len(panes.fragments))}
+    if compiled and len(panes.fragments):
         lasting = tables_over(panes)
     cells = 0 if lasting is None else lasting.size
     if lasting is not None and lasting.is_dense:
-        lasting.make(_wanted(lasting, [one.shape for one in due if one.shape.is_compiled]))
-    for batch in _batches(due, len(panes.groups), cells):
-        tables, is_compiled = lasting, batch[0].shape.is_compiled
+        lasting.make(_wanted(lasting, [one.shape for one in due if id(one) in compiled]))
+    for batch in _batches(due, compiled, len(panes.groups), cells):
+        tables, is_compiled = lasting, id(batch[0]) in compiled
         if tables is None or not is_compiled or not tables.is_dense:
             if passing is None:
                 under = panes.fragments.everything().between(*span_of(due))
@@ -90,6 +92,7 @@ def answer(panes: ClassedPanes, due: Sequence[Due], finish: Finish = selected) -
         if not tables.size:
             continue
         if is_compiled and tables.is_dense:
+            require_room(sum(one.windows for one in batch) * len(tables.groups))
             yield from _together(tables, batch, finish)
         else:
             for one in batch:
@@ -107,21 +110,28 @@ def _wanted(tables: PaneTables, shapes: Iterable[Shape]) -> dict[Piece, list[Fil
     return found
 
 
-def _batches(due: Sequence[Due], groups: int, cells: int) -> Iterator[list[Due]]:
+def _is_compiled(one: Due, partials: int) -> bool:
+    """Whether tables answer it: they have a cell for every due window, and visit the empty ones."""
+    return one.shape.is_compiled and not one.is_mostly_empty(partials)
+
+
+def _batches(
+    due: Sequence[Due], compiled: Container[int], groups: int, cells: int
+) -> Iterator[list[Due]]:
     """Shapes that are rolled together: those with the same filter, as far as they fit memory.
 
     Filters that few answers are due of share a batch, if their tables of so many cells fit too.
     """
     alike: dict[tuple[bool, Filter], list[Due]] = {}
     for one in due:
-        alike.setdefault((one.shape.is_compiled, one.shape.where), []).append(one)
+        alike.setdefault((id(one) in compiled, one.shape.where), []).append(one)
     batch: list[Due] = []
     answers = filters = 0
     for several in alike.values():
         most, filters = _FEW_ANSWERS, filters + 1
         for one in several:
             own = one.windows * groups
-            is_other = batch and batch[0].shape.is_compiled != one.shape.is_compiled
+            is_other = batch and (id(batch[0]) in compiled) != (id(one) in compiled)
             is_full = answers + own > most or filters * cells > _MOST_CELLS
             if batch and (is_other or is_full):
                 yield batch

@@ -44,6 +44,7 @@ from panes.spark.column_names import PACKAGE, SHARD, WHEN
 from panes.spark.internals import UTC, batch_number, streaming_plan, tag_of, watermark_delay
 from panes.spark.partitions import one_per_partition
 from panes.spark.session import STATE_STORE
+from panes.windows.limit import at_most
 
 STATE_NAME = "panes"
 """What the state of shards is called in Spark's checkpoint."""
@@ -105,7 +106,7 @@ def host(
     if bounded:
         sent = sent.withWatermark(WHEN, "0 seconds")
     return sent.groupBy(SHARD).transformWithStateInPandas(
-        statefulProcessor=StateHost(hosted.shard, hosted.emit, bounded=bounded),
+        statefulProcessor=StateHost(hosted, terms.max_answers, bounded=bounded),
         outputStructType=hosted.output,
         outputMode="append",
         timeMode="eventtime" if bounded else "none",
@@ -222,14 +223,9 @@ def named_batch(batch: DataFrame, batch_id: int) -> Iterator[DataFrame]:
 class StateHost(StatefulProcessor):
     """Hosts a shard in Spark's state."""
 
-    def __init__(
-        self,
-        shard: Callable[[State], HostedShard],
-        emit: Callable[[Any], Iterator[pd.DataFrame]],
-        *,
-        bounded: bool,
-    ) -> None:
-        self._shard, self._emit, self._bounded = shard, emit, bounded
+    def __init__(self, hosted: Hosted, max_answers: int | None, *, bounded: bool) -> None:
+        self._shard, self._emit, self._bounded = hosted.shard, hosted.emit, bounded
+        self._max_answers = max_answers
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Called once per task and batch."""
@@ -248,7 +244,9 @@ class StateHost(StatefulProcessor):
         """One batch of one shard."""
         self._fed.add(key[0])
         packages = [package for frame in rows for package in frame[PACKAGE]]
-        yield from self._emit(self._shard(self._state).take(packages))
+        with at_most(self._max_answers):
+            outcome = self._shard(self._state).take(packages)
+        yield from self._emit(outcome)
         if self._bounded:
             self._handle.registerTimer(timerValues.getCurrentWatermarkInMs() + 1)
 
@@ -260,7 +258,9 @@ class StateHost(StatefulProcessor):
     ) -> Iterator[pd.DataFrame]:
         """A timer fires in every batch; in one that brings no rows, the stream has ended."""
         if key[0] not in self._fed:
-            yield from self._emit(self._shard(self._state).finish())
+            with at_most(self._max_answers):
+                outcome = self._shard(self._state).finish()
+            yield from self._emit(outcome)
 
     def close(self) -> None:
         """Nothing is open."""

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from panes.arrays.compiled import compiled
 from panes.windows.extent import first_wid, last_wid, ruler, window_end
+from panes.windows.limit import require_room
 from panes.windows.spec import PanedSpec
 
 Wids: TypeAlias = "int | NDArray[np.int64]"
@@ -56,7 +57,9 @@ def cover(
     due = [np.ascontiguousarray(np.broadcast_to(np.int64(d), count)) for d in (first_due, end_due)]
     bounds = (*ruler(spec), *due)
     offsets = np.zeros(len(groups), dtype=np.int64)
-    room = int(_at_most(starts, groups, *bounds))
+    most = float(_at_most(starts, groups, *bounds))
+    require_room(most)
+    room = int(most)
     wid, first, last = (np.empty(room, dtype=np.int64) for _ in range(3))
     _list(starts, groups, *bounds, offsets, wid, first, last)
     listed = int(offsets[-1])
@@ -66,14 +69,14 @@ def cover(
 @compiled
 def _at_most(starts, groups, size, slide, origin, first_due, end_due):  # type: ignore[no-untyped-def]
     """No fewer than the windows to list: those between a group's ends, or those of its panes."""
-    total = 0
+    total = 0.0
     for g in range(groups.shape[0] - 1):
         panes = groups[g + 1] - groups[g]
         if panes > 0:
             oldest = max(first_due[g], first_wid(starts[groups[g]], slide, origin))
             newest = min(end_due[g], last_wid(starts[groups[g + 1] - 1], size, slide, origin) + 1)
             span, per_pane = max(newest - oldest, 0), size // slide + 2
-            total += span if span // panes < per_pane else panes * per_pane
+            total += min(float(span), float(panes) * per_pane)
     return total
 
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from panes.arrays.compiled import compiled
 from panes.windows.extent import first_wid, last_wid, window_end
+from panes.windows.limit import require_room
 from panes.windows.spec import Sliding
 
 Column = NDArray[np.int64]
@@ -71,7 +72,9 @@ class Rulers:
 
     def listed(self, first: Column, end: Column) -> tuple[Column, Column]:
         """Starts and ends of the windows ``[first, end)`` of each query, query after query."""
-        count = int(np.maximum(end - first, 0).sum())
+        most = float(np.maximum(end - first, 0).sum(dtype=np.float64))
+        require_room(most)
+        count = int(most)
         starts, ends = np.empty(count, dtype=np.int64), np.empty(count, dtype=np.int64)
         _list_windows(self.size, self.slide, self.origin, first, end, starts, ends)
         return starts, ends

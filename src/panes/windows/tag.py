@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from panes.arrays.compiled import compiled
 from panes.windows.cover import Wids
 from panes.windows.extent import first_wid, last_wid, ruler
+from panes.windows.limit import require_room
 from panes.windows.spec import PanedSpec
 
 _MOST = 1 << 22
@@ -47,6 +48,7 @@ def tagged(
     [([0, 0, 1, 1], [0, 1, 1, 2])]
     """
     low, high = window_bounds(spec, at, first, end)
+    require_room(float(np.maximum(high - low, 0).max(initial=0)))
     ends = np.cumsum(np.maximum(high - low, 0))
     begin = 0
     while begin < len(at):
