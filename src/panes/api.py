@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +14,7 @@ from panes.aggregates.custom import UserAggregate
 from panes.axis import Duration
 from panes.engine.open_query import OpenQuery
 from panes.engine.register import Register
-from panes.errors import OptionError, QueryError, RejectedRowsWarning
+from panes.errors import OptionError, QueryError, RejectedRowsWarning, warn
 from panes.frames import is_spark, require_streams, to_table
 from panes.language.parse import parse
 from panes.operators.inner import derived_schemas
@@ -132,7 +131,7 @@ def sql(
     if len(rejected):
         counts = rejected.group_by("reason").aggregate([([], "count_all")]).to_pylist()
         told = "; ".join(f"{c['count_all']} rows: {c['reason']}" for c in counts)
-        warnings.warn(f"left out {told}", RejectedRowsWarning, stacklevel=2)
+        warn(f"left out {told}", RejectedRowsWarning)
     return answers
 
 

@@ -8,7 +8,10 @@ something to type.
 from __future__ import annotations
 
 import difflib
+import sys
+import warnings
 from collections.abc import Iterable
+from pathlib import Path
 
 
 class PanesError(Exception):
@@ -115,6 +118,17 @@ class RejectedRowsWarning(UserWarning):
 
 class FailedQueryWarning(UserWarning):
     """A query of a register could not be answered and was set aside; the others go on."""
+
+
+def warn(message: str, category: type[Warning]) -> None:
+    """A warning at the line of the user's own code that led to it."""
+    frame, level = sys._getframe(1), 2
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_OWN):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, category, stacklevel=level)
+
+
+_OWN = str(Path(__file__).parent)
 
 
 def _did_you_mean(name: str, known: list[str]) -> str:

@@ -11,7 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import panes
+from panes.admit import set_aside
 from panes.engine.open_query import OpenQuery
+from panes.errors import RejectedRowsWarning
 from panes.planning.terms import Run
 from tests.support import answers_to, assert_same
 
@@ -117,11 +119,31 @@ def test_an_absurd_future_closes_nothing() -> None:
         Run(lateness="1 minute"),
         now=lambda: int(now.timestamp() * 1e6),
     )
-    assert not len(query.push(s=rows))
-    assert query.rejected["reason"].to_pylist() == [
-        "`at` is further ahead of the clock than max_ahead"
-    ]
-    assert query.finish()["n"].to_pylist() == [1]
+    with pytest.warns(RejectedRowsWarning, match="1 row is further ahead") as warned:
+        assert not len(query.push(s=rows))
+    assert warned[0].filename == __file__
+    query.push(s=rows)  # it is told once
+    assert query.state["rejected_rows"] == 2
+    assert (
+        query.rejected["reason"].to_pylist()
+        == ["`at` is further ahead of the clock than max_ahead"] * 2
+    )
+    assert query.finish()["n"].to_pylist() == [2]
+
+
+def test_only_the_first_late_rows_are_stored(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(set_aside, "MOST_ROWS", 5)
+    query = panes.open(COUNT, lateness=0)
+    query.push(s=at(1000))
+    for _ in range(3):
+        query.push(s=at(1, 2, None))
+    assert (len(query.late), len(query.rejected)) == (5, 3)
+    assert (query.state["late_rows"], query.state["rejected_rows"]) == (6, 3)
+    assert query.state["set_aside_bytes"] > 0
+    assert len(query.take_late()) == 5
+    query.push(s=at(3))
+    assert query.late["at"].to_pylist() == [3]
+    assert query.state["late_rows"] == 7
 
 
 def test_origin_first_waits_until_nothing_older_can_come() -> None:

@@ -45,6 +45,7 @@ class Admitted:
     behind: Arrival = field(default_factory=lambda: Arrival(_NOWHERE, ()))
     late: list[pa.Table] = field(default_factory=list)
     rejected: list[pa.Table] = field(default_factory=list)
+    ahead: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,6 +160,7 @@ class Gate:
         if terms.trusts_rows and axis.kind == "time" and max_ahead is not None:
             ahead = ticks > self.now + max_ahead
             if ahead.any():
+                result.ahead = int(ahead.sum())
                 table, ticks = _without(table, ticks, ahead, too_far_ahead(axis.column), result)
         return ticks, table
 

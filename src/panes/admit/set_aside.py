@@ -12,32 +12,87 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from panes.axis import Axis
+from panes.errors import RejectedRowsWarning, warn
+
+MOST_ROWS = 1_000_000
+"""How many late rows, and how many rejected ones, are stored; more are only counted."""
+
+
+class RowPile:
+    """Rows that were set aside: all are counted, the first ones stored."""
+
+    def __init__(self) -> None:
+        self.count = self.stored = 0
+        self._tables: tuple[pa.Table, ...] = ()
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the rows that are stored."""
+        return sum(table.nbytes for table in self._tables)
+
+    def add(self, tables: Iterable[pa.Table]) -> None:
+        """More rows."""
+        for table in tables:
+            fitting = table.slice(0, MOST_ROWS - self.stored)
+            self.count += len(table)
+            self.stored += len(fitting)
+            if len(fitting):
+                self._tables += (fitting,)
+
+    def rows(self, schemas: Iterable[pa.Schema]) -> pa.Table:
+        """The rows that are stored, of streams with these columns."""
+        return set_aside(self._tables, schemas)
+
+    def clear(self) -> None:
+        """Forget the rows, but not how many there were."""
+        self.stored, self._tables = 0, ()
 
 
 class SetAside:
     """Late and rejected rows of a query, until they are taken."""
 
     def __init__(self) -> None:
-        self._late: list[pa.Table] = []
-        self._rejected: list[pa.Table] = []
+        self._late, self._rejected = RowPile(), RowPile()
+        self._has_warned = False
 
-    def add(self, late: Iterable[pa.Table], rejected: Iterable[pa.Table]) -> None:
-        """Set rows aside."""
-        self._late += late
-        self._rejected += rejected
+    def add(
+        self, late: Iterable[pa.Table], rejected: Iterable[pa.Table], *, ahead: int = 0
+    ) -> None:
+        """Set rows aside; so many of them are too far `ahead`, which is told once."""
+        self._late.add(late)
+        self._rejected.add(rejected)
+        if ahead and not self._has_warned:
+            self._has_warned = True
+            warn(_from_the_future(ahead), RejectedRowsWarning)
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many rows were set aside, and the bytes of those that are stored."""
+        nbytes = self._late.nbytes + self._rejected.nbytes
+        return {
+            "late_rows": self._late.count,
+            "rejected_rows": self._rejected.count,
+            "set_aside_bytes": nbytes,
+        }
 
     def late(self, schemas: Iterable[pa.Schema]) -> pa.Table:
         """The late rows of streams with these columns."""
-        return set_aside(self._late, schemas)
+        return self._late.rows(schemas)
 
     def rejected(self, schemas: Iterable[pa.Schema]) -> pa.Table:
         """The rejected rows of streams with these columns."""
-        return set_aside(self._rejected, schemas)
+        return self._rejected.rows(schemas)
 
     def take_late(self, schemas: Iterable[pa.Schema]) -> pa.Table:
         """The late rows, which are then forgotten."""
-        taken, self._late = self.late(schemas), []
+        taken = self.late(schemas)
+        self._late.clear()
         return taken
+
+
+def _from_the_future(rows: int) -> str:
+    are = "row is" if rows == 1 else "rows are"
+    return f"{rows:,} {are} further ahead of the clock than max_ahead and rejected; see `rejected`"
 
 
 def set_aside(rows: Sequence[pa.Table], schemas: Iterable[pa.Schema]) -> pa.Table:

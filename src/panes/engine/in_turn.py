@@ -33,8 +33,10 @@ class Turn:
         self._limits[-1].__enter__()
 
     def __exit__(self, *error: object) -> None:
-        self._limits.pop().__exit__(None, None, None)
-        self._lock.release()
+        try:
+            self._limits.pop().__exit__(None, None, None)
+        finally:
+            self._lock.release()
 
 
 class Shared(Protocol):

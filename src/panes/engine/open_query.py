@@ -219,12 +219,14 @@ class OpenQuery:
 
         Rows wait beside the store for ``ORIGIN FIRST`` to be known, for their own per-row window
         to end, or for the rows before them where a column orders them. Answers wait where a
-        `flush` releases them a few at a time.
+        `flush` releases them a few at a time. Rows that were set aside are counted; the first
+        million of late and of rejected ones are stored.
         """
         stored = {"keys": 0, "partials": 0, "bytes": 0, "rows": 0, "waiting_rows": 0}
         if self._pipeline is not None:
             stored |= self._pipeline.stored()
-        return stored | {"waiting_answers": 0 if self._answers is None else self._answers.waiting}
+        waiting = 0 if self._answers is None else self._answers.waiting
+        return stored | {"waiting_answers": waiting, **self._set_aside.counts}
 
     @property
     def plan(self) -> Plan:
@@ -295,7 +297,7 @@ class OpenQuery:
         for batch in admitted:
             self._arrived += batch.rows
             self._inputs.chains[batch.stream].settle()
-            self._set_aside.add(batch.late, batch.rejected)
+            self._set_aside.add(batch.late, batch.rejected, ahead=batch.ahead)
             self._promises.observe(batch.stream, batch.placed, batch.promise)
             self._observer.saw(batch, pipeline)
 

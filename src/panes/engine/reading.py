@@ -158,7 +158,7 @@ class Reading:
             store.panes.add(partials)
         if self.tail is not None:
             self.tail.push(rows)
-        self.set_aside.add(admitted.late, admitted.rejected)
+        self.set_aside.add(admitted.late, admitted.rejected, ahead=admitted.ahead)
         queries.newest = max(queries.newest, int(admitted.placed.max(initial=BEGINNING)))
         queries.promise.observe(admitted.placed)
         if admitted.promise is not None:

@@ -242,6 +242,7 @@ class Register:
             "rows": 0 if self._reading.tail is None else len(self._reading.tail),
             "prepared": len(self._prepared),
             "prepared_bytes": self._prepared.nbytes,
+            **self._reading.set_aside.counts,
         }
 
     @property
@@ -365,12 +366,17 @@ class Register:
         """Queries that were added before the columns were known; all of them or none."""
         reading = self._reading
         reading.require_same_columns(schema)
-        if reading.schema is None:
-            with all_or_nothing(self._queries, reading, self._prepared):
+        if reading.schema is not None:
+            return
+        try:
+            with all_or_nothing(reading, self._prepared):
                 for asked in self._queries.asked.values():
                     reading.bind(asked, schema)
                 self._prepared.bind(schema, reading.settle_axis)
                 reading.schema = schema
+        except BaseException:
+            self._queries.forget_bindings()
+            raise
 
     def _require_running(self) -> None:
         if self._finished:

@@ -10,7 +10,6 @@ A round ends in one of three ways::
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator
 
 import pyarrow as pa
@@ -18,7 +17,7 @@ import pyarrow as pa
 from panes.answers.portions import Portion, QueryAnswers
 from panes.engine.all_or_nothing import all_or_nothing
 from panes.engine.reading import Reading
-from panes.errors import FailedQueryWarning, UserFunctionError
+from panes.errors import FailedQueryWarning, UserFunctionError, warn
 from panes.register.due import Due, close
 from panes.register.failures import QueriesFailed, failed_calling
 from panes.register.queries import Queries
@@ -62,7 +61,7 @@ def run_round(
         given += found if hand_over is not None else []
         for name, reason in reasons.items():
             queries.set_aside(name, reason)
-            warnings.warn(_warning(name, reason), FailedQueryWarning, stacklevel=5)
+            warn(_warning(name, reason), FailedQueryWarning)
 
 
 def _take_back(queries: Queries, due: list[Due], taken: set[str]) -> None:
