@@ -130,8 +130,8 @@ def sql(
     rejected = query.rejected
     if len(rejected):
         counts = rejected.group_by("reason").aggregate([([], "count_all")]).to_pylist()
-        told = "; ".join(f"{c['count_all']} rows: {c['reason']}" for c in counts)
-        warn(f"left out {told}", RejectedRowsWarning)
+        reasons = "; ".join(f"{c['count_all']} rows: {c['reason']}" for c in counts)
+        warn(f"left out {reasons}", RejectedRowsWarning)
     return answers
 
 

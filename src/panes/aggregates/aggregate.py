@@ -82,18 +82,18 @@ class Selection:
 
     def slots(self, rows: Rows, slots: Slots) -> Slots:
         """The slots, with -1 for rows that are passed over."""
-        kept: pa.Array | None = None
+        passing: pa.Array | None = None
         for column in self.present:
             array = rows.columns[column]
             if array.null_count:
                 valid = pc.is_valid(array)
-                kept = valid if kept is None else pc.and_(kept, valid)
+                passing = valid if passing is None else pc.and_(passing, valid)
         if self.where is not None:
             holds = pc.fill_null(rows.columns[self.where], False)
-            kept = holds if kept is None else pc.and_(kept, holds)
-        if kept is None:
+            passing = holds if passing is None else pc.and_(passing, holds)
+        if passing is None:
             return slots
-        return np.where(kept.to_numpy(zero_copy_only=False), slots, slots.dtype.type(-1))
+        return np.where(passing.to_numpy(zero_copy_only=False), slots, slots.dtype.type(-1))
 
 
 class Piece(Protocol):

@@ -86,14 +86,14 @@ class LimbSum:
 
     def lift(self, rows: Rows, slots: Slots, size: int) -> Columns:
         result = self.monoid.empty(size)
-        kept = self.selection.slots(rows, slots)
+        own = self.selection.slots(rows, slots)
         kind = self.argument.type
         for part, few in rows.chunks():
             column = few.columns[self.argument.column]
             if pa.types.is_decimal(kind) or pa.types.is_uint64(kind):
-                self.monoid.absorb_into(result, split_limbs(column), kept[part])
+                self.monoid.absorb_into(result, split_limbs(column), own[part])
             else:
-                _add_limbs(result, without_nulls(column.cast(pa.int64()), 0), kept[part])
+                _add_limbs(result, without_nulls(column.cast(pa.int64()), 0), own[part])
         return result
 
 
@@ -114,16 +114,18 @@ def count(selection: Selection) -> Bounded:
 
 def sum_(argument: Argument, selection: Selection) -> Bounded:
     """``sum(x)``: bigint for integers, decimal(p + 10) for decimals, double for floats."""
-    kept = Count(selection)
+    count = Count(selection)
     if pa.types.is_floating(argument.type):
         piece = FloatSum((argument,), selection)
-        return Bounded((piece, kept), _lower_float_sum, pa.float64(), "full")
+        return Bounded((piece, count), _lower_float_sum, pa.float64(), "full")
     if pa.types.is_integer(argument.type):
-        return Bounded((LimbSum(argument, selection), kept), _lower_integer_sum, pa.int64(), "full")
+        return Bounded(
+            (LimbSum(argument, selection), count), _lower_integer_sum, pa.int64(), "full"
+        )
     if pa.types.is_decimal(argument.type):
         result = pa.decimal128(min(38, argument.type.precision + 10), argument.type.scale)
         return Bounded(
-            (LimbSum(argument, selection), kept),
+            (LimbSum(argument, selection), count),
             lambda p: _decimals(_totals(p[0]), p[1][0] == 0, result),
             result,
             "full",
@@ -133,20 +135,20 @@ def sum_(argument: Argument, selection: Selection) -> Bounded:
 
 def avg(argument: Argument, selection: Selection) -> Bounded:
     """``avg(x)``: double, or decimal(p + 4, s + 4) for decimals, as in Spark."""
-    kept = Count(selection)
+    count = Count(selection)
     if pa.types.is_floating(argument.type):
         return Bounded(
-            (FloatSum((argument,), selection), kept), _lower_float_avg, pa.float64(), "full"
+            (FloatSum((argument,), selection), count), _lower_float_avg, pa.float64(), "full"
         )
     if pa.types.is_integer(argument.type):
         return Bounded(
-            (LimbSum(argument, selection), kept), _lower_integer_avg, pa.float64(), "full"
+            (LimbSum(argument, selection), count), _lower_integer_avg, pa.float64(), "full"
         )
     if pa.types.is_decimal(argument.type):
         scale = argument.type.scale
         result = pa.decimal128(min(38, argument.type.precision + 4), min(38, scale + 4))
         return Bounded(
-            (LimbSum(argument, selection), kept),
+            (LimbSum(argument, selection), count),
             lambda p: _decimal_avg(p, scale, result),
             result,
             "full",
@@ -183,11 +185,11 @@ def _lower_float_sum(partials: Sequence[Columns]) -> pa.Array:
 
 
 def _lower_float_avg(partials: Sequence[Columns]) -> pa.Array:
-    kept = partials[1][0]
+    counts = partials[1][0]
     total = _float_total(partials[0])
     with np.errstate(all="ignore"):
-        np.divide(total, kept, out=total)
-    return nullable(total, kept == 0, pa.float64())
+        np.divide(total, counts, out=total)
+    return nullable(total, counts == 0, pa.float64())
 
 
 def split_limbs(array: pa.Array) -> NDArray[np.int64]:
@@ -221,13 +223,13 @@ def _lower_integer_sum(partials: Sequence[Columns]) -> pa.Array:
 
 
 def _lower_integer_avg(partials: Sequence[Columns]) -> pa.Array:
-    (low, high), kept = partials[0], partials[1][0]
+    (low, high), counts = partials[0], partials[1][0]
     carried = high + (low >> _LIMB)
     fits = (carried >= -(1 << 31)) & (carried < 1 << 31)
     total = np.where(fits, (high << _LIMB) + low, high.astype(np.float64) * 2.0**_LIMB + low)
     exact = np.where(fits, (high << _LIMB) + low, 0)
     with np.errstate(all="ignore"):
-        return nullable(np.where(fits, exact / kept, total / kept), kept == 0, pa.float64())
+        return nullable(np.where(fits, exact / counts, total / counts), counts == 0, pa.float64())
 
 
 def _totals(limbs: Columns) -> NDArray[np.object_]:
@@ -253,13 +255,13 @@ def _decimals(
 
 
 def _decimal_avg(partials: Sequence[Columns], scale: int, result: pa.DecimalType) -> pa.Array:
-    kept = partials[1][0]
+    counts = partials[1][0]
     grown = 10 ** (result.scale - scale)
     halves = [
         _divide_half_up(total * grown, int(n)) if n else 0
-        for total, n in zip(_totals(partials[0]), kept, strict=True)
+        for total, n in zip(_totals(partials[0]), counts, strict=True)
     ]
-    return _decimals(np.array(halves, dtype=object), kept == 0, result)
+    return _decimals(np.array(halves, dtype=object), counts == 0, result)
 
 
 def _divide_half_up(dividend: int, divisor: int) -> int:

@@ -144,13 +144,13 @@ class CustomPiece:
         return CustomMonoid(self.aggregate)
 
     def lift(self, rows: Rows, slots: Slots, size: int) -> Columns:
-        kept = self.selection.slots(rows, slots)
-        chosen = np.flatnonzero(kept >= 0)
+        own = self.selection.slots(rows, slots)
+        chosen = np.flatnonzero(own >= 0)
         indexes = pa.array(chosen)
         columns = [rows.columns[a.column].take(indexes) for a in self.arguments]
         with _calling(self.aggregate.name, "lift"):
             lifted = self.aggregate.lift(*columns).astype(self.monoid.dtype, copy=False)
-        return merge_slots(self.monoid, lifted, kept[chosen], size)
+        return merge_slots(self.monoid, lifted, own[chosen], size)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -101,20 +101,20 @@ class Pick:
 
     def lift(self, rows: Rows, slots: Slots, size: int) -> Columns:
         result = self.monoid.empty(size)
-        kept = self.selection.slots(rows, slots)
+        own = self.selection.slots(rows, slots)
         names = [c.what for c in self.components]
         last = self.components[-1].argument
         if names == ["value"] and last is not None and pa.types.is_float64(last.type):
             values = without_nulls(rows.columns[last.column], 0.0)
-            _absorb_floats(int(self.side))(result, values, values.view(np.int64), kept)
+            _absorb_floats(int(self.side))(result, values, values.view(np.int64), own)
             return result
         for part, few in rows.chunks():
             if names == ["seen", "value"]:
                 values = self.components[1].keys(few, self.side)
-                _absorb_seen(int(self.side))(result, values, kept[part])
+                _absorb_seen(int(self.side))(result, values, own[part])
             else:
                 keys = [c.keys(few, self.side) for c in self.components]
-                self.monoid.absorb_into(result, np.stack(keys), kept[part])
+                self.monoid.absorb_into(result, np.stack(keys), own[part])
         return result
 
 

@@ -91,12 +91,12 @@ class Sketch:
         return (TextForm(),)
 
     def lift(self, rows: Rows, slots: Slots, size: int) -> Columns:
-        kept = self.selection.slots(rows, slots)
-        order = np.argsort(kept, kind="stable")
-        order = order[np.searchsorted(kept[order], 0) :]
+        own = self.selection.slots(rows, slots)
+        order = np.argsort(own, kind="stable")
+        order = order[np.searchsorted(own[order], 0) :]
         if not len(order):
             return self.monoid.empty(size)
-        named, begin = np.unique(kept[order], return_index=True)
+        named, begin = np.unique(own[order], return_index=True)
         values = rows.columns[self.argument.column].take(pa.array(order))
         result = self.monoid.empty(size)
         build = _BUILD[self.family]

@@ -56,8 +56,8 @@ def to_arrow(piece: Piece, partial: Columns) -> list[pa.Array]:
     if isinstance(piece, Sketch):
         data = [None if s is None else piece.to_bytes(s) for s in partial[0]]
         return [pa.array(data, pa.binary())]
-    kinds = types(piece)
-    return [pa.array(lane, kind) for lane, kind in zip(partial, kinds, strict=True)]
+    lane_types = types(piece)
+    return [pa.array(lane, kind) for lane, kind in zip(partial, lane_types, strict=True)]
 
 
 def from_arrow(piece: Piece, arrays: Sequence[pa.Array]) -> Columns:

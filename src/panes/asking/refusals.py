@@ -14,10 +14,10 @@ def no_rows(hint: str) -> QueryError:
     return QueryError("the register keeps no rows", hint=hint)
 
 
-def too_few_rows(asked: int, kept: int) -> QueryError:
-    """A question about more rows than are kept."""
+def too_few_rows(asked: int, stored: int) -> QueryError:
+    """A question about more rows than are stored."""
     return QueryError(
-        f"the last {asked} rows are asked for, and {kept} are kept",
+        f"the last {asked} rows are asked for, and {stored} are kept",
         hint=f"panes.register(..., keep_rows={asked})",
     )
 

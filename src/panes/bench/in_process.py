@@ -77,9 +77,9 @@ def by_recompute(table: pa.Table, *, size: int, slide: int) -> pa.Table:
     for w in range(first, last):
         end = (w + 1) * slide * 10**6
         low, high = at.searchsorted([end - size * 10**6, end])
-        held = table.slice(low, high - low)
-        if len(held):
-            group = held.group_by("item").aggregate(
+        inside = table.slice(low, high - low)
+        if len(inside):
+            group = inside.group_by("item").aggregate(
                 [("price", "max"), ("price", "count"), ("price", "mean")]
             )
             edges = [
@@ -155,8 +155,8 @@ def _from_first_row_on(answers: pa.Table, table: pa.Table, slide: int) -> pa.Tab
     floors = pc.floor_temporal(firsts["ts_min"], multiple=slide, unit="second")
     known = pa.table({"item": firsts["item"], "floor": floors})
     joined = answers.join(known, "item")
-    kept = joined.filter(pc.greater_equal(joined["window_start"], joined["floor"]))
-    return kept.select(COLUMNS)
+    complete = joined.filter(pc.greater_equal(joined["window_start"], joined["floor"]))
+    return complete.select(COLUMNS)
 
 
 def _require_same(rival: str, theirs: pa.Table, ours: pa.Table) -> None:
@@ -167,15 +167,15 @@ def _require_same(rival: str, theirs: pa.Table, ours: pa.Table) -> None:
 
 def _memory(report: Report) -> None:
     """State after the same panes and keys, filled by ten times the rows."""
-    held = []
+    sizes = []
     for rows in (200_000, 2_000_000):
         query = panes.open(QUERY.format(size=3_600, slide=10))
         table = bids(rows, keys=100, hours=1)
         for batch in table.to_batches(max_chunksize=100_000):
             query.push(bids=batch)
         query.punctuate(bids=0)
-        held.append(query.state["bytes"])
+        sizes.append(query.state["bytes"])
         query.finish()
-    growth = held[1] / held[0]
+    growth = sizes[1] / sizes[0]
     what = "memory follows panes x keys: 10 x the rows, the same panes and keys"
-    report.bar(what, f"{growth:.2f} x the bytes ({held[0]:,} to {held[1]:,})", met=growth <= 1.5)
+    report.bar(what, f"{growth:.2f} x the bytes ({sizes[0]:,} to {sizes[1]:,})", met=growth <= 1.5)

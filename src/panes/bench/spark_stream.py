@@ -172,10 +172,12 @@ def _weigh(report: Report, spark: Session, files: Path) -> None:
     weighed = {n: _run(make()) for n, make in _contenders(spark, files, 60, 1_000).items()}
     spark.conf.set(CHANGE_LOG, "true")
     ours, theirs = weighed["panes"], weighed["window()"]
-    told = "; ".join(f"{n} {r.state_bytes:,} bytes in {r.state_rows:,}" for n, r in weighed.items())
+    sizes = "; ".join(
+        f"{n} {r.state_bytes:,} bytes in {r.state_rows:,}" for n, r in weighed.items()
+    )
     report.bar(
         "overlap 60: state no larger than window()'s",
-        told,
+        sizes,
         met=ours.state_bytes <= theirs.state_bytes,
     )
     report.bar(

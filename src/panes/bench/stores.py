@@ -84,11 +84,11 @@ def compared(report: Report, load: Workload, repeat: int, say: Callable[[str], N
     seconds = timed_in_turns(runs, repeat=repeat)
     taken = {s: Timing(s, load.name, t, f"{len(load.table)} rows") for s, t in seconds.items()}
     report.timings += taken.values()
-    held = {store: most for store, (_, most) in answers.items()}
-    told = ", ".join(f"{store} {most:,}" for store, most in held.items())
-    say(f"most bytes held: {told}")
+    largest = {store: most for store, (_, most) in answers.items()}
+    sizes = ", ".join(f"{store} {most:,}" for store, most in largest.items())
+    say(f"most bytes stored: {sizes}")
     for store, other in (("adaptive", "eager"), ("adaptive-panes", "panes")):
-        ratio = held[store] / min(held[other], held["buffered"])
+        ratio = largest[store] / min(largest[other], largest["buffered"])
         what = f"{load.name}: {store} within 1.1 x the memory of {other} or buffered"
         report.bar(what, f"{ratio:.2f} x", met=ratio <= 1.1)
     ratio = taken["panes"].median / min(t.median for t in taken.values())

@@ -236,8 +236,8 @@ def _stream(spark: Session, folder: Path, files: int) -> Frame:
 
 
 def _start(writer: Any, place: Path) -> Query:
-    kept = writer.option("checkpointLocation", str(place / "checkpoint"))
-    return kept.trigger(availableNow=True).start()
+    placed = writer.option("checkpointLocation", str(place / "checkpoint"))
+    return placed.trigger(availableNow=True).start()
 
 
 def _watch(stage: Stage, running: Sequence[Running], batches: int | None = None) -> None:

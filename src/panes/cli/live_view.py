@@ -48,36 +48,36 @@ class Reading:
 
 def read_panes(reports: Sequence[Report], name: str) -> Reading:
     """What a query of ours says of itself under the `name` of its metrics."""
-    told = [r["observedMetrics"][name] for r in reports if name in r["observedMetrics"]]
-    if not told:
+    observed = [r["observedMetrics"][name] for r in reports if name in r["observedMetrics"]]
+    if not observed:
         return Reading()
-    newest = told[-1]
+    newest = observed[-1]
     return Reading(
-        batches=len(told),
+        batches=len(observed),
         rows=_rows_in(reports),
         stored=newest["partials"],
         nbytes=newest["bytes"],
         progress=_instant(newest["progress"]),
-        answers=sum(metrics["answers"] for metrics in told),
-        late=sum(metrics["late"] for metrics in told),
+        answers=sum(metrics["answers"] for metrics in observed),
+        late=sum(metrics["late"] for metrics in observed),
     )
 
 
 def read_spark(reports: Sequence[Report]) -> Reading:
     """What Spark says of an aggregation of its own: in append mode, state removed is answered."""
-    told = [(r, r["stateOperators"][0]) for r in reports if r["stateOperators"]]
-    if not told:
+    stateful = [(r, r["stateOperators"][0]) for r in reports if r["stateOperators"]]
+    if not stateful:
         return Reading()
-    report, state = told[-1]
+    report, state = stateful[-1]
     watermark = dt.datetime.fromisoformat(report["eventTime"]["watermark"])
     return Reading(
-        batches=len(told),
+        batches=len(stateful),
         rows=_rows_in(reports),
         stored=state["numRowsTotal"],
         nbytes=state["memoryUsedBytes"],
         progress=watermark if watermark.timestamp() > 0 else None,
-        answers=sum(s["numRowsRemoved"] for _, s in told),
-        late=sum(s["numRowsDroppedByWatermark"] for _, s in told),
+        answers=sum(s["numRowsRemoved"] for _, s in stateful),
+        late=sum(s["numRowsDroppedByWatermark"] for _, s in stateful),
     )
 
 

@@ -43,8 +43,8 @@ def run(
             source.name, stream, lateness=lateness, late=late, max_ahead=None
         )
         try:
-            kept = checkpoint or Path(folder) / "checkpoint"
-            if not _has_ended(reg, queries, output, kept, follow=follow) and not follow:
+            place = checkpoint or Path(folder) / "checkpoint"
+            if not _has_ended(reg, queries, output, place, follow=follow) and not follow:
                 raise stopped(output, checkpoint)
         finally:
             if explain:

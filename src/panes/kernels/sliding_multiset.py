@@ -89,16 +89,16 @@ class SlidingMultiset:
 @compiled
 def _distinct(groups, local, count, offsets, first, last, result):  # type: ignore[no-untyped-def]
     for g in range(groups.shape[0] - 1):
-        held = np.zeros(groups[g + 1] - groups[g] + 1, dtype=np.int64)
+        inside = np.zeros(groups[g + 1] - groups[g] + 1, dtype=np.int64)
         left, right, different = groups[g], groups[g], 0
         for k in range(offsets[g], offsets[g + 1]):
             while right < last[k]:
-                different += held[local[right]] == 0
-                held[local[right]] += count[right]
+                different += inside[local[right]] == 0
+                inside[local[right]] += count[right]
                 right += 1
             while left < first[k]:
-                held[local[left]] -= count[left]
-                different -= held[local[left]] == 0
+                inside[local[left]] -= count[left]
+                different -= inside[local[left]] == 0
                 left += 1
             result[k] = different
 
@@ -173,15 +173,15 @@ def _select(how, limit, groups, local, count, offsets, first, last, begin, names
     used = 0
     for g in range(groups.shape[0] - 1):
         width = begin[g + 1] - begin[g]
-        held = np.zeros(width, dtype=np.int64)
+        inside = np.zeros(width, dtype=np.int64)
         left, right, total = groups[g], groups[g], 0
         for k in range(offsets[g], offsets[g + 1]):
             while right < last[k]:
-                held[local[right]] += count[right]
+                inside[local[right]] += count[right]
                 total += count[right]
                 right += 1
             while left < first[k]:
-                held[local[left]] -= count[left]
+                inside[local[left]] -= count[left]
                 total -= count[left]
                 left += 1
             if used + width > chosen.shape[0]:
@@ -192,17 +192,17 @@ def _select(how, limit, groups, local, count, offsets, first, last, begin, names
                 counts[:used] = old[:used]
             start = used
             for v in range(width):
-                if held[v] > 0 and (how != _SHARE or held[v] >= limit * total * _DECIMAL):
+                if inside[v] > 0 and (how != _SHARE or inside[v] >= limit * total * _DECIMAL):
                     chosen[used] = v
-                    counts[used] = held[v]
+                    counts[used] = inside[v]
                     used += 1
             if how != 0:
                 order = np.argsort(-counts[start:used], kind="mergesort")
-                kept = len(order) if how == _SHARE else min(len(order), int(limit))
+                given = len(order) if how == _SHARE else min(len(order), int(limit))
                 picked, tally = chosen[start:used][order], counts[start:used][order]
-                used = start + kept
-                chosen[start:used] = picked[:kept]
-                counts[start:used] = tally[:kept]
+                used = start + given
+                chosen[start:used] = picked[:given]
+                counts[start:used] = tally[:given]
             for i in range(start, used):
                 chosen[i] = names[begin[g] + chosen[i]]
             out[k + 1] = used

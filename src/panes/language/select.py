@@ -64,7 +64,7 @@ def read_select(
     )
     where = select.args.get("where")
     having = select.args.get("having")
-    kept = None if having is None else taken.rewrite(_inlined(having.this, select, names))
+    condition = None if having is None else taken.rewrite(_inlined(having.this, select, names))
     _refuse_window_names(keys.named(outputs), outputs)
     return Query(
         text=text,
@@ -75,7 +75,7 @@ def read_select(
         key_order=keys.order(outputs),
         calls=tuple(taken.calls),
         outputs=outputs if per_row else _not_given(outputs),
-        having=kept,
+        having=condition,
         defining=tuple(taken.defining),
     )
 
@@ -317,14 +317,14 @@ def _folded(tree: exp.Expr) -> exp.Expr:
 def _not_given(outputs: Sequence[Output]) -> tuple[Output, ...]:
     """Outputs that the answers would not have anyway; a key selected again is an output."""
     seen: set[str] = set()
-    kept = []
+    found = []
     for output in outputs:
         name = output.expression.name
         if _is_given(output) and name not in seen:
             seen.add(name)
         else:
-            kept.append(output)
-    return tuple(kept)
+            found.append(output)
+    return tuple(found)
 
 
 def _refuse_window_names(keys: Sequence[Key], outputs: Sequence[Output]) -> None:

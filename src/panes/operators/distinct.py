@@ -74,6 +74,6 @@ class Distinct:
         """Forget rows that no window can count again."""
         if self._within is None or self.seen.rows is None or self.seen.at is None:
             return
-        kept = self.seen.at >= progress - self._within
-        if not kept.all():
-            self.seen = Seen(self.seen.rows.filter(pa.array(kept)), self.seen.at[kept])
+        recent = self.seen.at >= progress - self._within
+        if not recent.all():
+            self.seen = Seen(self.seen.rows.filter(pa.array(recent)), self.seen.at[recent])

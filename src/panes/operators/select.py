@@ -22,9 +22,9 @@ class Select:
     where: exp.Expression
 
     def push(self, rows: pa.Table) -> pa.Table:
-        """The rows that are kept."""
-        kept, _ = Projection((), self.where)(rows)
-        return rows if kept is None else rows.take(pa.array(kept))
+        """The rows that pass."""
+        passing, _ = Projection((), self.where)(rows)
+        return rows if passing is None else rows.take(pa.array(passing))
 
     def punctuate(self, at: int) -> int:
         """The same promise: fewer rows come, none of them earlier."""

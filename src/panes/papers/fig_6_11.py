@@ -47,8 +47,8 @@ def measure(arrivals: Arrivals, slacks: Sequence[int], *, batch: int) -> Tradeof
     """By kind and milliseconds of slack."""
     right = truth(QUERY, arrivals)
     observe(QUERY, arrivals, batch=len(arrivals.rows), store="eager")  # compiles
-    told = _tradeoff(observe(QUERY, arrivals, batch=batch, store="eager"), right)
-    found: dict[str, dict[float, Tradeoff]] = {PUNCTUATION: dict.fromkeys(slacks, told)}
+    punctuated = _tradeoff(observe(QUERY, arrivals, batch=batch, store="eager"), right)
+    found: dict[str, dict[float, Tradeoff]] = {PUNCTUATION: dict.fromkeys(slacks, punctuated)}
     for kind, late in KINDS.items():
         found[kind] = {}
         for slack in slacks:
@@ -63,7 +63,9 @@ def _tradeoff(answered: Sequence[Answered], right: Mapping[int, float]) -> Trade
 
 
 def _claims(found: Tradeoffs) -> Iterator[Claim]:
-    told, consistent, generous = (list(found[kind].values()) for kind in (PUNCTUATION, *KINDS))
+    punctuated, consistent, generous = (
+        list(found[kind].values()) for kind in (PUNCTUATION, *KINDS)
+    )
     slack = consistent + generous
     yield Claim(
         "as slack grows, error falls",
@@ -82,16 +84,17 @@ def _claims(found: Tradeoffs) -> Iterator[Claim]:
     )
     yield Claim(
         "punctuation has better accuracy than either slack",
-        f"error {told[0].error:g} %; slack reaches that at {_first_right(found)} ms",
-        told[0].error == 0 < min(p[0].error for p in (consistent, generous)),
+        f"error {punctuated[0].error:g} %; slack reaches that at {_first_right(found)} ms",
+        punctuated[0].error == 0 < min(p[0].error for p in (consistent, generous)),
     )
     fastest = min(slack, key=lambda point: point.seconds)
     soonest = min(point.behind for point in slack if point.error == 0)
     yield Claim(
         "punctuation has better latency than either slack",
-        f"{_ms(told[0])} of wall clock, slack {_ms(fastest)} or more; on the axis "
-        f"{told[0].behind:.2f} s, slack {soonest:.2f} s or more where it answers without error",
-        told[0].seconds < fastest.seconds and told[0].behind < soonest,
+        f"{_ms(punctuated[0])} of wall clock, slack {_ms(fastest)} or more; on the axis "
+        f"{punctuated[0].behind:.2f} s, slack {soonest:.2f} s or more where it answers without "
+        "error",
+        punctuated[0].seconds < fastest.seconds and punctuated[0].behind < soonest,
     )
     pairs = list(zip(consistent, generous, strict=True))
     yield Claim(

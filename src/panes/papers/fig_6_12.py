@@ -47,13 +47,13 @@ def measure(arrivals: Arrivals, slacks: Sequence[float], *, batch: int) -> Trade
     """By kind and seconds of slack."""
     right = truth(QUERY, arrivals)
     observe(QUERY, arrivals, batch=len(arrivals.rows), store="eager")  # compiles
-    told = _tradeoff(observe(QUERY, arrivals, batch=batch, store="eager"), right)
+    punctuated = _tradeoff(observe(QUERY, arrivals, batch=batch, store="eager"), right)
     waiting = {}
     for slack in slacks:
         waits = Slack(f"{round(1_000 * slack)} milliseconds", "drop")
         answered = observe(QUERY, arrivals, batch=batch, store="buffered", slack=waits)
         waiting[slack] = _tradeoff(answered, right)
-    return {PUNCTUATION: dict.fromkeys(slacks, told), KIND: waiting}
+    return {PUNCTUATION: dict.fromkeys(slacks, punctuated), KIND: waiting}
 
 
 def _tradeoff(answered: Sequence[Answered], right: Mapping[int, float]) -> Tradeoff:
@@ -61,7 +61,7 @@ def _tradeoff(answered: Sequence[Answered], right: Mapping[int, float]) -> Trade
 
 
 def _claims(found: Tradeoffs) -> Iterator[Claim]:
-    told, slack = found[PUNCTUATION][0], found[KIND]
+    punctuated, slack = found[PUNCTUATION][0], found[KIND]
     best = min(s for s, point in slack.items() if point.error == 0)
     yield Claim(
         "the optimal slack, with the best latency at the optimal accuracy, is 491 s",
@@ -91,9 +91,9 @@ def _claims(found: Tradeoffs) -> Iterator[Claim]:
     )
     yield Claim(
         "punctuation has better latency and accuracy than any slack",
-        f"{told.error:g} % wrong, {1e3 * told.seconds:.1f} ms against "
+        f"{punctuated.error:g} % wrong, {1e3 * punctuated.seconds:.1f} ms against "
         f"{1e3 * min(p.seconds for p in slack.values()):.1f} ms or more",
-        told.error == 0 and told.seconds < min(p.seconds for p in slack.values()),
+        punctuated.error == 0 and punctuated.seconds < min(p.seconds for p in slack.values()),
     )
 
 

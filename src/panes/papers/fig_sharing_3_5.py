@@ -113,7 +113,7 @@ def claims_3(times: Times, more: Times, long: Times) -> Iterator[Claim]:
         fall > 1.25,
     )
     gaps = [_gains(of) for of in (times, more, long)]
-    told = (
+    words = (
         f"{first_gain:.2f} to {last_gain:.1f} times ({case})"
         for (first_gain, last_gain), case in zip(
             gaps,
@@ -123,7 +123,7 @@ def claims_3(times: Times, more: Times, long: Times) -> Iterator[Claim]:
     )
     yield Claim(
         "so the difference between the two becomes greater",
-        f"Naive / TimeGram, from a lookup each row to one in {last}: " + ", ".join(told),
+        f"Naive / TimeGram, from a lookup each row to one in {last}: " + ", ".join(words),
         all(last_gain > first_gain for first_gain, last_gain in gaps),
     )
     yield Claim(

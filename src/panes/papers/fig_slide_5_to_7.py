@@ -166,11 +166,11 @@ def claims_7(points: dict[int, Point], gains: dict[int, float]) -> Iterator[Clai
     """What VII says of Figure 7, and of all three."""
     yield _three_times(points)
     yield _grows(points)
-    told = ", ".join(f"{gain:.1f} up to {most:,}" for most, gain in gains.items())
+    words = ", ".join(f"{gain:.1f} up to {most:,}" for most, gain in gains.items())
     ordered = list(gains.values())
     yield Claim(
         "the graph gains more as the range of slides gets wider",
-        f"at {max(points):,} queries the graph is faster by {told}",
+        f"at {max(points):,} queries the graph is faster by {words}",
         ordered == sorted(ordered),
     )
 

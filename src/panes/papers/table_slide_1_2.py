@@ -174,15 +174,15 @@ def _drift(shown: dict[str, Slid], slide: int) -> Panel:
 def claims(found: dict[str, Slid], table: Intervals, slide: int) -> Iterator[Claim]:
     """What the tables show, and what VII concludes."""
     waits = -(-slide // PERIOD) * PERIOD
-    told, here = mean(table[BY_TUPLE]), mean(found[BY_TUPLE].intervals)
+    published, here = mean(table[BY_TUPLE]), mean(found[BY_TUPLE].intervals)
     yield Claim(
-        f"Algorithm 2 slides late: every {_clock(told)} on average instead of {_clock(slide)}",
+        f"Algorithm 2 slides late: every {_clock(published)} on average instead of {_clock(slide)}",
         f"every {_clock(here)} (bar: within 15 seconds of {_clock(waits)}, the next tuple)",
         abs(here - waits) < 15,
     )
-    told, here = mean(table[BY_CLOCK]), mean(found[BY_CLOCK].intervals)
+    published, here = mean(table[BY_CLOCK]), mean(found[BY_CLOCK].intervals)
     yield Claim(
-        f"using timers, every {_clock(told)} on average",
+        f"using timers, every {_clock(published)} on average",
         f"every {_clock(here)} (bar: within 15 seconds of {_clock(slide)})",
         abs(here - slide) < 15,
     )
@@ -200,8 +200,8 @@ def _grid(found: dict[str, Slid], shown: dict[str, Slid], table: Intervals) -> G
     rows = []
     for name, slid in found.items():
         if name in table:
-            told = table[name]
-            rows.append((f"{name}, published", *map(_clock, told), _clock(mean(told))))
+            published = table[name]
+            rows.append((f"{name}, published", *map(_clock, published), _clock(mean(published))))
         few = shown[name].intervals[:SHOWN]
         rows.append((f"{name}, here", *map(_clock, few), _clock(mean(slid.intervals))))
     numbers = (str(i) for i in range(1, SHOWN + 1))

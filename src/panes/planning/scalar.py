@@ -52,16 +52,16 @@ class Projection:
         if not computed and self.where is None:
             return None, [column_of(table, e.name) for e in self.expressions]
         rows, results = self._run(table, computed)
-        kept = rows if self.where is not None else None
+        passing = rows if self.where is not None else None
         computed_columns = iter(results)
         columns = []
         for e in self.expressions:
             if isinstance(e, exp.Column):
                 whole = column_of(table, e.name)
-                columns.append(whole if kept is None else whole.take(pa.array(kept)))
+                columns.append(whole if passing is None else whole.take(pa.array(passing)))
             else:
                 columns.append(next(computed_columns))
-        return kept, columns
+        return passing, columns
 
     def types(self, schema: pa.Schema) -> list[pa.DataType]:
         """What the expressions are over a schema; fails here rather than at the first row."""

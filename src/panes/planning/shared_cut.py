@@ -141,18 +141,22 @@ def _older_level(windows: Rulers, longest: int) -> Level | None:
 
 def _without_redundant(families: NDArray[np.int64]) -> tuple[Edges, ...]:
     """The families that no other one contains, by divisibility; each pair is looked at once."""
-    kept = np.ones(families.shape[1], dtype=np.bool_)
-    _drop_redundant(families, kept)
-    return tuple(Edges(*family) for family in families[:, kept].T.tolist())
+    needed = np.ones(families.shape[1], dtype=np.bool_)
+    _drop_redundant(families, needed)
+    return tuple(Edges(*family) for family in families[:, needed].T.tolist())
 
 
 @compiled
-def _drop_redundant(families, kept):  # type: ignore[no-untyped-def]
+def _drop_redundant(families, needed):  # type: ignore[no-untyped-def]
     slides, phases = families[0], families[1]
     for i in range(slides.shape[0]):
         for j in range(i):
-            if kept[j] and slides[i] % slides[j] == 0 and (phases[i] - phases[j]) % slides[j] == 0:
-                kept[i] = False
+            if (
+                needed[j]
+                and slides[i] % slides[j] == 0
+                and (phases[i] - phases[j]) % slides[j] == 0
+            ):
+                needed[i] = False
                 break
 
 

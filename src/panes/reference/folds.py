@@ -121,13 +121,13 @@ def extreme(rows: Sequence[Row], *, sign: int) -> Any:
 
 def by_time(rows: Sequence[Row], *, sign: int, skip_nulls: bool = False) -> Any:
     """The value at the least (greatest) time; of several, the least (greatest), NULL last."""
-    kept = [(at, v[0]) for at, v in rows if not (skip_nulls and v[0] is None)]
-    return _winner(kept, sign)
+    counted = [(at, v[0]) for at, v in rows if not (skip_nulls and v[0] is None)]
+    return _winner(counted, sign)
 
 
 def by_other(rows: Sequence[Row], *, sign: int) -> Any:
-    kept = [(order(by), value) for _, (value, by) in rows if by is not None]
-    return _winner(kept, sign)
+    counted = [(order(by), value) for _, (value, by) in rows if by is not None]
+    return _winner(counted, sign)
 
 
 def _winner(candidates: Sequence[tuple[Any, Any]], sign: int) -> Any:

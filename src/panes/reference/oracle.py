@@ -33,7 +33,7 @@ class Tuple:
     partition: tuple[Any, ...]
     keys: tuple[Any, ...]
     columns: tuple[Any, ...]
-    kept: bool
+    passes: bool
 
 
 def oracle(
@@ -60,8 +60,8 @@ def _derived(query: Query, stream: str, table: pa.Table) -> pa.Table:
     if inner is None:
         return table
     if inner.where is not None:
-        kept, _ = Projection((), resolve(inner.where, table.schema, stream=stream))(table)
-        table = table.take(pa.array(kept))
+        passing, _ = Projection((), resolve(inner.where, table.schema, stream=stream))(table)
+        table = table.take(pa.array(passing))
     if inner.columns is not None:
         trees = (resolve(o.expression, table.schema, stream=stream) for o in inner.columns)
         _, columns = Projection(tuple(trees), None)(table)
@@ -84,16 +84,16 @@ def _read(bound: Plan, tables: Mapping[str, pa.Table]) -> list[Tuple]:
         table = tables[name]
         everything, values = replace(bound.rows, where=None)(table)
         assert everything is None
-        kept_rows, _ = bound.rows(table)
-        kept = set(range(len(table))) if kept_rows is None else set(kept_rows.tolist())
+        passing_rows, _ = bound.rows(table)
+        passing = set(range(len(table))) if passing_rows is None else set(passing_rows.tolist())
         positions = _positions(bound, table, len(result))
         columns = [c.to_pylist() for c in values]
         keys, partition = len(bound.query.keys), bound.partition_columns
         for i, at in enumerate(positions):
             if at is not None:
                 row = tuple(c[i] for c in columns)
-                apart = tuple(row[p] for p in partition)
-                result.append(Tuple(at, apart, row[:keys], row, i in kept))
+                part = tuple(row[p] for p in partition)
+                result.append(Tuple(at, part, row[:keys], row, i in passing))
     if bound.order is None:
         return result
     ordered = sorted(result, key=lambda t: t.at)
@@ -114,13 +114,13 @@ def _per_window(bound: Plan, rows: list[Tuple], user: Mapping[str, UserAggregate
     for partition in _partitions(rows, spec):
         arrived = [t.at for t in partition]
         ranked = isinstance(spec, PartitionedRows)
-        for wid in windows(spec, [t.at for t in partition if t.kept or ranked]):
+        for wid in windows(spec, [t.at for t in partition if t.passes or ranked]):
             start, end = extent(spec, wid)
             if bound.axis.kind == "rows" and end > len(arrived):
                 continue
-            held = [t for t in partition if t.kept and start <= t.at < end]
-            for keys in sorted({tuple(map(order, t.keys)) for t in held}):
-                group = [t for t in held if tuple(map(order, t.keys)) == keys]
+            inside = [t for t in partition if t.passes and start <= t.at < end]
+            for keys in sorted({tuple(map(order, t.keys)) for t in inside}):
+                group = [t for t in inside if tuple(map(order, t.keys)) == keys]
                 found.append((wid, keys, group))
     found.sort(key=lambda f: (f[0], f[1]))
     return _answers(bound, spec, found, user)
@@ -131,16 +131,16 @@ def _partitions(rows: list[Tuple], spec: Spec) -> Iterator[list[Tuple]]:
     if not isinstance(spec, PartitionedRows):
         yield rows
         return
-    for apart in dict.fromkeys(tuple(map(order, t.partition)) for t in rows):
-        mine = [t for t in rows if tuple(map(order, t.partition)) == apart]
+    for part in dict.fromkeys(tuple(map(order, t.partition)) for t in rows):
+        mine = [t for t in rows if tuple(map(order, t.partition)) == part]
         yield [replace(t, at=rank) for rank, t in enumerate(mine)]
 
 
 def _with_origin(bound: Plan, rows: list[Tuple]) -> Spec:
     spec = bound.window.spec
-    kept = [t.at for t in rows if t.kept]
-    if bound.window.origin_first and kept and isinstance(spec, Sliding | Landmark):
-        return replace(spec, origin=spec.origin + min(kept))
+    passing = [t.at for t in rows if t.passes]
+    if bound.window.origin_first and passing and isinstance(spec, Sliding | Landmark):
+        return replace(spec, origin=spec.origin + min(passing))
     return spec
 
 
@@ -159,9 +159,9 @@ def _answers(
     ]
     columns += _folded(bound, [g for _, _, g in found], user)
     table = pa.table(columns, schema=bound.lowered_schema())
-    kept, outputs = bound.answers(table)
-    if kept is not None:
-        table = table.take(pa.array(kept))
+    passing, outputs = bound.answers(table)
+    if passing is not None:
+        table = table.take(pa.array(passing))
     shown = [table.column(0), table.column(1)]
     shown += [table.column(f"{KEY}{i}") for i in query.shown_keys]
     names = [*WINDOW_COLUMNS, *(query.keys[i].name for i in query.shown_keys)]
@@ -172,17 +172,17 @@ def _per_row(bound: Plan, rows: list[Tuple], user: Mapping[str, UserAggregate]) 
     spec, query = bound.window.spec, bound.query
     assert isinstance(spec, PerRow)
     defined: list[tuple[Tuple, list[Tuple]]] = []
-    for apart in dict.fromkeys(tuple(map(order, t.partition)) for t in rows):
-        mine = [t for t in rows if tuple(map(order, t.partition)) == apart]
-        kept = [t for t in mine if t.kept]
+    for part in dict.fromkeys(tuple(map(order, t.partition)) for t in rows):
+        mine = [t for t in rows if tuple(map(order, t.partition)) == part]
+        passing = [t for t in mine if t.passes]
         counted = mine if spec.counted_by == "arrival" else sorted(mine, key=lambda t: t.at)
         for row in counted[spec.every - 1 :: spec.every]:
             start, end = extent(spec, row.at)
-            if row.kept:
-                defined.append((row, [t for t in kept if start <= t.at < end]))
+            if row.passes:
+                defined.append((row, [t for t in passing if start <= t.at < end]))
     arrival = {id(t): i for i, t in enumerate(rows)}
     defined.sort(key=lambda d: (d[0].at, arrival[id(d[0])]))
-    columns = _folded(bound, [held for _, held in defined], user)
+    columns = _folded(bound, [inside for _, inside in defined], user)
     for place in bound.defining_columns:
         values = [row.columns[place] for row, _ in defined]
         columns.append(pa.array(values, bound.row_types[place]))

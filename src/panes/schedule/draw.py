@@ -96,8 +96,8 @@ def _branches(
 def _line(graph: SlidingGraph, family: Edges, ticks: Ticks) -> str:
     queries = ", ".join(sorted(graph.group(family).queries))
     weak = ", ".join(_name(parent, ticks) for parent in graph.parents(family)[1:])
-    told = f": {queries}" if queries else " (dummy)"
-    return _name(family, ticks) + told + (f" (also within {weak})" if weak else "")
+    label = f": {queries}" if queries else " (dummy)"
+    return _name(family, ticks) + label + (f" (also within {weak})" if weak else "")
 
 
 def _label(graph: SlidingGraph, family: Edges, ticks: Ticks) -> list[str]:

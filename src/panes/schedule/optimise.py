@@ -147,17 +147,17 @@ def feasible_dummies(node: Edges, children: Sequence[Edges], most_children: int)
     holds = (own[:, 0] % slides[:, None] == 0) & (
         (own[:, 1] - phases[:, None]) % slides[:, None] == 0
     )
-    held = holds.sum(axis=1)
+    covered = holds.sum(axis=1)
     dummies: list[Dummy] = []
     while True:
-        saved = held * (1 - node.slide / slides) - 1
+        saved = covered * (1 - node.slide / slides) - 1
         best = int(np.argmax(saved))
         if saved[best] <= 1e-9:
             return dummies
         members = np.flatnonzero(holds[best])
         gain = float(saved[best]) / len(children) / node.slide
         dummies.append(Dummy(tuple(children[i] for i in members.tolist()), gain))
-        held = held - holds[:, members].sum(axis=1)
+        covered = covered - holds[:, members].sum(axis=1)
         holds[:, members] = False
 
 

@@ -161,10 +161,10 @@ class SlidingGraph:
         for parent in node.parents:
             self._nodes[parent].children.remove(family)
         for child in node.children:
-            kept = self._nodes[child].parents
-            kept.remove(family)
-            reached = {p for p in node.parents if not any(o.within(p) for o in kept)}
-            kept |= reached
+            above = self._nodes[child].parents
+            above.remove(family)
+            reached = {p for p in node.parents if not any(o.within(p) for o in above)}
+            above |= reached
             for parent in reached:
                 self._nodes[parent].children.add(child)
         self._prune(node.parents)

@@ -105,15 +105,15 @@ class Timers:
         """Hang all timers anew where pages have become too few, too many, too wide or narrow."""
         pages, groups = len(self._pages), len(self)
         fits = groups <= pages and (pages <= 8 * groups or pages == _FEWEST)
-        if fits and self._apart() / 4 < 1 << self._shift < self._apart() * 4:
+        if fits and self._mean_gap() / 4 < 1 << self._shift < self._mean_gap() * 4:
             return
         self._rate = sum(1 / family.slide for family in self._slots)
-        self._shift = int(self._apart()).bit_length() - 1
+        self._shift = int(self._mean_gap()).bit_length() - 1
         self._pages = np.full(max(_FEWEST, 1 << (2 * groups).bit_length()), _NO_ONE, dtype=np.int64)
         slots = np.fromiter(self._slots.values(), dtype=np.int64, count=groups)
         _hang_all(self._timers, self._pages, self._shift, slots)
 
-    def _apart(self) -> float:
+    def _mean_gap(self) -> float:
         """How far edges lie apart on average. Rounding may have left no rate, or one below 0."""
         return max(1.0, 1 / max(self._rate, 1 / LIMIT))
 

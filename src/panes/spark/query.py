@@ -40,7 +40,7 @@ def answer(
     terms = agree(bound.plan.query, run)
     _require_possible(bound.plan.query, run, is_streaming=bound.is_streaming)
     if bound.is_streaming:
-        answered = stream.answer_and_apart if run.with_late else stream.answer
+        answered = stream.answers_and_set_aside if run.with_late else stream.answer
         return answered(bound, terms, run)
     if run.with_late:
         raise QueryError("these DataFrames are bounded, so no row of them is late")
@@ -85,11 +85,11 @@ def split(
     def write(tagged: DataFrame, batch_id: int) -> None:
         if "apart" not in tagged.columns:
             raise OptionError("split needs a query that was asked with with_late=True")
-        with named_batch(tagged, batch_id) as kept:
-            send(kept.where("answer IS NOT NULL").select("answer.*"), answers, batch_id)
+        with named_batch(tagged, batch_id) as stored:
+            send(stored.where("answer IS NOT NULL").select("answer.*"), answers, batch_id)
             for kind, sink in ((LATE, late), (REJECTED, rejected)):
                 if sink is not None:
-                    apart = kept.where(F.col("apart.kind") == kind)
+                    apart = stored.where(F.col("apart.kind") == kind)
                     send(apart.select("apart.row.*", "apart.reason"), sink, batch_id)
 
     return write

@@ -85,8 +85,8 @@ class Cut:
 def cut(*specs: PanedSpec) -> Cut:
     """The panes that serve all these windows at once."""
     wanted = {edges for spec in specs for edges in edges_of_spec(spec)}
-    kept = [e for e in wanted if not any(e != o and e.within(o) for o in wanted)]
-    return Cut(tuple(sorted(kept)))
+    needed = [e for e in wanted if not any(e != o and e.within(o) for o in wanted)]
+    return Cut(tuple(sorted(needed)))
 
 
 def panes_per_window(spec: PanedSpec) -> int | None:
@@ -107,8 +107,8 @@ def in_some_window(spec: PanedSpec, at: np.ndarray) -> np.ndarray | None:
     size, slide, origin = ruler(spec)
     if size >= slide:
         return None
-    held: np.ndarray = first_wid(at, slide, origin) <= last_wid(at, size, slide, origin)
-    return held
+    is_inside: np.ndarray = first_wid(at, slide, origin) <= last_wid(at, size, slide, origin)
+    return is_inside
 
 
 def edges_of_spec(spec: PanedSpec) -> list[Edges]:

@@ -119,10 +119,10 @@ def windows(spec: Spec, positions: Iterable[int]) -> Sequence[int]:
                 first_wid(max(at), spec.slide, spec.origin) + 1,
             )
         )
-    held = sorted({w for t in at for w in wids(spec, t)})
+    holding = sorted({w for t in at for w in wids(spec, t)})
     if isinstance(spec, PartitionedRows):
-        return [w for w in held if extent(spec, w).end <= len(at)]
-    return held
+        return [w for w in holding if extent(spec, w).end <= len(at)]
+    return holding
 
 
 def windows_closed(spec: PanedSpec, progress: int) -> int:

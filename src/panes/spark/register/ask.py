@@ -101,11 +101,11 @@ class AskShard:
     schema: pa.Schema
 
     def __call__(self, rows: pa.Table) -> pa.Table:
-        kept = dict(
+        blobs = dict(
             zip(rows.column("name").to_pylist(), rows.column("data").to_pylist(), strict=True)
         )
         queries = self.definition.queries()
-        resumed(queries, self.terms, kept)
+        resumed(queries, self.terms, blobs)
         spec = self.plan.window.spec
         assert isinstance(spec, Sliding)
         store = store_for(queries, self.plan)

@@ -24,13 +24,13 @@ def read(session: SparkSession, checkpoint: str) -> Manifest | None:
     if not found:
         _require_unused(session, checkpoint)
         return None
-    return max((from_json(text, place) for text in found), key=lambda kept: kept.version)
+    return max((from_json(text, place) for text in found), key=lambda manifest: manifest.version)
 
 
-def write(session: SparkSession, checkpoint: str, kept: Manifest) -> None:
+def write(session: SparkSession, checkpoint: str, manifest: Manifest) -> None:
     """Replace the older of the two lines."""
-    frame = session.createDataFrame([(to_json(kept),)], "value string").coalesce(1)
-    frame.write.mode("overwrite").text(f"{checkpoint}/{_FOLDER}/turn={kept.version % 2}")
+    frame = session.createDataFrame([(to_json(manifest),)], "value string").coalesce(1)
+    frame.write.mode("overwrite").text(f"{checkpoint}/{_FOLDER}/turn={manifest.version % 2}")
 
 
 def _require_unused(session: SparkSession, checkpoint: str) -> None:

@@ -55,24 +55,24 @@ def answer(bound: BoundQuery, terms: Terms, run: Run) -> DataFrame:
     return selected(bound, tagged.where(F.col(END).isNotNull()), status_columns(bound.plan, terms))
 
 
-def answer_and_apart(bound: BoundQuery, terms: Terms, run: Run) -> DataFrame:
+def answers_and_set_aside(bound: BoundQuery, terms: Terms, run: Run) -> DataFrame:
     """Answers and the rows set apart, late or rejected, in one streaming DataFrame.
 
     Column ``answer`` is a struct of what was selected, NULL in rows that are none. Column
     ``apart`` is a struct of ``kind``, ``reason`` and ``row``, NULL in answers.
     """
     edged = with_edges(bound, _tagged(bound, terms, run, rows=True))
-    is_answer, is_apart = F.col(END).isNotNull(), F.col(SET_ASIDE).isNotNull()
+    is_answer, is_set_aside = F.col(END).isNotNull(), F.col(SET_ASIDE).isNotNull()
     having = bound.plan.query.having
     passes = is_answer if having is None else is_answer & sql(having)
-    kept = edged.where(passes | is_apart)
+    wanted = edged.where(passes | is_set_aside)
     answer = F.when(
         is_answer,
         F.struct(*map(F.expr, answer_texts(bound.plan, status_columns(bound.plan, terms)))),
     )
     row = F.col(SET_ASIDE)[WHOLE].cast(_row_type(bound.frames)).alias(WHOLE)
-    apart = F.when(is_apart, F.struct(F.col(SET_ASIDE)[KIND], F.col(SET_ASIDE)[REASON], row))
-    return kept.select(answer.alias("answer"), apart.alias("apart"))
+    apart = F.when(is_set_aside, F.struct(F.col(SET_ASIDE)[KIND], F.col(SET_ASIDE)[REASON], row))
+    return wanted.select(answer.alias("answer"), apart.alias("apart"))
 
 
 def _tagged(bound: BoundQuery, terms: Terms, run: Run, *, rows: bool) -> DataFrame:
@@ -144,23 +144,23 @@ def _whole_row(frames: Sequence[DataFrame], number: int) -> Column:
     """A row with the columns of all streams, under numbers: a name may hold what Arrow cuts off."""
     own = set(frames[number].columns)
     values = (F.col(quoted(f.name)) if f.name in own else F.lit(None) for f in _row_type(frames))
-    kinds = [f.dataType for f in _row_type(frames)]
+    types = [f.dataType for f in _row_type(frames)]
     return F.struct(
         *(
             v.cast(kind).alias(f"c{i}")
-            for i, (v, kind) in enumerate(zip(values, kinds, strict=True))
+            for i, (v, kind) in enumerate(zip(values, types, strict=True))
         )
     )
 
 
 def _row_type(frames: Sequence[DataFrame]) -> T.StructType:
     """The columns of all streams; text where their types differ."""
-    kinds: dict[str, T.DataType] = {}
+    types: dict[str, T.DataType] = {}
     for frame in frames:
         for f in frame.schema.fields:
-            same = kinds.get(f.name, f.dataType) == f.dataType
-            kinds[f.name] = f.dataType if same else T.StringType()
-    return T.StructType([T.StructField(name, kind) for name, kind in kinds.items()])
+            same = types.get(f.name, f.dataType) == f.dataType
+            types[f.name] = f.dataType if same else T.StringType()
+    return T.StructType([T.StructField(name, kind) for name, kind in types.items()])
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +179,7 @@ class Emit:
         status = pa.table({STATUS: [status_of(outcome, **counts)]})
         parts = [handed_over(outcome.answers), status]
         if SET_ASIDE in self.schema.names:
-            parts += [_apart(getattr(outcome, kind), kind) for kind in (LATE, REJECTED)]
+            parts += [_set_aside(getattr(outcome, kind), kind) for kind in (LATE, REJECTED)]
         rows = pa.concat_tables([self._filled(part) for part in parts if len(part)])
         if self.packed:
             yield pd.DataFrame({PACKAGE: [codec.pack({ANSWERS: rows})]})
@@ -205,16 +205,16 @@ class Emit:
         return pa.table(columns, schema=self.schema)
 
 
-def _apart(table: pa.Table, kind: str) -> pa.Table:
+def _set_aside(table: pa.Table, kind: str) -> pa.Table:
     if not len(table):
         return pa.table({SET_ASIDE: pa.nulls(0)})
-    kinds = pa.array([kind] * len(table))
-    columns = [kinds, *(table.column(n).combine_chunks() for n in (REASON, ROW))]
+    each = pa.array([kind] * len(table))
+    columns = [each, *(table.column(n).combine_chunks() for n in (REASON, ROW))]
     return pa.table({SET_ASIDE: pa.StructArray.from_arrays(columns, names=[KIND, REASON, WHOLE])})
 
 
-def _emitted_schema(plan: Plan, row: T.DataType | None, told: Sequence[str]) -> T.StructType:
-    schema = handed_over_schema(plan, told).add(STATUS, "string")
+def _emitted_schema(plan: Plan, row: T.DataType | None, status: Sequence[str]) -> T.StructType:
+    schema = handed_over_schema(plan, status).add(STATUS, "string")
     if row is not None:
         apart = T.StructType().add(KIND, "string").add(REASON, "string").add(WHOLE, row)
         schema = schema.add(SET_ASIDE, apart)
