@@ -32,6 +32,7 @@ from panes.shards.names import (
     SOURCE,
     positions_name,
 )
+from panes.shards.shard_of import shards_of
 from panes.stores import codec
 from panes.stores.parcel import narrowed
 
@@ -86,7 +87,9 @@ class Combiner:
             return
         parts = self.filler.parts(self.shards)
         marks = marks_table(self._marks)
-        noted_by = (pc.max(marks.column("high")).as_py() or 0) % self.shards
+        # Batches of whole seconds would all go to one shard if it were not for the hash.
+        newest = pa.array([pc.max(marks.column("high")).as_py()], pa.int64())
+        noted_by = int(shards_of([newest], self.shards)[0])
         for shard in range(self.shards):
             tables = {MARKS: marks, **parts.get(shard, {})}
             if shard == noted_by:

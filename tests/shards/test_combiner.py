@@ -1,0 +1,30 @@
+"""What a task sends: one of the shards is told where all rows lie, and each gets its turn."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from panes.language.parse import parse
+from panes.planning.plan import plan
+from panes.shards.combiner import Combiner
+from panes.shards.names import AT, column_name, positions_name
+from panes.shards.query_filler import PlanFiller
+from panes.stores import codec
+
+TEXT = "SELECT k, count(*) AS n FROM s [TUMBLING 1 minute WATTR ts] GROUP BY k"
+SCHEMA = pa.schema({"ts": pa.timestamp("us", "UTC"), "k": pa.string()})
+SHARDS = 4
+
+
+def test_batches_that_end_at_whole_seconds_are_noted_by_different_shards() -> None:
+    planned = plan(parse(TEXT), {"s": SCHEMA})
+    noted = []
+    for second in range(40):
+        combiner = Combiner(PlanFiller(planned, keep_rows=False), SHARDS)
+        batch = {AT: pa.array([second * 1_000_000]), column_name(0): pa.array(["a"])}
+        combiner.add(pa.record_batch(batch))
+        packages = {shard: codec.unpack(data) for shard, data in combiner.packages()}
+        assert set(packages) == set(range(SHARDS))
+        noted += [shard for shard, tables in packages.items() if positions_name(0) in tables]
+    assert len(noted) == 40
+    assert set(noted) == set(range(SHARDS))
