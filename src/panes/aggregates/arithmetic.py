@@ -27,6 +27,7 @@ from panes.errors import ArithmeticOverflowError, ColumnTypeError
 COUNT = Lanes(Op.ADD, ("count",), (0,))
 FLOAT_SUM = Lanes(Op.SUM, ("sum", "carry"), (0.0, 0.0))
 _LIMB = 32
+_MOST_VALUES = 1 << 31  # as many limbs of 32 bits as 64 bits can add up
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +127,7 @@ def sum_(argument: Argument, selection: Selection) -> Bounded:
         result = pa.decimal128(min(38, argument.type.precision + 10), argument.type.scale)
         return Bounded(
             (LimbSum(argument, selection), count),
-            lambda p: _decimals(_totals(p[0]), p[1][0] == 0, result),
+            lambda p: _decimals(_totals(_limbs(p)), p[1][0] == 0, result),
             result,
             "full",
         )
@@ -211,8 +212,19 @@ def split_limbs(array: pa.Array) -> NDArray[np.int64]:
     return limbs
 
 
+def _limbs(partials: Sequence[Columns]) -> Columns:
+    """The limbs of sums, each of so few values that no limb has overflowed."""
+    limbs, counts = partials[0], partials[1][0]
+    if counts.max(initial=0) > _MOST_VALUES:
+        raise ArithmeticOverflowError(
+            f"an exact sum of more than {_MOST_VALUES:,} values of one window is not possible",
+            hint="sum(CAST(x AS DOUBLE)) has no such limit, and is not exact",
+        )
+    return limbs
+
+
 def _lower_integer_sum(partials: Sequence[Columns]) -> pa.Array:
-    low, high = partials[0]
+    low, high = _limbs(partials)
     carried = high + (low >> _LIMB)
     if ((carried < -(1 << 31)) | (carried >= 1 << 31)).any():
         raise ArithmeticOverflowError(
@@ -223,7 +235,7 @@ def _lower_integer_sum(partials: Sequence[Columns]) -> pa.Array:
 
 
 def _lower_integer_avg(partials: Sequence[Columns]) -> pa.Array:
-    (low, high), counts = partials[0], partials[1][0]
+    (low, high), counts = _limbs(partials), partials[1][0]
     carried = high + (low >> _LIMB)
     fits = (carried >= -(1 << 31)) & (carried < 1 << 31)
     total = np.where(fits, (high << _LIMB) + low, high.astype(np.float64) * 2.0**_LIMB + low)
@@ -259,7 +271,7 @@ def _decimal_avg(partials: Sequence[Columns], scale: int, result: pa.DecimalType
     grown = 10 ** (result.scale - scale)
     halves = [
         _divide_half_up(total * grown, int(n)) if n else 0
-        for total, n in zip(_totals(partials[0]), counts, strict=True)
+        for total, n in zip(_totals(_limbs(partials)), counts, strict=True)
     ]
     return _decimals(np.array(halves, dtype=object), counts == 0, result)
 
