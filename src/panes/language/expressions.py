@@ -20,8 +20,9 @@ from sqlglot.dialects.spark import Spark
 
 from panes.aggregates.catalog import CATALOG, is_aggregate
 from panes.aggregates.custom import UserAggregate
-from panes.errors import QueryError
 from panes.language.functions import REFUSED, SCALARS
+from panes.language.growth import require_short
+from panes.language.places import error_in
 
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 _NUMBER = re.compile(r"(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\Z")
@@ -81,6 +82,7 @@ def require_known(tree: exp.Expression, user: Sequence[UserAggregate] = ()) -> N
             raise error_in(inner, "a window query is exactly one SELECT, without subqueries")
     for node in tree.walk():
         _require_known(node, user)
+    require_short(tree)
 
 
 def to_sql(tree: exp.Expression, dialect: str) -> str:
@@ -96,17 +98,6 @@ def quoted(name: str) -> str:
     '`a``b`'
     """
     return "`" + name.replace("`", "``") + "`"
-
-
-def error_in(node: object, message: str, hint: str | None = None) -> QueryError:
-    """A refusal that points at the first part of a tree whose place is known."""
-    if isinstance(node, exp.Expression):
-        for part in node.walk():
-            if "line" in part.meta:
-                width = part.meta["end"] - part.meta["start"]
-                column = max(part.meta["col"] - width, 1)
-                return QueryError(message, hint=hint, line=part.meta["line"], column=column)
-    return QueryError(message, hint=hint)
 
 
 def _require_known(node: exp.Expr, user: Sequence[UserAggregate]) -> None:

@@ -14,7 +14,8 @@ from sqlglot import exp
 from panes.aggregates.catalog import constants_of, is_aggregate
 from panes.aggregates.custom import UserAggregate
 from panes.errors import QueryError
-from panes.language.expressions import error_in, require_known
+from panes.language.expressions import require_known
+from panes.language.places import error_in
 from panes.language.query import (
     AGGREGATE,
     DEFINING,
