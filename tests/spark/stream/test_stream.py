@@ -77,7 +77,10 @@ def test_late_and_rejected_rows_go_to_their_own_sinks(
         "WHERE k <> 'c' GROUP BY k"
     )
     here = panes.open(text, lateness="1 minute", late=late)
-    want = pa.concat_tables([*(here.push(s=b) for b in batches), here.finish()])
+    first = [here.push(s=b) for b in batches[:2]]
+    with pytest.warns(panes.RejectedRowsWarning, match="ahead of the clock"):
+        last = here.push(s=batches[2])
+    want = pa.concat_tables([*first, last, here.finish()])
     stream = read_stream(spark, as_batches(tmp_path / "in", batches))
     tagged = panes.sql(text, lateness="1 minute", late=late, bounded=True, with_late=True, s=stream)
     folders = {name: tmp_path / name for name in ("answers", "late", "rejected")}
