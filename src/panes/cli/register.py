@@ -13,7 +13,7 @@ import typer
 from panes.api import register as open_register
 from panes.cli.files import Source
 from panes.cli.outputs import Output
-from panes.cli.run import read_lateness, require_spark
+from panes.cli.run import FilesPerBatch, read_lateness, require_spark
 from panes.cli.show import meter, say
 from panes.engine.register import Register
 from panes.errors import FailedQueryWarning, OptionError
@@ -60,9 +60,7 @@ def register(
         Path | None,
         typer.Option(help="On Spark: a folder for the state. The next run continues from it."),
     ] = None,
-    files_per_batch: Annotated[
-        int, typer.Option(min=1, help="On Spark: how many files one micro-batch reads.")
-    ] = 1,
+    files_per_batch: FilesPerBatch = 1,
     follow: Annotated[
         bool,
         typer.Option(

@@ -45,6 +45,9 @@ Store = Annotated[
 ]
 
 
+FilesPerBatch = Annotated[
+    int, typer.Option(min=1, help="On Spark: how many files one micro-batch reads.")
+]
 Overwrite = Annotated[
     bool, typer.Option("--overwrite", help="Replace the output file if it exists.")
 ]
@@ -122,9 +125,7 @@ def run(
             "be a folder then."
         ),
     ] = None,
-    files_per_batch: Annotated[
-        int, typer.Option(min=1, help="On Spark: how many files one micro-batch reads.")
-    ] = 1,
+    files_per_batch: FilesPerBatch = 1,
     keep_open: Annotated[
         bool,
         typer.Option(

@@ -37,6 +37,7 @@ from panes.register.failures import blaming, failed_answering
 from panes.register.pace import Behind, Pace
 from panes.register.roll_together import answer
 from panes.register.shape import Member, Shape
+from panes.register.shareable import require_shareable
 from panes.register.shared_store import SharedStore
 from panes.schedule.schedule import Schedule
 from panes.windows.extent import extent, windows_closed
@@ -132,7 +133,7 @@ class Queries:
                 f"a query `{name}` is already registered", hint="remove it first, or rename one"
             )
         query = parse(text, self.aggregates)
-        spec = _require_shareable(name, query, self.stream)
+        spec = require_shareable(name, query, self.stream)
         ticks = None if deadline is None else parse_duration(deadline, option="deadline")
         return Asked(name, text, query, spec, ticks, self.numbers.next())
 
@@ -187,8 +188,8 @@ class Queries:
         """A query that was set aside."""
         if name in self.failed:
             return self.failed[name]
-        known = ", ".join(sorted(self.failed)) or "none"
-        raise QueryError(f"no query `{name}` was set aside", hint=f"set aside: {known}")
+        known = f"set aside: {', '.join(sorted(self.failed)) or 'none'}"
+        raise QueryError(f"no query `{name}` was set aside", hint=known)
 
     def remove(self, name: str) -> None:
         """Answer a query no longer, and forget what only it needed."""
@@ -360,34 +361,6 @@ def _shape_key(query: Query) -> ShapeKey:
     window = query.window
     axis = "" if window is None else f"{window.measure} {window.column}"
     return replace(query, text="", window=None), axis
-
-
-def _require_shareable(name: str, query: Query, stream: str) -> Sliding:
-    """Refuse, before the first row, what cannot be answered from shared panes."""
-    window = query.window
-    if query.streams != (stream,) or any(i is not None for i in query.inner):
-        read = ", ".join(query.streams)
-        raise QueryError(
-            f"query `{name}` reads {read}, and the register answers queries over `{stream}` alone",
-            hint=f"FROM {stream} [RANGE ...], without a SELECT inside FROM",
-        )
-    if (
-        window is None
-        or window.measure == "rows"
-        or window.origin_first
-        or not isinstance(window.spec, Sliding)
-    ):
-        raise QueryError(
-            f"query `{name}` has no sliding or tumbling window over a column with a fixed origin, "
-            "and only such windows share panes",
-            hint="panes.open(...) runs it by itself",
-        )
-    if query.emits_early:
-        raise QueryError(
-            f"query `{name}` emits early, and a register gives final answers only",
-            hint="panes.open(...) runs it by itself",
-        )
-    return window.spec
 
 
 def _due(store: SharedStore, shape: Shape, which: NDArray[np.int64], now: int) -> Due:

@@ -1,11 +1,10 @@
 """Rows buffered as they came, until no open window holds them (lazy aggregation, thesis 6.3).
 
-Chunks of rows never change, so what is stored can be put back as it was.
+Chunks of rows never change.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -48,15 +47,6 @@ class RowBuffer:
     def nbytes(self) -> int:
         """Bytes of the rows."""
         return sum(rows.nbytes for rows in self._chunks)
-
-    @property
-    def chunks(self) -> tuple[BufferedRows, ...]:
-        """What is buffered, to be put back later."""
-        return tuple(self._chunks)
-
-    @chunks.setter
-    def chunks(self, chunks: Sequence[BufferedRows]) -> None:
-        self._chunks = list(chunks)
 
     def add(self, rows: BufferedRows) -> None:
         """Buffer rows."""

@@ -93,12 +93,7 @@ class RowsAndPartials(ABC):
             groups = self.number([columns[c] for c in self.contents.group_columns], len(at))
         nothing = pa.nulls(len(at))
         read = tuple(c if i in self._read else nothing for i, c in enumerate(columns))
-        fragments, chunks = self.partials.fragments, self.buffer.chunks
-        try:
-            self.receive(BufferedRows(at, groups, read))
-        except BaseException:  # a batch that is refused leaves no trace
-            self.partials.fragments, self.buffer.chunks = fragments, chunks
-            raise
+        self.receive(BufferedRows(at, groups, read))
 
     def roll(
         self, first_due: Wids, end_due: Wids, *, in_order: bool = True

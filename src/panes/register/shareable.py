@@ -1,0 +1,35 @@
+"""Which queries a register takes: those whose windows can be answered from shared panes."""
+
+from __future__ import annotations
+
+from panes.errors import QueryError
+from panes.language.query import Query
+from panes.windows.spec import Sliding
+
+
+def require_shareable(name: str, query: Query, stream: str) -> Sliding:
+    """Refuse, before the first row, what cannot be answered from shared panes."""
+    window = query.window
+    if query.streams != (stream,) or any(i is not None for i in query.inner):
+        read = ", ".join(query.streams)
+        raise QueryError(
+            f"query `{name}` reads {read}, and the register answers queries over `{stream}` alone",
+            hint=f"FROM {stream} [RANGE ...], without a SELECT inside FROM",
+        )
+    if (
+        window is None
+        or window.measure == "rows"
+        or window.origin_first
+        or not isinstance(window.spec, Sliding)
+    ):
+        raise QueryError(
+            f"query `{name}` has no sliding or tumbling window over a column with a fixed origin, "
+            "and only such windows share panes",
+            hint="panes.open(...) runs it by itself",
+        )
+    if query.emits_early:
+        raise QueryError(
+            f"query `{name}` emits early, and a register gives final answers only",
+            hint="panes.open(...) runs it by itself",
+        )
+    return window.spec
