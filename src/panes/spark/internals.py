@@ -5,7 +5,7 @@ Everything else in `panes.spark` is documented DataFrame API. Each part below ha
 
 - sending objects and types: `dumps`, `to_arrow_schema`, `spark_type`, `local_frame`;
 - inside a task: `batch_number`, which `tag_of` helps through Spark Connect;
-- a stream's plan: `watermark_delay`, `streaming_plan`;
+- a stream's plan: `watermark_delay`, `streaming_plan`; how it is written: `append_only`;
 - a checkpoint: `is_used`, `has_commit`, `STATE_OPERATOR`, `CHECKPOINT_FILES`, `without_snapshots`;
 - a Column: `take_apart`, `text_of`.
 """
@@ -197,6 +197,29 @@ def _connect_children(node: Any) -> list[Any]:
 
     values = [v if isinstance(v, list | tuple) else [v] for v in vars(node).values()]
     return [v for among in values for v in among if isinstance(v, LogicalPlan)]
+
+
+def append_only(frame: DataFrame, refusal: Callable[[str], Exception]) -> None:
+    """Let a frame's ``writeStream`` refuse every output mode but append, where it is asked for.
+
+    Spark tells the mode to nobody but its own planner, which takes a stateful function that
+    appends for one that updates. The frame gets a class of its own; no other frame is touched.
+    """
+    own: Any = type(frame)
+
+    def checked(self: DataFrame) -> Any:
+        writer = own.writeStream.fget(self)
+        set_mode = writer.outputMode
+
+        def output_mode(mode: str) -> Any:
+            if mode.lower() != "append":
+                raise refusal(mode)
+            return set_mode(mode)
+
+        writer.outputMode = output_mode
+        return writer
+
+    frame.__class__ = type(own.__name__, (own,), {"writeStream": property(checked)})
 
 
 # A checkpoint
