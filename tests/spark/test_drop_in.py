@@ -131,7 +131,7 @@ def answered(answers: DataFrame, place: Path) -> Batches:
 
     def take(batch: DataFrame, _: int) -> None:
         seconds = F.unix_seconds("window.start").cast("int")
-        given.append(sorted(tuple(r) for r in batch.select("k", seconds, "n").collect()))  # type: ignore[misc]
+        given.append(sorted(tuple(r) for r in batch.select("k", seconds, "n").collect()))
 
     writer = answers.writeStream.foreachBatch(take).outputMode("append")
     place.mkdir()

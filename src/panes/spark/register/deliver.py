@@ -123,7 +123,7 @@ class Deliver:
                     raise self._blaming(stored, columns, answered, error) from error
             for content, sink in ((LATE, self.late), (REJECTED, self.rejected)):
                 if sink is not None:
-                    send(self._set_aside(stored, content), sink, batch_id)
+                    self._send_set_aside(stored, content, sink, batch_id)
 
     @contextmanager
     def rows_of(self, batch: DataFrame, batch_id: int) -> Iterator[DataFrame]:
@@ -154,7 +154,7 @@ class Deliver:
         found = failing(answered.names, fails)
         if found:
             return QueriesFailed(found)
-        return SinkError(f"the sink has failed: {type(error).__name__}: {error}")
+        return SinkError(_sink_failed(error))
 
     def _answers(
         self,
@@ -181,6 +181,12 @@ class Deliver:
         if names is not None:
             lowered = lowered.where(F.col(QUERY).isin(list(names)))
         return finished(plan, lowered, self.axis_type, named(QUERY, _own_name(plan)))
+
+    def _send_set_aside(self, batch: DataFrame, content: int, sink: Sink, batch_id: int) -> None:
+        try:
+            send(self._set_aside(batch, content), sink, batch_id)
+        except Exception as error:
+            raise SinkError(_sink_failed(error)) from error
 
     def _set_aside(self, batch: DataFrame, content: int) -> DataFrame:
         numbered = [T.StructField(f"c{i}", f.dataType) for i, f in enumerate(self.row.fields)]
@@ -212,6 +218,10 @@ class Deliver:
                 _write(others, query, str(self.sink), batch_id)
         finally:
             frame.unpersist()
+
+
+def _sink_failed(error: Exception) -> str:
+    return f"a sink of the register has failed: {type(error).__name__}: {error}"
 
 
 def _write(answers: DataFrame, query: str, folder: str, batch_id: int) -> None:

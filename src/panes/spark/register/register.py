@@ -238,6 +238,12 @@ class SparkRegister:
                         raise
         self._warn()
 
+    @property
+    def counted(self) -> Mapping[str, int]:
+        """Answers, late and rejected rows of streaming queries that have ended, in this process."""
+        with self._lock:
+            return dict(self._run.counted)
+
     # Queries that fail
 
     def _recover(self, failure: BaseException) -> bool:
