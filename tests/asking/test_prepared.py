@@ -358,13 +358,13 @@ def test_asking_for_what_is_not_prepared_says_what_to_do() -> None:
 
 def test_a_question_that_fails_is_set_aside_and_the_batch_is_taken_in() -> None:
     good = "SELECT max(x) AS high FROM s [ROWS 3]"
-    bad = "SELECT max(CAST(w AS INT)) AS high FROM s [ROWS 3]"
+    bad = "SELECT max(w * 9223372036854775807) AS high FROM s [ROWS 3]"
     reg = panes.register("s", lateness=0)
     reg.add("n", "SELECT count(*) AS n FROM s [TUMBLING 10 WATTR at]")
     reg.prepare(good)
     reg.prepare(bad)
-    table = pa.table({"at": [1, 2, 11, 12], "x": [1, 7, 3, 4], "w": ["1", "two", "3", "4"]})
-    with pytest.warns(FailedQueryWarning, match="CAST.*the others go on") as warned:
+    table = pa.table({"at": [1, 2, 11, 12], "x": [1, 7, 3, 4], "w": [1, 2, 0, 0]})
+    with pytest.warns(FailedQueryWarning, match="max.*the others go on") as warned:
         answers = reg.push(table.slice(0, 3))
     assert warned[0].filename == __file__
     assert answers["n"].to_pylist() == [{"window_start": 0, "window_end": 10, "n": 2}]
@@ -377,18 +377,18 @@ def test_a_question_that_fails_is_set_aside_and_the_batch_is_taken_in() -> None:
     reg.prepare(bad)
     assert not reg.failed
     reg.push(table.slice(3))
-    assert reg.ask(bad.replace("ROWS 3", "ROWS 1")).column("high").to_pylist() == [4]
+    assert reg.ask(bad.replace("ROWS 3", "ROWS 1")).column("high").to_pylist() == [0]
     reg.forget(bad)
     assert [text for text, _ in reg.prepared()] == [good]
 
 
 def test_a_set_aside_question_can_be_forgotten() -> None:
-    bad = "SELECT max(CAST(w AS INT)) AS high FROM s [ROWS 3]"
+    bad = "SELECT max(w * 9223372036854775807) AS high FROM s [ROWS 3]"
     reg = panes.register("s", lateness=0)
     reg.add("n", "SELECT count(*) AS n FROM s [TUMBLING 10 WATTR at]")
     reg.prepare(bad)
     with pytest.warns(FailedQueryWarning):
-        reg.push(pa.table({"at": [1], "w": ["one"]}))
+        reg.push(pa.table({"at": [1], "w": [2]}))
     reg.forget(bad)
     assert not reg.failed
     with pytest.raises(QueryError, match="not prepared"):
