@@ -242,7 +242,6 @@ def test_a_shard_names_the_queries_at_fault() -> None:
         register.add(name, text)
     with pytest.raises(QueriesFailed) as failed:
         register.push(rows(3, 60, 200))
-        register.push(rows(4, 60, 400))
     found = reasons_in(f"Traceback\n{failed.value}\n\tat Worker.run")
     assert set(found) == {"wide", "wider"}
     assert "does not fit" in found["wide"]

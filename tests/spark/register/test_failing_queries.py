@@ -25,7 +25,7 @@ import panes.spark
 from panes.engine.register import Register
 from panes.errors import FailedQueryWarning, QueryError
 from panes.spark.register.register import SparkRegister
-from tests.engine.test_failing_queries import brittle, picky, shaky
+from tests.failing_aggregates import brittle, picky, shaky
 from tests.spark.streaming import as_batches, metrics, read_stream
 from tests.support import assert_rows
 
