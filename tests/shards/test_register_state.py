@@ -246,7 +246,8 @@ def test_what_a_batch_that_was_given_up_has_left_does_no_harm() -> None:
     """
     batches = [rows(number, 60, 30 * number) for number in range(5)]
     texts = {
-        "gone": "SELECT k, min(x) AS a, sum(x * x) AS b FROM s [RANGE 90 SLIDE 5 WATTR at] GROUP BY k",
+        "gone": "SELECT k, min(x) AS a, sum(x * x) AS b FROM s [RANGE 90 SLIDE 5 WATTR at] "
+        "GROUP BY k",
         "stays": "SELECT k, sum(x) AS a FROM s [RANGE 120 SLIDE 10 WATTR at] GROUP BY k",
     }
     register = ShardedRegister("s", Run(lateness=4), SCHEMA)
