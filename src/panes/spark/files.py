@@ -35,6 +35,8 @@ def read_stream(path: Path, files_per_batch: int) -> DataFrame:
     if path.is_file():
         folder = path.parent
         reader = reader.option("pathGlobFilter", path.name)
+        # Answers in folders named query=... beside it would be taken for parts of a table.
+        reader = reader.option("recursiveFileLookup", True)
     if suffix == ".csv":
         return reader.option("header", True).csv(str(folder))
     return reader.json(str(folder)) if suffix in _JSON else reader.parquet(str(folder))

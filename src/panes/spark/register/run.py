@@ -198,6 +198,7 @@ class RegisterRun:
 
     def _count(self, query: StreamingQuery) -> None:
         for progress in query.recentProgress:
-            observed = next(iter(progress["observedMetrics"].values()), None)
-            if observed is not None:
-                self.counted.update({n: observed[n] for n in ("answers", "late", "rejected")})
+            for observed in progress["observedMetrics"].values():
+                known = getattr(observed, "__fields__", ())  # through Connect there are no names
+                counts = [n for n in ("answers", "late", "rejected") if n in known]
+                self.counted.update({name: observed[name] for name in counts})
