@@ -47,7 +47,8 @@ class JoinStage:
 
     def progress(self, of: Of) -> int:
         """What is promised of joined rows to come."""
-        return individual(self.plan.partners, self.promised, of)
+        plan = self.plan
+        return individual(plan.partners, self.promised, of, how=plan.how, as_of=plan.as_of)
 
     def step(self, rows: Mapping[str, Sequence[Arrivals]], promised: Mapping[str, int]) -> pa.Table:
         """Take in rows of the sides, by name; gives joined rows. Promises hold from now on."""
