@@ -43,7 +43,7 @@ def individual(
     """
     left, right = promised
     if as_of:
-        passed = min(left, right)
+        passed = min(left, partners.left_from(right))
         return passed if of in ("left", "max") else partners.right_from(passed)
     partner_of_left, partner_of_right = partners.right_from(left), partners.left_from(right)
     of_left, of_right = min(left, partner_of_right), min(right, partner_of_left)

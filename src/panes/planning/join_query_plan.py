@@ -24,7 +24,9 @@ from panes.language.query import WINDOW_COLUMNS, Key, Query, Window
 from panes.language.select import name_of, read_select
 from panes.planning.join_plan import JoinPlan, plan_join, using_columns
 from panes.planning.joined_columns import JoinedColumns, column
+from panes.planning.plan import Plan, plan
 from panes.planning.scalar import Projection
+from panes.windows.partners import Band
 from panes.windows.spec import Sliding
 
 PAIRS = "pairs"
@@ -32,7 +34,7 @@ PAIRS = "pairs"
 AT = "__at"
 """The column of joined rows that has their position, where no column of a side is that."""
 
-By: TypeAlias = Literal["left", "right", "max", "min", "window", "positions"]
+By: TypeAlias = Literal["left", "right", "max", "min", "window", "positions", "partners"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,12 +42,15 @@ class Aggregation:
     """A window query over joined rows, and what their position in it is.
 
     `by` positions: there are no windows, and a group is complete as soon as no more pairs of its
-    positions can come; `grouped` tells of which sides the position is part of the group.
+    positions can come; `grouped` tells of which sides the position is part of the group. `by`
+    partners: groups are of the left side alone and aggregates of the right one, so that `fold`
+    answers them without making pairs.
     """
 
     query: Query
     by: By
     grouped: tuple[bool, bool] = (False, False)
+    fold: Plan | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +94,9 @@ def plan_join_query(
     if not items.aggregates:
         outputs, names = items.outputs(joined.columns)
         return JoinQueryPlan(query, joined.plan, names, Projection(outputs, joined.after))
-    aggregation = items.aggregation(joined.columns, joined.plan)
+    aggregation = items.aggregation(
+        joined.columns, joined.plan, asks_after=joined.after is not None
+    )
     passed = tuple(column(name) for name in joined.plan.columns)
     return JoinQueryPlan(
         query, joined.plan, joined.plan.columns, Projection(passed, joined.after), aggregation
@@ -136,8 +143,10 @@ class _Items:
                 raise QueryError(f"`{name}` is the name of a column that every answer has")
         return tuple(tree for tree, _ in items), tuple(name for _, name in items)
 
-    def aggregation(self, columns: JoinedColumns, join: JoinPlan) -> Aggregation:
-        """The window query over joined rows."""
+    def aggregation(
+        self, columns: JoinedColumns, join: JoinPlan, *, asks_after: bool
+    ) -> Aggregation:
+        """The window query over joined rows; `asks_after`: not all of these are aggregated."""
         window, by = self._window(columns, join)
         select = self._rewritten(columns)
         query = read_select(
@@ -159,7 +168,26 @@ class _Items:
                 hint="give them a window: count(*) [TUMBLING 1 minute WATTR l.ts], or group by "
                 f"`{join.left_at}` or `{join.right_at}`",
             )
+        fold = None if asks_after else self._fold(query, join)
+        if fold is not None and grouped[0]:
+            return Aggregation(query, "partners", grouped, fold)
         return Aggregation(query, by, grouped)
+
+    def _fold(self, query: Query, join: JoinPlan) -> Plan | None:
+        """The plan of a fold over the partners of each left row; None if pairs have to be made."""
+        if join.how not in ("inner", "left") or join.as_of or join.rest is not None:
+            return None
+        if not isinstance(join.partners, Band) or isinstance(join.left, JoinPlan):
+            return None
+        left, right = set(join.left.schema().names), set(join.right.schema().names)
+        trees = [a for call in query.calls for a in (*call.arguments, call.where) if a is not None]
+        of_keys = {c.name for k in query.keys for c in k.expression.find_all(exp.Column)}
+        of_calls = {c.name for tree in trees for c in tree.find_all(exp.Column)}
+        if not (of_keys <= left and of_calls <= right):
+            return None
+        schema = join.schema().append(pa.field(AT, pa.int64()))
+        fold = plan(query, {PAIRS: schema}, self._user)
+        return None if fold.value_sets else fold
 
     def _window(self, columns: JoinedColumns, join: JoinPlan) -> tuple[Window, By]:
         """The windows that joined rows are aggregated in, and what their position is."""
