@@ -195,10 +195,11 @@ class PositionGroups:
 def _position(plan: JoinQueryPlan, joined: pa.Table, by: str) -> pa.Array:
     if by == "window":
         return column_of(joined, WID)
-    sides = [column_of(joined, n).cast(plan.join.axis.type)
-             for n in (plan.join.left_at, plan.join.right_at)]  # fmt: skip
+    kind = plan.join.axis.type
+    names = (plan.join.left_at, plan.join.right_at)
+    sides = [column_of(joined, name).cast(kind).cast(pa.int64()) for name in names]
     element_wise = pc.max_element_wise if by == "max" else pc.min_element_wise
-    return element_wise(*sides)
+    return element_wise(*sides).cast(kind)
 
 
 def _edges(plan: JoinQueryPlan, spec: PanedSpec, wid: NDArray[np.int64]) -> list[pa.Array]:

@@ -8,10 +8,10 @@ intervals of positions (`panes.windows.partners`), and the two agree:
     one clause for both       widjoin is equality, a pair for each id        `CommonWindows`
     RANGE a and RANGE b       windows that slide by one tick, a pair once     `Band`
 
-For the second the thesis aligns windows by their starts (it assumes that positions start at 0 and
-that window `w` of L is ``[w - a, w]``): extents of L have the size `a`, those of R the size `b`, and
-the windows of one id *end* together. Rows then share an id exactly if ``l - b < r < l + a``. Its own
-example (Q5-8) includes the edge ``r = l - b``, which is one tick more on R: `band_extents`.
+In the second, windows of one id end together, so a row at `t` has the ids from `t` on, as many as
+its window is long. With windows of `a` and `b` ticks, as the thesis prints it, rows share an id
+exactly if ``l - b < r < l + a``. Its own example (Q5-8) has ``l - b <= r``: that is what a band
+means here, and takes windows one tick longer on R (`band_extents`).
 """
 
 from __future__ import annotations
