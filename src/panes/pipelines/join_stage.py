@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from panes.arrays.columns import column_of
 from panes.arrays.workers import workers
+from panes.errors import InputError
 from panes.join.as_of import AsOfJoin
 from panes.join.key_codes import are_exact
 from panes.join.oa_join import OAJoin
@@ -112,7 +113,7 @@ class JoinStage:
             return rows
         _, values = keys(pa.table(list(rows.columns), names=names))
         cast = [
-            value if value.type == wanted else value.cast(wanted)
+            value if value.type == wanted else _cast(value, wanted)
             for value, wanted in zip(values, self.plan.key_types, strict=True)
         ]
         return Arrivals(rows.at, cast, rows.columns)
@@ -149,6 +150,14 @@ class JoinStage:
                 yield partial(pa.nulls, len(joined), self.plan.schema().field(name).type)
             else:
                 yield partial(rows.columns[place].take, index)
+
+
+def _cast(keys: pa.Array, wanted: pa.DataType) -> pa.Array:
+    """Keys as values of another type; a large integer becomes the nearest float, as in Spark."""
+    try:
+        return keys.cast(wanted, safe=not pa.types.is_floating(wanted))
+    except pa.ArrowInvalid as failure:
+        raise InputError(f"keys of a join cannot be compared as {wanted}: {failure}") from None
 
 
 def _one(arrivals: Sequence[Arrivals], side: SidePlan) -> Arrivals:
