@@ -222,3 +222,57 @@ class NestedLoops:
             and any(not partners.passed_right(row, e, self.promised[0]) for e in partners.held(row))
         ]  # fmt: skip
         return len(left), len(right)
+
+
+@dataclass
+class LastRows:
+    """An as-of join while it runs: each row on the left with the last row on the right.
+
+    A row on the left is answered in the first step after which the right side has promised that
+    nothing up to it is to come. `rank` orders rows of the right side at one position.
+    """
+
+    range: int
+    how: Literal["inner", "left"] = "inner"
+    rank: Callable[[Row], object] = lambda row: row.id
+    waiting: list[tuple[Row, int, bool]] = field(default_factory=list)
+    right: list[Row] = field(default_factory=list)
+    kept: list[Row] = field(default_factory=list)
+    promised: tuple[int, int] = (-EVER, -EVER)
+
+    def step(self, step: Step) -> list[Joined]:
+        """What is given in a step."""
+        before, given = self.promised, []
+        self.right += step.right
+        for row in step.left:
+            is_late = row.at < before[0]
+            floor = before[0] - self.range if is_late else -EVER
+            if None not in row.key:
+                self.waiting.append((row, floor, is_late))
+            elif self.how == "left":
+                given.append((row.id, None, None))
+        promises = (step.left_promise, step.right_promise)
+        self.promised = tuple(
+            old if new is None else max(old, new) for old, new in zip(before, promises, strict=True)
+        )  # type: ignore[assignment]
+        due = [one for one in self.waiting if one[0].at < self.promised[1]]
+        self.waiting = [one for one in self.waiting if one[0].at >= self.promised[1]]
+        for row, floor, is_late in due:
+            partner = self._last(row, floor)
+            if partner is not None:
+                given.append((row.id, partner.id, None))
+            elif self.how == "left" and not is_late:
+                given.append((row.id, None, None))
+        oldest = min([self.promised[0], *(row.at for row, _, _ in self.waiting)])
+        here = [*self.kept, *(r for r in step.right if None not in r.key)]
+        self.kept = [r for r in here if r.at + self.range >= oldest]
+        return given
+
+    def _last(self, row: Row, floor: int) -> Row | None:
+        first = max(row.at - self.range, floor)
+        found = [r for r in self.right if first <= r.at <= row.at and same_key(row, r)]
+        return max(found, key=lambda r: (r.at, self.rank(r)), default=None)
+
+    def stored(self) -> tuple[int, int]:
+        """How many rows of each side are stored."""
+        return len(self.waiting), len(self.kept)

@@ -46,13 +46,15 @@ class JoinStage:
         self.join: OAJoin | AsOfJoin | PartnerRunsJoin = self._join()
         self.below = JoinStage(plan.left) if isinstance(plan.left, JoinPlan) else None
         self.promised = Progress()
+        self._nowhere: pa.Table | None = None
 
     def _join(self) -> OAJoin | AsOfJoin | PartnerRunsJoin:
         return AsOfJoin(self.rule) if self.plan.as_of else OAJoin(self.rule)
 
     def progress(self, of: Of) -> int:
         """What is promised of joined rows to come."""
-        return individual(self.plan.partners, self.promised, of)
+        plan = self.plan
+        return individual(plan.partners, self.promised, of, how=plan.how, as_of=plan.as_of)
 
     def step(self, rows: Mapping[str, Sequence[Arrivals]], promised: Mapping[str, int]) -> pa.Table:
         """Take in rows of the sides, by name; gives joined rows. Promises hold from now on."""
@@ -60,7 +62,18 @@ class JoinStage:
         left, right, after = self.arrivals(rows, promised)
         before, self.promised = self.promised, after
         found = [self._gathered(j) for j in self.join.step(left, right, before, after) if len(j)]
+        if self._nowhere is not None and self.rule.gives_lone_left and self.plan.windows is None:
+            found.append(self._without_partner(self._nowhere))
         return pa.concat_tables([self.schema().empty_table(), *found])
+
+    def _without_partner(self, left: pa.Table) -> pa.Table:
+        """Rows on the left as they are given without a partner."""
+        own = set(left.column_names)
+        columns = [
+            column_of(left, f.name) if f.name in own else pa.nulls(len(left), f.type)
+            for f in self.plan.schema()
+        ]
+        return pa.table(columns, schema=self.plan.schema())
 
     def arrivals(
         self, rows: Mapping[str, Sequence[Arrivals]], promised: Mapping[str, int]
@@ -102,7 +115,9 @@ class JoinStage:
         below = self.below.plan
         of: Of = "left" if self.plan.left_at == below.left_at else "right"
         at, missing = self.plan.axis.ticks(column_of(joined, self.plan.left_at))
-        if missing is not None:  # without a partner below, it has no position here
+        self._nowhere = None
+        if missing is not None:  # without a partner below, a row may have no position here
+            self._nowhere = joined.filter(pa.array(missing))
             joined, at = joined.filter(pa.array(~missing)), at[~missing]
         columns = [column_of(joined, name) for name in self._names[0]]
         return Arrivals(at, (), columns), self.below.progress(of)

@@ -234,6 +234,11 @@ class _Binding:
             )
             if found is None:
                 raise self._without_band(join, conditions, right)
+            if join.as_of and found.band.high > 0:
+                raise QueryError(
+                    "an ASOF JOIN finds the last row at or before, and ON asks for one after",
+                    hint=f"{found.right} <= {found.left}, or r [RANGE 5 minutes WATTR ts]",
+                )
             return found, rest
         first, second = clauses
         left_sides = range(right)
