@@ -2,6 +2,8 @@
 
 from panes.aggregates.custom import CustomAggregate, WindowFunction
 from panes.api import explain, open, register, sql
+from panes.engine.join_register import JoinRegister
+from panes.engine.open_join import OpenJoin
 from panes.engine.open_query import OpenQuery
 from panes.engine.register import Register
 from panes.errors import FailedQueryWarning, PanesError, QueryError, RejectedRowsWarning
@@ -12,8 +14,10 @@ from panes.reference.oracle import oracle
 __all__ = [
     "CustomAggregate",
     "FailedQueryWarning",
+    "JoinRegister",
     "Late",
     "LazyFlush",
+    "OpenJoin",
     "OpenQuery",
     "PanesError",
     "QueryError",

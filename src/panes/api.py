@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from panes.aggregates.custom import UserAggregate
 from panes.axis import Duration
+from panes.engine.join_register import JoinRegister
 from panes.engine.open_join import OpenJoin
 from panes.engine.open_query import OpenQuery
 from panes.engine.register import Register
@@ -235,7 +236,7 @@ def _opened(
 
 
 def register(
-    stream: str,
+    stream: str | Sequence[str],
     frame: object = None,
     /,
     *,
@@ -263,7 +264,8 @@ def register(
     Parameters
     ----------
     stream
-        The name of the stream in the queries.
+        The name of the stream in the queries. With several names, the queries are over joins of
+        these streams, and those with the same join share it; rows come by ``push(l=..., r=...)``.
     frame
         A streaming Spark DataFrame. Without it, rows come by `Register.push`.
     lateness, late, max_ahead, punctuation, rows_late, aggregates
@@ -309,6 +311,11 @@ def register(
         name=name,
         max_answers=max_answers,
     )
+    if not isinstance(stream, str):
+        _refuse({"frame": frame, "schema": schema, "keep_rows": keep_rows or None,
+                 "hand_over": hand_over, "saved": saved, "shards": shards},
+                "is for a register of one stream")  # fmt: skip
+        return JoinRegister(stream, run, aggregates=aggregates)
     if frame is not None:
         if not is_spark(frame):
             raise QueryError(
