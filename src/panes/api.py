@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from panes.aggregates.custom import UserAggregate
 from panes.axis import Duration
+from panes.engine.in_steps import answers_of, require_steps
 from panes.engine.open_query import OpenQuery
 from panes.engine.register import Register
 from panes.errors import OptionError, QueryError, RejectedRowsWarning, warn
@@ -46,6 +47,7 @@ def sql(
     flush: Flush | None = None,
     why: bool = False,
     max_answers: int | None = MOST_ANSWERS,
+    batches: bool = False,
     **streams: object,
 ) -> pa.Table:
     """Answer a window query over tables or over Spark DataFrames.
@@ -85,6 +87,10 @@ def sql(
         The name of the query's metrics in Spark's progress reports.
     store
         As for `open`. On Spark only ``"panes"`` is possible.
+    batches
+        Give the answers of tables as a `pyarrow.RecordBatchReader`, in the same order. Windows are
+        closed while it is read, so the answers need not fit in memory. `max_answers` is for each
+        batch then, and 100 such batches for all of them.
 
     Examples
     --------
@@ -111,6 +117,11 @@ def sql(
         max_answers=max_answers,
     )
     if any(is_spark(frame) for frame in streams.values()):
+        if batches:
+            raise OptionError(
+                "batches=True is for tables: the answers of a DataFrame are a DataFrame",
+                hint="to read it piece by piece: answers.toLocalIterator()",
+            )
         return importlib.import_module("panes.spark.query").answer(text, streams, aggregates, run)
     if with_late:
         raise OptionError(
@@ -118,6 +129,8 @@ def sql(
             hint="for a stream in this process: panes.open(...).late",
         )
     alone = replace(run, bounded=True, max_ahead=None, late="open" if late == "revise" else late)
+    if batches:
+        alone = replace(alone, flush=None)
     query = OpenQuery(text, alone, aggregates=aggregates)
     require_streams(query.query, streams)
     if query.query.emits_early:
@@ -125,8 +138,12 @@ def sql(
             "EMIT EARLY is for streams; the windows of a table are all complete",
             hint="leave out EMIT EARLY",
         )
-    before = query.push(**streams)
-    answers = pa.concat_tables([before, query.finish()])
+    if batches:
+        require_steps(store)
+        answers = answers_of(query, streams)
+    else:
+        before = query.push(**streams)
+        answers = pa.concat_tables([before, query.finish()])
     rejected = query.rejected
     if len(rejected):
         counts = rejected.group_by("reason").aggregate([([], "count_all")]).to_pylist()

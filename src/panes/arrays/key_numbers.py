@@ -52,6 +52,7 @@ class KeyNumbers:
     def _clear(self) -> None:
         self._columns = [Dictionary(t) for t in self._types]
         self._pairs = [Dictionary(pa.int64()) for _ in self._types[1:]]
+        self._in_order: NDArray[np.int64] | None = None
 
     def __len__(self) -> int:
         if not self._types:
@@ -83,10 +84,23 @@ class KeyNumbers:
         """Groups in the order of their keys, NULL first, NaN last."""
         if not self._types:
             return groups
+        if 2 * len(groups) < len(self):
+            return groups[self._ranked(groups)]
+        # Most of the groups: all are ranked, once for as long as no other key comes.
+        if self._in_order is None or len(self._in_order) < len(self):
+            self._in_order = self._ranked(np.arange(len(self)))
+        if len(groups) == len(self):
+            return self._in_order
+        is_wanted = np.zeros(len(self), dtype=np.bool_)
+        is_wanted[groups] = True
+        return self._in_order[is_wanted[self._in_order]]
+
+    def _ranked(self, groups: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The indexes of groups, in the order of their keys."""
         table = pa.table({str(i): _sortable(c) for i, c in enumerate(self.columns(groups))})
         by = [(name, "ascending", "at_start") for name in table.column_names]
-        ranked = pc.sort_indices(table, sort_keys=by)
-        return groups[ranked.to_numpy()]
+        ranked: NDArray[np.int64] = pc.sort_indices(table, sort_keys=by).to_numpy()
+        return ranked.astype(np.int64, copy=False)
 
     def mostly_dead(self, live: int) -> bool:
         """Whether forgetting the keys that are gone is worth the trouble."""

@@ -41,6 +41,7 @@ from panes.planning.terms import Run, agree, require_streamable, require_terms
 from panes.stores.durations import ArrivalSkew
 from panes.windows.spec import Sliding
 
+ARRIVALS = "rows of the stream"
 Instant: TypeAlias = "str | int | dt.datetime"
 
 
@@ -88,6 +89,14 @@ class OpenQuery:
         All or nothing: if a batch is refused, or its answers cannot be computed, the query is as it
         was before.
         """
+        arrival = self._take_in(batches)
+        self._beat()
+        self._advance()
+        self._offer_early()
+        return self._released(arrival)
+
+    def _take_in(self, batches: Mapping[str, object]) -> Arrival:
+        """Take in a batch of each named stream, and close nothing yet."""
         self._require_running()
         if not batches:
             raise OptionError("push needs a batch", hint=f"push({self.query.streams[0]}=table)")
@@ -107,10 +116,7 @@ class OpenQuery:
         self._inputs, self._plan, self._pipeline, self._answers = inputs, plan, pipeline, answers
         self._note(admitted, pipeline)
         self._revise(admitted, pipeline, answers)
-        self._beat()
-        self._advance()
-        self._offer_early()
-        return self._released(arrival)
+        return arrival
 
     @in_turn
     @whole
@@ -161,26 +167,23 @@ class OpenQuery:
     @whole
     def finish(self) -> pa.Table:
         """The stream has ended: gives all answers that are left, and forgets everything."""
-        self._require_running()
-        if self._plan is None or self._pipeline is None or self._answers is None:
-            names = ", ".join(f"`{name}`" for name in self.query.streams)
-            raise InputError(
-                f"the query has seen no batch of {names}, so its answers have no columns",
-                hint="push an empty table with the stream's schema",
-            )
-        self._pipeline = self._pipeline.settled(FOREVER)
+        pipeline, answers = self._require_begun()
         with self._observer.timed():
-            if self._plan.counts_arrivals:
-                closed = Closed(self._pipeline.close(self._arrived), "rows of the stream")
+            if pipeline.plan.counts_arrivals:
+                closed = Closed(pipeline.close(self._arrived), ARRIVALS)
             else:
                 promised = self._promises.known(self._inputs.chains)
-                closed = self._closing.finish(self._pipeline, promised)
-        self._observer.closed(self._pipeline, closed.answers)
-        self._answers.close(closed.answers, closed.why)
+                closed = self._closing.finish(pipeline, promised)
+        self._observer.closed(pipeline, closed.answers)
+        answers.close(closed.answers, closed.why)
+        return self._end(answers)
+
+    def _end(self, answers: Answers) -> pa.Table:
+        """Forget everything; gives the answers that are left."""
         self._promises.end()
         self._pipeline = None
         self._finished = True
-        return self._answers.rest()
+        return answers.rest()
 
     # What there is to see
 
@@ -245,6 +248,18 @@ class OpenQuery:
     def _require_running(self) -> None:
         if self._finished:
             raise QueryError("the query has finished; open it again to ask once more")
+
+    def _require_begun(self) -> tuple[Pipeline, Answers]:
+        """What there is to finish: a pipeline that knows its windows, and its answers."""
+        self._require_running()
+        if self._pipeline is None or self._answers is None:
+            names = ", ".join(f"`{name}`" for name in self.query.streams)
+            raise InputError(
+                f"the query has seen no batch of {names}, so its answers have no columns",
+                hint="push an empty table with the stream's schema",
+            )
+        self._pipeline = self._pipeline.settled(FOREVER)
+        return self._pipeline, self._answers
 
     def _require_keyed(self) -> Plan:
         """Promises for one key need windows that can close for one key."""
@@ -332,7 +347,7 @@ class OpenQuery:
     def _reached(self) -> tuple[int, str]:
         """How far the stream is, and why."""
         if self._plan is not None and self._plan.counts_arrivals:
-            return self._arrived, "rows of the stream"
+            return self._arrived, ARRIVALS
         return self._promises.melded()
 
     def _offer_early(self) -> None:

@@ -59,9 +59,9 @@ def parse(text: str, aggregates: Sequence[UserAggregate] = (), *, once: bool = F
     >>> query.streams, query.window.column, query.outputs[0].name
     (('bids',), 'ts', 'high')
     """
-    plain, sources, window, early = _take_out(tokenize(text), once=once)
-    per_row = window is not None and isinstance(window.spec, PerRow)
     try:
+        plain, sources, window, early = _take_out(tokenize(text), once=once)
+        per_row = window is not None and isinstance(window.spec, PerRow)
         query = _read(
             _Plain(
                 tuple((t.token_type, t.text, t.line, t.col) for t in plain),

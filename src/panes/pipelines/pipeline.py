@@ -11,7 +11,7 @@ Answers leave a pipeline before the SELECT's expressions: windows, keys and lowe
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -57,6 +57,17 @@ class Pipeline(ABC):
     @abstractmethod
     def close_all(self, *, in_order: bool = True) -> pa.Table:
         """The same at the end of the stream."""
+
+    def close_in_steps(self, progress: int) -> Iterator[pa.Table]:
+        """As `close`, the answers in the same order, a part of them with each step.
+
+        Whoever takes a part and no more has closed just its windows.
+        """
+        yield self.close(progress)
+
+    def close_all_in_steps(self) -> Iterator[pa.Table]:
+        """The same at the end of the stream."""
+        yield self.close_all()
 
     def close_each(self, before: Promised, now: Promised) -> pa.Table:  # noqa: ARG002
         """As `close`, where each group has its own progress: what it was, and what it is now.

@@ -136,6 +136,10 @@ class KeyedPanes:
         self._store.add(merged(fragments, self._store.monoids))
         return np.concatenate([f.starts for f in fragments]) if fragments else _NOTHING
 
+    def partial_starts(self) -> NDArray[np.int64]:
+        """Where the pane of every partial begins, ascending."""
+        return self._store.everything().starts
+
     def pane_starts(self) -> NDArray[np.int64]:
         """Where the panes that hold anything begin."""
         stored = [self._store.everything().starts]

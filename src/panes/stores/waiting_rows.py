@@ -59,6 +59,10 @@ class WaitingRows:
         """Let rows wait."""
         self._stored.append(rows)
 
+    def positions(self) -> NDArray[np.int64]:
+        """Where the rows lie, in no order."""
+        return self._everything().at
+
     def due(self, progress: int) -> Waiting:
         """Take out the rows before `progress`, by position and then in the order they came."""
         everything = self._everything()
