@@ -4,7 +4,13 @@ from panes.aggregates.custom import CustomAggregate, WindowFunction
 from panes.api import explain, open, register, sql
 from panes.engine.open_query import OpenQuery
 from panes.engine.register import Register
-from panes.errors import FailedQueryWarning, PanesError, QueryError, RejectedRowsWarning
+from panes.errors import (
+    FailedQueryWarning,
+    NoProgressWarning,
+    PanesError,
+    QueryError,
+    RejectedRowsWarning,
+)
 from panes.planning.flush import LazyFlush, SlowFlush
 from panes.planning.terms import Late
 from panes.reference.oracle import oracle
@@ -14,6 +20,7 @@ __all__ = [
     "FailedQueryWarning",
     "Late",
     "LazyFlush",
+    "NoProgressWarning",
     "OpenQuery",
     "PanesError",
     "QueryError",

@@ -25,6 +25,7 @@ from panes.planning.explain import explain_unbound
 from panes.planning.flush import Flush
 from panes.planning.plan import plan
 from panes.planning.terms import Late, Run
+from panes.progress.stall import MOST_STALLED
 from panes.windows.limit import MOST_ANSWERS
 
 
@@ -168,6 +169,7 @@ def open(
     flush: Flush | None = None,
     why: bool = False,
     max_answers: int | None = MOST_ANSWERS,
+    stall_rows: int | None = MOST_STALLED,
 ) -> OpenQuery:
     """Open a window query on a stream: push batches, take final answers.
 
@@ -186,7 +188,8 @@ def open(
         again. In every case the row is in `OpenQuery.late`.
     max_ahead
         With a `lateness`, reject rows that are further ahead of the clock than this. One wrong
-        timestamp then cannot close all windows. None accepts every row.
+        timestamp then cannot close all windows. An integer axis has no clock: there, a whole
+        number rejects rows that are further ahead of all rows so far. None accepts every row.
     punctuation
         A column with watermarks. Its value promises that no older row will come. A row without a
         position of its own is such a promise and nothing else.
@@ -211,6 +214,9 @@ def open(
         Add a last column, ``closed_by``, that says what closed the window.
     max_answers
         Refuse a step that would give more answers at once. None: give all of them.
+    stall_rows
+        Warn (`NoProgressWarning`) when so many rows have come since progress last moved. None:
+        never.
 
     Examples
     --------
@@ -232,6 +238,7 @@ def open(
         flush=flush,
         why=why,
         max_answers=max_answers,
+        stall_rows=stall_rows,
     )
     return OpenQuery(text, run, aggregates=aggregates)
 
@@ -255,6 +262,7 @@ def register(
     shards: int | None = None,
     name: str = "panes",
     max_answers: int | None = MOST_ANSWERS,
+    stall_rows: int | None = MOST_STALLED,
 ) -> Any:
     """Open a register: many queries over one stream, which is read once.
 
@@ -285,6 +293,8 @@ def register(
         On Spark, as for `sql`.
     max_answers
         A query that would give more answers at once is set aside.
+    stall_rows
+        As for `open`, in one process.
 
     Examples
     --------
@@ -310,6 +320,7 @@ def register(
         shards=shards,
         name=name,
         max_answers=max_answers,
+        stall_rows=stall_rows,
     )
     if frame is not None:
         if not is_spark(frame):

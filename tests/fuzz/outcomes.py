@@ -19,7 +19,7 @@ MOST_SECONDS = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How a text ended on one of the ways in, and how long that took."""
+    """How a text ended on one of the ways in, and the processor time that took."""
 
     way: str
     kind: Literal["answered", "refused", "raw"]
@@ -34,7 +34,7 @@ class Outcome:
 
 def outcome(way: str, text: str) -> Outcome:
     """Take a text in, in one of the `WAYS`."""
-    begun = time.monotonic()
+    begun = time.process_time()
     kind: Literal["answered", "refused", "raw"] = "answered"
     error: BaseException | None = None
     try:
@@ -45,7 +45,7 @@ def outcome(way: str, text: str) -> Outcome:
         kind, error = "refused", refusal
     except (Exception, RecursionError) as fault:
         kind, error = "raw", fault
-    return Outcome(way, kind, error, time.monotonic() - begun)
+    return Outcome(way, kind, error, time.process_time() - begun)
 
 
 def _streams(text: str) -> dict[str, Any]:

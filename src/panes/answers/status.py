@@ -69,6 +69,11 @@ class Answers:
         """How many answers wait in line."""
         return 0 if self._line is None else len(self._line)
 
+    @property
+    def waiting_bytes(self) -> int:
+        """Bytes of the answers that wait in line."""
+        return 0 if self._line is None else self._line.nbytes
+
     def close(self, lowered: pa.Table, why: str) -> None:
         """Windows have been closed, by what `why` says."""
         if len(lowered):

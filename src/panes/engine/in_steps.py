@@ -1,8 +1,8 @@
 """A query answered in steps: its answers come in their order, and never all at once.
 
-A table's windows are all due when it ends. In steps, a few of them are closed each time more answers
-are asked for, so memory holds what is stored of the rows and the answers of one step. Steps are for
-queries that nobody pushes to in between; after one that fails, the query cannot go on.
+A table's windows are all due when it ends. In steps, a few of them are closed each time more
+answers are asked for, so memory holds what is stored of the rows and the answers of one step. Steps
+are for queries that nobody pushes to in between; after one that fails, the query cannot go on.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ def push(query: OpenQuery, batches: Mapping[str, object]) -> Iterator[pa.Table]:
     yield from _steps(query, query._closing.advance_in_steps(query._pipeline, progress, why))
     with query._turn:
         query._promises.forget_passed()
+        query._tell_stall(arrival)
         query._offer_early()
         yield query._released(arrival)
 

@@ -134,10 +134,11 @@ def _take_out(
     sources = _Sources()
     window: Window | None = None
     early: Early | None = None
+    depth = 0  # of parentheses that are open, as in ``extract(hour FROM ts)``
     while reader.here is not None:
         if early is not None:
             raise reader.error(f"nothing follows EMIT EARLY, found {reader.found()}")
-        if reader.word() == "EMIT" and sources.streams and not _is_open(plain):
+        if reader.word() == "EMIT" and sources.streams and depth <= 0:
             reader.take()
             reader.expect("EARLY", "after EMIT")
             early = read_early(reader)
@@ -150,7 +151,7 @@ def _take_out(
             if window is not None and found != window:
                 raise error_at(bracket, "a query over one stream has one window, found a second")
             window = found
-        elif reader.word() == "FROM" and not sources.streams and not _is_open(plain):
+        elif reader.word() == "FROM" and not sources.streams and depth <= 0:
             plain.append(reader.take())
             start = reader.here
             _read_union(reader, sources)
@@ -158,6 +159,7 @@ def _take_out(
             plain.append(_table_token(start))
         else:
             plain.append(reader.take())
+            depth += _deeper(plain[-1])
     if not sources.streams:
         raise QueryError("the query reads no stream", hint="add FROM and the stream's name")
     for name in sources.streams:
@@ -169,12 +171,9 @@ def _take_out(
     return plain, sources, window, early
 
 
-def _is_open(plain: list[Token]) -> bool:
-    """Whether a parenthesis is open, as in ``extract(hour FROM ts)``."""
-    depth = 0
-    for token in plain:
-        depth += (token.token_type == TokenType.L_PAREN) - (token.token_type == TokenType.R_PAREN)
-    return depth > 0
+def _deeper(token: Token) -> int:
+    """By how much a token goes into parentheses, or out of them."""
+    return (token.token_type == TokenType.L_PAREN) - (token.token_type == TokenType.R_PAREN)
 
 
 def _read_union(reader: TokenReader, sources: _Sources) -> None:

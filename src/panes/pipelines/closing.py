@@ -18,7 +18,6 @@ from panes.pipelines.pipeline import Pipeline
 from panes.progress.describe import Describe
 from panes.windows.families import ends_of as edges_of_ends
 
-
 THE_END = "the end of the stream"
 
 

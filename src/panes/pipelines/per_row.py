@@ -55,6 +55,11 @@ class PerRowPipeline(StorePipeline):
         """How many rows wait for their window to be complete."""
         return len(self._waiting)
 
+    @property
+    def waiting_bytes(self) -> int:
+        """Bytes of the rows that wait, and of the number of rows each partition has had."""
+        return self._waiting.nbytes + self._ranks.count.nbytes
+
     def add(self, arrival: Arrival) -> None:
         """Take in rows; those behind progress count in open windows but have none of their own."""
         group = self.store.number(arrival.partition, len(arrival.at))

@@ -19,7 +19,6 @@ from panes.arrays.key_numbers import KeyNumbers
 from panes.axis import FOREVER
 from panes.pipelines.pipeline import StorePipeline
 from panes.pipelines.ranks import Ranks
-from panes.pipelines.steps import pauses
 from panes.planning.plan import Plan
 from panes.stores.durations import ArrivalSkew
 from panes.stores.keyed_panes import KeyedPanes, inside
@@ -49,6 +48,12 @@ class RankedRowsPipeline(StorePipeline):
     def waiting(self) -> int:
         """How many rows wait to be numbered."""
         return len(self._waiting)
+
+    @property
+    def waiting_bytes(self) -> int:
+        """Bytes of the rows that wait, and of the number of rows each partition has had."""
+        counted = (self._ranks.count, self._partition_of, self._answered)
+        return self._waiting.nbytes + self._partitions.nbytes + sum(a.nbytes for a in counted)
 
     def add(self, arrival: Arrival) -> None:
         """Take in rows; those behind progress are left out, for their rank is taken."""
@@ -105,9 +110,8 @@ class RankedRowsPipeline(StorePipeline):
         """As `close`, a few windows with each step."""
         end_due = self._end_due(progress)
         if len(end_due) and isinstance(self.store, KeyedPanes):
-            starts, keys = self.store.partial_starts(), self.store.keys
             first, end = int(self._answered.min()), int(end_due.max())
-            for pause in pauses(self.spec, starts, first, end, keys=keys):
+            for pause in self._pauses(self.store, first, end):
                 yield self._answers_before(np.minimum(end_due, pause), in_order=True)
         yield self._answers_before(end_due, in_order=True)
 

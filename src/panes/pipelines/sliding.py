@@ -19,7 +19,6 @@ from panes.algebra.monoid import Columns
 from panes.arrays.radix import number_pairs
 from panes.axis import BEGINNING
 from panes.pipelines.pipeline import StorePipeline
-from panes.pipelines.steps import pauses
 from panes.planning.plan import Plan
 from panes.stores.durations import ArrivalSkew
 from panes.stores.keyed_panes import KeyedPanes, inside
@@ -177,8 +176,7 @@ class SlidingPipeline(StorePipeline):
         if self.newest == BEGINNING or not isinstance(self.store, KeyedPanes):
             return
         end_due = min(end, windows_reached(self.spec, self.newest))
-        starts, keys = self.store.partial_starts(), self.store.keys
-        for pause in pauses(self.spec, starts, self.first_open, end_due, keys=keys):
+        for pause in self._pauses(self.store, self.first_open, end_due):
             yield self._close_before(pause, in_order=True)
 
     def _close_before(self, end: int, *, in_order: bool) -> pa.Table:

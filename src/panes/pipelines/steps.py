@@ -14,10 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from panes.windows.extent import edges_of, first_wid, last_wid, ruler
-from panes.windows.limit import require_room_in_steps
+from panes.windows.limit import fitting, require_room_in_steps
 from panes.windows.spec import Landmark, PanedSpec
 
 ANSWERS_A_STEP = 1 << 20
+_BYTES_A_STEP = 1 << 28
 _LOOKED_AT = 64
 
 
@@ -28,19 +29,23 @@ def pauses(
     end: int,
     *,
     keys: int,
+    key_bytes: int = 0,
     most: int | None = None,
 ) -> Iterator[int]:
     """Windows to pause before, on the way from window `first` to window `end`.
 
-    `starts` are those of all partials, ascending, of so many `keys`. A step between two pauses has
-    at most so many answers, or it is a single window. Silence is not visited.
+    `starts` are those of all partials, ascending, of so many `keys` that take so many bytes. A step
+    between two pauses has at most so many answers, or it is a single window. Without `most`, these
+    are about a million, fewer where keys are long. Silence is not visited.
 
     >>> from panes.windows.spec import Sliding
     >>> starts = np.array([0, 0, 10, 10, 20, 10_000])
     >>> list(pauses(Sliding(size=20, slide=10), starts, 0, 1_002, keys=2, most=4))
     [2, 1001]
     """
-    most = ANSWERS_A_STEP if most is None else most
+    if most is None:
+        wide = key_bytes // max(keys, 1)
+        most = fitting(min(ANSWERS_A_STEP, max(_BYTES_A_STEP // max(wide, 1), 1)))
     if not len(starts) or end <= first:
         return
     found = _Windows.over(spec, starts, first, end)
@@ -50,11 +55,11 @@ def pauses(
         looked = np.arange(begin, min(begin + looked_at, len(found)))
         under = _partials_under(spec, starts, found.wid(looked))
         answers = np.cumsum(np.minimum(under, keys))
-        fitting = int(np.searchsorted(answers, most, side="right"))
-        if fitting == len(looked) < len(found) - begin and looked_at < most:
+        taken = int(np.searchsorted(answers, most, side="right"))
+        if taken == len(looked) < len(found) - begin and looked_at < most:
             looked_at *= 2
             continue
-        begin, looked_at = begin + max(fitting, 1), max(2 * fitting, _LOOKED_AT)
+        begin, looked_at = begin + max(taken, 1), max(2 * taken, _LOOKED_AT)
         if begin < len(found):
             yield int(found.wid(np.array([begin]))[0])
 
@@ -79,9 +84,7 @@ class _Windows:
     count: NDArray[np.int64]
 
     @classmethod
-    def over(
-        cls, spec: PanedSpec, starts: NDArray[np.int64], first: int, end: int
-    ) -> _Windows:
+    def over(cls, spec: PanedSpec, starts: NDArray[np.int64], first: int, end: int) -> _Windows:
         """The windows from `first` up to `end` that hold a partial."""
         size, slide, origin = ruler(spec)
         if isinstance(spec, Landmark):

@@ -63,6 +63,11 @@ class KeyedPanes:
         return self._store.nbytes + sum(v.store.nbytes for v in self._values)
 
     @property
+    def key_bytes(self) -> int:
+        """Bytes that the key values take."""
+        return self._groups.nbytes + sum(v.key_bytes for v in self._values)
+
+    @property
     def key_columns(self) -> list[pa.Array]:
         """The key values of every group, by its number."""
         return self._groups.columns(np.arange(len(self._groups)))

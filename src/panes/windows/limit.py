@@ -28,6 +28,12 @@ def at_most(answers: int | None) -> Iterator[None]:
         _most.reset(before)
 
 
+def fitting(answers: int) -> int:
+    """So many answers, or half of what a step may give if that is less: they are guessed."""
+    most = _most.get()
+    return answers if most is None else max(min(answers, most // 2), 1)
+
+
 def require_room_in_steps(answers: float) -> None:
     """The same for answers that are given step by step: a hundred full steps may follow each other.
 

@@ -18,7 +18,7 @@ from panes.axis import Duration
 from panes.errors import OptionError, PanesError, QueryError
 from panes.language.query import Query
 from panes.planning.plan import Plan
-from panes.planning.terms import Run, Terms, agree, require_lateness
+from panes.planning.terms import Run, Terms, agree, require_clock, require_lateness
 from panes.register.manifest import Manifest, QueryEntry, store_entries, take_up_queries
 from panes.register.queries import Asked, Queries
 from panes.spark.bind import bind_query, comparable
@@ -138,7 +138,7 @@ class RegisteredQueries:
         self._plan(self.queries, self.queries.read(name, text, deadline))
 
     def _plan(self, queries: Queries, asked: Asked) -> None:
-        agree(asked.query, self.run)
+        require_clock(agree(asked.query, self.run))
 
         def plan_of(query: Query) -> Plan:
             plan = bind_query(query, (self.frame,), self.aggregates).plan
