@@ -43,6 +43,8 @@ def main() -> int:
             break
         text = made(number)
         tried += 1
+        if tried % 5_000 == 0:
+            print(f"{tried:,} texts, {faults} faults", file=sys.stderr, flush=True)  # noqa: T201
         # Every text is asked of tables, and of one more way in turn.
         for way in ("table", ways[1 + number % (len(ways) - 1)]):
             found = outcome(way, text)

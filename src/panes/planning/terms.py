@@ -144,7 +144,7 @@ def agree(query: Query, run: Run) -> Terms:
         late=run.late,
         revise_within=_ticks(run.revise_within, "revise_within"),
         max_ahead=_ticks(run.max_ahead, "max_ahead"),
-        max_step=_step(run.max_ahead, measure),
+        max_step=_step(run.max_ahead, "ordered" if is_ordered else measure),
         punctuation=run.punctuation,
         heartbeat=None if heartbeat is None else Heartbeat(heartbeat),
         flush=run.flush,
