@@ -1,4 +1,4 @@
-"""Texts that atheris chooses by what code they reach: ``python -m tests.torture.guided -runs=1000``.
+"""Texts that atheris chooses by what they reach: ``python -m tests.torture.guided -runs=1000``.
 
 Bytes that atheris makes decide the mutations of `tests.fuzz.mutations`, so most of its texts are
 nearly queries. Stops at the first fault, with the text, and leaves a file that repeats it. Takes
@@ -11,7 +11,7 @@ import sys
 import tempfile
 from typing import Any
 
-import atheris  # type: ignore[import-not-found, unused-ignore]
+import atheris
 
 with atheris.instrument_imports(include=["panes.language", "panes.planning"]):
     from tests.fuzz.corpus import corpus
