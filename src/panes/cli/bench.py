@@ -22,6 +22,7 @@ def bench(
         Literal[
             "in-process",
             "batches",
+            "join",
             "many",
             "rows",
             "stores",

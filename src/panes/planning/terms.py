@@ -46,6 +46,7 @@ class Run:
     why: bool = False
     max_answers: int | None = MOST_ANSWERS
     stall_rows: int | None = MOST_STALLED
+    by_watermark: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +55,7 @@ class Terms:
 
     `max_ahead` is how far ahead of the clock a row may be. On an axis without a clock, `max_step`
     is how far ahead of all other rows.
+    `by_watermark`: only the host's own watermark moves progress, not the rows.
     """
 
     lateness: int | None = None
@@ -67,6 +69,7 @@ class Terms:
     flush: Flush | None = None
     why: bool = False
     max_answers: int | None = MOST_ANSWERS
+    by_watermark: bool = False
 
     @property
     def keeps(self) -> int | None:
@@ -92,7 +95,9 @@ class Terms:
         """The bound on the disorder of one source, which has seen nothing yet."""
         if self.rows_late is not None:
             return WithinRows(self.rows_late)
-        return Unbounded() if self.lateness is None else WithinLateness(self.lateness)
+        if self.lateness is None or self.by_watermark:
+            return Unbounded()
+        return WithinLateness(self.lateness)
 
 
 def agree(query: Query, run: Run) -> Terms:
@@ -150,6 +155,7 @@ def agree(query: Query, run: Run) -> Terms:
         flush=run.flush,
         why=run.why,
         max_answers=run.max_answers,
+        by_watermark=run.by_watermark,
     )
 
 
