@@ -31,6 +31,7 @@ TEXT = (
 FEWER = 50_000
 MOST_BYTES = 2 << 30
 _MINUTES = 180
+_PANES = "from panes.cli.main import main; main()"
 _BEGIN = 1_767_225_600_000_000
 
 
@@ -91,14 +92,10 @@ def _read(rows: int, folder: str) -> tuple[int, int]:  # noqa: ARG001
 
 def _write(rows: int, folder: str) -> tuple[int, int]:  # noqa: ARG001
     """The same of a file that the command has written."""
-    from panes.cli.main import app
-
     query, given, output = (Path(folder) / n for n in ("q.sql", "bids.parquet", "answers.parquet"))
     query.write_text(TEXT)
-    app(
-        ["run", str(query), "-i", f"bids={given}", "-o", str(output)],
-        standalone_mode=False,
-    )
+    asked = ["run", str(query), "-i", f"bids={given}", "-o", str(output)]
+    subprocess.run([sys.executable, "-c", _PANES, *asked], check=True)
     answers = counted = 0
     for batch in pq.ParquetFile(output).iter_batches(columns=["n"]):
         answers += len(batch)
@@ -111,7 +108,8 @@ def main() -> None:
     contender, rows, folder = sys.argv[1], int(sys.argv[2]), sys.argv[3]
     begun = time.perf_counter()
     answers, counted = {"reader": _read, "command": _write}[contender](rows, folder)
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1_024
+    who = resource.RUSAGE_CHILDREN if contender == "command" else resource.RUSAGE_SELF
+    peak = resource.getrusage(who).ru_maxrss * 1_024
     measured = {
         "answers": answers,
         "rows_in_answers": counted,
