@@ -6,7 +6,13 @@ from panes.engine.join_register import JoinRegister
 from panes.engine.open_join import OpenJoin
 from panes.engine.open_query import OpenQuery
 from panes.engine.register import Register
-from panes.errors import FailedQueryWarning, PanesError, QueryError, RejectedRowsWarning
+from panes.errors import (
+    FailedQueryWarning,
+    NoProgressWarning,
+    PanesError,
+    QueryError,
+    RejectedRowsWarning,
+)
 from panes.planning.flush import LazyFlush, SlowFlush
 from panes.planning.terms import Late
 from panes.reference.oracle import oracle
@@ -17,6 +23,7 @@ __all__ = [
     "JoinRegister",
     "Late",
     "LazyFlush",
+    "NoProgressWarning",
     "OpenJoin",
     "OpenQuery",
     "PanesError",

@@ -75,7 +75,7 @@ def test_duckdb_finds_the_same_last_rows(
 ) -> None:
     left, right = rows
     alone = {(row.at, row.key): row for row in right}.values()  # DuckDB says nothing of ties
-    l, r = (  # noqa: E741
+    l, r = (
         t.set_column(1, "k", t.column("k").cast(kind)) for t in (table(left), table(list(alone)))
     )
     found = duckdb.sql(
@@ -103,7 +103,7 @@ def test_of_rows_at_one_position_the_greatest_is_the_last(
     r = pa.table(
         {"at": [5, 5, 5], "k": [1, 1, 1], "v": pa.array(values, pa.float64()), "id": [0, 1, 2]}
     )
-    l = table([Row(5, (1,), 7)])  # noqa: E741
+    l = table([Row(5, (1,), 7)])
     for order in ([0, 1, 2], [2, 1, 0], [1, 2, 0]):
         got = panes.sql(text("inner", 10), l=l, r=r.take(order))
         assert told(got) == [(7, wanted, None)]

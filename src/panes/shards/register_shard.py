@@ -220,7 +220,9 @@ class RegisterShard:
                 **to_tables(self._queries),
             }
         )
-        size = sum(store.panes.nbytes for store in stores)
+        size = sum(
+            store.panes.nbytes + store.panes.key_bytes + store.panes.table_bytes for store in stores
+        )
         LIVE.put(version, live, size + len(self._definition.data))
 
     def _write_blocks(self, store: SharedStore) -> None:

@@ -19,7 +19,7 @@ from panes.axis import Duration
 from panes.errors import OptionError, PanesError, QueryError
 from panes.language.query import Query
 from panes.planning.plan import Plan
-from panes.planning.terms import Run, Terms, agree, require_lateness
+from panes.planning.terms import Run, Terms, agree, require_clock, require_lateness
 from panes.register.manifest import (
     FailedEntry,
     Manifest,
@@ -171,7 +171,7 @@ class RegisteredQueries:
         self.queries.failed.pop(name, None)
 
     def _plan(self, queries: Queries, asked: Asked) -> None:
-        agree(asked.query, self.run)
+        require_clock(agree(asked.query, self.run))
 
         def plan_of(query: Query) -> Plan:
             plan = bind_query(query, (self.frame,), self.aggregates).plan
