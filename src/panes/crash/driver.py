@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import panes.spark
+from panes.crash import daemon
 from panes.crash.place import Place
 
 JOB = "job"
@@ -29,6 +30,7 @@ def session(master: str) -> Any:
         spark__driver__extraJavaOptions=f"{_QUICK} -Djava.io.tmpdir={scratch}",
         spark__executor__extraJavaOptions=_QUICK,
         spark__local__dir=scratch,
+        spark__python__daemon__module=daemon.__name__,
         spark__task__maxFailures="20",
         spark__deploy__maxExecutorRetries="-1",
     )
@@ -37,6 +39,7 @@ def session(master: str) -> Any:
 def main() -> None:
     """Run the jobs of all folders that are named on standard input."""
     spark = session(sys.argv[1])
+    spark.range(2).mapInArrow(lambda rows: rows, "id long").count()  # lets the daemon start, too
     for line in sys.stdin:
         place = Place(Path(line.strip()))
         place.kills.note_driver()

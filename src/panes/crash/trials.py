@@ -78,9 +78,9 @@ class Torment:
     def calm(self, drivers: Drivers) -> Verdict:
         """A run that nobody disturbs, which also tells how long one takes."""
         with self._place() as place:
-            driver, began = self._begun(drivers, place), time.monotonic()
-            self._watch(driver, place, _Nobody())
-            self._length = time.monotonic() - began
+            clock = _Clock()
+            self._watch(self._begun(drivers, place), place, clock)
+            self._length = clock.length
             return self._job.judged(place, self._streams)
 
     def tally(self, drivers: Drivers, cell: Cell, kills: int) -> Tally:
@@ -162,8 +162,21 @@ class _Killer:
         """Nobody is to be killed any more."""
 
 
-class _Nobody(_Killer):
-    """Kills nobody."""
+class _Clock(_Killer):
+    """Kills nobody, and looks how long a run takes once its stream has started."""
+
+    def __init__(self) -> None:
+        self._first: float | None = None
+        self._last = 0.0
+
+    @property
+    def length(self) -> float:
+        """Seconds from the first look to the last."""
+        return 0.0 if self._first is None else self._last - self._first
+
+    def look(self, driver: Driver) -> None:
+        self._last = time.monotonic()
+        self._first = self._first or self._last
 
 
 class _AtPoint(_Killer):
