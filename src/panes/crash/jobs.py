@@ -7,7 +7,6 @@ answers depend on the order of batches, those of a query in one process that is 
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 import panes
-from panes.crash.kills import CHANGE, SUNK, Kills
+from panes.crash.kills import SUNK
 from panes.crash.place import Place, answers_in, is_released, release
 from panes.crash.trial import StreamTrial
 from panes.crash.verdict import Verdict, exact_columns, judge
@@ -234,7 +233,10 @@ class RegisterJob:
     def _apply(self, change: Change, register: Any, place: Place) -> None:
         """Change the queries, unless that was done before, and let the next batches come."""
         folder = place.rows / self.stream
-        if not is_released(folder, change.batch) and not change.add.keys() <= register.queries().keys():
+        if (
+            not is_released(folder, change.batch)
+            and not change.add.keys() <= register.queries().keys()
+        ):
             with tried_by(StreamTrial(place.kills, changing=True)):
                 register.change(add=change.add, remove=change.remove)
         for path in sorted(folder.glob("_*.parquet")):

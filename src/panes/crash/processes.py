@@ -46,9 +46,7 @@ def living() -> dict[int, Process]:
     found = {}
     for folder in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
-            state, parent, _, session = (
-                (folder / "stat").read_text().rpartition(")")[2].split()[:4]
-            )
+            state, parent, _, session = (folder / "stat").read_text().rpartition(")")[2].split()[:4]
             command = (folder / "cmdline").read_text(errors="replace")
             if state not in "ZX":
                 pid = int(folder.name)

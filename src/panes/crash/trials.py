@@ -12,7 +12,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from panes.crash import processes
@@ -56,7 +56,11 @@ class Tally:
 
     kills: int = 0
     runs: int = 0
-    verdict: Verdict = Verdict()
+    verdict: Verdict = field(default_factory=Verdict)
+
+    def __add__(self, other: Tally) -> Tally:
+        kills, runs = self.kills + other.kills, self.runs + other.runs
+        return Tally(kills, runs, self.verdict + other.verdict)
 
 
 def cells(job: Job, victims: tuple[str, ...] = VICTIMS) -> list[Cell]:
@@ -90,9 +94,7 @@ class Torment:
             most = kills - total.kills
             one = self._run(drivers, cell, min(most, _ENDS_PER_RUN) if cell.point == END else most)
             calm = 0 if one.kills else calm + 1
-            total = Tally(
-                total.kills + one.kills, total.runs + one.runs, total.verdict + one.verdict
-            )
+            total = total + one
         return total
 
     def _run(self, drivers: Drivers, cell: Cell, most: int) -> Tally:
@@ -155,7 +157,7 @@ class _Killer:
     def began(self) -> None:
         """A driver has been told to run."""
 
-    def look(self, driver: Driver) -> None:
+    def look(self, driver: Driver, /) -> None:
         """Do what is due."""
 
     def withdraw(self) -> None:
@@ -174,7 +176,7 @@ class _Clock(_Killer):
         """Seconds from the first look to the last."""
         return 0.0 if self._first is None else self._last - self._first
 
-    def look(self, driver: Driver) -> None:
+    def look(self, _: Driver) -> None:
         self._last = time.monotonic()
         self._first = self._first or self._last
 
@@ -187,7 +189,7 @@ class _AtPoint(_Killer):
         self.is_deadly = cell.victim == DRIVER
         self._plan(0)
 
-    def look(self, driver: Driver) -> None:
+    def look(self, _: Driver) -> None:
         struck = self._kills.struck(self._cell.point)
         if struck is not None:
             self.kills += 1
