@@ -9,6 +9,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 
@@ -67,9 +68,9 @@ class Driver:
         """Kill it with all that it has started, and see them dead."""
         processes.kill_driver(self.pid)
         self._process.wait()
-        assert self._process.stdin is not None
-        self._process.stdin.close()
-        processes.kill(processes.of_driver(self.pid))
+        with suppress(BrokenPipeError):
+            if self._process.stdin is not None:
+                self._process.stdin.close()
         wait_until(lambda: not processes.of_driver(self.pid))
         self._scratch.cleanup()
 

@@ -74,19 +74,24 @@ def executors(driver: int) -> list[int]:
 
 def kill(pids: Iterable[int]) -> None:
     """Kill processes at once; those that are gone already are left in peace."""
+    _send(pids, signal.SIGKILL)
+
+
+def _send(pids: Iterable[int], what: signal.Signals) -> None:
     for pid in pids:
         with suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGKILL)
+            os.kill(pid, what)
 
 
 def kill_driver(driver: int) -> None:
     """Kill a driver with its JVMs, and then whatever it has left.
 
-    The JVMs come first: one that sees its driver go would end in good order.
+    The JVMs are stopped first: one that sees its driver go would end in good order, and one that
+    is gone takes along the worker that may be at work here.
     """
-    known = of_driver(driver).values()
-    kill(p.pid for p in known if p.is_java)
-    kill([driver])
+    java = [p.pid for p in of_driver(driver).values() if p.is_java]
+    _send(java, signal.SIGSTOP)
+    kill([driver, *java])
     me = os.getpid()
     kill(pid for pid in of_driver(driver) if pid != me)
 

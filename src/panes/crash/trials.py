@@ -109,6 +109,8 @@ class Torment:
                 killer.look(driver)
                 if killer.kills == before:
                     raise PanesError(f"a stream failed though nothing was killed: {place.said()}")
+                if cell.victim == DRIVER:
+                    driver.kill()  # what is left of it
             killer.withdraw()
             return Tally(killer.kills, 1, self._job.judged(place, self._streams))
 
