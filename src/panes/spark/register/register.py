@@ -206,8 +206,13 @@ class SparkRegister:
         """Wait until everything that is there now has been taken in and answered."""
         with self._lock:
             query = self._run.query
-        if query is not None:
+        if query is None:
+            return
+        try:
             query.processAllAvailable()
+        except Exception:
+            self._run.require_whole()
+            raise
 
     def _take_up(self, checkpoint: str) -> tuple[int, ...]:
         """The queries of a checkpoint, if it has any; gives the numbers of its shards."""
@@ -228,7 +233,7 @@ class SparkRegister:
         shards = len(start.shards)
         manifest = self._registered.manifest(shards=shards, version=self._version)
         manifest_file.write(self._session, start.checkpoint, manifest)
-        self._run.replace(self._registered)
+        self._run.replace(self._registered, self._version)
 
     # The watched place
 

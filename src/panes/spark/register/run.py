@@ -11,8 +11,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from threading import RLock
 
+from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
+from panes.spark.checkpoint import require_sources, require_whole
 from panes.spark.query import Sink
 from panes.spark.register.deliver import Deliver, RegisterSink
 from panes.spark.register.registered_queries import RegisteredQueries
@@ -36,8 +38,8 @@ class Start:
     shards: tuple[int, ...]
 
 
-def start_query(registered: RegisteredQueries, start: Start) -> StreamingQuery:
-    """One streaming query for all queries of a register."""
+def start_query(registered: RegisteredQueries, start: Start, version: int) -> StreamingQuery:
+    """One streaming query for all queries of a register, of which this is the version."""
     queries, frame = registered.queries, registered.frame
     plans = answer_columns(queries)
     assert queries.axis is not None
@@ -49,7 +51,9 @@ def start_query(registered: RegisteredQueries, start: Start) -> StreamingQuery:
         bounded=start.bounded,
         rows=start.late is not None or start.rejected is not None,
         name=registered.run.name,
+        number=version,
     )
+    require_sources(start.checkpoint, given)
     deliver = Deliver(
         plans=tuple(plans),
         axis_type=frame.schema[queries.axis.column or ""].dataType,
@@ -91,13 +95,19 @@ class RegisterRun:
         if self.query is not None and (failure := self.query.exception()) is not None:
             raise failure
 
-    def replace(self, registered: RegisteredQueries) -> None:
+    def require_whole(self) -> None:
+        """After a failure: if the checkpoint is damaged, that is what is said."""
+        active = SparkSession.getActiveSession()
+        if active is not None and self.start is not None:
+            require_whole(active, self.start.checkpoint)
+
+    def replace(self, registered: RegisteredQueries, version: int) -> None:
         """Stop the streaming query, and start the next one if there is anything to run."""
         assert self.start is not None
         self.halt()
         try:
             if registered:
-                self.query = start_query(registered, self.start)
+                self.query = start_query(registered, self.start, version)
         except Exception as failure:
             self._failure = failure
             self.end()
@@ -130,6 +140,9 @@ class RegisterRun:
                 continue
             try:
                 query.awaitTermination(min(left, _PATIENCE))  # type: ignore[arg-type]
+            except Exception:
+                self.require_whole()
+                raise
             finally:
                 self._note_end(query)
 

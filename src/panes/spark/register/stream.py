@@ -71,9 +71,10 @@ def emitted(
     bounded: bool,
     rows: bool,
     name: str,
+    number: int,
 ) -> DataFrame:
     """What a register gives in every batch: packages of answers and of rows set aside, status."""
-    definition = Definition.of(queries, dumps)
+    definition = Definition.of(queries, dumps, number=number)
     count, keep_rows = len(shards), terms.drops_late
     projected = _project(frame, queries, terms, rows=rows)
     hosted = Hosted(
