@@ -3,7 +3,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: setup demo test test-slow check format bench lock clean
+.PHONY: setup demo test test-slow torture torture-kills check format bench lock clean
 
 setup: .venv/.ready
 
@@ -21,6 +21,13 @@ test: setup
 
 test-slow: setup
 	$(BIN)/python -m pytest -n 2 --dist loadgroup -m slow tests
+
+# What takes hours. KILLS is the number of kills in each cell.
+torture: torture-kills
+
+KILLS ?= 100
+torture-kills: setup
+	$(BIN)/python -m tests.crash.torture --kills $(KILLS)
 
 check: setup
 	$(BIN)/ruff format --check .

@@ -37,7 +37,7 @@ WANT = pa.table({"end": [10, 20, 30], "k": ["a", "a", "b"], "n": [1.5, 2.0, 3.0]
     ],
 )
 def test_what_is_lost_twice_and_wrong(rows: list[tuple[object, ...]], verdict: Verdict) -> None:
-    columns = list(zip(*rows, strict=True)) or [[], [], []]
+    columns = list(zip(*rows, strict=True)) or [(), (), ()]
     got = pa.table(
         [pa.array(c, f.type) for c, f in zip(columns, WANT.schema, strict=True)], WANT.schema
     )

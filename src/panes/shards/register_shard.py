@@ -187,18 +187,23 @@ class RegisterShard:
         tables = codec.unpack(data)
         require_register(tables)
         about = tables[_VERSION].to_pylist()[0]
-        self._require_newer(about.get("number", 0))
+        if about["definition"] != self._definition.name:
+            self._require_newer(about.get("number", 0))
         live = LIVE.take(about["version"])
         if live is not None and live.definition == self._definition.name:
             return live
         return self._taken_up(tables, about["definition"])
 
     def _require_newer(self, number: int) -> None:
-        """Refuse a list of queries that is older than the one the state was written with."""
-        if number > self._definition.number:
+        """Refuse queries that do not follow those which the state was written with.
+
+        Every list of queries has the number after the one that was found. So where the newest list
+        is lost, the next one has a number that the state has already.
+        """
+        if number and number >= self._definition.number:
             raise StateError(
                 f"the state was written with list {number} of the register's queries, and the "
-                f"newest list in panes-register is {self._definition.number}: a file is missing",
+                f"newest list in panes-register is {self._definition.number - 1}: one is missing",
                 hint="take the checkpoint from a backup, or start with a new one",
             )
 
