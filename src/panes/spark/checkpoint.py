@@ -19,7 +19,7 @@ import zipfile
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 
-from pyspark.errors import PySparkException
+from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everyone writes it
 
@@ -85,9 +85,15 @@ def require_whole(session: SparkSession, checkpoint: str) -> None:
 
 
 def _listed(session: SparkSession, checkpoint: str) -> set[str]:
-    """All files under a checkpoint, by their paths in it."""
-    found = set()
-    for row in _files(session, checkpoint).select("path").collect():
+    """All files under a checkpoint, by their paths in it; none if there is no checkpoint yet."""
+    found: set[str] = set()
+    try:
+        rows = _files(session, checkpoint).select("path").collect()
+    except AnalysisException as error:
+        if error.getCondition() == "PATH_NOT_FOUND":
+            return found
+        raise
+    for row in rows:
         inside = re.search(rf"/{re.escape(checkpoint.strip('/').split('/')[-1])}/(.*)", row.path)
         if inside is not None:
             found.add(inside[1])
