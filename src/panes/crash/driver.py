@@ -14,6 +14,7 @@ from typing import Any
 import panes.spark
 from panes.crash import daemon
 from panes.crash.place import Place
+from panes.errors import PanesError
 
 JOB = "job"
 _QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
@@ -47,7 +48,7 @@ def main() -> None:
         try:
             job.run(spark, place)
         except Exception as failure:
-            place.say(failed=str(failure))
+            place.say(failed=str(failure), refused=isinstance(failure, PanesError))
         else:
             place.say(done=True)
 

@@ -34,7 +34,7 @@ from panes.crash.kills import (
 )
 from panes.crash.place import Place
 from panes.crash.verdict import Verdict
-from panes.errors import PanesError
+from panes.errors import PanesError, QueryError
 
 IN_TASKS = (RANDOM, BLOCK, STATE, STORED, END)
 """Points at which a Python worker runs, so that it or its executor can be killed."""
@@ -87,9 +87,11 @@ class Torment:
             for _ in range(_FAILURES):
                 clock = _Clock()
                 if self._watch(self._begun(drivers, place), place, clock):
-                    break
-            self._length = clock.length
-            return self._job.judged(place, self._streams)
+                    self._length = clock.length
+                    return self._job.judged(place, self._streams)
+                if place.said().get("refused"):
+                    raise QueryError(place.said()["failed"])
+            raise PanesError(f"the stream fails without a kill: {place.said()['failed']}")
 
     def tally(self, drivers: Drivers, cell: Cell, kills: int) -> Tally:
         """Kill so many times in a cell; fewer if no run ever comes to its point."""
