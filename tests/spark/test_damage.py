@@ -188,11 +188,12 @@ def test_a_commit_that_is_deleted_is_replayed(spark: SparkSession, query: Stoppe
 def test_a_register_does_not_go_back_to_an_older_list_of_queries(
     spark: SparkSession, register: Stopped
 ) -> None:
+    """The newest list is there twice, so one file less is none too few."""
     place = register.again()
-    [newest] = (place / "panes-register" / "turn=0").glob("part-*.txt")
-    newest.unlink()
-    with pytest.raises(Exception, match="the newest list in panes-register is 1"):
-        run_register(spark, register.folder)
+    one, _ = (place / "panes-register" / "turn=0").glob("part-*.txt")
+    one.unlink()
+    run_register(spark, register.folder)  # says which queries it must have
+    assert verdict(register.folder) == Verdict()
 
 
 @pytest.mark.slow
