@@ -178,7 +178,7 @@ def test_nothing_is_left_in_the_state_of_queries_that_are_gone() -> None:
 
 
 def test_a_list_of_queries_that_is_older_than_the_state_is_refused() -> None:
-    """A list has the number after the one that was found; so a lost one makes the next repeat it."""
+    """A list has the number after the one that was found, so after a loss a number comes again."""
     sharded = ShardedRegister("s", Run(lateness=0), SCHEMA, shards=1)
     sharded.number = 2
     sharded.add("all", QUERIES["all"])
@@ -188,7 +188,7 @@ def test_a_list_of_queries_that_is_older_than_the_state_is_refused() -> None:
     sharded.add("dear", QUERIES["dear"])
     sharded.push(rows(3, 20, 60))
     sharded.remove("dear")
-    with pytest.raises(StateError, match="list 3 .* the newest list in panes-register is 2"):
+    with pytest.raises(StateError, match=r"list 3 .* the newest list in panes-register is 2"):
         sharded.push(rows(4, 20, 90))
     sharded.number = 4
     sharded.remove("all")
