@@ -29,6 +29,7 @@ from panes.join.rule import Arrivals
 from panes.language.join_query import JoinQuery
 from panes.language.join_text import read_join
 from panes.operators.inner import joined_schemas
+from panes.pipelines.fold_stage import FoldStage
 from panes.pipelines.join_stage import JoinStage
 from panes.planning.explain_join import explain_join
 from panes.planning.join_plan import JoinPlan, SourcePlan
@@ -308,7 +309,9 @@ class _Bound:
             for source in self.plan.join.sources
         ]
         self._set_aside = set_aside
-        self.stage = JoinStage(self.plan.join)
+        fold = None if self.plan.aggregation is None else self.plan.aggregation.fold
+        join = self.plan.join
+        self.stage = JoinStage(join) if fold is None else FoldStage(join, fold)
         self.above: Above | None = above(self.plan, run, aggregates)
 
     def promised(self) -> dict[str, int]:
@@ -370,6 +373,8 @@ class _Bound:
         promised = self.promised()
         for side in self._sides:
             side.forget(promised[side.plan.name])
+        if isinstance(self.stage, FoldStage):
+            return self.stage.answers(rows, promised)
         joined = self.stage.step(rows, promised)
         if self.above is None:
             return self._selected(with_edges(self.plan, joined))

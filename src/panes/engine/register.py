@@ -107,8 +107,12 @@ class Register:
     @property
     @in_turn
     def failed(self) -> dict[str, str]:
-        """The queries that were set aside because they could not be answered, and why."""
-        return {name: failed.reason for name, failed in self._queries.failed.items()}
+        """The queries that were set aside because they could not be answered, and why.
+
+        Prepared questions that were set aside are listed by their text.
+        """
+        queries = {name: failed.reason for name, failed in self._queries.failed.items()}
+        return queries | self._prepared.failed
 
     @in_turn
     def put_back(self, name: str) -> Added:
@@ -234,7 +238,7 @@ class Register:
         stores = self.stores
         return {
             "queries": len(self._queries.asked),
-            "failed": len(self._queries.failed),
+            "failed": len(self._queries.failed) + len(self._prepared.failed),
             "stores": len(stores),
             "keys": sum(len(s.panes.groups) for s in stores if len(s.panes)),
             "partials": sum(len(s.panes) for s in stores),

@@ -19,7 +19,7 @@ from panes.errors import ColumnTypeError, MissingStreamError, QueryError
 from panes.language.clause import Length, Parts
 from panes.language.join_query import How, Join, Side, Source
 from panes.language.query import Query, Window
-from panes.planning.band import Positions, find_band
+from panes.planning.band import COMPARISONS, Positions, find_band
 from panes.planning.joined_columns import (
     JoinedColumns,
     all_of,
@@ -233,16 +233,43 @@ class _Binding:
                 conditions, self._types, lambda name: self._side_of_joined(name) != right
             )
             if found is None:
-                raise QueryError(
-                    "nothing says how far apart joined rows may be",
-                    hint="add AND r.ts BETWEEN l.ts - INTERVAL 5 SECONDS AND l.ts, or a window: "
-                    "l [RANGE 5 seconds WATTR ts], r [RANGE 5 seconds WATTR ts]",
-                )
+                raise self._without_band(join, conditions, right)
             return found, rest
         first, second = clauses
         left_sides = range(right)
         left = self._position(first, list(left_sides), join)
         return Positions(left, self._position(second, [right], join), _band(join)), conditions
+
+    def _without_band(
+        self, join: Join, conditions: Sequence[exp.Expression], right: int
+    ) -> QueryError:
+        """Nothing bounds the distance of joined rows: why, as far as that can be told."""
+        for condition in conditions:
+            sides = self.columns.sides_of(condition)
+            is_bound = isinstance(condition, COMPARISONS) and not isinstance(condition, exp.EQ)
+            if is_bound and right in sides and len(sides) > 1:
+                names = dict.fromkeys(c.name for c in condition.find_all(exp.Column))
+                types = " and ".join(f"`{n}` is {self._types[n]}" for n in names)
+                written = condition.sql(dialect="spark").replace("`", "")
+                return QueryError(
+                    f"`{written}` does not say how far apart joined rows may be: {types}",
+                    hint="compare timestamps with timestamps, both with a time zone or both "
+                    "without, or integers with integers, at a distance of fixed length: "
+                    "r.ts <= l.ts + INTERVAL 5 SECONDS",
+                )
+        hint = (
+            "add AND r.ts BETWEEN l.ts - INTERVAL 5 SECONDS AND l.ts, or a window: "
+            "l [RANGE 5 seconds WATTR ts], r [RANGE 5 seconds WATTR ts]"
+        )
+        if len(self.columns.names) > 2:
+            hint = (
+                "of three streams, each join has its own: FROM l JOIN r ON ... [TUMBLING 5 minutes "
+                "WATTR ts] JOIN m ON ... [TUMBLING 5 minutes WATTR ts]"
+            )
+        return QueryError(
+            f"nothing says how far apart rows of {join.left.name} and {join.right.name} may be",
+            hint=hint,
+        )
 
     def _axis(self, join: Join, positions: Positions) -> Axis:
         """What positions mean on both sides, which must be the same."""
@@ -392,14 +419,8 @@ class _Binding:
 
     def _equal(self, join: Join, name: str) -> exp.Expression:
         """What USING says of one column."""
-        right = len(join.sources) - 1
-        holders = [
-            s
-            for s in range(right)
-            if name.lower() in (n.lower() for n in self.columns.schemas[s].names)
-        ]
-        left = self.columns.column(holders[0] if holders else 0, name)
-        return exp.EQ(this=column(left), expression=column(self.columns.column(right, name)))
+        one, other = using_sides(join, self.columns, name)
+        return exp.EQ(this=one, expression=other)
 
     def _side_of_joined(self, name: str) -> int | None:
         found = self.columns.sides_of(column(name))
@@ -424,22 +445,51 @@ def _schema_of(source: Source, schemas: Mapping[str, pa.Schema]) -> pa.Schema:
     return pa.schema(shared)
 
 
+def using_sides(
+    join: Join, columns: JoinedColumns, name: str
+) -> tuple[exp.Expression, exp.Expression]:
+    """What a column of USING is on the left of a join, and on its right.
+
+    On the left it may itself be a column of USING, of a join below.
+    """
+    right = len(join.sources) - 1
+    other = column(columns.column(right, name))
+    below = _using(join.left, columns) if isinstance(join.left, Join) else {}
+    if name.lower() in below:
+        return below[name.lower()], other
+    holders = [
+        s for s in range(right)
+        if name.lower() in (n.lower() for n in columns.schemas[s].names)
+    ]  # fmt: skip
+    if len(holders) > 1:
+        sides = ", ".join(f"`{columns.column(s, name)}`" for s in holders)
+        raise QueryError(
+            f"USING (`{name}`) could be any of {sides}", hint="write ON, and say which"
+        )
+    return column(columns.column(holders[0] if holders else right - 1, name)), other
+
+
+def using_columns(join: Join, columns: JoinedColumns) -> dict[str, set[str]]:
+    """The columns of USING in the order of Spark's *, with the joined columns that each unites."""
+    below = using_columns(join.left, columns) if isinstance(join.left, Join) else {}
+    found: dict[str, set[str]] = {}
+    for name in join.using:
+        one, other = using_sides(join, columns, name)
+        known = next((n for n in below if n.lower() == name.lower()), None)
+        united = below.pop(known) if known else set()
+        own = {c.name for side in (one, other) for c in side.find_all(exp.Column)}
+        found[columns.column(len(join.sources) - 1, name).rpartition(".")[2]] = united | own
+    return found | below
+
+
 def _using(join: Join, columns: JoinedColumns) -> dict[str, exp.Expression]:
     """What a column of USING stands for: the side that always has it, or either."""
-    found: dict[str, exp.Expression] = {}
-    step: Side = join
-    while isinstance(step, Join):
-        right = len(step.sources) - 1
-        for name in step.using:
-            sides = [
-                column(columns.column(side, name))
-                for side in (right - 1, right)
-                if name.lower() in (n.lower() for n in columns.schemas[side].names)
-            ]
-            first = sides[-1] if step.how == "right" else sides[0]
-            both = exp.Coalesce(this=sides[0], expressions=sides[1:])
-            found.setdefault(name.lower(), both if step.how == "full" else first)
-        step = step.left
+    found = _using(join.left, columns) if isinstance(join.left, Join) else {}
+    for name in join.using:
+        one, other = using_sides(join, columns, name)
+        either = exp.Coalesce(this=one.copy(), expressions=[other.copy()])
+        kinds = {"right": other, "full": either}
+        found[name.lower()] = kinds.get(join.how, one)
     return found
 
 

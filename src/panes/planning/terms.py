@@ -44,11 +44,15 @@ class Run:
     flush: Flush | None = None
     why: bool = False
     max_answers: int | None = MOST_ANSWERS
+    by_watermark: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What a stream promises and what becomes of late rows: checked, and in ticks."""
+    """What a stream promises and what becomes of late rows: checked, and in ticks.
+
+    `by_watermark`: only the host's own watermark moves progress, not the rows.
+    """
 
     lateness: int | None = None
     rows_late: int | None = None
@@ -60,6 +64,7 @@ class Terms:
     flush: Flush | None = None
     why: bool = False
     max_answers: int | None = MOST_ANSWERS
+    by_watermark: bool = False
 
     @property
     def keeps(self) -> int | None:
@@ -80,7 +85,9 @@ class Terms:
         """The bound on the disorder of one source, which has seen nothing yet."""
         if self.rows_late is not None:
             return WithinRows(self.rows_late)
-        return Unbounded() if self.lateness is None else WithinLateness(self.lateness)
+        if self.lateness is None or self.by_watermark:
+            return Unbounded()
+        return WithinLateness(self.lateness)
 
 
 def agree(query: Query, run: Run) -> Terms:
@@ -133,6 +140,7 @@ def agree(query: Query, run: Run) -> Terms:
         flush=run.flush,
         why=run.why,
         max_answers=run.max_answers,
+        by_watermark=run.by_watermark,
     )
 
 

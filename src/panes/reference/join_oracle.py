@@ -18,9 +18,9 @@ from sqlglot import exp
 from panes.aggregates.custom import UserAggregate
 from panes.language.join_query import Join, JoinQuery, Side, Source
 from panes.language.query import WINDOW_COLUMNS, Query
-from panes.planning.join_plan import JoinPlan, SourcePlan, joined_columns
+from panes.planning.join_plan import JoinPlan, SourcePlan, joined_columns, using_sides
 from panes.planning.join_query_plan import AT, PAIRS, JoinQueryPlan, plan_join_query
-from panes.planning.joined_columns import JoinedColumns, column, joined_name
+from panes.planning.joined_columns import JoinedColumns, joined_name
 from panes.planning.scalar import Projection
 from panes.reference.derived import derived
 from panes.reference.folds import order
@@ -204,7 +204,7 @@ def _aggregated(
     assert found is not None
     if found.by in ("left", "right"):
         return answer(found.query, {PAIRS: joined}, aggregates)
-    if found.by == "positions":
+    if found.by in ("positions", "partners"):
         once = joined.append_column(AT, pa.array([0] * len(joined), pa.int64()))
         return answer(found.query, {PAIRS: once}, aggregates).drop_columns(list(WINDOW_COLUMNS))
     if found.by == "window":
@@ -253,11 +253,8 @@ def _placed(table: pa.Table, plan: JoinPlan, at: str) -> _Rows:
 
 
 def _using(name: str, join: Join, columns: JoinedColumns) -> exp.Expression:
-    right = len(join.sources) - 1
-    left = next(s for s in range(right) if name in columns.schemas[s].names)
-    return exp.EQ(
-        this=column(columns.column(left, name)), expression=column(columns.column(right, name))
-    )
+    one, other = using_sides(join, columns, name)
+    return exp.EQ(this=one, expression=other)
 
 
 def _has_clause(join: Join) -> bool:
