@@ -201,9 +201,10 @@ class RegisterShard:
         """Refuse queries that do not follow those which the state was written with.
 
         Every list of queries has the number after the one that was found. So where the newest list
-        is lost, the next one has a number that the state has already.
+        is lost, the next one has a number that the state has already. Queries that are only tried
+        are of no list, and have no number.
         """
-        if number and number >= self._definition.number:
+        if self._definition.number and number >= self._definition.number:
             raise StateError(
                 f"the state was written with list {number} of the register's queries, and the "
                 f"newest list in panes-register is {self._definition.number - 1}: one is missing",
