@@ -19,6 +19,7 @@ from panes.language.parse import parse
 from panes.language.query import Query
 from panes.planning.terms import Run
 from panes.spark import files, split
+from panes.spark.checkpoint import require_sources, require_whole
 from panes.spark.query import answer as answer_frames
 from panes.spark.session import quiet
 from panes.windows.spec import PerRow
@@ -74,6 +75,7 @@ class Job:
         interrupted = interrupts()
         frames = {s.name: files.read_stream(s.path, self.files_per_batch) for s in self.sources}
         tagged = answer_frames(self.text, frames, run=replace(self.options, with_late=True))
+        require_sources(str(checkpoint), tagged)
         writer = tagged.writeStream.foreachBatch(split(**places))
         writer = writer.option("checkpointLocation", str(checkpoint))
         counts = dict.fromkeys(_KINDS, 0)
@@ -83,6 +85,7 @@ class Job:
             if not ends(query.awaitTermination, interrupted):
                 return None
         except Exception as failure:
+            require_whole(files.spark(), str(checkpoint))
             raise PanesError(f"the stream stopped: {reason(failure)}") from None
         finally:
             query.stop()

@@ -13,7 +13,7 @@ import typer
 import panes
 from panes.bench.workloads import bids, packets
 from panes.cli.files import Source
-from panes.cli.run import read_query
+from panes.cli.run import read_query, require_spark
 from panes.cli.show import meter, say
 from panes.errors import OptionError, QueryError
 from panes.reference.compare import difference
@@ -56,8 +56,20 @@ def verify(
         int, typer.Option(help="How many rows of each stream to use. The oracle is slow.")
     ] = 1_000,
     spark: Annotated[bool, typer.Option(help="Check Spark too, if it is installed.")] = True,
+    crash: Annotated[
+        int | None,
+        typer.Option(
+            help="Instead, run the query as a stream on Spark and kill it this many times: the "
+            "driver, a Python worker, an executor; at random and at named points. Each time it is "
+            "started again. No answer may be lost, come twice, or be wrong."
+        ),
+    ] = None,
+    seed: Annotated[int, typer.Option(help="With --crash: draws other moments to kill at.")] = 0,
 ) -> None:
     """Compare the answers of every engine with the oracle, the slow and obvious way."""
+    if crash is not None:
+        _crash(query, inputs or [], rows, crash, seed)
+        return
     work = list(_given(query, inputs or [], rows) if query else _built_in(rows))
     engines = dict(LOCAL)
     if spark and importlib.util.find_spec("pyspark") is not None:
@@ -75,6 +87,15 @@ def verify(
     say(f"{len(work)} queries x {len(engines)} engines: " + _counted(verdicts))
     if verdicts["differs"]:
         raise typer.Exit(1)
+
+
+def _crash(query: str | None, inputs: list[str], rows: int, kills: int, seed: int) -> None:
+    if query is None:
+        raise OptionError(
+            "--crash kills one query", hint="panes verify busy.sql --input bids=bids.parquet ..."
+        )
+    [(text, streams)] = _given(query, inputs, rows)
+    require_spark("panes.cli.crash").crash(text, streams, kills, seed)
 
 
 def _judge(engine: Engine, text: str, streams: Streams, want: pa.Table) -> tuple[str, str]:

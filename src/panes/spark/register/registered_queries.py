@@ -46,6 +46,7 @@ class RegisteredQueries:
         self._comparable = comparable(frame)
         self._sinks: dict[str, Sink] = {}
         self._watched: set[str] = set()
+        self.version = 0
         self._removed: dict[str, str] = {}
 
     def __bool__(self) -> bool:
@@ -184,7 +185,8 @@ class RegisteredQueries:
     # The manifest
 
     def manifest(self, *, shards: int, version: int) -> Manifest:
-        """The queries as the checkpoint has them."""
+        """The queries as the checkpoint has them, of which this is the version from now on."""
+        self.version = version
         return Manifest(
             stream=self.stream,
             shards=shards,
