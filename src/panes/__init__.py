@@ -1,9 +1,10 @@
 """Sliding-window queries over data streams at the price of tumbling ones."""
 
 from panes.aggregates.custom import CustomAggregate, WindowFunction
-from panes.api import explain, open, register, sql
+from panes.api import explain, open, register, sql, window_index
 from panes.engine.open_query import OpenQuery
 from panes.engine.register import Register
+from panes.engine.window_index import WindowIndex
 from panes.errors import FailedQueryWarning, PanesError, QueryError, RejectedRowsWarning
 from panes.planning.flush import LazyFlush, SlowFlush
 from panes.planning.terms import Late
@@ -21,9 +22,11 @@ __all__ = [
     "RejectedRowsWarning",
     "SlowFlush",
     "WindowFunction",
+    "WindowIndex",
     "explain",
     "open",
     "oracle",
     "register",
     "sql",
+    "window_index",
 ]

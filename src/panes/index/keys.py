@@ -11,8 +11,10 @@ import datetime as dt
 import math
 import struct
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from decimal import Decimal
-from numbers import Integral, Real
+from fractions import Fraction
+from numbers import Real
 
 import numpy as np
 import pyarrow as pa
@@ -60,7 +62,10 @@ class ValueKeys(ABC):
 
     @abstractmethod
     def range(self, low: object, high: object) -> tuple[int, int]:
-        """The least and the greatest rank of values in ``[low, high]``, either None if open."""
+        """The least and the greatest rank of values in ``[low, high]``, either None if open.
+
+        They may lie beyond all keys, where no value of the type is that small or great.
+        """
 
     def convert(self, value: object) -> pa.Scalar | None:
         """A value as this type has it; None if the type cannot hold it."""
@@ -73,6 +78,8 @@ class ValueKeys(ABC):
         if pa.types.is_temporal(self.type):
             value = self._moment(value)
         self._require_kind(value)
+        if pa.types.is_decimal(self.type) and isinstance(value, float):
+            value = Decimal(repr(value))
         try:
             return pa.scalar(value, self.type)
         except (pa.ArrowInvalid, OverflowError):
@@ -136,25 +143,26 @@ class OrderedKeys(ValueKeys):
         return keys
 
     def range(self, low: object, high: object) -> tuple[int, int]:
-        least = LEAST if low is None else self._bound(low, math.ceil, GREATEST)
-        greatest = GREATEST if high is None else self._bound(high, math.floor, LEAST)
+        least = LEAST if low is None else self._bound(low, math.ceil)
+        greatest = GREATEST if high is None else self._bound(high, math.floor)
         return least, greatest
 
-    def _bound(self, value: object, whole: object, beyond: int) -> int:
-        """The key of a bound, moved to the nearest value that the type has."""
-        is_whole = pa.types.is_integer(self.type)
-        if is_whole and isinstance(value, float | np.floating | Decimal):
-            value = _rounded(value, whole)
-        if is_whole and isinstance(value, Integral):
-            info = np.iinfo(self.type.to_pandas_dtype())
-            if value < info.min:
-                return LEAST if whole is math.ceil else LEAST
-            if value > info.max:
-                return GREATEST
-        key = self.find_one(value)
-        if key is None:
-            raise OptionError(f"`{self.column}` is {self.type}, which cannot hold {value!r}")
-        return key
+    def _bound(self, value: object, whole: Callable[[Fraction], int]) -> int:
+        """The key of a bound, moved to the nearest value that the type has, or beyond all keys."""
+        if isinstance(value, np.generic):
+            value = value.item()
+        if not (pa.types.is_integer(self.type) or pa.types.is_decimal(self.type)):
+            key = self.find_one(value)
+            if key is None:
+                raise OptionError(f"`{self.column}` is {self.type}, which cannot hold {value!r}")
+            return key
+        self._require_kind(value)
+        assert isinstance(value, int | float | Decimal)
+        if math.isnan(value) or math.isinf(value):  # NaN is greater than all numbers
+            return -_NOTHING if value < 0 else _NOTHING
+        scale = self.type.scale if pa.types.is_decimal(self.type) else 0
+        key = whole(Fraction(value) * Fraction(10) ** scale)
+        return key - (1 << 63) if pa.types.is_uint64(self.type) else key
 
 
 class NumberedKeys(ValueKeys):
@@ -251,15 +259,6 @@ def _whole(value: object) -> object:
 
 _NOTHING = 1 << 200
 """An integer that no column can hold."""
-
-
-def _rounded(value: object, whole: object) -> int:
-    assert isinstance(value, float | np.floating | Decimal)
-    if math.isnan(value):
-        raise OptionError("NaN bounds no range of whole numbers")
-    if math.isinf(value):
-        return _NOTHING if value > 0 else -_NOTHING
-    return math.ceil(value) if whole is math.ceil else math.floor(value)
 
 
 def _unscaled(array: pa.Array) -> Keys:
