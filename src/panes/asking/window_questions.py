@@ -1,13 +1,16 @@
 """Questions about a live window, each answered from what its index holds.
 
 Values are in ascending order, NaN last. NULL is no value: no question finds it, and only
-`sorted_rows` gives rows without a value, first. Ranges of values include both ends, as BETWEEN does.
+`sorted_rows` gives rows without a value, first. Ranges of values include both ends, as BETWEEN
+does.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -86,7 +89,7 @@ def histogram(window: LiveWindow, edges: Sequence[object]) -> pa.Table:
     if len(edges) < 2:
         raise OptionError("a histogram needs at least two edges", hint="w.histogram([0, 10, 100])")
     before = [_smaller(window, edge) for edge in edges]
-    if any(b < a for a, b in zip(before, before[1:], strict=False)):
+    if any(b < a for a, b in pairwise(before)):
         raise OptionError(f"the edges of a histogram ascend, got {list(edges)!r}")
     bounds = pa.array([window.keys.convert(edge) for edge in edges], window.keys.type)
     counts = pa.array(np.diff(before), pa.int64())
@@ -140,7 +143,7 @@ def nearest(window: LiveWindow, asked: pa.Array) -> pa.Array:
 _NAN = pa.array([float("nan")])
 
 
-def _distance(window: LiveWindow, high: Keys, low: Keys) -> NDArray[np.generic]:
+def _distance(window: LiveWindow, high: Keys, low: Keys) -> NDArray[Any]:
     """How far values are apart; keys of anything but floats are numbers on one scale."""
     if not pa.types.is_floating(window.keys.type):
         return high.view(np.uint64) - low.view(np.uint64)

@@ -19,7 +19,7 @@ Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
 
 
-class Turn:
+class Turn(AbstractContextManager[None]):
     """The turn of one thread, in which a step gives at most so many answers."""
 
     def __init__(self, max_answers: int | None) -> None:
@@ -42,7 +42,10 @@ class Turn:
 class Shared(Protocol):
     """An object that threads may share."""
 
-    _turn: Turn
+    @property
+    def _turn(self) -> AbstractContextManager[object]:
+        """A `Turn`, or just a lock where answers are not limited."""
+        ...
 
 
 Self = TypeVar("Self", bound=Shared)

@@ -8,7 +8,9 @@ basic window that is sealed already is late: it is set aside and never seen.
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from threading import RLock
 from typing import Any
 
 import numpy as np
@@ -20,7 +22,7 @@ from panes.arrays.columns import column_of
 from panes.arrays.radix import is_sorted, stable_order
 from panes.asking import window_questions as ask
 from panes.axis import ARRIVAL, Axis, Duration, axis_over, parse_duration, parse_instant
-from panes.engine.in_turn import Turn, in_turn
+from panes.engine.in_turn import in_turn
 from panes.errors import (
     InputError,
     LimitError,
@@ -43,6 +45,8 @@ from panes.planning.choose_index import (
 )
 
 Instant = str | int | dt.datetime | dt.date
+_SEVERAL = (list, tuple, np.ndarray, pa.Array, pa.ChunkedArray)
+"""What holds several values; everything else is one."""
 _STREAM = "window"
 """What the rows of a window index are called in errors."""
 
@@ -75,7 +79,8 @@ class WindowIndex:
         self._kind, self._groups = require_kind(kind), _require_groups(groups)
         self._questions, self._values = require_questions(questions), values
         self._choice: IndexChoice | None = None
-        self._on, self._turn = plain.get_field_index(on), Turn(None)
+        self._on = plain.get_field_index(on)
+        self._turn: AbstractContextManager[object] = RLock()
         self._window = LiveWindow(
             plain,
             value_keys(on, plain.field(on).type),
@@ -138,7 +143,8 @@ class WindowIndex:
             self._late.add([with_reason(apart, reasons)])
             self._place(table.filter(pa.array(~is_late)), at[~is_late])
             return
-        if first != last and not is_sorted(at):
+        in_order = is_sorted(at)
+        if first != last and not in_order:
             order = stable_order(at // self._basic)
             table, at = table.take(pa.array(order)), at[order]
         arrays = [column_of(table, name) for name in table.column_names]
@@ -150,6 +156,7 @@ class WindowIndex:
                 arrays if whole else [a.slice(begin, end - begin) for a in arrays],
                 keys[begin:end],
                 None if is_null is None else is_null[begin:end],
+                at=(int(at[begin]), int(at[end - 1])) if in_order else None,
             )
             self._window.add(number, piece)
 
@@ -236,22 +243,20 @@ class WindowIndex:
     @in_turn
     def count(self, value: Any) -> Any:
         """How many rows have a value; of an array or list of values, an array of counts."""
-        many = self._many(value)
-        if many is not None:
-            return ask.look_up(self._window, many)
+        if isinstance(value, _SEVERAL):
+            return ask.look_up(self._window, self._many(value))
         key = None if value is None else self._window.keys.find_one(value)
         return 0 if key is None else self._window.count_one(key)
 
     @in_turn
     def rows(self, value: Any) -> pa.Table:
         """The rows that have a value, or one of several, in the order of the axis."""
-        many = self._many(value)
-        if many is not None:
-            return ask.rows_of(self._window, many)
+        if isinstance(value, _SEVERAL):
+            return ask.rows_of(self._window, self._many(value))
         key = None if value is None else self._window.keys.find_one(value)
         if key is None:
             return self._window.schema.empty_table()
-        return self._window.take(self._window.rows_of(np.array([key])))
+        return self._window.take(self._window.rows_of_one(key))
 
     @in_turn
     def between(self, low: Any, high: Any) -> pa.Table:
@@ -299,19 +304,9 @@ class WindowIndex:
     @in_turn
     def nearest(self, value: Any) -> Any:
         """The value nearest to a value, the smaller of two; of several, an array. None: no rows."""
-        many = self._many(value)
-        if many is not None:
-            return ask.nearest(self._window, many)
-        if value is None:
-            return None
-        scalar = self._window.keys.convert(value)
-        if scalar is None:
-            raise OptionError(
-                f"`{self._window.keys.column}` is {self._window.keys.type}, got {value!r}"
-            )
-        return ask.nearest(self._window, pa.array([scalar.as_py()], self._window.keys.type))[
-            0
-        ].as_py()
+        if isinstance(value, _SEVERAL):
+            return ask.nearest(self._window, self._many(value))
+        return ask.nearest(self._window, self._many([value]))[0].as_py()
 
     def intersection(self, other: WindowIndex, *, ranges: bool = False) -> pa.Table:
         """The values that both windows have, ascending: ``value``.
@@ -344,11 +339,10 @@ class WindowIndex:
         if column not in rows.column_names:
             raise UnknownColumnError(column, stream="table", columns=rows.column_names)
         asked = self._many(column_of(rows, column))
-        assert asked is not None
         return rows.filter(pa.array(ask.semi_join(self._window, asked, anti=anti)))
 
-    def _many(self, value: object) -> pa.Array | None:
-        """Several values as an array of the column's type; None if it is just one value."""
+    def _many(self, value: Any) -> pa.Array:
+        """Several values as an array of the column's type; NULL where it has no such value."""
         if isinstance(value, pa.ChunkedArray):
             value = value.combine_chunks()
         if isinstance(value, np.ndarray):
@@ -357,28 +351,19 @@ class WindowIndex:
             if value.type == self._window.keys.type:
                 return value
             value = value.to_pylist()
-        if not isinstance(value, list | tuple):
-            return None
         converted = [self._window.keys.convert(v) for v in value]
         values = [None if scalar is None else scalar.as_py() for scalar in converted]
         return pa.array(values, self._window.keys.type)
 
 
-class _both:
+@contextmanager
+def _both(one: WindowIndex, other: object) -> Iterator[None]:
     """The turn of two windows, always taken in the same order, so that no two threads wait."""
-
-    def __init__(self, one: WindowIndex, other: object) -> None:
-        if not isinstance(other, WindowIndex):
-            raise InputError(f"two window indexes are compared, got {type(other).__name__}")
-        self._turns = [w._turn for w in sorted((one, other), key=id)]
-
-    def __enter__(self) -> None:
-        for turn in self._turns:
-            turn.__enter__()
-
-    def __exit__(self, *error: object) -> None:
-        for turn in reversed(self._turns):
-            turn.__exit__(*error)
+    if not isinstance(other, WindowIndex):
+        raise InputError(f"two window indexes are compared, got {type(other).__name__}")
+    first, second = sorted((one, other), key=id)
+    with first._turn, second._turn:
+        yield
 
 
 def _empty(schema: object) -> pa.Table:

@@ -19,7 +19,7 @@ from panes.index.basic_windows import BasicWindow, Summary
 from panes.index.domain import Entries
 from panes.index.ring import collect_forward, evict_forward
 from panes.index.row_links import FIRST, HIDDEN, HIDDEN_FIRST, HIDDEN_LAST, LAST, RowLinks
-from panes.index.row_ring import SHORT
+from panes.index.row_ring import SHORT, Rows
 
 
 class Aux(RowLinks):
@@ -32,17 +32,17 @@ class Aux(RowLinks):
         )
 
     def seal(self) -> Summary | None:
-        came = self._came[: self._different]
-        self._different = 0
-        _connect(came, self.heads, self.domain.counts, self.links, self.rows.mask)
+        parts = (self.heads, self.domain.counts, self.links, self.rows.mask)
+        _connect(self._take_hidden(), *parts)
         return None
 
     def evict(self, window: BasicWindow) -> None:
         rows, short = window.end - window.begin, window.begin & SHORT
         evict_forward(short, rows, self.links, self.rows.mask, self.heads, self.domain.counts)
 
-    def _collect(self, entries: Entries, begins: NDArray[np.int64], found: Entries) -> None:
-        collect_forward(entries, begins, found, self.links, self.rows.mask, self.heads)
+    def _collect(self, entries: Entries, begins: NDArray[np.int64], found: Rows) -> None:
+        place = (self.links, self.rows.mask, self.heads, self.rows.begin)
+        collect_forward(entries, begins, found, *place)
 
 
 @compiled

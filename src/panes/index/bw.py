@@ -18,8 +18,15 @@ from numpy.typing import NDArray
 from panes.arrays.compiled import compiled
 from panes.index.basic_windows import BasicWindow, Summary
 from panes.index.domain import Entries
-from panes.index.row_links import HIDDEN, HIDDEN_FIRST, HIDDEN_LAST, LAST, RowLinks
-from panes.index.row_ring import SHORT
+from panes.index.row_links import (
+    HIDDEN,
+    HIDDEN_FIRST,
+    HIDDEN_LAST,
+    LAST,
+    RowLinks,
+    long_number,
+)
+from panes.index.row_ring import SHORT, Rows
 
 
 class Bw(RowLinks):
@@ -32,18 +39,22 @@ class Bw(RowLinks):
         )
 
     def seal(self) -> Summary | None:
-        summary = self._summary()
-        _connect(summary.entries, self.heads, self.domain.counts, self.links, self.rows.mask)
-        return summary
+        entries = self._take_hidden()
+        counts, youngest = np.empty_like(entries), np.empty_like(entries)
+        parts = (self.heads, self.domain.counts, self.links, self.rows.mask)
+        _connect(entries, counts, youngest, *parts)
+        return Summary(entries, counts, youngest)
 
     def evict(self, window: BasicWindow) -> None:
         gone = window.summary
-        assert gone is not None and gone.youngest is not None
+        assert gone is not None
+        assert gone.youngest is not None
         parts = (self.heads, self.domain.counts, self.links, self.rows.mask)
         _cut_off(gone.entries, gone.youngest, gone.counts, *parts)
 
-    def _collect(self, entries: Entries, begins: NDArray[np.int64], found: Entries) -> None:
-        _collect_backward(entries, begins, found, self.links, self.rows.mask, self.heads)
+    def _collect(self, entries: Entries, begins: NDArray[np.int64], found: Rows) -> None:
+        place = (self.links, self.rows.mask, self.heads, self.rows.begin)
+        _collect_backward(entries, begins, found, *place)
 
 
 @compiled
@@ -63,13 +74,14 @@ def _prepend(entries, first, links, mask, heads, came, different):  # type: igno
 
 
 @compiled
-def _connect(entries, heads, counts, links, mask):  # type: ignore[no-untyped-def]
+def _connect(entries, came, youngest, heads, counts, links, mask):  # type: ignore[no-untyped-def]
     for i in range(entries.shape[0]):
         entry = entries[i]
         if heads[entry, LAST] >= 0:
             links[heads[entry, HIDDEN_FIRST] & mask] = heads[entry, LAST]
-        heads[entry, LAST] = heads[entry, HIDDEN_LAST]
-        counts[entry] += heads[entry, HIDDEN]
+        heads[entry, LAST] = youngest[i] = heads[entry, HIDDEN_LAST]
+        came[i] = heads[entry, HIDDEN]
+        counts[entry] += came[i]
         heads[entry, HIDDEN] = 0
 
 
@@ -89,11 +101,11 @@ def _cut_off(entries, youngest, gone, heads, counts, links, mask):  # type: igno
 
 
 @compiled
-def _collect_backward(entries, begins, found, links, mask, heads):  # type: ignore[no-untyped-def]
+def _collect_backward(entries, begins, found, links, mask, heads, begin):  # type: ignore[no-untyped-def]
     for i in range(entries.shape[0]):
         if entries[i] >= 0:
             row, at = heads[entries[i], LAST], begins[i + 1]
             while row >= 0:
                 at -= 1
-                found[at] = row
+                found[at] = long_number(row, begin)
                 row = links[row & mask]

@@ -71,7 +71,7 @@ def estimated_values(rows: float, values: float, windows: float) -> float:
 
     As if all values were equally likely; at least those seen, at most as many for each.
 
-    >>> estimated_values(1000, 1000, 60), round(estimated_values(1000, 632, 60), -1)
+    >>> estimated_values(1000, 1000, 60), round(estimated_values(1000, 632, 60))
     (60000, 1000)
     """
     if values >= rows:

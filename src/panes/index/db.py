@@ -19,7 +19,8 @@ from panes.arrays.compiled import compiled
 from panes.index.basic_windows import BasicWindow
 from panes.index.bw import Bw
 from panes.index.domain import Entries
-from panes.index.row_links import LAST, STUB
+from panes.index.row_links import LAST, STUB, long_number
+from panes.index.row_ring import Rows
 
 
 class Db(Bw):
@@ -27,11 +28,13 @@ class Db(Bw):
 
     def evict(self, window: BasicWindow) -> None:
         gone = window.summary
-        assert gone is not None and gone.youngest is not None
+        assert gone is not None
+        assert gone.youngest is not None
         _mark_dirty(gone.entries, gone.youngest, gone.counts, self.heads, self.domain.counts)
 
-    def _collect(self, entries: Entries, begins: NDArray[np.int64], found: Entries) -> None:
-        _collect_clean(entries, begins, found, self.links, self.rows.mask, self.heads)
+    def _collect(self, entries: Entries, begins: NDArray[np.int64], found: Rows) -> None:
+        place = (self.links, self.rows.mask, self.heads, self.rows.begin)
+        _collect_clean(entries, begins, found, *place)
 
 
 @compiled
@@ -43,11 +46,11 @@ def _mark_dirty(entries, youngest, gone, heads, counts):  # type: ignore[no-unty
 
 
 @compiled
-def _collect_clean(entries, begins, found, links, mask, heads):  # type: ignore[no-untyped-def]
+def _collect_clean(entries, begins, found, links, mask, heads, begin):  # type: ignore[no-untyped-def]
     for i in range(entries.shape[0]):
         if entries[i] >= 0:
             row, at, stub = heads[entries[i], LAST], begins[i + 1], heads[entries[i], STUB]
             while row >= 0 and row != stub:
                 at -= 1
-                found[at] = row
+                found[at] = long_number(row, begin)
                 row = links[row & mask]

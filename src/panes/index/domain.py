@@ -11,6 +11,7 @@ entries are given out again. What differs between L-, T- and H-INDEX is only how
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from typing import TypeVar
 
 import numpy as np
 from numba.extending import register_jitable
@@ -21,10 +22,14 @@ from panes.arrays.compiled import compiled
 Keys = NDArray[np.int64]
 Entries = NDArray[np.int32]
 
+Number = TypeVar("Number", bound=np.generic)
+
 NULL = 0
 """The entry of rows without a value."""
 MOST_ENTRIES = 1 << 31
 _FIRST_SIZE = 64
+_WORTH_PURGING = 8
+"""Entries are purged once more than an eighth of them have no rows."""
 _MERGED = 8
 """New entries are merged into the known order as long as they are fewer than an eighth of it."""
 
@@ -113,23 +118,27 @@ class Domain(ABC):
         found = _present(order, self.keys, self.counts, keys, counts)
         return keys[:found], counts[:found]
 
-    def purge(self, is_needed: NDArray[np.bool_] | None = None) -> NDArray[np.bool_]:
-        """Forget entries without rows, unless they are needed; says which are left, by entry."""
+    def purge(self, is_needed: NDArray[np.bool_] | None = None) -> Entries:
+        """Forget entries without rows, unless they are needed; gives those that are gone.
+
+        As long as they are few, they stay.
+        """
+        used = int(self.state[USED])
+        alive = int(np.count_nonzero(self.counts[1:used]))
+        if (len(self) - alive) * _WORTH_PURGING <= len(self):
+            return np.zeros(0, dtype=np.int32)
         stays = self.counts > 0
         if is_needed is not None:
             stays |= is_needed
-        stays[NULL] = True
         order = self.ordered()
-        alive = stays[order]
-        if alive.all():
-            return stays
-        gone = order[~alive]
+        is_left = stays[order]
+        gone = order[~is_left]
         free = int(self.state[FREE])
         self._free[free : free + len(gone)] = gone
         self.state[FREE] = free + len(gone)
-        self._order = order[alive]
+        self._order = order[is_left]
         self.rebuild(self._order)
-        return stays
+        return gone
 
     def rekey(self, number_of: NDArray[np.int64]) -> None:
         """Give every entry the key ``number_of[key]``, in which keys ascend as before."""
@@ -165,7 +174,7 @@ class Domain(ABC):
         """Hold just these entries, which ascend by key."""
 
 
-def resized(array: NDArray[np.generic], size: int, filler: int = 0) -> NDArray[np.generic]:
+def resized(array: NDArray[Number], size: int, filler: int = 0) -> NDArray[Number]:
     """A longer copy of an array, along its first axis."""
     longer = np.full((size, *array.shape[1:]), filler, dtype=array.dtype)
     longer[: len(array)] = array

@@ -42,7 +42,7 @@ class Form(ABC):
         """Which entries hidden rows refer to; None if they refer to none."""
         return None
 
-    def _entered(self, keys: Keys, counts: NDArray[np.int64], nulls: int) -> Summary:
+    def _entered(self, keys: Keys, counts: NDArray[np.signedinteger], nulls: int) -> Summary:
         """Count values in the index: different ones, how often each, and how many NULLs."""
         entries = self.domain.enter(keys)
         if nulls:

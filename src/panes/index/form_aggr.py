@@ -29,4 +29,4 @@ class AggrForm(Form):
         if self.rows.is_null is not None:
             is_null = self.rows.read(self.rows.is_null, begin, end)
             nulls, keys = int(is_null.sum()), keys[~is_null]
-        return self._entered(*runs_of(keys), nulls)  # type: ignore[arg-type]
+        return self._entered(*runs_of(keys), nulls)

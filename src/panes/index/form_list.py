@@ -48,4 +48,4 @@ class ListForm(Form):
 
     def _entries(self, begin: int, end: int) -> list[Entries]:
         runs = self.rows.runs(begin, end)
-        return [self.rows.pointers[place : place + rows] for _, place, rows in runs]  # type: ignore[misc]
+        return [self.rows.pointers[place : place + rows] for _, place, rows in runs]

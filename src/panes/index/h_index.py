@@ -53,9 +53,7 @@ class HIndex(Domain):
         )  # fmt: skip
 
     def find_one(self, key: int) -> int:
-        return int(
-            _find_one(key, self.keys, self._first, self._next, self._fixed, 64 - self._bits)
-        )
+        return int(_find_one(key, self.keys, self._first, self._next, self._fixed, 64 - self._bits))
 
     def walk(self) -> Entries:
         order = self.walk_unordered()

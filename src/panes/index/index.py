@@ -64,11 +64,15 @@ class Index(ABC):
         No key is named twice. There is one more beginning than there are keys: the end.
         """
 
+    def rows_of_one(self, key: int) -> Rows:
+        """The rows of one key, ascending."""
+        return self.rows_by_key(np.array([key]))[0]
+
     @abstractmethod
     def null_rows(self) -> Rows:
         """The rows without a value, ascending."""
 
-    def purge(self) -> None:
+    def purge(self) -> None:  # noqa: B027 - an index without entries has nothing to forget
         """Forget values that no row has any more."""
 
     @abstractmethod
@@ -122,7 +126,7 @@ class KeyedRows(Index):
         nulls = self.rows.is_null
         none = np.broadcast_to(False, rows)
         read = self.rows.pointers[place : place + rows]
-        return read, none if nulls is None else nulls[place : place + rows]  # type: ignore[return-value]
+        return read, none if nulls is None else nulls[place : place + rows]
 
     def null_rows(self) -> Rows:
         if self.rows.is_null is None:
@@ -135,7 +139,7 @@ class KeyedRows(Index):
         keys = self.rows.read(self.rows.pointers, begin, end)
         if self.rows.is_null is not None:
             keys = keys[~self.rows.read(self.rows.is_null, begin, end)]
-        return keys  # type: ignore[return-value]
+        return keys
 
     def live_keys(self) -> Keys:
         return np.unique(self.keys_of(self.rows.begin, self.rows.end))

@@ -89,7 +89,7 @@ class ValueKeys(ABC):
 
     def _moment(self, value: object) -> object:
         if pa.types.is_timestamp(self.type) and isinstance(value, str | dt.date | np.datetime64):
-            ticks = parse_instant(value)
+            ticks = parse_instant(value)  # type: ignore[arg-type]
             return dt.datetime(1970, 1, 1, tzinfo=dt.UTC) + dt.timedelta(microseconds=ticks)
         if pa.types.is_date(self.type) and isinstance(value, str):
             return dt.date.fromisoformat(value)

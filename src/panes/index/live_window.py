@@ -32,11 +32,15 @@ _FEW = 4_096
 
 @dataclass(slots=True)
 class Piece:
-    """Rows of one basic window that came together."""
+    """Rows of one basic window that came together.
+
+    `at` is where the first and the last of them are on the axis, if they are in its order.
+    """
 
     arrays: Sequence[pa.Array]
     keys: Keys
     is_null: Nulls
+    at: tuple[int, int] | None = None
 
 
 class LiveWindow:
@@ -57,12 +61,14 @@ class LiveWindow:
         self.schema, self.keys, self.length = schema, keys, length
         self.open_from: int | None = None
         self.windows = BasicWindows()
-        self.moves = 0
         self._at, self._choose = at, choose
         self._waiting: dict[int, list[Piece]] = {}
         self._rows: RowRing | None = None
         self._index: Index | None = None
         self._unpurged = 0
+        self._newest: int | None = None
+        self._disorder_before = 0
+        self._present: tuple[Keys, NDArray[np.int64]] | None = None
 
     # What comes and goes
 
@@ -77,7 +83,7 @@ class LiveWindow:
         """Seal the basic windows before a number; the last ones of them are the window now."""
         if self.open_from is not None and number <= self.open_from:
             return
-        before, self.open_from = self.open_from, number
+        before, self.open_from, self._present = self.open_from, number, None
         first = number - self.length
         self._evict_before(first)
         due = sorted(n for n in self._waiting if n < number)
@@ -94,7 +100,6 @@ class LiveWindow:
         if self._index is not None:
             for piece in self._waiting.pop(number, ()):
                 self._enter(piece)
-        self.moves += 1
 
     def _make(self, pieces: Sequence[Piece]) -> None:
         """Make the index, now that there are rows to choose it by."""
@@ -109,6 +114,10 @@ class LiveWindow:
     def _enter(self, piece: Piece) -> None:
         first = self.rows.append(piece.arrays, len(piece.keys))
         self.index.add(first, piece.keys, piece.is_null)
+        if piece.at is None or (self._newest is not None and piece.at[0] < self._newest):
+            self._disorder_before = self.rows.end
+        else:
+            self._newest = piece.at[1]
 
     def _seal(self, number: int) -> None:
         begin = self.rows.sealed
@@ -193,10 +202,13 @@ class LiveWindow:
         """The keys of all values, in the order of the values, and how many rows have each."""
         if self._index is None:
             return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
+        if self._present is not None:
+            return self._present
         keys, counts = self._index.present()
         if isinstance(self.keys, NumberedKeys):
             order = np.argsort(self.keys.rank(keys))
             keys, counts = keys[order], counts[order]
+        self._present = keys, counts
         return keys, counts
 
     def rows_of(self, keys: Keys) -> Rows:
@@ -204,36 +216,40 @@ class LiveWindow:
         if self._index is None or not len(keys):
             return np.zeros(0, dtype=np.int64)
         found = self._index.rows_by_key(keys)[0]
-        if len(keys) > 1:
-            found = np.sort(found)
-        if self._at is None or len(found) < 2:
+        return self._in_order(np.sort(found) if len(keys) > 1 else found)
+
+    def rows_of_one(self, key: int) -> Rows:
+        """The same for one key."""
+        if self._index is None:
+            return np.zeros(0, dtype=np.int64)
+        return self._in_order(self._index.rows_of_one(key))
+
+    def _in_order(self, found: Rows) -> Rows:
+        """Ascending rows in the order of the axis, which is theirs if they came in order."""
+        if self._at is None or not self._has_disorder or len(found) < 2:
             return found
-        at = self.rows.raw(self._at, found)
-        if bool((at[1:] >= at[:-1]).all()):
-            return found
-        return found[np.argsort(at, kind="stable")]
+        return found[np.argsort(self.rows.raw(self._at, found), kind="stable")]
+
+    @property
+    def _has_disorder(self) -> bool:
+        return self._disorder_before > self.rows.begin
 
     def sorted_rows(self, keys: Keys, limit: int | None = None) -> Rows:
         """The rows of keys, key after key, and for each key as `rows_of`; so many at the most."""
         if self._index is None or not len(keys):
             return np.zeros(0, dtype=np.int64)
         found, begins = self._index.rows_by_key(keys)
-        if self._at is not None and len(found) > 1:
+        if self._at is not None and self._has_disorder and len(found) > 1:
             at = self.rows.raw(self._at, found).astype(np.int64)
             value = np.repeat(np.arange(len(keys)), np.diff(begins))
-            falls = (at[1:] < at[:-1]) & (value[1:] == value[:-1])
-            if falls.any():
-                found = found[np.lexsort((found, at, value))]
+            found = found[np.lexsort((found, at, value))]
         return found if limit is None else found[:limit]
 
     def null_rows(self) -> Rows:
         """The rows without a value, in the order of the axis, then as they came."""
         if self._index is None:
             return np.zeros(0, dtype=np.int64)
-        found = self._index.null_rows()
-        if self._at is None or len(found) < 2:
-            return found
-        return found[np.argsort(self.rows.raw(self._at, found), kind="stable")]
+        return self._in_order(self._index.null_rows())
 
     def take(self, rows: Rows) -> pa.Table:
         """Rows as a table."""

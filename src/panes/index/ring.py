@@ -17,8 +17,16 @@ from numpy.typing import NDArray
 from panes.arrays.compiled import compiled
 from panes.index.basic_windows import BasicWindow, Summary
 from panes.index.domain import Entries
-from panes.index.row_links import FIRST, HIDDEN, HIDDEN_FIRST, HIDDEN_LAST, LAST, RowLinks
-from panes.index.row_ring import SHORT
+from panes.index.row_links import (
+    FIRST,
+    HIDDEN,
+    HIDDEN_FIRST,
+    HIDDEN_LAST,
+    LAST,
+    RowLinks,
+    long_number,
+)
+from panes.index.row_ring import SHORT, Rows
 
 
 class Ring(RowLinks):
@@ -39,8 +47,9 @@ class Ring(RowLinks):
         rows, short = window.end - window.begin, window.begin & SHORT
         evict_forward(short, rows, self.links, self.rows.mask, self.heads, self.domain.counts)
 
-    def _collect(self, entries: Entries, begins: NDArray[np.int64], found: Entries) -> None:
-        collect_forward(entries, begins, found, self.links, self.rows.mask, self.heads)
+    def _collect(self, entries: Entries, begins: NDArray[np.int64], found: Rows) -> None:
+        place = (self.links, self.rows.mask, self.heads, self.rows.begin)
+        collect_forward(entries, begins, found, *place)
 
 
 @register_jitable
@@ -94,11 +103,11 @@ def evict_forward(first, rows, links, mask, heads, counts):  # type: ignore[no-u
 
 
 @compiled
-def collect_forward(entries, begins, found, links, mask, heads):  # type: ignore[no-untyped-def]
+def collect_forward(entries, begins, found, links, mask, heads, begin):  # type: ignore[no-untyped-def]
     """The rows of entries, from the first to the last of the window."""
     for i in range(entries.shape[0]):
         if entries[i] >= 0:
             row = heads[entries[i], FIRST]
             for at in range(begins[i], begins[i + 1]):
-                found[at] = row
+                found[at] = long_number(row, begin)
                 row = links[row & mask]

@@ -12,9 +12,10 @@ from abc import abstractmethod
 from collections.abc import Callable
 
 import numpy as np
+from numba.extending import register_jitable
 from numpy.typing import NDArray
 
-from panes.index.basic_windows import BasicWindow, BasicWindows, Summary
+from panes.index.basic_windows import BasicWindows
 from panes.index.domain import NULL, Domain, Entries, Keys, resized
 from panes.index.index import Index, Nulls
 from panes.index.row_ring import SHORT, RowRing, Rows
@@ -33,7 +34,7 @@ class RowLinks(Index):
     ) -> None:
         super().__init__(rows, windows)
         self.domain = make_domain()
-        self.heads: NDArray[np.int32] = np.zeros((0, 6), dtype=np.int32)
+        self.heads: NDArray[np.int32] = np.zeros((0, 8), dtype=np.int32)  # half a cache line each
         self._came: Entries = np.empty(1024, dtype=np.int32)
         self._different = 0
         self._grow()
@@ -62,21 +63,20 @@ class RowLinks(Index):
     @property
     def links(self) -> NDArray[np.int32]:
         """The link of each row, by place."""
-        return self.rows.pointers  # type: ignore[return-value]
+        return self.rows.pointers
 
-    def _summary(self) -> Summary:
-        """The entries of the newest basic window, before it is sealed."""
+    def _take_hidden(self) -> Entries:
+        """The entries that have hidden rows, which are then no longer hidden."""
         entries = self._came[: self._different].copy()
         self._different = 0
-        heads = self.heads[entries]
-        return Summary(entries, heads[:, HIDDEN].copy(), heads[:, HIDDEN_LAST].copy())
+        return entries
 
     @abstractmethod
     def _link(self, entries: Entries, first: int) -> int:
         """Link hidden rows; gives how many entries have such rows."""
 
     @abstractmethod
-    def _collect(self, entries: Entries, begins: NDArray[np.int64], found: Entries) -> None:
+    def _collect(self, entries: Entries, begins: NDArray[np.int64], found: Rows) -> None:
         """Write the rows of each entry from where they begin, ascending."""
 
     def count_one(self, key: int) -> int:
@@ -90,10 +90,16 @@ class RowLinks(Index):
         return self.domain.present()
 
     def rows_by_key(self, keys: Keys) -> tuple[Rows, NDArray[np.int64]]:
-        if len(keys) == 1:
-            entry = self.domain.find_one(int(keys[0]))
-            return self._rows_of(np.array([entry], dtype=np.int32))
         return self._rows_of(self.domain.find(keys))
+
+    def rows_of_one(self, key: int) -> Rows:
+        entry = self.domain.find_one(key)
+        if entry < 0:
+            return np.zeros(0, dtype=np.int64)
+        rows = self.domain.counts[entry]
+        found = np.empty(rows, dtype=np.int64)
+        self._collect(np.array([entry], dtype=np.int32), np.array([0, rows]), found)
+        return found
 
     def null_rows(self) -> Rows:
         return self._rows_of(np.array([NULL], dtype=np.int32))[0]
@@ -101,14 +107,14 @@ class RowLinks(Index):
     def _rows_of(self, entries: Entries) -> tuple[Rows, NDArray[np.int64]]:
         begins = np.zeros(len(entries) + 1, dtype=np.int64)
         np.cumsum(np.where(entries >= 0, self.domain.counts[entries], 0), out=begins[1:])
-        found = np.empty(begins[-1], dtype=np.int32)
+        found = np.empty(begins[-1], dtype=np.int64)
         self._collect(entries, begins, found)
-        return self.rows.long(found), begins
+        return found, begins
 
     def purge(self) -> None:
-        stays = self.domain.purge(self.heads[:, HIDDEN] > 0)
-        self.heads[~stays] = -1
-        self.heads[~stays, HIDDEN] = 0
+        gone = self.domain.purge(self.heads[:, HIDDEN] > 0)
+        self.heads[gone] = -1
+        self.heads[gone, HIDDEN] = 0
 
     def live_keys(self) -> Keys:
         return np.sort(self.domain.keys[self.domain.ordered()])
@@ -116,5 +122,8 @@ class RowLinks(Index):
     def rekey(self, number_of: NDArray[np.int64]) -> None:
         self.domain.rekey(number_of)
 
-    @abstractmethod
-    def evict(self, window: BasicWindow) -> None: ...
+
+@register_jitable
+def long_number(row, begin):  # type: ignore[no-untyped-def]
+    """The number of a row of the window that begins with row `begin`."""
+    return begin + ((row - begin) & SHORT)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 
 from panes.arrays.columns import without_nulls
 from panes.errors import LimitError
+from panes.index.domain import Number
 
 SHORT = (1 << 31) - 1
 MOST_ROWS = 1 << 30
@@ -130,7 +132,7 @@ class RowRing:
             FixedColumn(f.type, self.size) if _is_fixed(f.type) else PiecesColumn(f.type)
             for f in schema
         ]
-        self.pointers: NDArray[np.int32] | NDArray[np.int64] = np.zeros(self.size, dtype=pointer)
+        self.pointers: NDArray[Any] = np.zeros(self.size, dtype=pointer)
         self.is_null: NDArray[np.bool_] | None = None
 
     @property
@@ -174,15 +176,13 @@ class RowRing:
             none = np.zeros(len(keys), dtype=np.bool_)
             self._write(self.is_null, first, none if is_null is None else is_null)
 
-    def _write(
-        self, buffer: NDArray[np.generic], first: int, values: NDArray[np.generic]
-    ) -> None:
+    def _write(self, buffer: NDArray[np.generic], first: int, values: NDArray[np.generic]) -> None:
         place = first & self.mask
         before_wrap = min(len(values), self.size - place)
         buffer[place : place + before_wrap] = values[:before_wrap]
         buffer[: len(values) - before_wrap] = values[before_wrap:]
 
-    def read(self, buffer: NDArray[np.generic], begin: int, end: int) -> NDArray[np.generic]:
+    def read(self, buffer: NDArray[Number], begin: int, end: int) -> NDArray[Number]:
         """What a buffer holds of rows ``[begin, end)``; no copy unless they stand apart."""
         parts = [buffer[place : place + rows] for _, place, rows in self.runs(begin, end)]
         if not parts:
@@ -209,11 +209,6 @@ class RowRing:
         for column in self.columns:
             if isinstance(column, PiecesColumn):
                 column.evict(begin)
-
-    def long(self, short: NDArray[np.int32]) -> Rows:
-        """The numbers of rows that are named by their last bits."""
-        numbers: Rows = self.begin + ((short - np.int64(self.begin & SHORT)) & SHORT)
-        return numbers
 
     def take(self, rows: Rows) -> pa.Table:
         """Rows as a table."""
@@ -247,7 +242,7 @@ class RowRing:
         self.size = size
 
 
-def moved(array: NDArray[np.generic], size: int, begin: int, end: int) -> NDArray[np.generic]:
+def moved(array: NDArray[Number], size: int, begin: int, end: int) -> NDArray[Number]:
     """A longer circular buffer with the same rows."""
     longer = np.zeros(size, dtype=array.dtype)
     rows = np.arange(begin, end)
@@ -262,5 +257,3 @@ def _is_fixed(data_type: pa.DataType) -> bool:
         return data_type.bit_width == 1 or data_type.bit_width % 8 == 0
     except ValueError:
         return False
-
-

@@ -89,7 +89,7 @@ def _enter(wanted, entries, done, keys, counts, free, new, state, child, height)
             else:
                 parent = path[depth - 1]
                 child[parent, 1 if keys[parent] < key else 0] = at
-                _balance(path, depth, keys, state, child, height)
+                _balance(path, depth, state, child, height)
         entries[i] = at
     return wanted.shape[0]
 
@@ -112,7 +112,7 @@ def _rotate(at, side, child, height):  # type: ignore[no-untyped-def]
 
 
 @register_jitable
-def _balance(path, depth, keys, state, child, height):  # type: ignore[no-untyped-def]
+def _balance(path, depth, state, child, height):  # type: ignore[no-untyped-def]
     """Restore heights and balance from the last entry of a path up to the root."""
     for level in range(depth - 1, -1, -1):
         at = path[level]

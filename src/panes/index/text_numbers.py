@@ -157,7 +157,7 @@ def _hash(data, begin, end):  # type: ignore[no-untyped-def]
 def _same(data, begin, end, known, known_begin, known_end):  # type: ignore[no-untyped-def]
     if end - begin != known_end - known_begin:
         return False
-    for i in range(end - begin):
+    for i in range(end - begin):  # noqa: SIM110 - a compiled loop
         if data[begin + i] != known[known_begin + i]:
             return False
     return True

@@ -35,7 +35,7 @@ class IndexChoice:
 def require_kind(kind: str | None) -> Kind | None:
     """A kind of index by name."""
     if kind is None or kind in KINDS:
-        return kind  # type: ignore[return-value]
+        return kind
     raise OptionError(f"there is no index kind {kind!r}", hint=f"one of {', '.join(KINDS)}")
 
 
