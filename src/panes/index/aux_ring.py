@@ -40,9 +40,9 @@ class Aux(RowLinks):
         rows, short = window.end - window.begin, window.begin & SHORT
         evict_forward(short, rows, self.links, self.rows.mask, self.heads, self.domain.counts)
 
-    def _collect(self, entries: Entries, begins: NDArray[np.int64], found: Rows) -> None:
+    def _collect(self, entries: Entries, begins: NDArray[np.int64], found: Rows) -> bool:
         place = (self.links, self.rows.mask, self.heads, self.rows.begin)
-        collect_forward(entries, begins, found, *place)
+        return bool(collect_forward(entries, begins, found, *place))
 
 
 @compiled

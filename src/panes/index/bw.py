@@ -52,9 +52,9 @@ class Bw(RowLinks):
         parts = (self.heads, self.domain.counts, self.links, self.rows.mask)
         _cut_off(gone.entries, gone.youngest, gone.counts, *parts)
 
-    def _collect(self, entries: Entries, begins: NDArray[np.int64], found: Rows) -> None:
+    def _collect(self, entries: Entries, begins: NDArray[np.int64], found: Rows) -> bool:
         place = (self.links, self.rows.mask, self.heads, self.rows.begin)
-        _collect_backward(entries, begins, found, *place)
+        return bool(_collect_backward(entries, begins, found, *place))
 
 
 @compiled
@@ -107,5 +107,10 @@ def _collect_backward(entries, begins, found, links, mask, heads, begin):  # typ
             row, at = heads[entries[i], LAST], begins[i + 1]
             while row >= 0:
                 at -= 1
+                if at < begins[i]:
+                    return False
                 found[at] = long_number(row, begin)
                 row = links[row & mask]
+            if at > begins[i]:
+                return False
+    return True

@@ -32,9 +32,9 @@ class Db(Bw):
         assert gone.youngest is not None
         _mark_dirty(gone.entries, gone.youngest, gone.counts, self.heads, self.domain.counts)
 
-    def _collect(self, entries: Entries, begins: NDArray[np.int64], found: Rows) -> None:
+    def _collect(self, entries: Entries, begins: NDArray[np.int64], found: Rows) -> bool:
         place = (self.links, self.rows.mask, self.heads, self.rows.begin)
-        _collect_clean(entries, begins, found, *place)
+        return bool(_collect_clean(entries, begins, found, *place))
 
 
 @compiled
@@ -52,5 +52,10 @@ def _collect_clean(entries, begins, found, links, mask, heads, begin):  # type: 
             row, at, stub = heads[entries[i], LAST], begins[i + 1], heads[entries[i], STUB]
             while row >= 0 and row != stub:
                 at -= 1
+                if at < begins[i]:
+                    return False
                 found[at] = long_number(row, begin)
                 row = links[row & mask]
+            if at > begins[i]:
+                return False
+    return True

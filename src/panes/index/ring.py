@@ -47,9 +47,9 @@ class Ring(RowLinks):
         rows, short = window.end - window.begin, window.begin & SHORT
         evict_forward(short, rows, self.links, self.rows.mask, self.heads, self.domain.counts)
 
-    def _collect(self, entries: Entries, begins: NDArray[np.int64], found: Rows) -> None:
+    def _collect(self, entries: Entries, begins: NDArray[np.int64], found: Rows) -> bool:
         place = (self.links, self.rows.mask, self.heads, self.rows.begin)
-        collect_forward(entries, begins, found, *place)
+        return bool(collect_forward(entries, begins, found, *place))
 
 
 @register_jitable
@@ -107,7 +107,11 @@ def collect_forward(entries, begins, found, links, mask, heads, begin):  # type:
     """The rows of entries, from the first to the last of the window."""
     for i in range(entries.shape[0]):
         if entries[i] >= 0:
-            row = heads[entries[i], FIRST]
-            for at in range(begins[i], begins[i + 1]):
+            row, last, at = heads[entries[i], FIRST], heads[entries[i], LAST], begins[i]
+            while last >= 0 and row >= 0 and at < begins[i + 1]:
                 found[at] = long_number(row, begin)
-                row = links[row & mask]
+                at += 1
+                row = -1 if row == last else links[row & mask]
+            if at < begins[i + 1] or (last >= 0 and row >= 0):
+                return False
+    return True

@@ -15,6 +15,7 @@ import numpy as np
 from numba.extending import register_jitable
 from numpy.typing import NDArray
 
+from panes.errors import StateError
 from panes.index.basic_windows import BasicWindows
 from panes.index.domain import NULL, Domain, Entries, Keys, resized
 from panes.index.index import Index, Nulls
@@ -76,8 +77,11 @@ class RowLinks(Index):
         """Link hidden rows; gives how many entries have such rows."""
 
     @abstractmethod
-    def _collect(self, entries: Entries, begins: NDArray[np.int64], found: Rows) -> None:
-        """Write the rows of each entry from where they begin, ascending."""
+    def _collect(self, entries: Entries, begins: NDArray[np.int64], found: Rows) -> bool:
+        """Write the rows of each entry from where they begin, ascending.
+
+        Says whether every ring had as many rows as its value's count.
+        """
 
     def count_one(self, key: int) -> int:
         entry = self.domain.find_one(key)
@@ -98,8 +102,12 @@ class RowLinks(Index):
             return np.zeros(0, dtype=np.int64)
         rows = self.domain.counts[entry]
         found = np.empty(rows, dtype=np.int64)
-        self._collect(np.array([entry], dtype=np.int32), np.array([0, rows]), found)
+        self._follow(np.array([entry], dtype=np.int32), np.array([0, rows]), found)
         return found
+
+    def _follow(self, entries: Entries, begins: NDArray[np.int64], found: Rows) -> None:
+        if not self._collect(entries, begins, found):
+            raise StateError("a window index is damaged: links and counts of a value differ")
 
     def null_rows(self) -> Rows:
         return self._rows_of(np.array([NULL], dtype=np.int32))[0]
@@ -108,7 +116,7 @@ class RowLinks(Index):
         begins = np.zeros(len(entries) + 1, dtype=np.int64)
         np.cumsum(np.where(entries >= 0, self.domain.counts[entries], 0), out=begins[1:])
         found = np.empty(begins[-1], dtype=np.int64)
-        self._collect(entries, begins, found)
+        self._follow(entries, begins, found)
         return found, begins
 
     def purge(self) -> None:
