@@ -211,7 +211,7 @@ class ByDeques(Contender):
         return sorted(found)
 
 
-RIVALS: tuple[type[Contender], ...] = (ByDuckDB, BySQLite, ByPolars, ByDeques)
+CONTENDERS: tuple[type[Contender], ...] = (ByPanes, ByDuckDB, BySQLite, ByPolars, ByDeques)
 
 
 def run(rows: int, repeat: int, say: Callable[[str], None]) -> Report:
@@ -230,7 +230,7 @@ def run(rows: int, repeat: int, say: Callable[[str], None]) -> Report:
 def check() -> None:
     """All contenders hold the same window after every step, and find the same rows in it."""
     work = Workload(40, values=50)
-    contenders = [kind() for kind in (ByPanes, *RIVALS)]
+    contenders = [kind() for kind in CONTENDERS]
     for number in range(2 * BASIC):
         batch = work.batch(number)
         for contender in contenders:
@@ -311,7 +311,7 @@ class _Asked:
 def _mix(report: Report, window: int, repeat: int) -> None:
     """Rows, evictions and look-ups together, of all contenders in turns."""
     work = Workload(window // BASIC)
-    contenders = [kind() for kind in (ByPanes, *RIVALS)]
+    contenders = [kind() for kind in CONTENDERS]
     for number in range(BASIC):
         batch = work.batch(number)
         for contender in contenders:
