@@ -12,18 +12,23 @@ import pyarrow as pa
 
 from panes.aggregates.custom import UserAggregate
 from panes.axis import Duration
+from panes.engine.open_join import OpenJoin
 from panes.engine.open_query import OpenQuery
 from panes.engine.register import Register
 from panes.engine.window_index import WindowIndex
 from panes.errors import OptionError, QueryError, RejectedRowsWarning, warn
 from panes.frames import is_spark, require_streams, to_table
 from panes.index.g_index import GROUPS
-from panes.language.parse import parse
-from panes.operators.inner import derived_schemas
+from panes.language.join_query import JoinQuery
+from panes.language.query import Query
+from panes.language.read import read
+from panes.operators.inner import derived_schemas, joined_schemas
 from panes.planning.choose_store import choose_store
 from panes.planning.explain import explain as explain_plan
 from panes.planning.explain import explain_unbound
+from panes.planning.explain_join import explain_join
 from panes.planning.flush import Flush
+from panes.planning.join_query_plan import plan_join_query
 from panes.planning.plan import plan
 from panes.planning.terms import Late, Run
 from panes.windows.limit import MOST_ANSWERS
@@ -120,15 +125,17 @@ def sql(
             hint="for a stream in this process: panes.open(...).late",
         )
     alone = replace(run, bounded=True, max_ahead=None, late="open" if late == "revise" else late)
-    query = OpenQuery(text, alone, aggregates=aggregates)
-    require_streams(query.query, streams)
+    query = _opened(read(text, aggregates), alone, aggregates)
+    require_streams(query.query.streams, streams)
     if query.query.emits_early:
         raise QueryError(
             "EMIT EARLY is for streams; the windows of a table are all complete",
             hint="leave out EMIT EARLY",
         )
-    before = query.push(**streams)
-    answers = pa.concat_tables([before, query.finish()])
+    if isinstance(query, OpenJoin):
+        answers = query.answer(**streams)
+    else:
+        answers = pa.concat_tables([query.push(**streams), query.finish()])
     rejected = query.rejected
     if len(rejected):
         counts = rejected.group_by("reason").aggregate([([], "count_all")]).to_pylist()
@@ -153,7 +160,7 @@ def open(
     flush: Flush | None = None,
     why: bool = False,
     max_answers: int | None = MOST_ANSWERS,
-) -> OpenQuery:
+) -> Any:
     """Open a window query on a stream: push batches, take final answers.
 
     Threads may share an `OpenQuery`: they take turns.
@@ -218,7 +225,15 @@ def open(
         why=why,
         max_answers=max_answers,
     )
-    return OpenQuery(text, run, aggregates=aggregates)
+    return _opened(read(text, aggregates), run, aggregates)
+
+
+def _opened(
+    query: Query | JoinQuery, run: Run, aggregates: Sequence[UserAggregate]
+) -> OpenQuery | OpenJoin:
+    if isinstance(query, JoinQuery):
+        return OpenJoin(query, run, aggregates=aggregates)
+    return OpenQuery(query, run, aggregates=aggregates)
 
 
 def register(
@@ -429,7 +444,9 @@ def explain(
     more       give the streams to see types and sizes
     <BLANKLINE>
     """
-    query = parse(text, aggregates)
+    query = read(text, aggregates)
+    if isinstance(query, JoinQuery):
+        return _explained_join(query, streams, aggregates, details=details)
     if not streams:
         return explain_unbound(query, details=details)
     if any(is_spark(frame) for frame in streams.values()):
@@ -439,10 +456,27 @@ def explain(
         asked = OpenQuery(
             text, Run(bounded=True, max_ahead=None, store=store), aggregates=aggregates
         )
-        require_streams(asked.query, streams)
+        require_streams(asked.query.streams, streams)
         asked.push(**streams)
         asked.finish()
         return asked.explain(details=details)
     schemas = {name: to_table(frame, name).schema for name, frame in streams.items()}
     bound = plan(query, derived_schemas(query, schemas), aggregates)
     return explain_plan(bound, choose_store(bound, store), details=details)
+
+
+def _explained_join(
+    query: JoinQuery,
+    streams: Mapping[str, object],
+    aggregates: Sequence[UserAggregate],
+    *,
+    details: bool,
+) -> str:
+    if not streams:
+        raise QueryError(
+            "what a join does follows from the columns of its streams",
+            hint="give them: panes.explain(text, l=l, r=r)",
+        )
+    schemas = {name: to_table(frame, name).schema for name, frame in streams.items()}
+    bound = plan_join_query(query, joined_schemas(query.join, schemas), aggregates)
+    return explain_join(bound, details=details)

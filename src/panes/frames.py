@@ -5,7 +5,7 @@ A frame is known by the interface it offers and not by its library, so none of t
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -16,7 +16,6 @@ from panes.errors import (
     MissingStreamError,
     UnknownStreamError,
 )
-from panes.language.query import Query
 
 
 def to_table(frame: object, stream: str) -> pa.Table:
@@ -37,14 +36,14 @@ def is_spark(frame: object) -> bool:
     return kind.__name__ == "DataFrame" and kind.__module__.startswith("pyspark.sql")
 
 
-def require_streams(query: Query, streams: Mapping[str, object]) -> None:
+def require_streams(read: Sequence[str], streams: Mapping[str, object]) -> None:
     """A bounded query is given exactly the streams it reads."""
-    for name in query.streams:
+    for name in read:
         if name not in streams:
             raise MissingStreamError(name, given=streams)
     for name in streams:
-        if name not in query.streams:
-            raise UnknownStreamError(name, streams=query.streams)
+        if name not in read:
+            raise UnknownStreamError(name, streams=read)
 
 
 def _arrow(frame: object, stream: str) -> pa.Table:

@@ -149,7 +149,7 @@ def test_a_dense_group_turns_eager_and_a_sparse_one_stays_lazy() -> None:
     text = "SELECT item, max(price) AS m FROM bids [RANGE 100 SLIDE 20 WATTR at] GROUP BY item"
     query = panes.open(text, store="adaptive", lateness=0)
     query.push(bids=_bids(list(range(100)), [2 if a % 100 == 50 else 1 for a in range(100)]))
-    held = query._pipeline.store  # type: ignore[union-attr]
+    held = query._pipeline.store
     assert isinstance(held, AdaptWid)
     assert held.eager_groups == 1
     assert held.rows == 1

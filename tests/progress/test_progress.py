@@ -202,7 +202,7 @@ def test_a_promise_that_is_none_is_refused_and_changes_nothing(promise: object) 
     query = panes.open(TEXT)
     query.push(s=at(1))
     with pytest.raises(panes.PanesError):
-        query.punctuate(s=promise)  # type: ignore[arg-type]
+        query.punctuate(s=promise)
     assert not len(query.punctuate(s=5))
 
 

@@ -54,7 +54,7 @@ class Gate:
 
     `open_from` is the first position that an open window holds. Unless `counts_late`, late rows
     count nowhere: windows of ordered rows have no room for them, and before ``ORIGIN FIRST`` is
-    known there are no windows.
+    known there are no windows. `counted` and `closed` are the words for what becomes of late rows.
     """
 
     plan: Plan
@@ -63,6 +63,8 @@ class Gate:
     promised: Promised
     open_from: int = BEGINNING
     counts_late: bool = True
+    counted: str = "counted in its open windows"
+    closed: str = "all its windows are closed"
 
     def admit_all(
         self, tables: Mapping[str, pa.Table], chains: Mapping[str, Chain], arrived: int
@@ -136,7 +138,10 @@ class Gate:
         result.behind = Arrival(late_at, late_keys)
         is_open = late_at >= self.open_from
         is_open &= self.promised.leaves_open(self.plan.spec, late_at, late_keys)
-        reasons = late_reasons(self.plan.placing, promised[which], is_open, late=self.terms.late)
+        reasons = late_reasons(
+            self.plan.placing, promised[which], is_open, late=self.terms.late,
+            counted=self.counted, closed=self.closed,
+        )  # fmt: skip
         rows = np.arange(len(at)) if passing is None else passing
         result.late.append(with_reason(table.take(pa.array(rows[which])), reasons))
         if self.counts_late and not self.terms.drops_late:

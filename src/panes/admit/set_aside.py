@@ -115,7 +115,13 @@ def with_reason(rows: pa.Table, reasons: Sequence[str]) -> pa.Table:
 
 
 def late_reasons(
-    axis: Axis, promised: int | NDArray[np.int64], is_open: NDArray[np.bool_], *, late: str
+    axis: Axis,
+    promised: int | NDArray[np.int64],
+    is_open: NDArray[np.bool_],
+    *,
+    late: str,
+    counted: str = "counted in its open windows",
+    closed: str = "all its windows are closed",
 ) -> list[str]:
     """Why rows are late, and what became of them.
 
@@ -126,7 +132,6 @@ def late_reasons(
     behind = {p: f"behind progress {axis.format(p)}" for p in set(each)}
     if late == "drop":
         return [f"{behind[p]}; dropped" for p in each]
-    counted, closed = "counted in its open windows", "all its windows are closed"
     if late == "revise":
         counted = "counted in its windows, closed ones are revised"
         closed = "too late to revise its windows"

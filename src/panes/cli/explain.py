@@ -74,7 +74,7 @@ def explain(
         lateness=read_lateness(lateness), max_ahead=None, bounded=lateness is None, store=store
     )
     asked = OpenQuery(text, terms)
-    require_streams(asked.query, {s.name: s for s in sources})
+    require_streams(asked.query.streams, {s.name: s for s in sources})
     _warm_up(OpenQuery(text, terms), sources)
     for source in sources:
         for batch in source.batches():

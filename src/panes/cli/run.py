@@ -162,7 +162,7 @@ def run(
     )
     asked = OpenQuery(text, options)
     sources = [Source.parse(text) for text in inputs]
-    require_streams(asked.query, {s.name: s for s in sources})
+    require_streams(asked.query.streams, {s.name: s for s in sources})
     if late_output is not None and Path(late_output) == Path(output):
         raise OptionError("--output and --late-output name the same file")
     to_folders = engine == "spark" and checkpoint is not None

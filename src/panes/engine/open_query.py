@@ -30,6 +30,7 @@ from panes.engine.run_observer import RunObserver
 from panes.errors import InputError, OptionError, QueryError, UnknownStreamError
 from panes.frames import to_table
 from panes.language.parse import parse
+from panes.language.query import Query
 from panes.pipelines.choose import pipeline_of
 from panes.pipelines.closing import Closed, Closing
 from panes.pipelines.origin_first import OriginFirst
@@ -55,13 +56,13 @@ class OpenQuery:
 
     def __init__(
         self,
-        text: str,
+        text: str | Query,
         run: Run = Run(),  # noqa: B008 - frozen
         *,
         aggregates: Sequence[UserAggregate] = (),
         now: Callable[[], int] = lambda: time.time_ns() // 1_000,
     ) -> None:
-        self.query = parse(text, aggregates)
+        self.query = parse(text, aggregates) if isinstance(text, str) else text
         self._aggregates = tuple(aggregates)
         self._run, self.terms = run, agree(self.query, run)
         self._now = now

@@ -28,6 +28,12 @@ from panes.windows.spec import Landmark, PartitionedRows, PerRow, Sliding, Spec
 OPENERS = frozenset({"RANGE", "ROWS", "TUMBLING", "SLIDE", "WATTR", "WA", "RATTR", "SATTR", "PA"})
 _ROWS = frozenset({"ROW", "ROWS", "TUPLE", "TUPLES"})
 _ARRIVAL = frozenset({"row_num", "row-num", "rownum", "seq-num", "row_number"})
+_TAKEN: dict[str, Literal["max", "min"]] = {
+    "MAX": "max",
+    "GREATEST": "max",
+    "MIN": "min",
+    "LEAST": "min",
+}
 _EXAMPLE = "[RANGE 10 minutes SLIDE 1 minute WATTR ts]"
 
 Unit = Literal["time", "integer", "rows"]
@@ -50,7 +56,11 @@ class Length:
 
 @dataclass(slots=True)
 class Parts:
-    """What a clause said, part by part, before it is given a meaning."""
+    """What a clause said, part by part, before it is given a meaning.
+
+    `paths` are the columns after WATTR with their qualifiers: one, or the two whose greater or
+    smaller value is meant (`taken`), as over a join.
+    """
 
     size: Length | None = None
     is_landmark: bool = False
@@ -63,6 +73,8 @@ class Parts:
     origin: int = 0
     origin_first: bool = False
     align_start: bool = False
+    paths: tuple[tuple[str, ...], ...] = ()
+    taken: Literal["max", "min"] | None = None
 
 
 def is_clause(reader: TokenReader) -> bool:
@@ -103,7 +115,7 @@ def _read_part(reader: TokenReader, parts: Parts) -> None:
     elif word == "SLIDE":
         parts.slide = _read_length(reader, "SLIDE")
     elif word in ("WATTR", "WA"):
-        parts.column = reader.name(f"after {word}")
+        _read_axis(reader, parts, word)
     elif word == "RATTR":
         parts.range_column = reader.name("after RATTR")
     elif word == "SATTR":
@@ -187,6 +199,21 @@ def _read_slide_column(reader: TokenReader, parts: Parts) -> None:
     parts.slide_column = name
 
 
+def _read_axis(reader: TokenReader, parts: Parts, word: str) -> None:
+    """The column after WATTR, or ``max(l.ts, r.ts)``."""
+    if reader.word(1) == "(" and reader.word() in _TAKEN:
+        parts.taken = _TAKEN[reader.word()]
+        reader.take()
+        reader.take()
+        first = reader.path(f"in {word}")
+        reader.expect(",", "between the two columns")
+        parts.paths = (first, reader.path(f"in {word}"))
+        reader.expect(")", "after the two columns")
+    else:
+        parts.paths = (reader.path(f"after {word}"),)
+    parts.column = parts.paths[0][-1]
+
+
 def _read_names(reader: TokenReader) -> tuple[str, ...]:
     enclosed = reader.skip("(")
     names = [reader.name("after PA")]
@@ -214,7 +241,7 @@ def _read_origin(reader: TokenReader, parts: Parts) -> None:
         parts.origin = _read_length(reader, "ORIGIN").ticks
 
 
-def window_of(parts: Parts, bracket: Token, *, once: bool = False) -> Window:
+def window_of(parts: Parts, bracket: Token | None, *, once: bool = False) -> Window:
     """The window that a clause beginning at a bracket describes.
 
     A window that is asked for `once` does not slide: its SLIDE is its RANGE.
@@ -223,6 +250,8 @@ def window_of(parts: Parts, bracket: Token, *, once: bool = False) -> Window:
     def refuse(message: str, hint: str | None = None) -> QueryError:
         return error_at(bracket, message, hint)
 
+    if parts.taken is not None:
+        raise refuse(f"{parts.taken} of two columns orders the rows of a join, not of one stream")
     if parts.size is None and not parts.is_landmark:
         raise refuse("a window clause needs a RANGE", f"for example {_EXAMPLE}")
     if parts.slide is None and once:

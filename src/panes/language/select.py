@@ -46,7 +46,7 @@ def read_select(
     `aliases` are the names its streams go by, besides their own.
     """
     names = frozenset(n.lower() for n in (*streams, *aliases))
-    _refuse_the_rest(select)
+    refuse_the_rest(select)
     require_known(select, user)
     per_row = window is not None and isinstance(window.spec, PerRow)
     partition = () if window is None else window.partition
@@ -60,7 +60,7 @@ def read_select(
     keys = _Keys.of(select, () if per_row else partition, names)
     taken = _Taken(user=user, keys=keys, per_row=per_row)
     outputs = tuple(
-        Output(_name_of(item), taken.rewrite(_unqualified(item.unalias(), names)))
+        Output(name_of(item), taken.rewrite(_unqualified(item.unalias(), names)))
         for item in select.expressions
     )
     where = select.args.get("where")
@@ -109,7 +109,7 @@ class _Keys:
     def named(self, outputs: Sequence[Output]) -> tuple[Key, ...]:
         """Keys under the names they were selected with."""
         selected = self._selected(outputs)
-        return tuple(Key(selected.get(i, _name_of(e)), e) for i, e in enumerate(self.expressions))
+        return tuple(Key(selected.get(i, name_of(e)), e) for i, e in enumerate(self.expressions))
 
     def order(self, outputs: Sequence[Output]) -> tuple[int, ...]:
         """Selected keys in the SELECT's order, then the others."""
@@ -240,7 +240,8 @@ def _scalar(tree: exp.Expression, where: str, user: Sequence[UserAggregate]) -> 
     return tree
 
 
-def _refuse_the_rest(select: exp.Select) -> None:
+def refuse_the_rest(select: exp.Select) -> None:
+    """Refuse the parts of a SELECT that mean nothing here."""
     for name, value in select.args.items():
         if value and name not in _UNDERSTOOD:
             word = {"distinct": "SELECT DISTINCT", "order": "ORDER BY", "with_": "WITH"}.get(
@@ -350,7 +351,8 @@ def _is_given(output: Output) -> bool:
     )
 
 
-def _name_of(item: exp.Expression) -> str:
+def name_of(item: exp.Expression) -> str:
+    """What a selected expression is called, unless something else of that name is selected."""
     return item.alias or (item.name if isinstance(item, exp.Column) else _sql(item))
 
 

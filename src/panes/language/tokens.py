@@ -55,18 +55,22 @@ class TokenReader:
 
     def name(self, where: str) -> str:
         """A name: plain, quoted, qualified (the qualifier is dropped) or hyphenated."""
+        return self.path(where)[-1]
+
+    def path(self, where: str) -> tuple[str, ...]:
+        """A name with what qualifies it, outermost first."""
         token = self.here
         quoted = token is not None and token.token_type == TokenType.IDENTIFIER
         if not quoted and not self.word().replace("_", "a").isalnum():
             raise self.error(f"expected a name {where}, found {self.found()}")
-        text = self.take().text
+        parts = [self.take().text]
         while self.word() == "." and self.at + 1 < len(self.tokens):
             self.take()
-            text = self.take().text
+            parts.append(self.take().text)
         while not quoted and self.word() == "-" and self.word(1).isidentifier():
             self.take()
-            text += "-" + self.take().text
-        return text
+            parts[-1] += "-" + self.take().text
+        return tuple(parts)
 
     def found(self) -> str:
         return "the end of the query" if self.here is None else f"`{self.here.text}`"

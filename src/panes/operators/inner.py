@@ -9,6 +9,7 @@ from sqlglot import exp
 
 from panes.axis import Axis, axis_over
 from panes.errors import QueryError
+from panes.language.join_query import Join
 from panes.language.query import Inner, Query
 from panes.operators.distinct import Distinct
 from panes.operators.operator import Chain, Operator
@@ -75,6 +76,26 @@ def derived_schemas(query: Query, schemas: Mapping[str, pa.Schema]) -> dict[str,
         .schema
         for name, schema in schemas.items()
     }
+
+
+def joined_schemas(join: Join, schemas: Mapping[str, pa.Schema]) -> dict[str, pa.Schema]:
+    """The columns of each stream of a join after what FROM makes of it."""
+    found: dict[str, pa.Schema] = {}
+    for source in join.sources:
+        for stream, inner in zip(source.streams, source.inner, strict=True):
+            if stream in schemas:
+                operators = [] if inner is None else _without_position(inner, stream, schemas)
+                found[stream] = Chain(operators).push(schemas[stream].empty_table()).schema
+    return found
+
+
+def _without_position(
+    inner: Inner, stream: str, schemas: Mapping[str, pa.Schema]
+) -> list[Operator]:
+    """The operators of a SELECT inside FROM that decide its columns."""
+    if inner.columns is None:
+        return []
+    return [Project(_outputs(inner, schemas[stream], stream), None, "")]
 
 
 def _outputs(

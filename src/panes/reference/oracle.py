@@ -16,11 +16,13 @@ import pyarrow as pa
 from panes.aggregates.custom import CustomAggregate, UserAggregate
 from panes.errors import ArithmeticOverflowError
 from panes.frames import require_streams, to_table
-from panes.language.parse import parse
+from panes.language.join_query import JoinQuery
 from panes.language.query import KEY, WINDOW_COLUMNS, AggregateCall, Query
+from panes.language.read import read
 from panes.planning.plan import Plan, plan
-from panes.planning.scalar import Projection, resolve
+from panes.reference.derived import derived
 from panes.reference.folds import FOLDS, Row, distinct, order
+from panes.reference.join_oracle import join_answers
 from panes.windows.extent import extent, windows
 from panes.windows.spec import Landmark, PartitionedRows, PerRow, Sliding, Spec
 
@@ -43,35 +45,25 @@ def oracle(
 
     Every window kind and every aggregate is answered, approximate ones exactly.
     """
-    query = parse(text, aggregates)
-    require_streams(query, streams)
-    tables = {n: _derived(query, n, to_table(t, n)) for n, t in streams.items()}
+    query = read(text, aggregates)
+    require_streams(query.streams, streams)
+    given = {n: to_table(t, n) for n, t in streams.items()}
+    if isinstance(query, JoinQuery):
+        return join_answers(query, given, aggregates, window_answers)
+    tables = {n: derived(query.inner[query.streams.index(n)], n, t) for n, t in given.items()}
+    return window_answers(query, tables, aggregates)
+
+
+def window_answers(
+    query: Query, tables: Mapping[str, pa.Table], aggregates: Sequence[UserAggregate]
+) -> pa.Table:
+    """The answers to a query over one stream or a union."""
     bound = plan(query, {n: t.schema for n, t in tables.items()}, aggregates)
     rows = _read(bound, tables)
     user = {u.name.lower(): u for u in aggregates}
     if isinstance(bound.window.spec, PerRow):
         return _per_row(bound, rows, user)
     return _per_window(bound, rows, user)
-
-
-def _derived(query: Query, stream: str, table: pa.Table) -> pa.Table:
-    """What a SELECT inside FROM makes of a stream."""
-    inner = query.inner[query.streams.index(stream)]
-    if inner is None:
-        return table
-    if inner.where is not None:
-        passing, _ = Projection((), resolve(inner.where, table.schema, stream=stream))(table)
-        table = table.take(pa.array(passing))
-    if inner.columns is not None:
-        trees = (resolve(o.expression, table.schema, stream=stream) for o in inner.columns)
-        _, columns = Projection(tuple(trees), None)(table)
-        table = pa.table(columns, names=[o.name for o in inner.columns])
-    if inner.distinct:
-        first: dict[tuple[Any, ...], int] = {}
-        for number, row in enumerate(table.to_pylist()):
-            first.setdefault(tuple(map(order, row.values())), number)
-        table = table.take(pa.array(first.values(), pa.int64()))
-    return table
 
 
 def _read(bound: Plan, tables: Mapping[str, pa.Table]) -> list[Tuple]:

@@ -45,7 +45,7 @@ def bind(
 ) -> BoundQuery:
     """Read a query and check it against the DataFrames, which are looked at for columns only."""
     query = parse(text, user)
-    require_streams(query, streams)
+    require_streams(query.streams, streams)
     if len({streams[name].isStreaming for name in query.streams}) > 1:
         raise QueryError("some of the streams are streaming DataFrames and some are not")
     query, frames = _derived(query, tuple(streams[name] for name in query.streams))

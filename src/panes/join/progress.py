@@ -1,0 +1,64 @@
+"""What a join promises of the rows that it gives (thesis 7.1 and 7.2).
+
+A joined row has two positions. Every joined row to come has at least one row that is yet to come,
+so two promises of the input bound it::
+
+    a new row on the left     left >= b0,  and its partner  right >= right_from(b0)
+    a new row on the right    right >= b1, and its partner  left >= left_from(b1)
+
+*Individual* punctuation says this of one position alone: a slab. *Joint* punctuation says that no
+joined row will come with ``left < b0`` and ``right < b1`` both: a box, which does not wait for the
+width of the band, and is complete earlier than any slab that covers it (Fig. 7-5).
+"""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from panes.axis import BEGINNING, FOREVER
+from panes.join.rule import Progress
+from panes.windows.partners import Band, Partners
+
+Of: TypeAlias = Literal["left", "right", "max", "min"]
+
+
+def individual(partners: Partners, promised: Progress, of: Of) -> int:
+    """No joined row to come has a position before this: of one side, or the later or earlier one.
+
+    >>> individual(Band(-2, 2), Progress(10, 7), "left")
+    5
+    >>> individual(Band(-2, 2), Progress(10, 7), "max")
+    7
+    """
+    left, right = promised
+    partner_of_left, partner_of_right = partners.right_from(left), partners.left_from(right)
+    if of == "left":
+        return min(left, partner_of_right)
+    if of == "right":
+        return min(right, partner_of_left)
+    if of == "max":
+        return min(max(left, partner_of_left), max(right, partner_of_right))
+    return min(min(left, partner_of_left), min(right, partner_of_right))
+
+
+def joint(
+    promised: Progress, left: NDArray[np.int64], right: NDArray[np.int64]
+) -> NDArray[np.bool_]:
+    """Which pairs of positions are complete: neither of their rows can come any more.
+
+    >>> joint(Progress(2, 1), np.array([0, 0, 2]), np.array([0, 1, 0])).tolist()
+    [True, False, False]
+    """
+    complete: NDArray[np.bool_] = (left < promised.left) & (right < promised.right)
+    return complete
+
+
+def can_join(partners: Partners, left: int, right: int) -> bool:
+    """Whether rows at these positions can be partners, so that a joint promise says something."""
+    if isinstance(partners, Band) and BEGINNING < left < FOREVER and BEGINNING < right < FOREVER:
+        return partners.low <= right - left <= partners.high
+    first, last = partners.of_left(np.array([left]))
+    return bool(first[0] <= right <= last[0])

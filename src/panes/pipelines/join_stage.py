@@ -1,0 +1,152 @@
+"""One join of a plan while it runs: rows of both sides in, joined rows out.
+
+A stage turns rows into arrivals (positions, keys, columns), steps the join, and gathers the columns
+that go up. The left side may be another stage, whose joined rows are this one's rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from panes.arrays.columns import column_of
+from panes.arrays.workers import workers
+from panes.join.as_of import AsOfJoin
+from panes.join.key_codes import are_exact
+from panes.join.oa_join import OAJoin
+from panes.join.progress import Of, individual
+from panes.join.rule import Arrivals, Columns, JoinedRows, JoinRule, Progress
+from panes.planning.join_plan import JoinPlan, SidePlan
+from panes.planning.scalar import Projection
+
+WID = "__wid"
+"""The column of joined rows that has the number of their window."""
+_FEW = 16_384
+
+
+class JoinStage:
+    """The state of one join."""
+
+    def __init__(self, plan: JoinPlan) -> None:
+        self.plan = plan
+        self._names = plan.left.schema().names, plan.right.schema().names
+        rule = JoinRule(
+            plan.partners,
+            plan.how,
+            hashed=0 if are_exact(plan.key_types) else len(plan.key_types),
+            accepts=None if plan.rest is None else self._accepts,
+        )
+        self.join = AsOfJoin(rule) if plan.as_of else OAJoin(rule)
+        self.below = JoinStage(plan.left) if isinstance(plan.left, JoinPlan) else None
+        self.promised = Progress()
+
+    def progress(self, of: Of) -> int:
+        """What is promised of joined rows to come."""
+        return individual(self.plan.partners, self.promised, of)
+
+    def step(self, rows: Mapping[str, Sequence[Arrivals]], promised: Mapping[str, int]) -> pa.Table:
+        """Take in rows of the sides, by name; gives joined rows. Promises hold from now on."""
+        left, left_promise = self._left(rows, promised)
+        right = _one(rows.get(self.plan.right.name, ()), self.plan.right)
+        before, after = self.promised, Progress(left_promise, promised[self.plan.right.name])
+        left = self._with_keys(left, self.plan.left_keys, self._names[0])
+        right = self._with_keys(right, self.plan.right_keys, self._names[1])
+        found = [self._gathered(j) for j in self.join.step(left, right, before, after) if len(j)]
+        self.promised = after
+        return pa.concat_tables([self.schema().empty_table(), *found])
+
+    def schema(self) -> pa.Schema:
+        """The columns of joined rows; the last is the window's number, of a join by windows."""
+        window = [(WID, pa.int64())] * (self.plan.windows is not None)
+        return pa.schema([*self.plan.schema(), *window])
+
+    def stored(self) -> dict[str, int]:
+        """Rows and bytes of both sides, those of joins below included."""
+        found = {
+            "left_rows": len(self.join.left),
+            "right_rows": len(self.join.right),
+            "left_bytes": self.join.left.nbytes,
+            "right_bytes": self.join.right.nbytes,
+        }
+        if self.below is not None:
+            for count in ("rows", "bytes"):
+                below = self.below.stored()
+                found[f"left_{count}"] += below[f"left_{count}"] + below[f"right_{count}"]
+        return found
+
+    def _left(
+        self, rows: Mapping[str, Sequence[Arrivals]], promised: Mapping[str, int]
+    ) -> tuple[Arrivals, int]:
+        """The rows on the left, and what is promised of those to come."""
+        if self.below is None:
+            name = self.plan.left.name
+            return _one(rows.get(name, ()), self.plan.left), promised[name]
+        joined = self.below.step(rows, promised)
+        below = self.below.plan
+        of: Of = "left" if self.plan.left_at == below.left_at else "right"
+        at, missing = self.plan.axis.ticks(column_of(joined, self.plan.left_at))
+        if missing is not None:  # without a partner below, it has no position here
+            joined, at = joined.filter(pa.array(~missing)), at[~missing]
+        columns = [column_of(joined, name) for name in self._names[0]]
+        return Arrivals(at, (), columns), self.below.progress(of)
+
+    def _with_keys(self, rows: Arrivals, keys: Projection, names: Sequence[str]) -> Arrivals:
+        """Rows with their keys, in the types that both sides are compared in."""
+        if not keys.expressions:
+            return rows
+        _, values = keys(pa.table(list(rows.columns), names=names))
+        cast = [
+            value if value.type == wanted else value.cast(wanted)
+            for value, wanted in zip(values, self.plan.key_types, strict=True)
+        ]
+        return Arrivals(rows.at, cast, rows.columns)
+
+    def _accepts(self, left: Columns, right: Columns) -> NDArray[np.bool_]:
+        """Which pairs pass the conditions that are neither keys nor positions."""
+        assert self.plan.rest is not None
+        names = [*self._names[0], *self._names[1]]
+        table = pa.table([*left, *right], names=names)
+        passing, _ = self.plan.rest(table)
+        mask = np.zeros(len(table), dtype=np.bool_)
+        mask[passing] = True
+        return mask
+
+    def _gathered(self, joined: JoinedRows) -> pa.Table:
+        """Joined rows as columns; NULL where a side has nothing."""
+        schema = self.plan.schema()
+        taken = list(self._taken(joined))
+        run = map if len(joined) < _FEW else workers().map
+        columns = list(run(lambda one: one(), taken))
+        if joined.wid is not None:
+            columns.append(pa.array(joined.wid))
+            schema = schema.append(pa.field(WID, pa.int64()))
+        return pa.table(columns, schema=schema)
+
+    def _taken(self, joined: JoinedRows) -> Iterator[Callable[[], pa.Array]]:
+        sides = (joined.left, joined.left_index), (joined.right, joined.right_index)
+        indexes = [None if rows is None else pa.array(rows.row[i]) for rows, i in sides]
+        for name in self.plan.columns:
+            side = 0 if name in self._names[0] else 1
+            rows, index = sides[side][0], indexes[side]
+            place = self._names[side].index(name)
+            if rows is None:
+                yield partial(pa.nulls, len(joined), self.plan.schema().field(name).type)
+            else:
+                yield partial(rows.columns[place].take, index)
+
+
+def _one(arrivals: Sequence[Arrivals], side: SidePlan) -> Arrivals:
+    """The rows of all streams of a side together."""
+    some = [a for a in arrivals if len(a.at)]
+    if not some:
+        return Arrivals(columns=tuple(pa.array([], f.type) for f in side.schema()))
+    if len(some) == 1:
+        return some[0]
+    columns = zip(*(a.columns for a in some), strict=True)
+    return Arrivals(
+        np.concatenate([a.at for a in some]), (), tuple(pa.concat_arrays(c) for c in columns)
+    )

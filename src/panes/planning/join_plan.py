@@ -1,0 +1,543 @@
+"""A join bound to the columns of its streams: everything decided before the first row.
+
+Every condition of ON, and of WHERE where it may, becomes one of four things: part of the band, a
+pair of keys, a filter of one side, or the rest, which is asked of pairs. Sides deliver the columns
+that anything above needs, and no others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias
+
+import pyarrow as pa
+from sqlglot import exp
+
+from panes.axis import Axis, axis_over
+from panes.errors import ColumnTypeError, MissingStreamError, QueryError
+from panes.language.clause import Length, Parts
+from panes.language.join_query import How, Join, Side, Source
+from panes.language.query import Query, Window
+from panes.planning.band import Positions, find_band
+from panes.planning.joined_columns import (
+    JoinedColumns,
+    all_of,
+    column,
+    conjuncts,
+    joined_name,
+    of_side,
+    operands,
+    require_names,
+)
+from panes.planning.plan import Plan, plan
+from panes.planning.scalar import Projection
+from panes.windows.partners import Band, CommonWindows, Partners
+from panes.windows.spec import Landmark, PanedSpec, Sliding
+
+Measure: TypeAlias = Literal["time", "integer"]
+_EVERY_POSITION = Sliding(size=1, slide=1)
+
+
+@dataclass(frozen=True, slots=True)
+class SourcePlan:
+    """One side that is a stream or a union: how its rows are admitted, and what it delivers.
+
+    `plan` places rows and filters them; its columns are those in `columns`, which is what they are
+    called among joined columns.
+    """
+
+    source: Source
+    plan: Plan
+    columns: tuple[str, ...]
+    at: str
+
+    @property
+    def name(self) -> str:
+        """What the side is called."""
+        return self.source.name
+
+    @property
+    def axis(self) -> Axis:
+        """What its positions mean."""
+        return self.plan.axis
+
+    def schema(self) -> pa.Schema:
+        """The columns it delivers, with their types."""
+        types = [self.plan.row_types[c] for c in self.plan.defining_columns]
+        return pa.schema(list(zip(self.columns, types, strict=True)))
+
+
+@dataclass(frozen=True, slots=True)
+class JoinPlan:
+    """Two sides and all that decides which of their rows are joined.
+
+    `left_at` and `right_at` are the joined columns that give positions. `keys` are the expressions
+    that must be equal, of both sides, and `key_types` the types they are compared in. `rest` is
+    what pairs are asked beside that. `columns` are the joined columns that go up.
+    """
+
+    left: SidePlan
+    right: SourcePlan
+    how: How
+    as_of: bool
+    partners: Partners
+    left_at: str
+    right_at: str
+    axis: Axis
+    left_keys: Projection
+    right_keys: Projection
+    key_types: tuple[pa.DataType, ...]
+    rest: Projection | None
+    columns: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        """What the join is called in messages."""
+        return f"{self.left.name} and {self.right.name}"
+
+    @property
+    def windows(self) -> PanedSpec | None:
+        """The windows that pairs are named by; None for a band."""
+        return self.partners.spec if isinstance(self.partners, CommonWindows) else None
+
+    @property
+    def sources(self) -> tuple[SourcePlan, ...]:
+        """The sides that are no joins, from left to right."""
+        left = self.left.sources if isinstance(self.left, JoinPlan) else (self.left,)
+        return (*left, self.right)
+
+    @property
+    def gives_right(self) -> bool:
+        """Whether joined rows have the columns of the right side."""
+        return self.how not in ("semi", "anti")
+
+    def schema(self) -> pa.Schema:
+        """The joined columns that go up, with their types."""
+        known = [*self.left.schema(), *self.right.schema()]
+        types = {f.name: f.type for f in known}
+        return pa.schema([(name, types[name]) for name in self.columns])
+
+
+SidePlan: TypeAlias = SourcePlan | JoinPlan
+Needs: TypeAlias = Callable[[JoinedColumns], Sequence[exp.Expression]]
+
+
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """A bound join, the names its columns go by, and what WHERE asks after joining."""
+
+    plan: JoinPlan
+    columns: JoinedColumns
+    after: exp.Expression | None
+
+
+def plan_join(
+    join: Join, schemas: Mapping[str, pa.Schema], where: exp.Expression | None, needs: Needs
+) -> Joined:
+    """Bind a join to the schemas of its streams.
+
+    `needs` tells, given the joined columns, which expressions are over the result. `schemas` are
+    those of the streams after what FROM makes of each.
+    """
+    require_names([s.names for s in join.sources])
+    bound = _Binding.of(join, schemas)
+    asked = [bound.columns.qualified(c) for c in conjuncts(where)]
+    wanted = {c.name for tree in needs(bound.columns) for c in tree.find_all(exp.Column)}
+    filters, after = bound.pushed_down(join, asked)
+    wanted |= {c.name for tree in after for c in tree.find_all(exp.Column)}
+    planned = bound.planned(join, filters, wanted)
+    return Joined(planned, bound.columns, all_of(after))
+
+
+def joined_columns(join: Join, schemas: Mapping[str, pa.Schema]) -> JoinedColumns:
+    """The columns of all sides of a join, under the names that a query knows them by."""
+    found = [_schema_of(source, schemas) for source in join.sources]
+    names = tuple(source.names for source in join.sources)
+    columns = JoinedColumns(names, tuple(found), {}, _clause_of(join) is not None)
+    return replace(columns, using=_using(join, columns))
+
+
+class _Binding:
+    """The sides of a join while it is bound."""
+
+    def __init__(self, columns: JoinedColumns, schemas: Mapping[str, pa.Schema]) -> None:
+        self.columns, self._schemas = columns, schemas
+        self._types = {f.name: f.type for f in columns.schema()}
+
+    @classmethod
+    def of(cls, join: Join, schemas: Mapping[str, pa.Schema]) -> _Binding:
+        return cls(joined_columns(join, schemas), schemas)
+
+    def pushed_down(
+        self, join: Join, asked: Sequence[exp.Expression]
+    ) -> tuple[list[exp.Expression], list[exp.Expression]]:
+        """What WHERE asks of the pairs of an inner join, and what it asks of joined rows."""
+        if join.how == "inner" and not join.as_of and not isinstance(join.left, Join):
+            mine = [c for c in asked if c.find(exp.Column) is None or self.columns.sides_of(c)]
+            return mine, [c for c in asked if not any(c is m for m in mine)]
+        if join.how == "inner" and not join.as_of:
+            return list(asked), []
+        return [], list(asked)
+
+    def planned(self, join: Join, filters: Sequence[exp.Expression], wanted: set[str]) -> JoinPlan:
+        """The join of these sides, which also asks `filters`, and gives `wanted` columns up."""
+        right_side = len(join.sources) - 1
+        mine = [self.columns.qualified(c) for c in conjuncts(join.condition)]
+        mine += [c for name in join.using for c in [self._equal(join, name)]]
+        mine += filters
+        below = [c for c in mine if right_side not in self.columns.sides_of(c)]
+        if isinstance(join.left, Join) and join.left.how == "inner" and join.how == "inner":
+            deeper = [c for c in below if self.columns.sides_of(c)]
+            mine = [c for c in mine if not any(c is d for d in deeper)]
+        else:
+            deeper = []
+        positions, conditions = self._positions(join, mine, right_side)
+        left_only, right_only, pairs, rest = self._sorted(join, conditions, right_side)
+        needed = wanted | {positions.left, positions.right}
+        for tree in (*left_only, *right_only, *rest, *(e for pair in pairs for e in pair)):
+            needed |= {c.name for c in tree.find_all(exp.Column)}
+        if join.as_of:  # which of several rows at one position is the last depends on all columns
+            needed |= {
+                joined_name(join.right.name, n) for n in self.columns.schemas[right_side].names
+            }
+        left = self._left(join.left, positions.left, left_only, deeper, needed)
+        right = self._source(join.right, right_side, positions.right, right_only, needed)
+        keys, types, unlike = self._keys(pairs)
+        rest += unlike
+        goes_up = [*left.schema().names] + ([] if join.how in ("semi", "anti")
+                                            else [*right.schema().names])  # fmt: skip
+        return JoinPlan(
+            left=left,
+            right=right,
+            how=join.how,
+            as_of=join.as_of,
+            partners=_partners(join, positions),
+            left_at=positions.left,
+            right_at=positions.right,
+            axis=self._axis(join, positions),
+            left_keys=Projection(tuple(k for k, _ in keys), None),
+            right_keys=Projection(tuple(k for _, k in keys), None),
+            key_types=types,
+            rest=None if not rest else Projection((), all_of(rest)),
+            columns=tuple(n for n in goes_up if n in wanted),
+        )
+
+    def _positions(
+        self, join: Join, conditions: list[exp.Expression], right: int
+    ) -> tuple[Positions, list[exp.Expression]]:
+        """The columns that give positions, the band if there is one, and the other conditions."""
+        clauses = _clauses(join)
+        if clauses is None:
+            found, rest = find_band(
+                conditions, self._types, lambda name: self._side_of_joined(name) != right
+            )
+            if found is None:
+                raise QueryError(
+                    "nothing says how far apart joined rows may be",
+                    hint="add AND r.ts BETWEEN l.ts - INTERVAL 5 SECONDS AND l.ts, or a window: "
+                    "l [RANGE 5 seconds WATTR ts], r [RANGE 5 seconds WATTR ts]",
+                )
+            return found, rest
+        first, second = clauses
+        left_sides = range(right)
+        left = self._position(first, list(left_sides), join)
+        return Positions(left, self._position(second, [right], join), _band(join)), conditions
+
+    def _axis(self, join: Join, positions: Positions) -> Axis:
+        """What positions mean on both sides, which must be the same."""
+        axes = [
+            axis_over(name, self._types[name], stream=name.rpartition(".")[0])
+            for name in (positions.left, positions.right)
+        ]
+        zones = [bool(getattr(a.type, "tz", None)) for a in axes]
+        if axes[0].kind != axes[1].kind or zones[0] != zones[1]:
+            types = [self._types[n] for n in (positions.left, positions.right)]
+            raise ColumnTypeError(
+                f"`{positions.left}` is {types[0]} and `{positions.right}` is {types[1]}: "
+                "their rows do not lie on one axis",
+                hint="cast one of them in a SELECT inside FROM",
+            )
+        for clause in _clauses(join) or ():
+            units = {length.unit for length in (clause.size, clause.slide) if length is not None}
+            if units and units != {_measure(axes[0])}:
+                raise QueryError(
+                    f"`{positions.left}` is {self._types[positions.left]}, so RANGE and SLIDE "
+                    + ("need a unit of time" if axes[0].kind == "time" else "are plain numbers")
+                )
+        return axes[0]
+
+    def _position(self, clause: Parts, sides: list[int], join: Join) -> str:
+        """The column that a clause names, of one of some sides."""
+        if clause.taken is not None or not clause.paths:
+            raise QueryError(
+                "the window of a join names the column it lies on", hint="add WATTR ts"
+            )
+        path = clause.paths[0]
+        if len(path) > 1 and (side := self.columns.side_of(path[0])) is not None:
+            if side in sides:
+                return self.columns.column(side, path[1])
+            if clause is not _clause_of(join):
+                raise QueryError(f"`{'.'.join(path)}` is not a column of this side of the join")
+        for side in reversed(sides):
+            if path[-1].lower() in (n.lower() for n in self.columns.schemas[side].names):
+                return self.columns.column(side, path[-1])
+        return self.columns.column(sides[0], path[-1])
+
+    def _sorted(
+        self, join: Join, conditions: Sequence[exp.Expression], right: int
+    ) -> tuple[
+        list[exp.Expression],
+        list[exp.Expression],
+        list[tuple[exp.Expression, exp.Expression]],
+        list[exp.Expression],
+    ]:
+        """Filters of the left, filters of the right, pairs of keys, and the rest.
+
+        A condition on one side may be asked before joining unless rows of that side are given
+        even without a partner.
+        """
+        left_first = join.how in ("inner", "right", "semi") and isinstance(join.left, Source)
+        right_first = join.how in ("inner", "left", "semi", "anti")
+        of_left: list[exp.Expression] = []
+        of_right: list[exp.Expression] = []
+        pairs: list[tuple[exp.Expression, exp.Expression]] = []
+        rest: list[exp.Expression] = []
+        for condition in conditions:
+            sides = self.columns.sides_of(condition)
+            if sides and right not in sides and left_first:
+                of_left.append(condition)
+            elif sides == {right} and right_first:
+                of_right.append(condition)
+            elif (pair := self._pair(condition, right)) is not None:
+                pairs.append(pair)
+            else:
+                rest.append(condition)
+        return of_left, of_right, pairs, rest
+
+    def _pair(
+        self, condition: exp.Expression, right: int
+    ) -> tuple[exp.Expression, exp.Expression] | None:
+        """The expressions of both sides that an equality compares; None if it is no such thing."""
+        if not isinstance(condition, exp.EQ):
+            return None
+        one, other = operands(condition)
+        sides = self.columns.sides_of(one), self.columns.sides_of(other)
+        if sides[0] and right not in sides[0] and sides[1] == {right}:
+            return one, other
+        if sides[1] and right not in sides[1] and sides[0] == {right}:
+            return other, one
+        return None
+
+    def _keys(
+        self, pairs: Sequence[tuple[exp.Expression, exp.Expression]]
+    ) -> tuple[
+        list[tuple[exp.Expression, exp.Expression]], tuple[pa.DataType, ...], list[exp.Expression]
+    ]:
+        """Pairs that are compared as keys, their types, and pairs of unlike types as conditions."""
+        schema = self.columns.schema()
+        keys: list[tuple[exp.Expression, exp.Expression]] = []
+        types: list[pa.DataType] = []
+        unlike: list[exp.Expression] = []
+        for one, other in pairs:
+            found = Projection((one, other), None).types(schema)
+            common = _common_type(*found)
+            if common is None:
+                unlike.append(exp.EQ(this=one.copy(), expression=other.copy()))
+            else:
+                keys.append((one, other))
+                types.append(common)
+        return keys, tuple(types), unlike
+
+    def _left(
+        self,
+        side: Side,
+        at: str,
+        filters: Sequence[exp.Expression],
+        deeper: Sequence[exp.Expression],
+        needed: set[str],
+    ) -> SidePlan:
+        if isinstance(side, Source):
+            return self._source(side, 0, at, [*filters, *deeper], needed)
+        return self.planned(side, deeper, needed)
+
+    def _source(
+        self,
+        source: Source,
+        side: int,
+        at: str,
+        filters: Sequence[exp.Expression],
+        needed: set[str],
+    ) -> SourcePlan:
+        schema = self.columns.schemas[side]
+        mine = [n for n in schema.names if joined_name(source.name, n) in needed]
+        position = at.removeprefix(joined_name(source.name, ""))
+        own = [of_side(f, source.name) for f in filters]
+        axis = axis_over(position, schema.field(position).type, stream=source.name)
+        asked = Query(
+            text="",
+            streams=source.streams,
+            window=Window(_EVERY_POSITION, _measure(axis), position),
+            where=all_of(own),
+            keys=(),
+            key_order=(),
+            calls=(),
+            outputs=(),
+            having=None,
+            defining=tuple(column(n) for n in mine),
+            inner=source.inner,
+        )
+        planned = plan(asked, dict.fromkeys(source.streams, schema))
+        return SourcePlan(source, planned, tuple(joined_name(source.name, n) for n in mine), at)
+
+    def _equal(self, join: Join, name: str) -> exp.Expression:
+        """What USING says of one column."""
+        right = len(join.sources) - 1
+        holders = [
+            s
+            for s in range(right)
+            if name.lower() in (n.lower() for n in self.columns.schemas[s].names)
+        ]
+        left = self.columns.column(holders[0] if holders else 0, name)
+        return exp.EQ(this=column(left), expression=column(self.columns.column(right, name)))
+
+    def _side_of_joined(self, name: str) -> int | None:
+        found = self.columns.sides_of(column(name))
+        return next(iter(found), None)
+
+
+def _schema_of(source: Source, schemas: Mapping[str, pa.Schema]) -> pa.Schema:
+    """The columns of a side: those of its first stream, which the others have too."""
+    for name in source.streams:
+        if name not in schemas:
+            raise MissingStreamError(name, given=schemas)
+    first = schemas[source.streams[0]]
+    for name in source.streams[1:]:
+        for field in schemas[name]:
+            if field.name in first.names and first.field(field.name).type != field.type:
+                raise ColumnTypeError(
+                    f"`{field.name}` is {first.field(field.name).type} in stream "
+                    f"`{source.streams[0]}` and {field.type} in `{name}`",
+                    hint="streams of a union need equal types; cast one before",
+                )
+    shared = [f for f in first if all(f.name in schemas[n].names for n in source.streams)]
+    return pa.schema(shared)
+
+
+def _using(join: Join, columns: JoinedColumns) -> dict[str, exp.Expression]:
+    """What a column of USING stands for: the side that always has it, or either."""
+    found: dict[str, exp.Expression] = {}
+    step: Side = join
+    while isinstance(step, Join):
+        right = len(step.sources) - 1
+        for name in step.using:
+            sides = [
+                column(columns.column(side, name))
+                for side in (right - 1, right)
+                if name.lower() in (n.lower() for n in columns.schemas[side].names)
+            ]
+            first = sides[-1] if step.how == "right" else sides[0]
+            both = exp.Coalesce(this=sides[0], expressions=sides[1:])
+            found.setdefault(name.lower(), both if step.how == "full" else first)
+        step = step.left
+    return found
+
+
+def _clause_of(join: Join) -> Parts | None:
+    """The clause that is meant for both sides and slides, so that pairs are of windows."""
+    clause = join.clause
+    return clause if clause is not None and _slides(clause) else None
+
+
+def _slides(clause: Parts) -> bool:
+    return clause.slide is not None or clause.is_landmark
+
+
+def _clauses(join: Join) -> tuple[Parts, Parts] | None:
+    """The clauses of both sides; None if none is written."""
+    left = next((s.clause for s in reversed(join.left.sources) if s.clause is not None), None)
+    right = join.right.clause
+    if join.clause is not None:
+        return join.clause, join.clause
+    if left is None and right is None:
+        return None
+    if join.as_of and right is not None:
+        return left or right, right
+    if left is None or right is None:
+        raise QueryError(
+            "one side of the join has a window and the other has none",
+            hint="l [RANGE 3 minutes WATTR ts], r [RANGE 2 minutes WATTR ts]",
+        )
+    return left, right
+
+
+def _band(join: Join) -> Band:
+    """The band that the clauses of both sides mean: ``l.ts - b <= r.ts < l.ts + a``."""
+    clauses = _clauses(join)
+    assert clauses is not None
+    left, right = clauses
+    if _clause_of(join) is not None:
+        return Band(0, 0)
+    if join.as_of:
+        return Band(-_range(right).ticks, 0)
+    for clause in (left, right):
+        if _slides(clause):
+            raise QueryError(
+                "a window on one side of a join does not slide",
+                hint="leave out SLIDE, or write one clause for both sides",
+            )
+    return Band(-_range(right).ticks, _range(left).ticks - 1)
+
+
+def _range(clause: Parts) -> Length:
+    if clause.size is None:
+        raise QueryError("the window of a join needs a RANGE", hint="[RANGE 5 minutes WATTR ts]")
+    if clause.size.unit == "rows":
+        raise QueryError(
+            "a join is over positions, not over counted rows", hint="[RANGE 5 minutes WATTR ts]"
+        )
+    return clause.size
+
+
+def _partners(join: Join, positions: Positions) -> Partners:
+    clause = _clause_of(join)
+    if clause is None:
+        return positions.band
+    if join.as_of:
+        raise QueryError("an ASOF JOIN has a RANGE and no SLIDE", hint="r [RANGE 5 minutes]")
+    slide = clause.slide
+    if slide is None or slide.unit == "rows":
+        raise QueryError("the windows of a join slide over a column", hint="SLIDE 1 minute")
+    if clause.origin_first or clause.partition or clause.by_rank:
+        raise QueryError("ORIGIN FIRST, PA and rank(...) have no meaning for a join")
+    if clause.is_landmark:
+        return CommonWindows(Landmark(slide=slide.ticks, origin=clause.origin))
+    size = _range(clause)
+    if size.unit != slide.unit:
+        raise QueryError("RANGE and SLIDE of a join have the same unit")
+    shift = size.ticks % slide.ticks if clause.align_start else 0
+    return CommonWindows(Sliding(size=size.ticks, slide=slide.ticks, origin=clause.origin + shift))
+
+
+def _measure(axis: Axis) -> Measure:
+    return "time" if axis.kind == "time" else "integer"
+
+
+def _common_type(one: pa.DataType, other: pa.DataType) -> pa.DataType | None:
+    """The type in which values of both are compared; None if that takes more than a cast."""
+    if pa.types.is_nested(one) or pa.types.is_nested(other):
+        return None
+    if one == other:
+        return one
+    both = (one, other)
+    if pa.uint64() in both:
+        return None
+    if all(pa.types.is_integer(t) for t in both):
+        return pa.int64()
+    if all(pa.types.is_integer(t) or pa.types.is_floating(t) for t in both):
+        return pa.float64()
+    if all(pa.types.is_string(t) or pa.types.is_large_string(t) for t in both):
+        return pa.large_string()
+    if all(pa.types.is_timestamp(t) for t in both) and bool(one.tz) == bool(other.tz):
+        return pa.timestamp("us", one.tz)
+    return None

@@ -1,0 +1,182 @@
+"""The columns of a join: which side a name means, and what joined columns are called.
+
+Joined rows have the columns of all sides, each under the name of its side and its own, ``l.ts``. An
+expression of the query is rewritten to these names once; from there on it is an expression over
+one table like any other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import cast
+
+import pyarrow as pa
+from sqlglot import exp
+
+from panes.errors import QueryError, UnknownColumnError
+from panes.language.places import error_in
+from panes.language.query import WINDOW_COLUMNS
+from panes.planning.scalar import find_column
+
+
+@dataclass(frozen=True, slots=True)
+class JoinedColumns:
+    """The columns of some sides, from left to right.
+
+    `names` are the names that each side goes by. `using` are columns that several sides have and
+    that mean the same in each, with the expression that gives their value. Names of `aliases` that
+    no side has are left alone: they mean what the SELECT list says.
+    """
+
+    names: tuple[tuple[str, ...], ...]
+    schemas: tuple[pa.Schema, ...]
+    using: Mapping[str, exp.Expression] = field(default_factory=dict)
+    has_windows: bool = False
+    aliases: frozenset[str] = frozenset()
+
+    def schema(self) -> pa.Schema:
+        """All joined columns with their types."""
+        return pa.schema(
+            [
+                (joined_name(names[0], f.name), f.type)
+                for names, schema in zip(self.names, self.schemas, strict=True)
+                for f in schema
+            ]
+        )
+
+    def qualified(self, tree: exp.Expression) -> exp.Expression:
+        """The expression over joined columns."""
+
+        def name_columns(node: exp.Expression) -> exp.Expression:
+            return self._joined(node) if isinstance(node, exp.Column) else node
+
+        copy = tree.copy()
+        return name_columns(copy) if isinstance(copy, exp.Column) else copy.transform(name_columns)
+
+    def side_of(self, name: str) -> int | None:
+        """Which side goes by a name."""
+        for side, names in enumerate(self.names):
+            if name.lower() in (n.lower() for n in names):
+                return side
+        return None
+
+    def sides_of(self, tree: exp.Expression) -> set[int]:
+        """The sides whose columns a rewritten expression reads."""
+        owners = {
+            joined_name(names[0], f.name): side
+            for side, (names, schema) in enumerate(zip(self.names, self.schemas, strict=True))
+            for f in schema
+        }
+        return {owners[c.name] for c in tree.find_all(exp.Column) if c.name in owners}
+
+    def column(self, side: int, name: str) -> str:
+        """The joined name of a column of one side, whatever the case it is written in."""
+        found = find_column(name, self.schemas[side], stream=self.names[side][0])
+        return joined_name(self.names[side][0], found)
+
+    def _joined(self, node: exp.Column) -> exp.Expression:
+        path = [p.name for p in node.parts]
+        if len(path) > 1 and (side := self.side_of(path[0])) is not None:
+            return _inside(self.column(side, path[1]), path[2:])
+        name = path[0]
+        if len(path) == 1 and self.has_windows and name.lower() in WINDOW_COLUMNS:
+            return exp.column(exp.to_identifier(name.lower(), quoted=True))
+        if len(path) == 1 and name.lower() in self.using:
+            return self.using[name.lower()].copy()
+        holders = list(self._holders(name))
+        if not holders and len(path) == 1 and name.lower() in self.aliases:
+            return node
+        if not holders:
+            raise UnknownColumnError(
+                ".".join(path), stream=self._described(), columns=self.schema().names
+            )
+        if len(holders) > 1:
+            sides = ", ".join(f"`{self.names[side][0]}.{name}`" for side in holders)
+            raise error_in(node, f"`{name}` could be any of {sides}", "say which")
+        return _inside(self.column(holders[0], name), path[1:])
+
+    def _holders(self, name: str) -> Iterator[int]:
+        for side, schema in enumerate(self.schemas):
+            if name.lower() in (n.lower() for n in schema.names):
+                yield side
+
+    def _described(self) -> str:
+        return " and ".join(names[0] for names in self.names)
+
+
+def joined_name(side: str, column: str) -> str:
+    """What a column of a side is called among joined columns."""
+    return f"{side}.{column}"
+
+
+def column(name: str) -> exp.Column:
+    """A joined column as an expression."""
+    return exp.column(exp.to_identifier(name, quoted=True))
+
+
+def of_side(tree: exp.Expression, side: str) -> exp.Expression:
+    """An expression over joined columns of one side, as one over the side's own columns."""
+    prefix = joined_name(side, "")
+
+    def shorten(node: exp.Expression) -> exp.Expression:
+        if isinstance(node, exp.Column):
+            return column(node.name.removeprefix(prefix))
+        return node
+
+    copy = tree.copy()
+    return shorten(copy) if isinstance(copy, exp.Column) else copy.transform(shorten)
+
+
+def conjuncts(tree: exp.Expression | None) -> Iterator[exp.Expression]:
+    """The conditions that all have to hold."""
+    if tree is None:
+        return
+    if isinstance(tree, exp.Paren):
+        yield from conjuncts(tree.this)
+    elif isinstance(tree, exp.And):
+        for part in operands(tree):
+            yield from conjuncts(part)
+    elif isinstance(tree, exp.Between) and not tree.args.get("symmetric"):
+        yield exp.GTE(this=tree.this.copy(), expression=tree.args["low"].copy())
+        yield exp.LTE(this=tree.this.copy(), expression=tree.args["high"].copy())
+    else:
+        yield tree
+
+
+def all_of(conditions: Sequence[exp.Expression]) -> exp.Expression | None:
+    """One condition that holds where all of them do; None if there is nothing to ask."""
+    if not conditions:
+        return None
+    found = conditions[0].copy()
+    for condition in conditions[1:]:
+        found = exp.And(this=_enclosed(found), expression=_enclosed(condition.copy()))
+    return found
+
+
+def operands(tree: exp.Binary) -> tuple[exp.Expression, exp.Expression]:
+    """What stands left and right of an operator."""
+    return cast(exp.Expression, tree.left), cast(exp.Expression, tree.right)
+
+
+def require_names(names: Sequence[Sequence[str]]) -> None:
+    """Every side of a join goes by a name that no other side has."""
+    first = [n[0].lower() for n in names]
+    for name in first:
+        if first.count(name) > 1:
+            raise QueryError(
+                f"two sides of the join are called `{name}`",
+                hint=f"name them: FROM {name} a [...], {name} b [...]",
+            )
+
+
+def _enclosed(tree: exp.Expression) -> exp.Expression:
+    return exp.Paren(this=tree) if isinstance(tree, exp.Or) else tree
+
+
+def _inside(name: str, fields: Sequence[str]) -> exp.Expression:
+    """A column, or a field inside it."""
+    tree: exp.Expression = column(name)
+    for each in fields:
+        tree = exp.Dot(this=tree, expression=exp.to_identifier(each, quoted=True))
+    return tree
