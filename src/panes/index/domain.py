@@ -118,20 +118,17 @@ class Domain(ABC):
         found = _present(order, self.keys, self.counts, keys, counts)
         return keys[:found], counts[:found]
 
-    def purge(self, is_needed: NDArray[np.bool_] | None = None) -> Entries:
-        """Forget entries without rows, unless they are needed; gives those that are gone.
+    def purge(self) -> Entries:
+        """Forget entries without rows, unless they are few; gives those that are gone.
 
-        As long as they are few, they stay.
+        No row may be hidden: hidden rows have entries, but are not counted.
         """
         used = int(self.state[USED])
         alive = int(np.count_nonzero(self.counts[1:used]))
         if (len(self) - alive) * _WORTH_PURGING <= len(self):
             return np.zeros(0, dtype=np.int32)
-        stays = self.counts > 0
-        if is_needed is not None:
-            stays |= is_needed
         order = self.ordered()
-        is_left = stays[order]
+        is_left = self.counts[order] > 0
         gone = order[~is_left]
         free = int(self.state[FREE])
         self._free[free : free + len(gone)] = gone

@@ -38,10 +38,6 @@ class Form(ABC):
         if window.summary is not None:
             self.domain.add_counts(window.summary.entries, window.summary.counts, sign=-1)
 
-    def needed(self) -> NDArray[np.bool_] | None:
-        """Which entries hidden rows refer to; None if they refer to none."""
-        return None
-
     def _entered(self, keys: Keys, counts: NDArray[np.signedinteger], nulls: int) -> Summary:
         """Count values in the index: different ones, how often each, and how many NULLs."""
         entries = self.domain.enter(keys)

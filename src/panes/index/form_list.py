@@ -10,7 +10,6 @@ b rows in a basic window. The cheapest form unless a basic window has the same v
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from panes.index.basic_windows import BasicWindow, Summary
 from panes.index.domain import NULL, Entries, Keys
@@ -39,12 +38,6 @@ class ListForm(Form):
     def evict(self, window: BasicWindow) -> None:
         for entries in self._entries(window.begin, window.end):
             self.domain.evict(entries)
-
-    def needed(self) -> NDArray[np.bool_] | None:
-        is_needed = np.zeros(self.domain.size, dtype=np.bool_)
-        for entries in self._entries(self.rows.sealed, self.rows.end):
-            is_needed[entries] = True
-        return is_needed
 
     def _entries(self, begin: int, end: int) -> list[Entries]:
         runs = self.rows.runs(begin, end)

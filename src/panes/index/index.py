@@ -73,7 +73,7 @@ class Index(ABC):
         """The rows without a value, ascending."""
 
     def purge(self) -> None:  # noqa: B027 - an index without entries has nothing to forget
-        """Forget values that no row has any more."""
+        """Forget values that no row has any more; no row may be hidden."""
 
     @abstractmethod
     def live_keys(self) -> Keys:

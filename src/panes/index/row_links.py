@@ -120,7 +120,7 @@ class RowLinks(Index):
         return found, begins
 
     def purge(self) -> None:
-        gone = self.domain.purge(self.heads[:, HIDDEN] > 0)
+        gone = self.domain.purge()
         self.heads[gone] = -1
         self.heads[gone, HIDDEN] = 0
 

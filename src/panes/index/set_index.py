@@ -73,7 +73,7 @@ class SetIndex(KeyedRows):
         return found, begins
 
     def purge(self) -> None:
-        self.domain.purge(self.form.needed())
+        self.domain.purge()
 
     def live_keys(self) -> Keys:
         entered = np.sort(self.domain.keys[self.domain.ordered()])
