@@ -1,4 +1,4 @@
-"""Rows asked of a register: filtered, sorted, cut off, of the window that ends at the newest row."""
+"""Rows asked of a register: filtered, sorted and cut off, of the window up to the newest row."""
 
 from __future__ import annotations
 

@@ -42,6 +42,7 @@ def begin_small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Buffers that soon wrap and grow, and text that is forgotten as soon as it can be."""
     monkeypatch.setattr(row_ring, "_FIRST_SIZE", 4)
     monkeypatch.setattr(domain, "_FIRST_SIZE", 2)
+    monkeypatch.setattr(domain, "_MERGED", 1)
     monkeypatch.setattr(h_index, "_FIRST_BITS", 1)
     monkeypatch.setattr(text_numbers, "_FIRST_SIZE", 2)
     monkeypatch.setattr(live_window, "_FEW", 1)

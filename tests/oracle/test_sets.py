@@ -79,7 +79,8 @@ def test_distinct_values_and_two_sets_of_one_stream(bids: list[Row]) -> None:
     distinct = panes.sql(f"SELECT DISTINCT item FROM bids {W}", bids=table(bids))
     assert shown(distinct) == by_hand(bids, [], lambda a, _: a)
     even, small = [r for r in bids if r[0] % 2 == 0], [r for r in bids if r[1] in (0, 1)]
-    text = f"SELECT item FROM bids {W} WHERE ts % 2 = 0 EXCEPT SELECT item FROM bids {W} WHERE item < 2"
+    text = f"SELECT item FROM bids {W} WHERE ts % 2 = 0 "
+    text += f"EXCEPT SELECT item FROM bids {W} WHERE item < 2"
     assert shown(panes.sql(text, bids=table(bids))) == by_hand(even, small, lambda a, b: a - b)
 
 
@@ -87,7 +88,7 @@ def test_a_register_answers_sets_beside_other_queries() -> None:
     register = panes.register("bids", lateness=0)
     register.add("items", f"SELECT DISTINCT item FROM bids {W}")
     register.add("rows", f"SELECT count(*) AS n FROM bids {W}")
-    came = [(1, 7), (2, 8), (2, 7), (13, 8)]
+    came: list[Row] = [(1, 7), (2, 8), (2, 7), (13, 8)]
     given_by = [register.push(table(came)), register.finish()]
     items = pa.concat_tables([answers["items"] for answers in given_by])
     assert shown(items) == by_hand(came, [], lambda a, _: a)

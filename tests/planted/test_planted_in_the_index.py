@@ -22,7 +22,6 @@ from panes.index.form_list import ListForm
 from panes.index.g_index import GIndex
 from panes.index.kinds import KINDS, Kind
 from panes.index.live_window import LiveWindow
-from panes.index.row_links import RowLinks
 from panes.index.row_ring import RowRing
 from tests.index.histories import IndexHistories, begin_small, of_kind
 
@@ -37,15 +36,6 @@ def counting_at_once(right: Function) -> Function:
     def wrong(form: ListForm, first: int, *args: Any) -> None:
         right(form, first, *args)
         form.domain.add(form.rows.read(form.rows.pointers, first, form.rows.end))
-
-    return wrong
-
-
-def keeping_old_rows(right: Function) -> Function:
-    def wrong(index: RowLinks) -> None:
-        heads = index.heads.copy()
-        right(index)
-        index.heads[: len(heads)] = heads
 
     return wrong
 
@@ -94,7 +84,6 @@ BUGS: dict[str, tuple[Kind | None, object, str, Callable[[Function], Any]]] = {
     "a basic window leaves too early": (None, LiveWindow, "_evict_before", evicting(1)),
     "a basic window leaves too late": (None, LiveWindow, "_evict_before", evicting(-1)),
     "rows are seen before they are sealed": ("hash", ListForm, "add", counting_at_once),
-    "an entry that is used again keeps its rows": ("db", RowLinks, "purge", keeping_old_rows),
     "new values are merged in the wrong order": ("hash", domain, "_merge", merged_back_to_front),
     "text of waiting rows is forgotten": (None, LiveWindow, "_forget_text", forgetting_what_waits),
     "floats are compared by their bits": (None, order_keys, "encode", by_their_bits),

@@ -31,6 +31,7 @@ class TextNumbers:
         self._clear(_FIRST_SIZE)
 
     def _clear(self, size: int) -> None:
+        """Forget everything; there is room for `size` values, a power of two."""
         self._offsets: Offsets = np.zeros(size + 1, dtype=np.int64)
         self._bytes: Bytes = np.zeros(16 * size, dtype=np.uint8)
         self._hashes: NDArray[np.uint64] = np.zeros(size, dtype=np.uint64)
@@ -83,7 +84,7 @@ class TextNumbers:
         renamed = np.full(self._count, -1, dtype=np.int64)
         renamed[numbers] = np.arange(len(numbers))
         kept = self.take(numbers)
-        self._clear(max(_FIRST_SIZE, 2 * len(numbers)))
+        self._clear(max(_FIRST_SIZE, 1 << (2 * len(numbers)).bit_length()))
         self.encode(kept)
         self.version += 1
         return renamed
