@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import threading
+from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
@@ -266,7 +267,7 @@ def test_options_that_make_no_sense_are_refused(
 
 def test_questions_that_make_no_sense_are_refused() -> None:
     index = _advanced(window())
-    refused = [
+    refused: list[tuple[Callable[[], object], type[Exception], str]] = [
         (lambda: index.count("seven"), ColumnTypeError, "cannot be compared"),
         (lambda: index.count(True), ColumnTypeError, "cannot be compared"),
         (lambda: index.quantiles([1.5]), OptionError, "between 0 and 1"),
@@ -276,7 +277,7 @@ def test_questions_that_make_no_sense_are_refused() -> None:
         (lambda: index.top(-1), OptionError, "number of values"),
         (lambda: index.sorted(limit=-1), OptionError, "number of rows"),
         (lambda: index.advance("soon"), OptionError, "whole numbers"),
-        (lambda: index.intersection(None), InputError, "two window indexes"),
+        (lambda: index.intersection(bids((1, 1.0))), InputError, "two window indexes"),
         (lambda: index.semi_join(pa.table({"x": [1]})), UnknownColumnError, "no column `price`"),
     ]
     for question, error, message in refused:
@@ -293,4 +294,4 @@ def test_questions_that_make_no_sense_are_refused() -> None:
     with pytest.raises(ColumnTypeError, match="no order"):
         panes.window_index(nested, at="at", size=1, basic=1, on="v")
     with pytest.raises(InputError, match="pyarrow schema"):
-        panes.window_index({"at": "long"}, at="at", size=1, basic=1, on="v")  # type: ignore[arg-type]
+        panes.window_index({"at": "long"}, at="at", size=1, basic=1, on="v")
