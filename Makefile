@@ -3,7 +3,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: setup demo test test-slow check format bench lock clean
+.PHONY: setup demo test test-slow torture check format bench lock clean
 
 setup: .venv/.ready
 
@@ -21,6 +21,14 @@ test: setup
 
 test-slow: setup
 	$(BIN)/python -m pytest -n 2 --dist loadgroup -m slow tests
+
+# Far more than the tests try; atheris is installed for this alone. COUNT and SECONDS bound each part.
+COUNT ?= 100000
+SECONDS ?= 3600
+torture: setup
+	$(BIN)/python -m tests.torture.texts --count $(COUNT) --seconds $(SECONDS)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --target .venv/torture "atheris>=3"
+	PYTHONPATH=.venv/torture $(BIN)/python -m tests.torture.guided -runs=$(COUNT) -max_total_time=$(SECONDS)
 
 check: setup
 	$(BIN)/ruff format --check .

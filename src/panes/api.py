@@ -12,6 +12,8 @@ import pyarrow as pa
 
 from panes.aggregates.custom import UserAggregate
 from panes.axis import Duration
+from panes.engine.in_steps import answers_of, require_steps
+from panes.engine.join_register import JoinRegister
 from panes.engine.open_join import OpenJoin
 from panes.engine.open_query import OpenQuery
 from panes.engine.register import Register
@@ -31,6 +33,7 @@ from panes.planning.flush import Flush
 from panes.planning.join_query_plan import plan_join_query
 from panes.planning.plan import plan
 from panes.planning.terms import Late, Run
+from panes.progress.stall import MOST_STALLED
 from panes.windows.limit import MOST_ANSWERS
 
 
@@ -53,6 +56,7 @@ def sql(
     flush: Flush | None = None,
     why: bool = False,
     max_answers: int | None = MOST_ANSWERS,
+    batches: bool = False,
     **streams: object,
 ) -> pa.Table:
     """Answer a window query over tables or over Spark DataFrames.
@@ -92,6 +96,10 @@ def sql(
         The name of the query's metrics in Spark's progress reports.
     store
         As for `open`. On Spark only ``"panes"`` is possible.
+    batches
+        Give the answers of tables as a `pyarrow.RecordBatchReader`, in the same order. Windows are
+        closed while it is read, so the answers need not fit in memory. `max_answers` is for each
+        batch then, and 100 such batches for all of them.
 
     Examples
     --------
@@ -118,6 +126,11 @@ def sql(
         max_answers=max_answers,
     )
     if any(is_spark(frame) for frame in streams.values()):
+        if batches:
+            raise OptionError(
+                "batches=True is for tables: the answers of a DataFrame are a DataFrame",
+                hint="to read it piece by piece: answers.toLocalIterator()",
+            )
         return importlib.import_module("panes.spark.query").answer(text, streams, aggregates, run)
     if with_late:
         raise OptionError(
@@ -125,6 +138,8 @@ def sql(
             hint="for a stream in this process: panes.open(...).late",
         )
     alone = replace(run, bounded=True, max_ahead=None, late="open" if late == "revise" else late)
+    if batches:
+        alone = replace(alone, flush=None)
     query = _opened(read(text, aggregates), alone, aggregates)
     require_streams(query.query.streams, streams)
     if query.query.emits_early:
@@ -133,7 +148,12 @@ def sql(
             hint="leave out EMIT EARLY",
         )
     if isinstance(query, OpenJoin):
+        if batches:
+            raise OptionError("batches=True is for windows over one stream or a union, not joins")
         answers = query.answer(**streams)
+    elif batches:
+        require_steps(store)
+        answers = answers_of(query, streams)
     else:
         answers = pa.concat_tables([query.push(**streams), query.finish()])
     rejected = query.rejected
@@ -160,6 +180,7 @@ def open(
     flush: Flush | None = None,
     why: bool = False,
     max_answers: int | None = MOST_ANSWERS,
+    stall_rows: int | None = MOST_STALLED,
 ) -> Any:
     """Open a window query on a stream: push batches, take final answers.
 
@@ -178,7 +199,8 @@ def open(
         again. In every case the row is in `OpenQuery.late`.
     max_ahead
         With a `lateness`, reject rows that are further ahead of the clock than this. One wrong
-        timestamp then cannot close all windows. None accepts every row.
+        timestamp then cannot close all windows. An integer axis has no clock: there, a whole
+        number rejects rows that are further ahead of all rows so far. None accepts every row.
     punctuation
         A column with watermarks. Its value promises that no older row will come. A row without a
         position of its own is such a promise and nothing else.
@@ -203,6 +225,9 @@ def open(
         Add a last column, ``closed_by``, that says what closed the window.
     max_answers
         Refuse a step that would give more answers at once. None: give all of them.
+    stall_rows
+        Warn (`NoProgressWarning`) when so many rows have come since progress last moved. None:
+        never.
 
     Examples
     --------
@@ -224,6 +249,7 @@ def open(
         flush=flush,
         why=why,
         max_answers=max_answers,
+        stall_rows=stall_rows,
     )
     return _opened(read(text, aggregates), run, aggregates)
 
@@ -237,7 +263,7 @@ def _opened(
 
 
 def register(
-    stream: str,
+    stream: str | Sequence[str],
     frame: object = None,
     /,
     *,
@@ -255,6 +281,7 @@ def register(
     shards: int | None = None,
     name: str = "panes",
     max_answers: int | None = MOST_ANSWERS,
+    stall_rows: int | None = MOST_STALLED,
 ) -> Any:
     """Open a register: many queries over one stream, which is read once.
 
@@ -265,7 +292,8 @@ def register(
     Parameters
     ----------
     stream
-        The name of the stream in the queries.
+        The name of the stream in the queries. With several names, the queries are over joins of
+        these streams, and those with the same join share it; rows come by ``push(l=..., r=...)``.
     frame
         A streaming Spark DataFrame. Without it, rows come by `Register.push`.
     lateness, late, max_ahead, punctuation, rows_late, aggregates
@@ -285,6 +313,8 @@ def register(
         On Spark, as for `sql`.
     max_answers
         A query that would give more answers at once is set aside.
+    stall_rows
+        As for `open`, in one process.
 
     Examples
     --------
@@ -310,7 +340,13 @@ def register(
         shards=shards,
         name=name,
         max_answers=max_answers,
+        stall_rows=stall_rows,
     )
+    if not isinstance(stream, str):
+        _refuse({"frame": frame, "schema": schema, "keep_rows": keep_rows or None,
+                 "hand_over": hand_over, "saved": saved, "shards": shards},
+                "is for a register of one stream")  # fmt: skip
+        return JoinRegister(stream, run, aggregates=aggregates)
     if frame is not None:
         if not is_spark(frame):
             raise QueryError(

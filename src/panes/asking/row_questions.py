@@ -34,6 +34,11 @@ class RowQuestions:
         """How many rows are kept."""
         return 0 if self._window is None else len(self._window)
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the rows that are kept."""
+        return 0 if self._window is None else self._window.nbytes
+
     def require_preparable(self, asked: RowQuestion) -> None:
         """Refuse what no rows are kept for."""
         if asked.stream.lower() != self.stream.lower():

@@ -37,6 +37,11 @@ class RowWindow:
     def __len__(self) -> int:
         return sum(len(rows) for _, _, rows in self._pieces)
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes of rows and positions."""
+        return sum(at.nbytes + rows.nbytes for _, at, rows in self._pieces)
+
     def grow(self, size: int, newest: int) -> None:
         """Keep rows longer, or not so long, from now on."""
         if size > self.size and newest != BEGINNING:

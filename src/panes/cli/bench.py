@@ -22,6 +22,8 @@ def bench(
         Literal[
             "in-process",
             "index",
+            "batches",
+            "join",
             "many",
             "rows",
             "stores",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Annotated, Literal
@@ -14,6 +15,7 @@ import typer
 from panes.cli.files import BATCH, Source
 from panes.cli.outputs import Output
 from panes.cli.show import meter, say
+from panes.engine import in_steps
 from panes.engine.open_query import OpenQuery
 from panes.errors import OptionError, PanesError
 from panes.frames import require_streams
@@ -179,22 +181,20 @@ def run(
         return
     if checkpoint is not None or keep_open:
         raise OptionError("--checkpoint and --keep-open need --engine spark")
-    answers = pa.concat_tables(_answers(asked, sources, batch_rows))
-    Output(output).write(answers)
-    _report(asked, len(answers), late_output)
+    answers = Output(output).write_each(_answers(asked, sources, batch_rows))
+    _report(asked, answers, late_output)
 
 
-def _answers(asked: OpenQuery, sources: list[Source], batch_rows: int) -> list[pa.Table]:
+def _answers(asked: OpenQuery, sources: list[Source], batch_rows: int) -> Iterator[pa.Table]:
+    """The answers, as files are read: some of them at a time, in their order."""
     counts = [s.rows for s in sources]
     total = None if None in counts else sum(c or 0 for c in counts)
-    found = []
     with meter("rows", total) as bar:
         for source in sources:
             for batch in source.batches(batch_rows):
-                found.append(asked.push(**{source.name: batch}))
+                yield from in_steps.push(asked, {source.name: batch})
                 bar.advance(len(batch))
-    found.append(asked.finish())
-    return found
+    yield from in_steps.finish(asked)
 
 
 def require_spark(module: str) -> ModuleType:

@@ -50,8 +50,8 @@ class Above(Protocol):
 
 
 def above(plan: JoinQueryPlan, run: Run, aggregates: Sequence[UserAggregate]) -> Above | None:
-    """What aggregates the joined rows of a plan; None if they are given as they are."""
-    if plan.aggregation is None:
+    """What aggregates the joined rows of a plan; None if none are made, or given as they are."""
+    if plan.aggregation is None or plan.aggregation.by == "partners":
         return None
     if plan.aggregation.by == "positions":
         return PositionGroups(plan, plan.aggregation, aggregates)
@@ -104,7 +104,7 @@ class JoinedWindows:
             assert windows is not None
             least = min(stage.promised)
             return least if abs(least) >= FOREVER else windows_closed(windows, least)
-        assert self._by != "positions"
+        assert self._by != "positions" and self._by != "partners"  # noqa: PT018 - mypy follows it
         return stage.progress(self._by)
 
     def _placed(self, joined: pa.Table) -> pa.Table:

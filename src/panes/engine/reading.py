@@ -24,6 +24,7 @@ from panes.asking.row_questions import RowQuestions, ordering_of
 from panes.asking.row_tail import RowTail
 from panes.axis import BEGINNING
 from panes.engine.register_file import Beside
+from panes.errors import NoProgressWarning, warn
 from panes.frames import require_same_columns
 from panes.language.expressions import quoted
 from panes.language.parse import parse
@@ -32,8 +33,9 @@ from panes.language.row_question import RowQuestion
 from panes.operators.operator import Chain
 from panes.planning.plan import Plan, plan
 from panes.planning.scalar import Projection
-from panes.planning.terms import Run, Terms, agree, require_lateness
+from panes.planning.terms import Run, Terms, agree, require_lateness, stalled
 from panes.progress.promise import Promise
+from panes.progress.stall import Stall
 from panes.register.classed_panes import Filled
 from panes.register.failures import blaming, failed_reading
 from panes.register.manifest import Manifest, take_up_queries
@@ -73,6 +75,7 @@ class Reading:
         self.row_questions = RowQuestions(queries.stream)
         self.schema: pa.Schema | None = None
         self.terms: Terms | None = None
+        self._stall = Stall(run.stall_rows)
         self._plan: Plan | None = None
 
     # What is settled
@@ -174,6 +177,9 @@ class Reading:
         queries.promise.observe(admitted.placed)
         if admitted.promise is not None:
             queries.promise.punctuate(admitted.promise)
+        if self._stall.push(len(at), queries.promise.at) and self.terms is not None:
+            told = stalled(self._stall.rows, self.terms, queries.stream)
+            warn(told, NoProgressWarning)
         return PreparedRows(at, read, queries.newest)
 
     def _fill(self, store: SharedStore, at: NDArray[np.int64], rows: pa.Table) -> Filled:
@@ -186,7 +192,10 @@ class Reading:
         assert self.terms is not None
         queries = self._queries
         promised = Promised({queries.stream: queries.promise.at})
-        gate = Gate(self._plan, self.terms, self._now(), promised, queries.open_from())
+        newest = {} if queries.newest == BEGINNING else {queries.stream: queries.newest}
+        gate = Gate(
+            self._plan, self.terms, self._now(), promised, queries.open_from(), newest=newest
+        )
         return gate.admit(queries.stream, table, Chain(), 0)
 
 

@@ -30,7 +30,7 @@ from panes.engine import register_file
 from panes.engine.added import Added
 from panes.engine.all_or_nothing import all_or_nothing
 from panes.engine.in_turn import Turn, in_turn
-from panes.engine.open_query import Instant
+from panes.engine.open_query import Instant, bytes_of
 from panes.engine.reading import Reading
 from panes.engine.register_file import Beside
 from panes.engine.rounds import run_round
@@ -110,8 +110,12 @@ class Register:
     @property
     @in_turn
     def failed(self) -> dict[str, str]:
-        """The queries that were set aside because they could not be answered, and why."""
-        return {name: failed.reason for name, failed in self._queries.failed.items()}
+        """The queries that were set aside because they could not be answered, and why.
+
+        Prepared questions that were set aside are listed by their text.
+        """
+        queries = {name: failed.reason for name, failed in self._queries.failed.items()}
+        return queries | self._prepared.failed
 
     @in_turn
     def put_back(self, name: str) -> Added:
@@ -233,21 +237,29 @@ class Register:
     @property
     @in_turn
     def state(self) -> Mapping[str, int]:
-        """How much is stored: queries, stores, keys, partials, bytes; prepared questions."""
-        stores = self.stores
-        return {
+        """How much is stored: queries, stores, keys, partials, prepared questions, and bytes.
+
+        ``bytes`` are those of partials, ``key_bytes`` of keys, ``table_bytes`` of tables that
+        rounds of answers use again. ``total_bytes`` are all of them.
+        """
+        stores, tail = self.stores, self._reading.tail
+        row_questions = self._reading.row_questions
+        stored = {
             "queries": len(self._queries.asked),
-            "failed": len(self._queries.failed),
+            "failed": len(self._queries.failed) + len(self._prepared.failed),
             "stores": len(stores),
             "keys": sum(len(s.panes.groups) for s in stores if len(s.panes)),
             "partials": sum(len(s.panes) for s in stores),
             "bytes": sum(s.panes.nbytes for s in stores),
-            "rows": self._reading.row_questions.rows
-            + (0 if self._reading.tail is None else len(self._reading.tail)),
-            "prepared": len(self._prepared) + len(self._reading.row_questions),
+            "key_bytes": sum(s.panes.key_bytes for s in stores),
+            "table_bytes": sum(s.panes.table_bytes for s in stores),
+            "rows": row_questions.rows + (0 if tail is None else len(tail)),
+            "row_bytes": row_questions.nbytes + (0 if tail is None else tail.nbytes),
+            "prepared": len(self._prepared) + len(row_questions),
             "prepared_bytes": self._prepared.nbytes,
             **self._reading.set_aside.counts,
         }
+        return stored | {"total_bytes": bytes_of(stored)}
 
     @property
     @in_turn

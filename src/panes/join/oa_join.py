@@ -50,11 +50,6 @@ class OAJoin:
         self.left, self.right = TimeBlocks(rule.partners.width), TimeBlocks(rule.partners.width)
         self._newest = BEGINNING
 
-    @property
-    def waiting(self) -> int:
-        """How many rows wait for an answer of their own: none, they only wait for partners."""
-        return 0
-
     def step(
         self, left: Arrivals, right: Arrivals, before: Progress, after: Progress
     ) -> Iterator[JoinedRows]:

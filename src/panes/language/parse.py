@@ -35,9 +35,9 @@ def parse(text: str, aggregates: Sequence[UserAggregate] = (), *, once: bool = F
     >>> query.streams, query.window.column, query.outputs[0].name
     (('bids',), 'ts', 'high')
     """
-    plain, sources, window, early = take_out(said_as_groups(tokenize(text)), once=once)
-    per_row = window is not None and isinstance(window.spec, PerRow)
     try:
+        plain, sources, window, early = take_out(said_as_groups(tokenize(text)), once=once)
+        per_row = window is not None and isinstance(window.spec, PerRow)
         query = _read(
             _Plain(
                 tuple((t.token_type, t.text, t.line, t.col) for t in plain),
@@ -101,10 +101,11 @@ def take_out(
     sources = Sources()
     window: Window | None = None
     early: Early | None = None
+    depth = 0  # of parentheses that are open, as in ``extract(hour FROM ts)``
     while reader.here is not None:
         if early is not None:
             raise reader.error(f"nothing follows EMIT EARLY, found {reader.found()}")
-        if reader.word() == "EMIT" and sources.streams and not _is_open(plain):
+        if reader.word() == "EMIT" and sources.streams and depth <= 0:
             reader.take()
             reader.expect("EARLY", "after EMIT")
             early = read_early(reader)
@@ -117,7 +118,7 @@ def take_out(
             if window is not None and found != window:
                 raise error_at(bracket, "a query over one stream has one window, found a second")
             window = found
-        elif reader.word() == "FROM" and not sources.streams and not _is_open(plain):
+        elif reader.word() == "FROM" and not sources.streams and depth <= 0:
             plain.append(reader.take())
             start = reader.here
             read_union(reader, sources)
@@ -125,6 +126,7 @@ def take_out(
             plain.append(table_token(start))
         else:
             plain.append(reader.take())
+            depth += _deeper(plain[-1])
     if not sources.streams:
         raise QueryError("the query reads no stream", hint="add FROM and the stream's name")
     for name in sources.streams:
@@ -136,12 +138,9 @@ def take_out(
     return plain, sources, window, early
 
 
-def _is_open(plain: list[Token]) -> bool:
-    """Whether a parenthesis is open, as in ``extract(hour FROM ts)``."""
-    depth = 0
-    for token in plain:
-        depth += (token.token_type == TokenType.L_PAREN) - (token.token_type == TokenType.R_PAREN)
-    return depth > 0
+def _deeper(token: Token) -> int:
+    """By how much a token goes into parentheses, or out of them."""
+    return (token.token_type == TokenType.L_PAREN) - (token.token_type == TokenType.R_PAREN)
 
 
 def _refuse_join(reader: TokenReader) -> None:

@@ -23,6 +23,7 @@ from panes.errors import StateError
 from panes.planning.plan import Plan
 from panes.planning.terms import Terms
 from panes.progress.promise import Promise
+from panes.register.failures import naming
 from panes.register.parcels import split, take
 from panes.register.queries import Queries
 from panes.register.shared_store import SharedStore
@@ -120,9 +121,10 @@ class RegisterShard:
         opened = [codec.unpack(data) for data in packages]
         late = [found for tables in opened for found in self._late(tables)]
         rejected = [tables[REJECTED] for tables in opened if REJECTED in tables]
-        for tables in opened:
-            for store in self._queries.stores.values():
-                self._add(store, tables_of(store, tables))
+        with naming(lambda: self._queries.shapes):
+            for tables in opened:
+                for store in self._queries.stores.values():
+                    self._add(store, tables_of(store, tables))
         for tables in opened:
             self._observe(read_marks(tables))
         return self._outcome(late, rejected)
@@ -133,8 +135,9 @@ class RegisterShard:
         return self._outcome([], [])
 
     def _outcome(self, late: list[pa.Table], rejected: list[pa.Table]) -> RegisterOutcome:
-        answers = list(self._queries.answers(as_lowered))
-        self._write()
+        with naming(lambda: self._queries.shapes):
+            answers = list(self._queries.answers(as_lowered))
+            self._write()
         blocks = self._live.blocks.values()
         return RegisterOutcome(
             answers=answers,
@@ -217,7 +220,9 @@ class RegisterShard:
                 **to_tables(self._queries),
             }
         )
-        size = sum(store.panes.nbytes for store in stores)
+        size = sum(
+            store.panes.nbytes + store.panes.key_bytes + store.panes.table_bytes for store in stores
+        )
         LIVE.put(version, live, size + len(self._definition.data))
 
     def _write_blocks(self, store: SharedStore) -> None:
