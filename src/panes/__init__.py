@@ -1,11 +1,12 @@
 """Sliding-window queries over data streams at the price of tumbling ones."""
 
 from panes.aggregates.custom import CustomAggregate, WindowFunction
-from panes.api import explain, open, register, sql
+from panes.api import explain, open, register, sql, window_index
 from panes.engine.join_register import JoinRegister
 from panes.engine.open_join import OpenJoin
 from panes.engine.open_query import OpenQuery
 from panes.engine.register import Register
+from panes.engine.window_index import WindowIndex
 from panes.errors import (
     FailedQueryWarning,
     NoProgressWarning,
@@ -32,9 +33,11 @@ __all__ = [
     "RejectedRowsWarning",
     "SlowFlush",
     "WindowFunction",
+    "WindowIndex",
     "explain",
     "open",
     "oracle",
     "register",
     "sql",
+    "window_index",
 ]

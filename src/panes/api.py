@@ -17,8 +17,10 @@ from panes.engine.join_register import JoinRegister
 from panes.engine.open_join import OpenJoin
 from panes.engine.open_query import OpenQuery
 from panes.engine.register import Register
+from panes.engine.window_index import WindowIndex
 from panes.errors import OptionError, QueryError, RejectedRowsWarning, warn
 from panes.frames import is_spark, require_streams, to_table
+from panes.index.g_index import GROUPS
 from panes.language.join_query import JoinQuery
 from panes.language.query import Query
 from panes.language.read import read
@@ -369,6 +371,75 @@ def _refuse(options: Mapping[str, object], why: str) -> None:
     for name, value in options.items():
         if value is not None:
             raise OptionError(f"{name} {why}")
+
+
+def window_index(
+    schema: pa.Schema,
+    /,
+    *,
+    at: str | None,
+    size: Duration,
+    basic: Duration,
+    on: str,
+    kind: str | None = None,
+    groups: int = GROUPS,
+    questions: Mapping[str, float] | None = None,
+    values: int | None = None,
+) -> WindowIndex:
+    """Open a window one can look into: its values, their counts, and their rows.
+
+    `WindowIndex.add` takes rows in, in any order; `WindowIndex.advance` seals basic windows. The
+    window is the last sealed ones, as many as fit `size`. Rows of a basic window are seen when it
+    is sealed, all at once. See docs/indexes.md.
+
+    Parameters
+    ----------
+    schema
+        The columns of the rows.
+    at
+        The column that rows are ordered by: a timestamp, date or integer. None: rows count in the
+        order they come, `size` and `basic` are numbers of rows, and basic windows are sealed as
+        they fill up.
+    size
+        How long the window is: a whole number of basic windows.
+    basic
+        How long a basic window is: the window slides by it.
+    on
+        The column whose values are asked for.
+    kind
+        The index: ``"list"``, ``"tree"``, ``"hash"``, ``"group"``, ``"ring"``, ``"aux"``,
+        ``"bw"``, ``"db"``, or ``"scan"`` for none. None: the cheapest is chosen when the first
+        basic window is sealed. All give the same answers.
+    groups
+        With ``kind="group"``: how many groups of values there are.
+    questions
+        How many questions you will ask while a basic window fills, by the names of the methods:
+        ``{"count": 1000, "values": 1}``. The choice follows it.
+    values
+        How many different values a window will have, if you know it.
+
+    Examples
+    --------
+    >>> bids = pa.schema([("at", pa.int64()), ("price", pa.float64())])
+    >>> w = window_index(bids, at="at", size=60, basic=10, on="price")
+    >>> w.add(pa.table({"at": [1, 12, 15, 21], "price": [7.5, 5.0, 7.5, 9.0]}))
+    >>> w.advance(20)
+    >>> w.values().to_pylist()
+    [{'value': 5.0, 'count': 1}, {'value': 7.5, 'count': 2}]
+    >>> w.rows(7.5).to_pylist()
+    [{'at': 1, 'price': 7.5}, {'at': 15, 'price': 7.5}]
+    """
+    return WindowIndex(
+        schema,
+        at=at,
+        size=size,
+        basic=basic,
+        on=on,
+        kind=kind,
+        groups=groups,
+        questions=questions,
+        values=values,
+    )
 
 
 def explain(

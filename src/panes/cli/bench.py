@@ -21,6 +21,7 @@ def bench(
     name: Annotated[
         Literal[
             "in-process",
+            "index",
             "batches",
             "join",
             "many",

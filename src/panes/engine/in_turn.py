@@ -25,7 +25,7 @@ Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
 
 
-class Turn:
+class Turn(AbstractContextManager[None]):
     """The turn of one thread, in which a step gives at most so many answers."""
 
     def __init__(self, max_answers: int | None) -> None:
@@ -73,7 +73,10 @@ _CAPACITY = ("overflow", "capacity", "more than 2147483646", "cannot contain mor
 class Shared(Protocol):
     """An object that threads may share."""
 
-    _turn: Turn
+    @property
+    def _turn(self) -> AbstractContextManager[object]:
+        """A `Turn`, or just a lock where answers are not limited."""
+        ...
 
 
 Self = TypeVar("Self", bound=Shared)

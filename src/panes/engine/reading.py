@@ -20,6 +20,7 @@ from panes.admit.promises import Promised
 from panes.admit.set_aside import SetAside
 from panes.aggregates.custom import UserAggregate
 from panes.asking.prepared import Prepared
+from panes.asking.row_questions import RowQuestions, ordering_of
 from panes.asking.row_tail import RowTail
 from panes.axis import BEGINNING
 from panes.engine.register_file import Beside
@@ -28,6 +29,7 @@ from panes.frames import require_same_columns
 from panes.language.expressions import quoted
 from panes.language.parse import parse
 from panes.language.query import Query
+from panes.language.row_question import RowQuestion
 from panes.operators.operator import Chain
 from panes.planning.plan import Plan, plan
 from panes.planning.scalar import Projection
@@ -70,6 +72,7 @@ class Reading:
         self._aggregates = tuple(aggregates)
         self.set_aside = SetAside()
         self.tail = RowTail(keep_rows) if keep_rows else None
+        self.row_questions = RowQuestions(queries.stream)
         self.schema: pa.Schema | None = None
         self.terms: Terms | None = None
         self._stall = Stall(run.stall_rows)
@@ -143,6 +146,13 @@ class Reading:
         stream, column = quoted(self._queries.stream), quoted(axis.column or "")
         return f"SELECT count(*) FROM {stream} [TUMBLING {size} WATTR {column}]"
 
+    def settle_rows(self, asked: RowQuestion) -> None:
+        """A question for rows has the axis of all, or is the first to say which."""
+        query = parse(ordering_of(asked))
+        if self.schema is not None:
+            self.settle_axis(plan(query, {self._queries.stream: self.schema}), self.schema)
+        self.settle_terms(agree(query, self._run))
+
     # Rows come
 
     def require_same_columns(self, schema: pa.Schema) -> None:
@@ -161,6 +171,7 @@ class Reading:
             store.panes.add(partials)
         if self.tail is not None:
             self.tail.push(rows)
+        self.row_questions.push(at, rows, max(queries.newest, int(at.max(initial=BEGINNING))))
         self.set_aside.add(admitted.late, admitted.rejected, ahead=admitted.ahead)
         queries.newest = max(queries.newest, int(admitted.placed.max(initial=BEGINNING)))
         queries.promise.observe(admitted.placed)

@@ -19,6 +19,7 @@ from panes.language.clause import is_clause, read_clause, read_early, window_of
 from panes.language.grammar import STREAM, parse_select, table_token
 from panes.language.query import Early, Query, Window
 from panes.language.select import read_select
+from panes.language.set_query import said_as_groups
 from panes.language.sources import Sources, read_inner, read_union
 from panes.language.tokens import TokenReader, error_at, tokenize
 from panes.windows.spec import PerRow
@@ -35,7 +36,7 @@ def parse(text: str, aggregates: Sequence[UserAggregate] = (), *, once: bool = F
     (('bids',), 'ts', 'high')
     """
     try:
-        plain, sources, window, early = _take_out(tokenize(text), once=once)
+        plain, sources, window, early = take_out(said_as_groups(tokenize(text)), once=once)
         per_row = window is not None and isinstance(window.spec, PerRow)
         query = _read(
             _Plain(
@@ -89,7 +90,7 @@ def _read(plain: _Plain) -> Query:
     )
 
 
-def _take_out(
+def take_out(
     tokens: list[Token], *, once: bool
 ) -> tuple[list[Token], Sources, Window | None, Early | None]:
     """The tokens without clause and streams; the streams; the window; what EMIT says."""
