@@ -242,7 +242,8 @@ class LastRows:
 
     def step(self, step: Step) -> list[Joined]:
         """What is given in a step."""
-        before, given = self.promised, []
+        before = self.promised
+        given: list[Joined] = []
         self.right += step.right
         for row in step.left:
             is_late = row.at < before[0]

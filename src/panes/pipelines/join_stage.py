@@ -24,6 +24,7 @@ from panes.join.progress import Of, individual
 from panes.join.rule import Arrivals, Columns, JoinedRows, JoinRule, Progress
 from panes.planning.join_plan import JoinPlan, SidePlan
 from panes.planning.scalar import Projection
+from panes.windows.limit import require_room
 
 WID = "__wid"
 """The column of joined rows that has the number of their window."""
@@ -61,7 +62,11 @@ class JoinStage:
         assert not isinstance(self.join, PartnerRunsJoin)
         left, right, after = self.arrivals(rows, promised)
         before, self.promised = self.promised, after
-        found = [self._gathered(j) for j in self.join.step(left, right, before, after) if len(j)]
+        found, count = [], 0
+        for joined in self.join.step(left, right, before, after):
+            count += len(joined)
+            require_room(count)
+            found += [self._gathered(joined)] if len(joined) else []
         if self._nowhere is not None and self.rule.gives_lone_left and self.plan.windows is None:
             found.append(self._without_partner(self._nowhere))
         return pa.concat_tables([self.schema().empty_table(), *found])

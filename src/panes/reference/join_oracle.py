@@ -182,6 +182,7 @@ def _table(
     plan: JoinPlan, spec: PanedSpec | None, rows: Sequence[Row], left: _Rows, right: _Rows
 ) -> pa.Table:
     mine = left.table.take(pa.array([i for i, _, _ in rows], pa.int64()))
+    mine = mine.drop_columns([n for n in WINDOW_COLUMNS if n in mine.column_names])
     columns, names = list(mine.columns), list(mine.column_names)
     if plan.gives_right:
         other = right.table.take(pa.array([j for _, j, _ in rows], pa.int64()))
