@@ -21,6 +21,8 @@ def bench(
     name: Annotated[
         Literal[
             "in-process",
+            "index",
+            "batches",
             "join",
             "many",
             "rows",

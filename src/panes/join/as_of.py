@@ -23,7 +23,7 @@ from panes.join.key_codes import equal_keys
 from panes.join.matches import matches, reached
 from panes.join.rule import Arrivals, JoinedRows, JoinRule, Numbers, Progress
 from panes.join.sorted_rows import SortedRows
-from panes.join.waiting_rows import WaitingRows, take_due
+from panes.join.waiting_rows import WaitingRows, codes_collide, take_due
 from panes.windows.partners import Reach
 
 _NONE = np.empty(0, dtype=np.int64)
@@ -77,7 +77,7 @@ class AsOfJoin:
         first, last = self._rows.band.of_left(due.at)
         within = Reach(np.maximum(first, due.marks[:, 0]), 0, last, 0)
         hashed = self.rule.hashed
-        if self.rule.accepts is not None or (hashed and _codes_collide(pool, hashed)):
+        if self.rule.accepts is not None or (hashed and codes_collide(pool, hashed)):
             return _greatest(*self._candidates(due, within, pool), pool)
         begin, count = reached(due, within, pool)
         rows = np.flatnonzero(count)
@@ -104,14 +104,6 @@ class AsOfJoin:
         np.maximum.at(newest, rows, pool.at[candidates])
         is_newest = pool.at[candidates] == newest[rows]
         return rows[is_newest], candidates[is_newest]
-
-
-def _codes_collide(pool: SortedRows, hashed: int) -> bool:
-    """Whether rows of different keys have the same code, which next to never happens."""
-    place = np.flatnonzero(pool.code[1:] == pool.code[:-1])
-    keys = pool.columns[-hashed:]
-    one, other = (pa.array(pool.row[p]) for p in (place, place + 1))
-    return not equal_keys([k.take(one) for k in keys], [k.take(other) for k in keys]).all()
 
 
 def _greatest_of_ties(newest: Numbers, pool: SortedRows) -> Numbers:

@@ -108,6 +108,23 @@ class JoinPlan:
         return (*left, self.right)
 
     @property
+    def identity(self) -> tuple[object, ...]:
+        """Two joins of the same streams are the same if they agree in this."""
+        return (
+            self.how,
+            self.as_of,
+            self.partners,
+            (self.left_at, self.right_at),
+            *(e.sql() for keys in (self.left_keys, self.right_keys) for e in keys.expressions),
+            None if self.rest is None or self.rest.where is None else self.rest.where.sql(),
+            *(
+                (s.source.names, s.source.streams, s.source.inner, str(s.plan.rows.where))
+                for s in self.sources
+            ),
+            self.left.identity if isinstance(self.left, JoinPlan) else None,
+        )
+
+    @property
     def gives_right(self) -> bool:
         """Whether joined rows have the columns of the right side."""
         return self.how not in ("semi", "anti")
@@ -133,18 +150,26 @@ class Joined:
 
 
 def plan_join(
-    join: Join, schemas: Mapping[str, pa.Schema], where: exp.Expression | None, needs: Needs
+    join: Join,
+    schemas: Mapping[str, pa.Schema],
+    where: exp.Expression | None,
+    needs: Needs,
+    *,
+    is_shared: bool = False,
 ) -> Joined:
     """Bind a join to the schemas of its streams.
 
     `needs` tells, given the joined columns, which expressions are over the result. `schemas` are
-    those of the streams after what FROM makes of each.
+    those of the streams after what FROM makes of each. A join that `is_shared` by several queries
+    gives all columns up, and what WHERE asks of one side alone is asked of joined rows.
     """
     require_names([s.names for s in join.sources])
     bound = _Binding.of(join, schemas)
     asked = [bound.columns.qualified(c) for c in conjuncts(where)]
     wanted = {c.name for tree in needs(bound.columns) for c in tree.find_all(exp.Column)}
-    filters, after = bound.pushed_down(join, asked)
+    filters, after = bound.pushed_down(join, asked, is_shared=is_shared)
+    if is_shared:
+        wanted |= set(bound.columns.schema().names)
     wanted |= {c.name for tree in after for c in tree.find_all(exp.Column)}
     planned = bound.planned(join, filters, wanted)
     return Joined(planned, bound.columns, all_of(after))
@@ -170,9 +195,12 @@ class _Binding:
         return cls(joined_columns(join, schemas), schemas)
 
     def pushed_down(
-        self, join: Join, asked: Sequence[exp.Expression]
+        self, join: Join, asked: Sequence[exp.Expression], *, is_shared: bool
     ) -> tuple[list[exp.Expression], list[exp.Expression]]:
         """What WHERE asks of the pairs of an inner join, and what it asks of joined rows."""
+        if is_shared and join.how == "inner" and not join.as_of:
+            mine = [c for c in asked if len(self.columns.sides_of(c)) > 1]
+            return mine, [c for c in asked if not any(c is m for m in mine)]
         if join.how == "inner" and not join.as_of and not isinstance(join.left, Join):
             mine = [c for c in asked if c.find(exp.Column) is None or self.columns.sides_of(c)]
             return mine, [c for c in asked if not any(c is m for m in mine)]

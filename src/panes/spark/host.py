@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import reduce
@@ -86,6 +87,26 @@ class Hosted:
     output: T.StructType
 
 
+class Trial(Protocol):
+    """What tries a stream by killing it (`panes.crash`): it stands around the shards."""
+
+    def hosted(self, hosted: Hosted, /) -> Hosted: ...
+    def given(self, frame: DataFrame, /) -> DataFrame: ...
+
+
+_TRIAL: ContextVar[Trial | None] = ContextVar("trial", default=None)
+
+
+@contextmanager
+def tried_by(trial: Trial) -> Iterator[None]:
+    """Streams that are made in the block are on trial."""
+    before = _TRIAL.set(trial)
+    try:
+        yield
+    finally:
+        _TRIAL.reset(before)
+
+
 def host(
     projected: Sequence[DataFrame],
     hosted: Hosted,
@@ -95,7 +116,9 @@ def host(
     bounded: bool,
 ) -> DataFrame:
     """What all shards give, for streams that have been projected to what a combiner reads."""
-    session = projected[0].sparkSession
+    session, trial = projected[0].sparkSession, _TRIAL.get()
+    if trial is not None:
+        hosted = trial.hosted(hosted)
     _require_state_store(session.conf.get("spark.sql.streaming.stateStore.providerClass"))
     united = list(projected)
     if terms.heartbeat is not None:
@@ -113,12 +136,13 @@ def host(
     if bounded:
         sent = sent.withWatermark(WHEN, "0 seconds")
     by_watermark = WatermarkHost(hosted, terms.max_answers) if terms.by_watermark else None
-    return sent.groupBy(SHARD).transformWithStateInPandas(
+    given = sent.groupBy(SHARD).transformWithStateInPandas(
         statefulProcessor=by_watermark or StateHost(hosted, terms.max_answers, bounded=bounded),
         outputStructType=hosted.output,
         outputMode="append",
         timeMode="eventtime" if bounded or terms.by_watermark else "none",
     )
+    return given if trial is None else trial.given(given)
 
 
 def shard_numbers(session: SparkSession, asked: int | None, *, is_keyed: bool) -> tuple[int, ...]:

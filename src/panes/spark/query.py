@@ -12,7 +12,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everyone writes it
 from panes.aggregates.custom import UserAggregate
 from panes.errors import OptionError, QueryError
 from panes.language.query import Query
-from panes.planning.terms import Run, agree, require_lateness
+from panes.planning.terms import Run, agree, require_clock, require_lateness
 from panes.spark.batch import per_row
 from panes.spark.batch import ranked_rows as rows
 from panes.spark.batch import sliding as batch
@@ -38,6 +38,8 @@ def answer(
         require_lateness(run.lateness, bound.plan.placing.kind)
         run = with_watermark(bound.frames, bound.plan.axis.column or "", run)
     terms = agree(bound.plan.query, run)
+    if bound.is_streaming:
+        require_clock(terms)
     _require_possible(bound.plan.query, run, is_streaming=bound.is_streaming)
     if bound.is_streaming:
         answered = stream.answers_and_set_aside if run.with_late else stream.answer
