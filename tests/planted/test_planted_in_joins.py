@@ -42,7 +42,7 @@ def history() -> list[Step]:
         other = right[behind[number] : behind[number + 1]]
         rest = left[ahead[number + 1] :], right[behind[number + 1] :]
         promises = [min((row.at for row in rows), default=70) for rows in rest]
-        promises[0] -= 2 * (number == 4)  # one behind a row, where both sides are together
+        promises[0] -= 2 * (number in (3, 4))  # right behind a row, with both sides together
         late = [Row(left[ahead[number]].at - 9, (0,), 100 + number)] if number in (3, 5) else []
         steps.append(Step((*mine, *late), tuple(other), *promises))
         if number % 3 == 2:
