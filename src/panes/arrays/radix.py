@@ -62,19 +62,19 @@ def sort(
     words = keys_before - low
     words <<= index_bits
     words |= order
-    words = _by_digits(words, range(index_bits, index_bits + key_bits, _BITS), executor)
+    words = by_digits(words, range(index_bits, index_bits + key_bits), executor)
     order = words & ((1 << index_bits) - 1)
     words >>= index_bits
     words += low
     return order, words
 
 
-def _by_digits(
-    words: NDArray[np.int64], shifts: range, executor: Executor | None
+def by_digits(
+    words: NDArray[np.int64], bits: range, executor: Executor | None
 ) -> NDArray[np.int64]:
-    """Words sorted by the digits at these shifts."""
+    """Words sorted by some of their bits, the highest ones they have; they may be overwritten."""
     other = np.empty_like(words)
-    for shift in shifts:
+    for shift in range(bits.start, bits.stop, _BITS):
         _pass(words, other, shift, executor)
         words, other = other, words
     return words

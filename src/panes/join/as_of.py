@@ -25,7 +25,7 @@ from panes.join.matches import matches, reached
 from panes.join.rule import Arrivals, JoinedRows, JoinRule, Numbers, Progress
 from panes.join.sorted_rows import SortedRows
 from panes.join.time_blocks import TimeBlocks
-from panes.windows.partners import Band
+from panes.windows.partners import Band, Reach
 
 _NONE = np.empty(0, dtype=np.int64)
 
@@ -107,17 +107,17 @@ class AsOfJoin:
         """The last partners of each row: one, or several at the same position."""
         assert due.marks is not None
         first, last = self._band.of_left(due.at)
-        first = np.maximum(first, due.marks[:, 0])
+        within = Reach(np.maximum(first, due.marks[:, 0]), 0, last, 0)
         if self.rule.accepts is None and not self.rule.hashed:
-            begin, count = reached(due, first, last, pool)
+            begin, count = reached(due, within, pool)
             rows = np.flatnonzero(count)
             newest = begin[rows] + count[rows] - 1
             # All rows of the key at the newest position, so that ties can be decided.
             at = np.full(len(due), BEGINNING)
             at[rows] = pool.at[newest]
             until = np.where(at > BEGINNING, at, BEGINNING - 1)
-            return matches(due, at, until, pool)
-        rows, candidates = matches(due, first, last, pool)
+            return matches(due, Reach(at, 0, until, 0), pool)
+        rows, candidates = matches(due, within, pool)
         one, other = due.taken(rows), pool.taken(candidates)
         passing = np.ones(len(rows), dtype=np.bool_)
         if self.rule.hashed:

@@ -17,22 +17,24 @@ from numpy.typing import NDArray
 from panes.arrays.compiled import compiled
 from panes.arrays.spread import spread
 from panes.arrays.workers import workers
+from panes.axis import BEGINNING
 from panes.join.sorted_rows import SortedRows
 from panes.windows.limit import require_room
+from panes.windows.partners import Reach
 
 Numbers = NDArray[np.int64]
 _PARTS = 8
 
 
 def matches(
-    probe: SortedRows, first: Numbers, last: Numbers, other: SortedRows
+    probe: SortedRows, reach: Reach, other: SortedRows, *, floor: int = BEGINNING
 ) -> tuple[Numbers, Numbers]:
-    """Pairs of a probe row and another row of its key at ``first <= at <= last``, by their places.
+    """Pairs of a probe row and another row of its key within its reach, by their places.
 
-    `first` and `last` are those of each probe row, in its order. Within a key neither decreases,
-    except where an interval is empty.
+    Only rows from the `floor` on are looked at. Within a key neither end of the reach decreases,
+    except where it is empty.
     """
-    begin, count = reached(probe, first, last, other)
+    begin, count = reached(probe, reach, other, floor=floor)
     ends = np.cumsum(count)
     total = int(ends[-1]) if len(ends) else 0
     require_room(total)
@@ -46,7 +48,7 @@ def matches(
 
 
 def reached(
-    probe: SortedRows, first: Numbers, last: Numbers, other: SortedRows
+    probe: SortedRows, reach: Reach, other: SortedRows, *, floor: int = BEGINNING
 ) -> tuple[Numbers, Numbers]:
     """For each probe row, where the rows within its reach begin, and how many there are."""
     begin, count = np.zeros(len(probe), dtype=np.int64), np.zeros(len(probe), dtype=np.int64)
@@ -54,7 +56,7 @@ def reached(
         return begin, count
 
     def find(part: tuple[int, int]) -> None:
-        _find(probe.code, first, last, other.code, other.at, *part, begin, count)
+        _find(probe.code, *reach, floor, other.code, other.at, *part, begin, count)
 
     spread(workers(), find, _parts(len(probe)), rows=len(probe) // _PARTS)
     return begin, count
@@ -66,14 +68,14 @@ def _parts(rows: int) -> list[tuple[int, int]]:
 
 
 @compiled
-def _find(code, first, last, other_code, other_at, start, stop, begin, count):  # type: ignore[no-untyped-def]
+def _find(code, first, after, last, before, floor, other_code, other_at, start, stop, begin, count):  # type: ignore[no-untyped-def]
     n = other_code.shape[0]
     low = 0  # rows before it come before everything that is still to be reached
     high = 0
     for i in range(start, stop):
-        if last[i] < first[i]:
+        c, f, l = code[i], max(first[i] + after, floor), last[i] + before
+        if l < f:
             continue
-        c, f, l = code[i], first[i], last[i]
         # Leap to the first row at or behind (c, f).
         step = 1
         at = low

@@ -257,13 +257,15 @@ class _Step:
         left_from = partners.left_from(self.before.right) if right.is_new else BEGINNING
         right_from = partners.right_from(self.before.left) if left.is_new else BEGINNING
         if not left.is_new:
-            first, last = partners.of_right(other.at)
-            j, i = matches(other, np.maximum(first, left_from), last, one)
+            reach = partners.reach(other.at, of_left=False)
+            j, i = matches(other, reach, one, floor=left_from)
             return i, j
-        first, last = partners.of_left(one.at)
-        if left_from > BEGINNING:
-            last = np.where(one.at < left_from, BEGINNING, last)
-        return matches(one, np.maximum(first, right_from), last, other)
+        reach = partners.reach(one.at, of_left=True)
+        i, j = matches(one, reach, other, floor=right_from)
+        if left_from > BEGINNING and len(i) and one.at.min() < left_from:
+            stored = one.at[i] >= left_from
+            i, j = i[stored], j[stored]
+        return i, j
 
     def _accepted(
         self, left: SortedRows, right: SortedRows, i: Numbers, j: Numbers

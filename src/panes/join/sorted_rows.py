@@ -15,8 +15,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from panes.arrays.compiled import compiled
-from panes.arrays.radix import stable_order
-from panes.arrays.workers import workers
+from panes.arrays.nearly_sorted import sort_pairs
 
 Numbers = NDArray[np.int64]
 
@@ -43,11 +42,8 @@ class SortedRows:
         marks: NDArray[np.int64] | None = None,
     ) -> SortedRows:
         """Rows in any order, sorted."""
-        by_position = stable_order(at, executor=workers())
-        order = stable_order(code, by_position, executor=workers())
-        return cls(
-            code[order], at[order], order, tuple(columns), None if marks is None else marks[order]
-        )
+        order, code, at = sort_pairs(code, at)
+        return cls(code, at, order, tuple(columns), None if marks is None else marks[order])
 
     def __len__(self) -> int:
         return len(self.at)

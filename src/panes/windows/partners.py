@@ -14,7 +14,7 @@ other stream has made progress. (thesis 5.2.1 and 5.2.2, with the edges of its o
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,18 @@ from panes.windows.extent import first_wid, last_wid, ruler, window_end, windows
 from panes.windows.spec import Landmark, PanedSpec
 
 Positions: TypeAlias = NDArray[np.int64]
+
+
+class Reach(NamedTuple):
+    """Intervals of positions, one for each row: ``first + after <= at <= last + before``.
+
+    In a band all distances are the same, so that no column need be made of them.
+    """
+
+    first: Positions
+    after: int
+    last: Positions
+    before: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +68,12 @@ class Band:
     def of_right(self, at: Positions) -> tuple[Positions, Positions]:
         """The left positions that rows on the right can be joined with."""
         return at - self.high, at - self.low
+
+    def reach(self, at: Positions, *, of_left: bool) -> Reach:
+        """The same, of either side, for compiled loops."""
+        if of_left:
+            return Reach(at, self.low, at, self.high)
+        return Reach(at, -self.high, at, -self.low)
 
     def span(self, low: int, high: int, *, of_left: bool) -> tuple[int, int]:
         """All positions that rows between two positions of one side can be joined with."""
@@ -108,6 +126,11 @@ class CommonWindows:
     def of_right(self, at: Positions) -> tuple[Positions, Positions]:
         """The left positions that rows on the right can be joined with: the relation is even."""
         return self.of_left(at)
+
+    def reach(self, at: Positions, *, of_left: bool) -> Reach:  # noqa: ARG002
+        """The same, of either side, for compiled loops."""
+        first, last = self.of_left(at)
+        return Reach(first, 0, last, 0)
 
     def span(self, low: int, high: int, *, of_left: bool) -> tuple[int, int]:  # noqa: ARG002
         """All positions that rows between two positions of one side can be joined with."""

@@ -1,0 +1,122 @@
+"""Pairs of integers in order, where the second ones come nearly in order already.
+
+Rows of a stream come nearly in the order of their positions. Sorted by key alone, keeping their
+order, the rows of each key are nearly in order too, and moving the few that are not costs next to
+nothing. Where the rows of a key are in no order, they are sorted by comparison.
+
+A key and the index it came from share one 64-bit word, as in `panes.arrays.radix`. If a key is too
+wide for that, its upper bits stand for it, and rows that agree in those are told apart afterwards.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from panes.arrays.compiled import compiled
+from panes.arrays.radix import by_digits
+from panes.arrays.spread import spread
+from panes.arrays.workers import workers
+
+Numbers = NDArray[np.int64]
+_WORD = 63
+_FEW = 1 << 12
+_PARTS = 8
+
+
+def sort_pairs(majors: Numbers, minors: Numbers) -> tuple[Numbers, Numbers, Numbers]:
+    """Where to find the smallest pair, the next one, ...; and the pairs in that order.
+
+    >>> sort_pairs(np.array([7, 3, 7]), np.array([2, 9, 1]))
+    (array([1, 2, 0]), array([3, 7, 7]), array([9, 1, 2]))
+    """
+    if len(majors) < _FEW:
+        order = np.lexsort((minors, majors))
+        return order, majors[order], minors[order]
+    low, high = int(majors.min()), int(majors.max())
+    index_bits = (len(majors) - 1).bit_length()
+    key_bits = (high - low).bit_length()
+    dropped = max(key_bits + index_bits - _WORD, 0)
+    words = np.empty(len(majors), dtype=np.int64)
+    parts = _parts(len(majors))
+    rows = len(majors) // _PARTS
+    spread(
+        workers(), lambda p: _pack(majors, low, dropped, index_bits, *p, words), parts, rows=rows
+    )
+    digits = range(index_bits, index_bits + key_bits - dropped)
+    words = by_digits(words, digits, workers())
+    order, major, minor = (np.empty(len(words), dtype=np.int64) for _ in range(3))
+
+    def unpack(part: tuple[int, int]) -> None:
+        _unpack(words, index_bits, low, dropped, majors, minors, *part, order, major, minor)
+
+    spread(workers(), unpack, _between_keys(words, index_bits, parts), rows=rows)
+    return order, major, minor
+
+
+def _parts(rows: int) -> list[tuple[int, int]]:
+    edges = np.linspace(0, rows, _PARTS + 1).astype(np.int64).tolist()
+    return list(pairwise(edges))
+
+
+def _between_keys(
+    words: Numbers, index_bits: int, parts: list[tuple[int, int]]
+) -> list[tuple[int, int]]:
+    """The parts, moved so that none begins within a key."""
+    edges = [0]
+    for _, end in parts[:-1]:
+        key = words[end] >> index_bits
+        moved = int(np.searchsorted(words, (key + 1) << index_bits))
+        edges.append(max(moved, edges[-1]))
+    edges.append(len(words))
+    return [(a, b) for a, b in pairwise(edges) if b > a]
+
+
+@compiled
+def _pack(majors, low, dropped, index_bits, begin, end, words):  # type: ignore[no-untyped-def]
+    for i in range(begin, end):
+        # The difference may take all 64 bits: it is shifted as an unsigned number.
+        distance = np.uint64(majors[i]) - np.uint64(low)
+        words[i] = (np.int64(distance >> np.uint64(dropped)) << index_bits) | i
+
+
+@compiled
+def _unpack(words, index_bits, low, dropped, majors, minors, begin, end, order, major, minor):  # type: ignore[no-untyped-def]
+    mask = (np.int64(1) << index_bits) - 1
+    # Reading in the order of keys misses the cache; nothing else is done meanwhile, so that the
+    # processor can wait for many of these reads at once.
+    for i in range(begin, end):
+        order[i] = words[i] & mask
+        minor[i] = minors[order[i]]
+    for i in range(begin, end):
+        major[i] = majors[order[i]] if dropped else low + (words[i] >> index_bits)
+    i = begin
+    while i < end:
+        key = words[i] >> index_bits
+        start = i
+        budget = 64
+        i += 1
+        while i < end and words[i] >> index_bits == key and budget > 0:
+            a, b, index = major[i], minor[i], order[i]
+            budget += 8
+            j = i
+            while (
+                j > start
+                and (minor[j - 1] > b or dropped)
+                and (major[j - 1] > a or (major[j - 1] == a and minor[j - 1] > b))
+            ):
+                order[j], major[j], minor[j] = order[j - 1], major[j - 1], minor[j - 1]
+                j -= 1
+                budget -= 1
+            order[j], major[j], minor[j] = index, a, b
+            i += 1
+        if budget <= 0:
+            while i < end and words[i] >> index_bits == key:
+                i += 1
+            by_minor = np.argsort(minor[start:i], kind="mergesort")
+            both = by_minor[np.argsort(major[start:i][by_minor], kind="mergesort")]
+            order[start:i] = order[start:i][both]
+            major[start:i] = major[start:i][both]
+            minor[start:i] = minor[start:i][both]
