@@ -18,7 +18,7 @@ from panes.admit.inputs import Inputs
 from panes.admit.promises import Promises
 from panes.admit.set_aside import SetAside
 from panes.aggregates.custom import UserAggregate
-from panes.axis import BEGINNING, FOREVER, parse_instant
+from panes.axis import parse_instant
 from panes.engine.all_or_nothing import whole
 from panes.engine.in_turn import Turn, in_turn
 from panes.engine.joined_windows import Above, above, with_edges
@@ -31,11 +31,16 @@ from panes.language.join_text import read_join
 from panes.operators.inner import joined_schemas
 from panes.pipelines.join_stage import JoinStage
 from panes.planning.explain_join import explain_join
-from panes.planning.join_plan import JoinPlan, SourcePlan
+from panes.planning.join_plan import SourcePlan
 from panes.planning.join_query_plan import JoinQueryPlan, plan_join_query
+from panes.planning.join_terms import (
+    COUNTED,
+    FORGOTTEN,
+    require_join_options,
+    require_streamable_join,
+)
 from panes.planning.scalar import Projection
 from panes.planning.terms import Run, Terms, agree, require_terms
-from panes.windows.partners import Band, CommonWindows
 
 
 class OpenJoin:
@@ -55,7 +60,7 @@ class OpenJoin:
         now: Callable[[], int] = lambda: time.time_ns() // 1_000,
     ) -> None:
         self.query = read_join(text, aggregates) if isinstance(text, str) else text
-        _require_options(self.query, run)
+        require_join_options(self.query, run)
         self._run, self._aggregates, self._now = run, tuple(aggregates), now
         self._schemas: dict[str, pa.Schema] = {}
         self._waiting_calls: list[Callable[[_Bound], pa.Table]] = []
@@ -254,8 +259,7 @@ class _Side:
         promised = self._promises.known(inputs.chains)
         gate = Gate(
             self.plan.plan, self._terms, now, promised, open_from,
-            counted="joined with rows that are not forgotten",
-            closed="all it could be joined with is forgotten",
+            counted=COUNTED, closed=FORGOTTEN,
         )  # fmt: skip
         admitted = gate.admit_all(mine, inputs.chains, self._arrived)
         self._inputs = inputs
@@ -318,7 +322,9 @@ class _Bound:
     def take(self, tables: Mapping[str, pa.Table], now: int, *, ends: bool = False) -> pa.Table:
         """Take in batches; with `ends`, they are the last ones."""
         rows = {
-            side.plan.name: side.admit(tables, now, self._open_from(side), self._set_aside)
+            side.plan.name: side.admit(
+                tables, now, self.stage.open_from(side.plan.name), self._set_aside
+            )
             for side in self._sides
         }
         self._beat(now)
@@ -350,21 +356,6 @@ class _Bound:
                 for name in side.streams:
                     side.punctuate(name, at, "heartbeat")
 
-    def _open_from(self, side: _Side) -> int:
-        """The first position of a side that a row can still be joined from, if it comes late."""
-        join, promised = self.plan.join, self.promised()
-        if side.plan.name == join.right.name and isinstance(join.left, SourcePlan):
-            other = promised[join.left.name]
-            return join.partners.right_from(
-                min(join.partners.left_from(promised[side.plan.name]), other)
-            )
-        if isinstance(join.left, SourcePlan):
-            other = promised[join.right.name]
-            return join.partners.left_from(
-                min(join.partners.right_from(promised[side.plan.name]), other)
-            )
-        return BEGINNING
-
     def _answered(self, rows: Mapping[str, Sequence[Arrivals]], *, ends: bool = False) -> pa.Table:
         """Join rows, and give what is selected of joined rows or aggregated above them."""
         promised = self.promised()
@@ -384,41 +375,3 @@ class _Bound:
         if passing is not None:
             edges = [c.take(pa.array(passing)) for c in edges]
         return pa.table([*edges, *columns], schema=plan.schema())
-
-
-def require_streamable_join(plan: JoinQueryPlan) -> None:
-    """Refuse a join that would keep rows for ever, and say which."""
-    join: SourcePlan | JoinPlan = plan.join
-    while isinstance(join, JoinPlan):
-        partners = join.partners
-        kept = []
-        if isinstance(partners, CommonWindows) and partners.is_open:
-            kept = [join.left.name, join.right.name]
-        elif isinstance(partners, Band):
-            kept += [join.left.name] * (partners.high >= FOREVER)
-            kept += [join.right.name] * (partners.low <= BEGINNING)
-        if kept:
-            rows = " and ".join(f"`{name}`" for name in kept)
-            raise QueryError(
-                f"on streams, this join would keep every row of {rows} for ever",
-                hint=f"bound how far apart rows may be on both sides: AND {join.right_at} BETWEEN "
-                f"{join.left_at} - INTERVAL 1 HOUR AND {join.left_at} + INTERVAL 1 HOUR",
-            )
-        below = join.left
-        if isinstance(below, JoinPlan) and join.left_at not in (below.left_at, below.right_at):
-            raise QueryError(
-                f"joined rows of {below.name} make no progress on `{join.left_at}`",
-                hint=f"join by `{below.left_at}` or `{below.right_at}`",
-            )
-        join = below
-
-
-def _require_options(query: JoinQuery, run: Run) -> None:
-    """Refuse options that mean nothing for a join."""
-    aggregates = query.above is not None or query.select.args.get("group") is not None
-    if run.late == "revise":
-        raise OptionError("late='revise' is for windows over one stream; a pair is given once")
-    if run.rows_late is not None and run.rows_late < 0:
-        raise OptionError(f"rows_late is a whole number of rows, got {run.rows_late!r}")
-    if run.store is not None and not aggregates:
-        raise OptionError("a join has no choice of stores")

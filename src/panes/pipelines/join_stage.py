@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from panes.arrays.columns import column_of
 from panes.arrays.workers import workers
+from panes.axis import BEGINNING
 from panes.join.as_of import AsOfJoin
 from panes.join.key_codes import are_exact
 from panes.join.oa_join import OAJoin
@@ -59,6 +60,34 @@ class JoinStage:
         self.promised = after
         return pa.concat_tables([self.schema().empty_table(), *found])
 
+    def resume(self, promised: Mapping[str, int]) -> None:
+        """Go on where these promises of the sides have been made."""
+        self.promised = Progress(self._left_progress(promised), promised[self.plan.right.name])
+
+    def open_from(self, side: str) -> int:
+        """The first position of a side that a late row of it can still be joined from."""
+        plan, promised = self.plan, self.promised
+        if self.below is not None:
+            return BEGINNING
+        if side == plan.right.name:
+            reached = plan.partners.left_from(promised.right)
+            return plan.partners.right_from(min(reached, promised.left))
+        reached = plan.partners.right_from(promised.left)
+        return plan.partners.left_from(min(reached, promised.right))
+
+    def _left_progress(self, promised: Mapping[str, int]) -> int:
+        """What is promised of rows on the left, after the joins below."""
+        if self.below is None:
+            return promised[self.plan.left.name]
+        self.below.resume(promised)
+        return self.below.progress(self._of_below)
+
+    @property
+    def _of_below(self) -> Of:
+        """Which position of joined rows below is the one here."""
+        assert self.below is not None
+        return "left" if self.plan.left_at == self.below.plan.left_at else "right"
+
     def schema(self) -> pa.Schema:
         """The columns of joined rows; the last is the window's number, of a join by windows."""
         window = [(WID, pa.int64())] * (self.plan.windows is not None)
@@ -86,13 +115,11 @@ class JoinStage:
             name = self.plan.left.name
             return _one(rows.get(name, ()), self.plan.left), promised[name]
         joined = self.below.step(rows, promised)
-        below = self.below.plan
-        of: Of = "left" if self.plan.left_at == below.left_at else "right"
         at, missing = self.plan.axis.ticks(column_of(joined, self.plan.left_at))
         if missing is not None:  # without a partner below, it has no position here
             joined, at = joined.filter(pa.array(~missing)), at[~missing]
         columns = [column_of(joined, name) for name in self._names[0]]
-        return Arrivals(at, (), columns), self.below.progress(of)
+        return Arrivals(at, (), columns), self.below.progress(self._of_below)
 
     def _with_keys(self, rows: Arrivals, keys: Projection, names: Sequence[str]) -> Arrivals:
         """Rows with their keys, in the types that both sides are compared in."""
