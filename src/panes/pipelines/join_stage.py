@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
+from typing import Literal, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 
 from panes.arrays.columns import column_of
 from panes.arrays.workers import workers
-from panes.axis import BEGINNING
+from panes.axis import BEGINNING, FOREVER
 from panes.join.as_of import AsOfJoin
 from panes.join.key_codes import are_exact
 from panes.join.oa_join import OAJoin
@@ -23,10 +24,13 @@ from panes.join.progress import Of, individual
 from panes.join.rule import Arrivals, Columns, JoinedRows, JoinRule, Progress
 from panes.planning.join_plan import JoinPlan, SidePlan
 from panes.planning.scalar import Projection
+from panes.windows.extent import windows_closed
 
 WID = "__wid"
 """The column of joined rows that has the number of their window."""
 _FEW = 16_384
+Above: TypeAlias = Literal["left", "right", "max", "min", "window"]
+"""What windows above a join lie on: a position of joined rows, or the number of their window."""
 
 
 class JoinStage:
@@ -48,6 +52,14 @@ class JoinStage:
     def progress(self, of: Of) -> int:
         """What is promised of joined rows to come."""
         return individual(self.plan.partners, self.promised, of)
+
+    def progress_above(self, by: Above) -> int:
+        """What is promised of joined rows to come, where windows above them lie on `by`."""
+        if by != "window":
+            return self.progress(by)
+        windows, least = self.plan.windows, min(self.promised)
+        assert windows is not None
+        return least if abs(least) >= FOREVER else windows_closed(windows, least)
 
     def step(self, rows: Mapping[str, Sequence[Arrivals]], promised: Mapping[str, int]) -> pa.Table:
         """Take in rows of the sides, by name; gives joined rows. Promises hold from now on."""

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 import panes
 from panes.errors import QueryError
 from panes.language.read import read
-from tests.spark.join.rows import ABOVE, AS_OF, BANDS, THIRD, WINDOWS, L, R
+from tests.join_queries import ABOVE, AS_OF, BANDS, THIRD, WINDOWS, L, R
 from tests.spark.streaming import assert_equal
 from tests.support import slow
 

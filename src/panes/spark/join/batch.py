@@ -18,6 +18,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everyone writes it
 
 from panes.axis import BEGINNING, FOREVER
 from panes.language.expressions import quoted, to_sql
+from panes.pipelines.join_stage import WID
 from panes.planning.join_plan import JoinPlan
 from panes.shards.names import AT, column_name
 from panes.spark.answers import named
@@ -30,7 +31,6 @@ from panes.spark.join.columns import (
     LEFT_SLOT,
     RIGHT_AT,
     RIGHT_SLOT,
-    WID,
     all_hold,
     first_window,
     key_names,

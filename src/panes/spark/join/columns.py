@@ -23,8 +23,6 @@ LEFT_AT, RIGHT_AT = "__left_at", "__right_at"
 LEFT_KEY, RIGHT_KEY = "__left_key", "__right_key"
 LEFT_SLOT, RIGHT_SLOT = "__left_slot", "__right_slot"
 """Position, keys, and the bucket of time or the window, of rows of each side."""
-WID = "__wid"
-"""The number of the window that joined rows are of."""
 
 
 def side_columns(side: DataFrame) -> list[str]:
@@ -79,3 +77,12 @@ def axis_type(axis: Axis) -> T.DataType | None:
 def all_hold(conditions: Sequence[str]) -> str:
     """One condition that holds where all do."""
     return " AND ".join(conditions) or "TRUE"
+
+
+def from_ticks(ticks: str, data_type: T.DataType | None) -> str:
+    """A value of a type of time from the number that stands for it; others are as they are."""
+    if isinstance(data_type, T.TimestampType):
+        return f"timestamp_micros({ticks})"
+    if isinstance(data_type, T.TimestampNTZType):
+        return f"timestampadd(MICROSECOND, {ticks}, CAST('1970-01-01' AS TIMESTAMP_NTZ))"
+    return f"date_from_unix_date({ticks})" if isinstance(data_type, T.DateType) else ticks

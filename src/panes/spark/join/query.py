@@ -12,16 +12,21 @@ from panes.errors import QueryError
 from panes.language.expressions import quoted, to_sql
 from panes.language.join_query import JoinQuery
 from panes.language.query import WINDOW_COLUMNS
+from panes.pipelines.join_stage import WID, Above
 from panes.planning.join_query_plan import AT, Aggregation, JoinQueryPlan
-from panes.planning.terms import Run
+from panes.planning.terms import Run, agree
+from panes.shards.names import PROMISE
 from panes.spark.answers import named
 from panes.spark.batch.answer import answer_bounded
-from panes.spark.bind import bind_query, sql
-from panes.spark.column_names import END, START
+from panes.spark.bind import bind_query, sql, ticks
+from panes.spark.column_names import END, SET_ASIDE, START
 from panes.spark.internals import spark_type
 from panes.spark.join.batch import joined_rows
 from panes.spark.join.bind import BoundJoin, bind_join
-from panes.spark.join.columns import WID, window_edges
+from panes.spark.join.columns import window_edges
+from panes.spark.join.stream import emitted, joined_only, lies_on, terms_of, with_promises
+from panes.spark.stream import query as windows
+from panes.spark.stream.query import rows_apart
 
 
 def answer_join(
@@ -29,17 +34,56 @@ def answer_join(
 ) -> DataFrame:
     """The answers, as a DataFrame of the same kind as the streams."""
     bound = bind_join(query, streams, user)
-    require_possible(bound, run)
+    if bound.is_streaming:
+        return _answer_stream(bound, run)
+    _require_possible(bound, run)
     rows = joined_rows(bound)
     if bound.plan.aggregation is None:
         return selected(bound.plan, rows)
     return _aggregated(bound, bound.plan.aggregation, rows)
 
 
-def require_possible(bound: BoundJoin, run: Run) -> None:
-    """Refuse what only a query in one process can do, or only a stream, before anything runs."""
-    if bound.is_streaming:
-        return
+def _answer_stream(bound: BoundJoin, run: Run) -> DataFrame:
+    """The answers, as a streaming DataFrame in append mode."""
+    run, terms = terms_of(bound, run)
+    plan, found = bound.plan, bound.plan.aggregation
+    if found is None:
+        given = emitted(bound, terms, run)
+        if run.with_late:
+            return _with_set_aside(bound, given)
+        return selected(plan, joined_only(given))
+    if run.with_late:
+        raise QueryError(
+            "with_late is not available for windows above a join; its metrics count late rows",
+            hint="join into a sink of its own, with_late=True, and aggregate what it wrote",
+        )
+    by = lies_on(plan, found)
+    given = emitted(bound, terms, run, by)
+    rows = with_promises(plan, given, of_numbers=found.by in ("window", "positions"))
+    placed = with_position(plan, found, rows, by)
+    above = Run(
+        punctuation=PROMISE, max_ahead=None, shards=run.shards, name=run.name, flush=run.flush,
+        why=run.why, max_answers=run.max_answers,
+    )  # fmt: skip
+    query = bind_query(found.query, (placed,), bound.user)
+    answers = windows.answer(query, agree(found.query, above), above)
+    return named_windows(plan, found, answers)
+
+
+def _with_set_aside(bound: BoundJoin, given: DataFrame) -> DataFrame:
+    """Answers and the rows set apart, late or rejected, as of windows."""
+    plan, is_apart = bound.plan, F.col(SET_ASIDE).isNotNull()
+    rows = joined_only(given)
+    if plan.join.windows is not None:
+        rows = rows.selectExpr("*", *window_edges(plan.join.windows, WID, plan.join.axis))
+    if plan.answers.where is not None:
+        rows = rows.where(is_apart | sql(plan.answers.where))
+    answer = F.when(~is_apart, F.struct(*map(F.expr, selected_texts(plan))))
+    return rows.select(answer.alias("answer"), rows_apart(bound.frames).alias("apart"))
+
+
+def _require_possible(bound: BoundJoin, run: Run) -> None:
+    """Refuse what only a stream can do, before anything runs."""
     if bound.plan.query.emits_early:
         raise QueryError("EMIT EARLY is for streams, and these DataFrames are bounded")
     if run.with_late:
@@ -66,25 +110,35 @@ def selected_texts(plan: JoinQueryPlan) -> list[str]:
 def _aggregated(bound: BoundJoin, found: Aggregation, joined: DataFrame) -> DataFrame:
     """Joined rows as the rows of one stream, aggregated as any other."""
     plan = bound.plan
+    if plan.answers.where is not None:
+        joined = joined.where(sql(plan.answers.where))
     placed = with_position(plan, found, joined)
     answers = answer_bounded(bind_query(found.query, (placed,), bound.user))
     return named_windows(plan, found, answers)
 
 
-def with_position(plan: JoinQueryPlan, found: Aggregation, joined: DataFrame) -> DataFrame:
-    """Joined rows that pass WHERE, with the column that they are windowed by."""
-    if plan.answers.where is not None:
-        joined = joined.where(sql(plan.answers.where))
+def with_position(
+    plan: JoinQueryPlan, found: Aggregation, joined: DataFrame, by: Above | None = None
+) -> DataFrame:
+    """Joined rows with the column that they are windowed by.
+
+    Groups by positions lie all in one window of a table; on a stream, each on its position `by`.
+    """
     if found.by in ("left", "right"):
         return joined
-    if found.by == "positions":
+    if found.by == "positions" and by is None:
         return joined.withColumn(AT, F.lit(0).cast("long"))
     if found.by == "window":
         return joined.withColumnRenamed(WID, AT)
-    kind = spark_type(plan.join.axis.type)
-    sides = [F.col(quoted(n)).cast(kind) for n in (plan.join.left_at, plan.join.right_at)]
-    pick = F.greatest if found.by == "max" else F.least
-    return joined.withColumn(AT, pick(*sides))
+    names = {"left": (plan.join.left_at,), "right": (plan.join.right_at,)}
+    of = names.get(by or "", (plan.join.left_at, plan.join.right_at))
+    if found.by == "positions":
+        sides = [ticks(joined, name) for name in of]
+    else:
+        kind = spark_type(plan.join.axis.type)
+        sides = [F.col(quoted(name)).cast(kind) for name in of]
+    pick = F.least if found.by == "min" else F.greatest
+    return joined.withColumn(AT, sides[0] if len(sides) == 1 else pick(*sides))
 
 
 def named_windows(plan: JoinQueryPlan, found: Aggregation, answers: DataFrame) -> DataFrame:

@@ -1,4 +1,4 @@
-"""Rows of three streams for tests of joins on Spark, and the queries that are asked of them."""
+"""Rows of three streams for tests of hosted joins, and the queries that are asked of them."""
 
 from __future__ import annotations
 
