@@ -38,8 +38,11 @@ from panes.spark.join.columns import axis_type, from_ticks
 from panes.spark.observe import observed
 from panes.spark.stream.query import Emit, project, survives_pandas, with_status
 
-_TICKS = {T.TimestampType: T.LongType(), T.TimestampNTZType: T.LongType(),
-          T.DateType: T.IntegerType()}  # fmt: skip
+_TICKS: dict[type[T.DataType], T.DataType] = {
+    T.TimestampType: T.LongType(),
+    T.TimestampNTZType: T.LongType(),
+    T.DateType: T.IntegerType(),
+}
 """Types that do not go through pandas unchanged, and the numbers that stand for them there."""
 
 

@@ -56,7 +56,7 @@ def answer(bound: BoundQuery, terms: Terms, run: Run) -> DataFrame:
     return selected(bound, tagged.where(F.col(END).isNotNull()), status_columns(bound.plan, terms))
 
 
-def answers_andset_aside_rows(bound: BoundQuery, terms: Terms, run: Run) -> DataFrame:
+def answers_and_set_aside(bound: BoundQuery, terms: Terms, run: Run) -> DataFrame:
     """Answers and the rows set apart, late or rejected, in one streaming DataFrame.
 
     Column ``answer`` is a struct of what was selected, NULL in rows that are none. Column
@@ -241,7 +241,7 @@ def _emitted_schema(plan: Plan, row: T.DataType | None, status: Sequence[str]) -
 
 
 def with_status(schema: T.StructType, row: T.DataType | None) -> T.StructType:
-    """The columns of what a store emits, with its status, and rows set apart if these are wanted."""
+    """The columns of what a store emits: also its status, and rows set apart if wanted."""
     schema = schema.add(STATUS, "string")
     if row is not None:
         apart = T.StructType().add(KIND, "string").add(REASON, "string").add(WHOLE, row)
