@@ -20,7 +20,14 @@ EXAMPLE = "Example: panes bench in-process --rows 1000000 --repeat 3"
 def bench(
     name: Annotated[
         Literal[
-            "in-process", "many", "rows", "stores", "spark-batch", "spark-many", "spark-stream"
+            "in-process",
+            "many",
+            "rows",
+            "stores",
+            "spark-batch",
+            "spark-join",
+            "spark-many",
+            "spark-stream",
         ],
         typer.Argument(help="The benchmark to run."),
     ] = "in-process",

@@ -12,6 +12,7 @@ from panes.language.join_query import JoinQuery
 from panes.planning.describe import line
 from panes.planning.explain_join import explain_join
 from panes.planning.join_plan import JoinPlan
+from panes.shards.join_keys import shard_keys
 from panes.spark.join.bind import bind_join
 from panes.windows.partners import Band
 
@@ -25,7 +26,7 @@ def explain_join_on_spark(
 ) -> str:
     """The plan of a query over a join of DataFrames, a line for each decision."""
     bound = bind_join(query, streams, user)
-    lines = _batch_lines(bound.plan.join)
+    lines = (_stream_lines if bound.is_streaming else _batch_lines)(bound.plan.join)
     return explain_join(bound.plan, details=details) + "\n".join(lines) + "\n"
 
 
@@ -49,3 +50,15 @@ def _batch_lines(join: JoinPlan) -> Iterator[str]:
         return
     repeated = {"right": join.left.name, "full": "either side"}.get(join.how, join.right.name)
     yield line("spark", f"{part}; rows of {repeated} are in the two that they can reach")
+
+
+def _stream_lines(join: JoinPlan) -> Iterator[str]:
+    """Where the rows of streams meet."""
+    keys = shard_keys(join)
+    if not keys[0]:
+        why = "the joins have no key in common" if len(keys) > 2 else "the join has no keys"
+        yield line("spark", f"all rows go to one shard: {why}")
+        return
+    sides = [[tree.name or tree.sql(dialect="spark") for tree in k.keys.expressions] for k in keys]
+    equal = ", ".join(" = ".join(same) for same in zip(*sides, strict=True))
+    yield line("spark", f"rows go to the shard of their key, {equal}")
