@@ -19,6 +19,7 @@ from pyspark.sql import types as T  # noqa: N812
 
 from panes.axis import parse_duration
 from panes.errors import OptionError, QueryError
+from panes.language.expressions import quoted
 from panes.pipelines.join_stage import WID, Above
 from panes.planning.join_query_plan import Aggregation, JoinQueryPlan
 from panes.planning.join_terms import require_join_options, require_streamable_join
@@ -205,4 +206,4 @@ def with_promises(plan: JoinQueryPlan, given: DataFrame, *, of_numbers: bool) ->
         rows = rows.where(F.col(PROMISE).isNotNull() | sql(plan.answers.where))
     kind = None if of_numbers else axis_type(plan.join.axis)
     promise = named(from_ticks(PROMISE, kind), PROMISE)
-    return rows.selectExpr(*(f"`{n}`" for n in rows.columns if n != PROMISE), promise)
+    return rows.selectExpr(*(quoted(n) for n in rows.columns if n != PROMISE), promise)
