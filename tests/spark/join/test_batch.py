@@ -9,8 +9,10 @@ import pytest
 from pyspark.sql import SparkSession
 
 import panes
-from panes.errors import QueryError
+from panes.errors import PanesError, QueryError
+from panes.language.expressions import quoted
 from panes.language.read import read
+from tests.hostile import ATTACKS, HOSTILE_NAMES
 from tests.join_queries import ABOVE, AS_OF, BANDS, THIRD, WINDOWS, L, R
 from tests.spark.streaming import assert_equal
 from tests.support import slow
@@ -61,3 +63,32 @@ def test_what_is_for_streams_is_refused(frames: dict[str, Any]) -> None:
         panes.sql(BANDS[0], with_late=True, l=frames["l"], r=frames["r"])
     with pytest.raises(QueryError, match="EMIT EARLY is for streams"):
         panes.sql(f"{ABOVE[0]} EMIT EARLY", l=frames["l"], r=frames["r"])
+
+
+def test_any_name_is_a_name(spark: SparkSession) -> None:
+    """Columns, keys, positions and aliases of a band, of windows above it, and as of."""
+    name = "".join(HOSTILE_NAMES[1:])
+    at, key, value, alias = (quoted(n) for n in (f"t{name}", f"k{name}", f"x{name}", f"{name}!"))
+    table = pa.table({f"t{name}": [1, 2, 11], f"k{name}": ["a"] * 3, f"x{name}": [1, 2, 3]})
+    rows = list(zip(*table.to_pydict().values(), strict=True))
+    frame = spark.createDataFrame(rows, table.column_names)
+    bands = f"FROM l [RANGE 5 WATTR {at}], r [RANGE 5 WATTR {at}] WHERE l.{key} = r.{key}"
+    for text in (
+        f"SELECT l.{value} + 1 AS {alias}, r.{value} {bands} AND l.{value} <= r.{value}",
+        f"SELECT l.{key}, count(*) AS {alias} [TUMBLING 10 WATTR l.{at}] {bands} GROUP BY l.{key}",
+        f"SELECT l.{value}, r.{value} AS {alias} FROM l ASOF JOIN r [RANGE 5 WATTR {at}] "
+        f"ON l.{key} = r.{key}",
+    ):
+        assert_equal(panes.sql(text, l=frame, r=frame), panes.oracle(text, l=table, r=table))
+
+
+def test_no_expression_of_a_join_reaches_spark(spark: SparkSession) -> None:
+    bids = spark.createDataFrame([(1, "a", 1.0)], "at long, item string, price double")
+    for attack in ATTACKS.values():
+        for place in (
+            "SELECT l.at, {} AS x FROM l [RANGE 5 WATTR at], r [RANGE 5 WATTR at]",
+            "SELECT l.at FROM l JOIN r ON {} = l.item AND r.at BETWEEN l.at AND l.at + 1",
+            "SELECT l.at FROM l [RANGE 5 WATTR at], r [RANGE 5 WATTR at] WHERE {} = r.item",
+        ):
+            with pytest.raises(PanesError):
+                panes.sql(place.format(attack), l=bids, r=bids)
