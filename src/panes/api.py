@@ -505,6 +505,10 @@ def _explained_join(
             "what a join does follows from the columns of its streams",
             hint="give them: panes.explain(text, l=l, r=r)",
         )
+    if any(is_spark(frame) for frame in streams.values()):
+        explained = importlib.import_module("panes.spark.join.explain").explain_join_on_spark
+        text: str = explained(query, streams, aggregates, details=details)
+        return text
     schemas = {name: to_table(frame, name).schema for name, frame in streams.items()}
     bound = plan_join_query(query, joined_schemas(query.join, schemas), aggregates)
     return explain_join(bound, details=details)
