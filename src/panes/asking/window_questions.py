@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from panes.arrays import order_keys
 from panes.arrays.compiled import compiled
+from panes.arrays.slots import distinct
 from panes.errors import ColumnTypeError, OptionError
 from panes.index.domain import Keys
 from panes.index.g_index import GIndex
@@ -58,7 +59,7 @@ def look_up(window: LiveWindow, asked: pa.Array) -> pa.Array:
 def rows_of(window: LiveWindow, asked: pa.Array) -> pa.Table:
     """The rows that have one of these values, in the order of the axis."""
     keys, is_known = window.keys.find(asked)
-    return window.take(window.rows_of(np.unique(keys[is_known])))
+    return window.take(window.rows_of(distinct(keys[is_known])))
 
 
 def between(window: LiveWindow, low: object, high: object) -> pa.Table:

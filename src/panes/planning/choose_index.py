@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from panes.arrays.slots import distinct
 from panes.errors import OptionError
 from panes.index.cost import IndexCost, IndexLoad, candidates, estimated_values, index_cost
 from panes.index.g_index import GROUPS
@@ -62,7 +63,7 @@ def choose_index(
 ) -> IndexChoice:
     """The index for a window of so many basic windows, of which the first has these keys."""
     rows = max(len(first_keys), 1)
-    different = max(len(np.unique(first_keys)), 1)
+    different = max(len(distinct(first_keys)), 1)
     if questions is None:
         questions = {"count": rows / ROWS_PER_LOOKUP, "rows": rows / ROWS_PER_FETCH, "values": 1.0}
     load = IndexLoad(
