@@ -42,6 +42,11 @@ def require_kind(kind: str | None) -> Kind | None:
 
 def require_questions(questions: Mapping[str, float] | None) -> Mapping[str, float] | None:
     """Questions by name, and how many of each are asked while a basic window fills."""
+    if questions is not None and not isinstance(questions, Mapping):
+        raise OptionError(
+            f"questions are how often each is asked, by name, got {questions!r}",
+            hint='questions={"count": 100}',
+        )
     for name, times in (questions or {}).items():
         if name not in QUESTIONS:
             raise OptionError(
