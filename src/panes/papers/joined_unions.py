@@ -44,7 +44,9 @@ def sources(sides: Sides) -> str:
     )
 
 
-def join_in_any_order(text: str, sides: Sides, links: Mapping[str, Link], *, every: float) -> Joined:
+def join_in_any_order(
+    text: str, sides: Sides, links: Mapping[str, Link], *, every: float
+) -> Joined:
     """OOP: `text` reads the unions of the links."""
     watch = _Watched(text.format(sources=sources(sides)))
     delays = {name: _delay(link) for name, link in links.items()}
