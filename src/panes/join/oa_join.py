@@ -50,6 +50,11 @@ class OAJoin:
         self.left, self.right = TimeBlocks(rule.partners.width), TimeBlocks(rule.partners.width)
         self._newest = BEGINNING
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes of rows that are stored."""
+        return self.left.nbytes + self.right.nbytes
+
     def step(
         self, left: Arrivals, right: Arrivals, before: Progress, after: Progress
     ) -> Iterator[JoinedRows]:
