@@ -16,6 +16,7 @@ import pytest
 
 import panes
 from panes.axis import SECOND
+from panes.errors import FailedQueryWarning, QueryError
 
 HIGH = "SELECT max(x) AS h FROM t [ROWS {}]"
 SUM = "SELECT sum(x) AS s FROM t [RANGE {} WATTR at]"
@@ -247,12 +248,10 @@ def test_nan_and_infinities_are_what_they_are_in_sql() -> None:
 
 def test_a_batch_that_is_refused_changes_nothing_prepared() -> None:
     reg = register()
-    text = "SELECT max(x * 9223372036854775807) AS h FROM t [ROWS 3]"
-    reg.prepare(text)
     reg.prepare(HIGH.format(3))
     reg.push(rows((1, 1)))
-    with pytest.raises(panes.PanesError, match="cannot evaluate"):
-        reg.push(rows((2, 2)))
+    with pytest.raises(panes.PanesError, match="other"):
+        reg.push(pa.table({"at": [2], "other": [2]}))
     assert reg.ask(HIGH.format(3)).to_pylist() == [{"window_start": -2, "window_end": 1, "h": 1}]
 
 
@@ -355,3 +354,42 @@ def test_asking_for_what_is_not_prepared_says_what_to_do() -> None:
     alone.prepare(HIGH.format(5))
     with pytest.raises(panes.PanesError, match="has no query yet"):
         alone.push(rows((1, 1)))
+
+
+def test_a_question_that_fails_is_set_aside_and_the_batch_is_taken_in() -> None:
+    good = "SELECT max(x) AS high FROM s [ROWS 3]"
+    bad = "SELECT max(w * 9223372036854775807) AS high FROM s [ROWS 3]"
+    reg = panes.register("s", lateness=0)
+    reg.add("n", "SELECT count(*) AS n FROM s [TUMBLING 10 WATTR at]")
+    reg.prepare(good)
+    reg.prepare(bad)
+    table = pa.table({"at": [1, 2, 11, 12], "x": [1, 7, 3, 4], "w": [1, 2, 0, 0]})
+    with pytest.warns(FailedQueryWarning, match="max.*the others go on") as warned:
+        answers = reg.push(table.slice(0, 3))
+    assert warned[0].filename == __file__
+    assert answers["n"].to_pylist() == [{"window_start": 0, "window_end": 10, "n": 2}]
+    assert reg.ask(good).column("high").to_pylist() == [7]
+    assert list(reg.failed) == [bad]
+    assert reg.state["failed"] == 1
+    assert [text for text, _ in reg.prepared()] == [good]
+    with pytest.raises(QueryError, match="has failed"):
+        reg.ask(bad)
+    reg.prepare(bad)
+    assert not reg.failed
+    reg.push(table.slice(3))
+    assert reg.ask(bad.replace("ROWS 3", "ROWS 1")).column("high").to_pylist() == [0]
+    reg.forget(bad)
+    assert [text for text, _ in reg.prepared()] == [good]
+
+
+def test_a_set_aside_question_can_be_forgotten() -> None:
+    bad = "SELECT max(w * 9223372036854775807) AS high FROM s [ROWS 3]"
+    reg = panes.register("s", lateness=0)
+    reg.add("n", "SELECT count(*) AS n FROM s [TUMBLING 10 WATTR at]")
+    reg.prepare(bad)
+    with pytest.warns(FailedQueryWarning):
+        reg.push(pa.table({"at": [1], "w": [2]}))
+    reg.forget(bad)
+    assert not reg.failed
+    with pytest.raises(QueryError, match="not prepared"):
+        reg.forget(bad)

@@ -8,11 +8,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
+from pyspark.sql import SparkSession
 
 import panes
 from panes.bench.workloads import bids
-from tests.cli.call import QUERY, call
-from tests.support import assert_same
+from tests.cli.call import QUERY, call, call_here
+from tests.support import assert_rows, assert_same
 
 QUERIES = {
     "high": QUERY,
@@ -116,6 +117,27 @@ def test_a_query_that_fails_is_told_and_the_others_are_answered(folder: Path) ->
     assert "Warning" not in done.stderr
     for name in QUERIES:
         assert_same(pq.read_table(folder / "out" / f"{name}.parquet"), wanted(folder, name))
+
+
+@pytest.mark.slow
+def test_a_query_that_fails_on_spark_is_told_and_the_others_are_answered(
+    spark: SparkSession, folder: Path
+) -> None:
+    (folder / "queries" / "bad.sql").write_text(
+        "SELECT sum(CAST('x' || item AS INT)) AS t FROM bids [TUMBLING 5 minutes WATTR ts]"
+    )
+    done = call_here(
+        *("register", "queries", "-i", "bids=bids.parquet", "-o", "out", "--engine", "spark"),
+        folder=folder,
+    )
+    assert done.returncode == 1
+    assert "query bad failed and was set aside: The value 'x" in done.stderr
+    assert "Traceback" not in done.stderr
+    counted = sum(len(wanted(folder, name)) for name in QUERIES)
+    assert f"{counted:,} answers of 2 queries" in done.stderr
+    for name in QUERIES:
+        answers = spark.read.parquet(str(folder / "out" / f"query={name}")).drop("batch")
+        assert_rows(answers.toArrow(), wanted(folder, name))
 
 
 @pytest.mark.parametrize("out", ["bids.parquet", "bids.parquet/x"])

@@ -23,6 +23,7 @@ FUNCTIONS = (REFERENCE / "functions.md").read_text()
 CLASSES: dict[str, type] = {
     "OpenQuery": panes.OpenQuery,
     "Register": panes.Register,
+    "WindowIndex": panes.WindowIndex,
     "SparkRegister": SparkRegister,
 }
 NOT_FOR_USERS = {"plan", "stores", "take_up"}

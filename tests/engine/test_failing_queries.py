@@ -15,6 +15,7 @@ from panes.engine.register import Register
 from panes.errors import FailedQueryWarning, PanesError, QueryError
 from panes.reference.compare import same
 from tests.engine.bombs import Bomb, calls
+from tests.failing_aggregates import brittle, picky, shaky
 from tests.spark.streaming import some_rows
 
 GOOD = {
@@ -23,29 +24,6 @@ GOOD = {
     "all": "SELECT count(*) AS n, median(x) AS m FROM s [RANGE 30 SLIDE 10 WATTR at]",
     "few": "SELECT s, sum(i) * 2 AS a FROM s [TUMBLING 15 WATTR at] GROUP BY s HAVING sum(i) > 0",
 }
-shaky = panes.CustomAggregate(
-    name="shaky",
-    lift=lambda x: _fails(x),
-    combine=np.add,
-    lower=lambda p: p[0],
-    empty=(0.0,),
-    type=pa.float64(),
-)
-brittle = panes.CustomAggregate(
-    name="brittle",
-    lift=lambda x: np.ones((1, len(x))),
-    combine=lambda a, b: _fails(a),
-    lower=lambda p: p[0],
-    empty=(0.0,),
-    type=pa.float64(),
-)
-picky = panes.WindowFunction(name="picky", function=lambda v: _fails(v), type=pa.float64())
-
-
-def _fails(_: object) -> Any:
-    raise RuntimeError("no such luck")
-
-
 BAD = {
     "argument": "SELECT k, max(to_timestamp(s)) AS a FROM s [TUMBLING 10 WATTR at] GROUP BY k",
     "key": "SELECT to_timestamp(s) AS t, sum(i) AS a FROM s [TUMBLING 10 WATTR at] "

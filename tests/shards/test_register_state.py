@@ -17,6 +17,7 @@ from panes.errors import StateError
 from panes.planning.terms import Run
 from panes.register import manifest, needs, queries
 from panes.register.columns import SharedRows
+from panes.register.failures import QueriesFailed, reasons_in
 from panes.shards import register_state
 from panes.shards.state import ABOUT
 from panes.stores import codec
@@ -36,11 +37,11 @@ def saved(tmp_path: Path, *names: str) -> Path:
     return tmp_path / "register"
 
 
-def sharded(*names: str) -> ShardedRegister:
+def sharded(*names: str, first: pa.Table = FIRST) -> ShardedRegister:
     register = ShardedRegister("s", Run(lateness=4), SCHEMA)
     for name in names:
         register.add(name, QUERIES[name])
-    register.push(FIRST)
+    register.push(first)
     return register
 
 
@@ -222,3 +223,26 @@ def test_identities_of_stores_and_filters_are_pinned() -> None:
         "pick/1(greatest of seen, value 1 int64; present 1)",
     ]
     assert queries.grouping(store.shapes[0].plan) == titles[0]
+
+
+def test_a_block_of_another_state_is_refused() -> None:
+    """As it would be if a file of a batch that was given up took the place of the right one."""
+    register, other = sharded("keyed"), sharded("keyed", first=rows(9, 60, 0))
+    for state, wrong in zip(register.states, other.states, strict=True):
+        state.update({n: wrong[n] for n in state.keys() & wrong.keys() if n != ABOUT})
+    with pytest.raises(StateError, match="is not the one that its state was written with"):
+        register.push(SECOND)
+
+
+def test_a_shard_names_the_queries_at_fault() -> None:
+    """A host hands on the text of an error, and no more."""
+    register = sharded("all")
+    for name, size in (("wide", 20), ("wider", 40)):
+        text = f"SELECT sum(x + 9223372036854775000) AS a FROM s [TUMBLING {size} WATTR at]"
+        register.add(name, text)
+    with pytest.raises(QueriesFailed) as failed:
+        register.push(rows(3, 60, 200))
+    found = reasons_in(f"Traceback\n{failed.value}\n\tat Worker.run")
+    assert set(found) == {"wide", "wider"}
+    assert "does not fit" in found["wide"]
+    assert not reasons_in("Traceback: something else")

@@ -4,15 +4,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 
+import numpy as np
 import pytest
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 import panes.spark
 from panes.bench.workloads import bids
-from tests.spark.streaming import as_batches, in_thirds, read_stream, run_to_end
+from tests.spark.streaming import (
+    as_batches,
+    at_seconds,
+    in_thirds,
+    read_stream,
+    run_to_end,
+)
 from tests.support import slow
 
 AGGREGATES: dict[str, Callable[[], Column]] = {
@@ -112,3 +120,112 @@ def test_group_by_is_a_drop_in_on_a_stream(spark: SparkSession, tmp_path: Path) 
     run_to_end(want, tmp_path / "want")
     mine, theirs = (rows(spark.read.parquet(str(tmp_path / n / "out")), 1) for n in ("got", "want"))
     assert mine == theirs
+
+
+Batches = list[list[tuple[str, int, object]]]
+
+
+def answered(answers: DataFrame, place: Path) -> Batches:
+    """Key, start in seconds and value of the answers, batch by batch."""
+    given: Batches = []
+
+    def take(batch: DataFrame, _: int) -> None:
+        seconds = F.unix_seconds("window.start").cast("int")
+        given.append(sorted(tuple(r) for r in batch.select("k", seconds, "n").collect()))
+
+    writer = answers.writeStream.foreachBatch(take).outputMode("append")
+    place.mkdir()
+    writer = writer.option("checkpointLocation", str(place)).trigger(availableNow=True)
+    writer.start().awaitTermination()
+    return given
+
+
+def both(stream: DataFrame, place: Path, *window: str, late: str = "spark") -> tuple[Batches, ...]:
+    """What we answer, and what Spark does."""
+    counted = F.count("*").alias("n")
+    ours = panes.spark.group_by(stream, panes.spark.window("ts", *window), "k", late=late)
+    theirs = stream.groupBy(F.window("ts", *window), "k")
+    return tuple(
+        answered(grouped.agg(counted), place / name)
+        for name, grouped in (("ours", ours), ("theirs", theirs))
+    )
+
+
+def test_rows_later_than_the_watermark_count_where_they_count_for_spark(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """Tumbling windows of 10 s, a watermark without delay; a batch is a line.
+
+    A window is complete when the watermark has reached its end. Spark's watermark in a batch is
+    that of the batches before it, so its windows take rows for one batch more::
+
+        batch     rows at           watermark   complete     Spark takes rows
+        0         1, 2, -5          0 -> 2                   not before 0, where it begins
+        1         12                2 -> 12     [0, 10)
+        2         3, 13             12 -> 13                 3: in [0, 10), which closes now
+        3         4, 15, 25.0004    13 -> 25    [10, 20)     4: in none
+        4         16, 26            25 -> 26                 16: in [10, 20), which closes now
+    """
+    before_1970 = -1_767_225_600 - 5  # from the beginning of 2026, as the others
+    batches = [
+        at_seconds(1, 2, before_1970, k=["a", "a", "a"]),
+        at_seconds(12, k=["a"]),
+        at_seconds(3, 13, k=["b", "a"]),
+        at_seconds(4, 15, 25.0004, k=["c", "a", "a"]),
+        at_seconds(16, 26, k=["d", "a"]),
+    ]
+    folder = as_batches(tmp_path / "in", batches)
+    stream = read_stream(spark, folder).withWatermark("ts", "0 seconds")
+    ours, theirs = both(stream, tmp_path, "10 seconds")
+    assert ours == theirs
+    start = 1_767_225_600
+    closed_late = [("b", start, 1), ("d", start + 10, 1)]
+    assert all(any(row in batch for batch in ours) for row in closed_late)
+    assert not any(row[0] == "c" for batch in ours for row in batch)
+    (tmp_path / "open").mkdir()
+    counted = F.count("*").alias("n")
+    window = panes.spark.window("ts", "10 seconds")
+    early = answered(
+        panes.spark.group_by(stream, window, "k").agg(counted), tmp_path / "open" / "state"
+    )
+    assert not any(row in batch for batch in early for row in closed_late)
+    assert early[1] == [("a", start, 2)], "one batch earlier"
+    assert ("a", start, 2) in ours[2]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(4))
+def test_late_rows_of_any_stream_count_where_they_count_for_spark(
+    spark: SparkSession, tmp_path: Path, seed: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    seconds = np.cumsum(rng.exponential(4, 120)) - rng.exponential(25, 120) * (
+        rng.random(120) < 0.3
+    )
+    keys = rng.choice(["a", "b", "c"], 120).tolist()
+    table = at_seconds(*seconds.round(6).tolist(), k=keys)
+    sizes = np.sort(rng.integers(0, 120, 7))
+    cuts = [0, *sizes.tolist(), 120]
+    batches = [table.slice(a, b - a) for a, b in pairwise(cuts) if b > a]
+    folder = as_batches(tmp_path / "in", batches)
+    stream = read_stream(spark, folder).withWatermark("ts", f"{int(rng.integers(0, 9))} seconds")
+    ours, theirs = both(stream, tmp_path, "30 seconds", "10 seconds")
+    assert ours == theirs
+
+
+def test_other_output_modes_than_append_are_refused(spark: SparkSession, tmp_path: Path) -> None:
+    folder = as_batches(tmp_path / "in", [at_seconds(1, k=["a"])])
+    stream = read_stream(spark, folder).withWatermark("ts", "0 seconds")
+    window = panes.spark.window("ts", "10 seconds")
+    answers = panes.spark.group_by(stream, window, "k").agg(F.count("*"))
+    for mode in ("update", "complete", "Update"):
+        with pytest.raises(panes.errors.OptionError, match="must be 'append'"):
+            answers.writeStream.format("noop").outputMode(mode)
+    assert isinstance(answers, DataFrame)
+    answers.writeStream.outputMode("append")
+    answers.select("k").writeStream.outputMode("update")  # gives the rows of append; documented
+    with pytest.raises(panes.errors.OptionError, match="late must be"):
+        panes.spark.group_by(stream, window, "k", late="never")
+    unmarked = read_stream(spark, folder)
+    with pytest.raises(panes.errors.OptionError, match="withWatermark"):
+        panes.spark.group_by(unmarked, window, "k", late="spark").agg(F.count("*"))

@@ -247,3 +247,22 @@ def test_a_column_is_taken_apart(spark: SparkSession, text: str) -> None:
 def test_what_is_no_column_is_refused() -> None:
     with pytest.raises(QueryError, match="no Column"):
         internals.take_apart("x")  # type: ignore[arg-type]
+
+
+def test_a_streaming_query_can_be_started_without_snapshots(spark: SparkSession) -> None:
+    """The setting is one that Spark knows: an unknown one has no value before it is set."""
+    before = spark.conf.get(internals._DELTAS)
+    with internals.without_snapshots(spark):
+        assert spark.conf.get(internals._DELTAS) == str(2**31 - 1)
+    assert spark.conf.get(internals._DELTAS) == before == "10"
+
+
+def test_a_frame_can_refuse_output_modes(stream: DataFrame) -> None:
+    own = type(stream)
+    frame = stream.select("k")
+    internals.append_only(frame, lambda mode: QueryError(f"not {mode}"))
+    with pytest.raises(QueryError, match="not Complete"):
+        frame.writeStream.format("noop").outputMode("Complete")
+    frame.writeStream.outputMode("append").format("noop")
+    assert isinstance(frame, own)
+    assert type(frame.select("k")) is type(stream) is own

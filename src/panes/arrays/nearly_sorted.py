@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from panes.arrays.compiled import compiled
-from panes.arrays.radix import by_digits
+from panes.arrays.radix import by_digits, stable_order
 from panes.arrays.spread import spread
 from panes.arrays.workers import workers
 
@@ -24,6 +24,7 @@ Numbers = NDArray[np.int64]
 _WORD = 63
 _FEW = 1 << 12
 _PARTS = 8
+_LONG = 1 << 10
 
 
 def sort_pairs(majors: Numbers, minors: Numbers) -> tuple[Numbers, Numbers, Numbers]:
@@ -52,8 +53,21 @@ def sort_pairs(majors: Numbers, minors: Numbers) -> tuple[Numbers, Numbers, Numb
     def unpack(part: tuple[int, int]) -> None:
         _unpack(words, index_bits, low, dropped, majors, minors, *part, order, major, minor)
 
-    spread(workers(), unpack, _between_keys(words, index_bits, parts), rows=rows)
+    def straighten(part: tuple[int, int]) -> int:
+        return int(_straighten(words, index_bits, *part, order, major, minor))
+
+    spread(workers(), unpack, parts, rows=rows)
+    between = _between_keys(words, index_bits, parts)
+    if sum(spread(workers(), straighten, between, rows=rows)):
+        return _by_digits_of_both(majors, minors)
     return order, major, minor
+
+
+def _by_digits_of_both(majors: Numbers, minors: Numbers) -> tuple[Numbers, Numbers, Numbers]:
+    """The same for pairs in no order at all."""
+    order = stable_order(minors, executor=workers())
+    order = stable_order(majors, order, executor=workers())
+    return order, majors[order], minors[order]
 
 
 def _parts(rows: int) -> list[tuple[int, int]]:
@@ -84,14 +98,23 @@ def _pack(majors, low, dropped, index_bits, begin, end, words):  # type: ignore[
 
 @compiled
 def _unpack(words, index_bits, low, dropped, majors, minors, begin, end, order, major, minor):  # type: ignore[no-untyped-def]
-    mask = (np.int64(1) << index_bits) - 1
     # Reading in the order of keys misses the cache; nothing else is done meanwhile, so that the
     # processor can wait for many of these reads at once.
+    mask = (np.int64(1) << index_bits) - 1
     for i in range(begin, end):
         order[i] = words[i] & mask
         minor[i] = minors[order[i]]
     for i in range(begin, end):
         major[i] = majors[order[i]] if dropped else low + (words[i] >> index_bits)
+
+
+@compiled
+def _straighten(words, index_bits, begin, end, order, major, minor):  # type: ignore[no-untyped-def]
+    """Sort the pairs of each key; gives how many stood in long runs that are far from sorted.
+
+    Those are left as they are.
+    """
+    left_alone = 0
     i = begin
     while i < end:
         key = words[i] >> index_bits
@@ -102,11 +125,7 @@ def _unpack(words, index_bits, low, dropped, majors, minors, begin, end, order, 
             a, b, index = major[i], minor[i], order[i]
             budget += 8
             j = i
-            while (
-                j > start
-                and (minor[j - 1] > b or dropped)
-                and (major[j - 1] > a or (major[j - 1] == a and minor[j - 1] > b))
-            ):
+            while j > start and (major[j - 1] > a or (major[j - 1] == a and minor[j - 1] > b)):
                 order[j], major[j], minor[j] = order[j - 1], major[j - 1], minor[j - 1]
                 j -= 1
                 budget -= 1
@@ -115,8 +134,12 @@ def _unpack(words, index_bits, low, dropped, majors, minors, begin, end, order, 
         if budget <= 0:
             while i < end and words[i] >> index_bits == key:
                 i += 1
+            if i - start > _LONG:
+                left_alone += i - start
+                continue
             by_minor = np.argsort(minor[start:i], kind="mergesort")
             both = by_minor[np.argsort(major[start:i][by_minor], kind="mergesort")]
             order[start:i] = order[start:i][both]
             major[start:i] = major[start:i][both]
             minor[start:i] = minor[start:i][both]
+    return left_alone

@@ -43,6 +43,19 @@ def compact_slots(
     return slot_of[codes], distinct
 
 
+def distinct(values: NDArray[np.signedinteger]) -> NDArray[np.int64]:
+    """The different values, ascending; none is negative. Memory follows how many there are.
+
+    >>> distinct(np.array([7, 3, 7, 10**12]))
+    array([            3,             7, 1000000000000])
+    """
+    if not len(values):
+        return np.empty(0, dtype=np.int64)
+    if is_dense(len(values), int(values.max()) + 1):
+        return np.flatnonzero(np.bincount(values))
+    return np.unique(values).astype(np.int64, copy=False)
+
+
 def places_among(ascending: NDArray[np.int64], values: NDArray[np.int64]) -> NDArray[np.int64]:
     """As `np.searchsorted`, faster where what is ascending mostly stands at equal distances.
 

@@ -30,7 +30,7 @@ from panes.asking.row_tail import RowTail, ask_rows
 from panes.asking.shared_structures import SharedStructures
 from panes.asking.structures import Positions
 from panes.axis import BEGINNING
-from panes.errors import PanesError, QueryError
+from panes.errors import FailedQueryWarning, PanesError, QueryError, warn
 from panes.language.query import Query
 from panes.planning.plan import Plan, plan
 from panes.stores.nested.buckets import Number
@@ -49,6 +49,7 @@ class Prepared:
         self._questions: dict[Asked, Question] = {}
         self._shapes: dict[ShapeKey, QuestionShape] = {}
         self._structures: SharedStructures | None = None
+        self._failed: dict[Asked, str] = {}
 
     def __len__(self) -> int:
         return len(self._queries)
@@ -57,6 +58,12 @@ class Prepared:
     def asked(self) -> list[Asked]:
         """Texts and widths, in the order in which they came."""
         return list(self._queries)
+
+    @property
+    def failed(self) -> dict[str, str]:
+        """The questions that were set aside because rows made them fail, by text, and why."""
+        named = {asked: asked[0] if asked[1] is None else written(asked) for asked in self._failed}
+        return {named[asked]: reason for asked, reason in self._failed.items()}
 
     @property
     def nbytes(self) -> int:
@@ -78,6 +85,7 @@ class Prepared:
         if self._structures is not None:
             self._questions[asked] = self._settled(asked, query, self._structures, tail, settle)
         self._queries[asked] = query
+        self._failed.pop(asked, None)
 
     def bind(
         self, schema: pa.Schema, settle: Settle, *, arrived: int = 0, newest: int = BEGINNING
@@ -96,6 +104,8 @@ class Prepared:
 
     def forget(self, asked: Asked) -> None:
         """Forget a question, and what only it needs."""
+        if self._failed.pop(asked, None) is not None:
+            return
         if asked not in self._queries:
             known = "; ".join(written(one) for one in self._queries) or "none"
             raise QueryError(f"{written(asked)} is not prepared", hint=f"prepared: {known}")
@@ -141,18 +151,67 @@ class Prepared:
     # Rows come
 
     def read(self, rows: pa.Table) -> dict[int, pa.Array]:
-        """The columns that structures need of a batch, by number; nothing is taken in yet."""
-        return {} if self._structures is None else self._structures.read(rows)
+        """The columns that structures need of a batch, by number; nothing is taken in yet.
+
+        Questions that cannot read these rows are set aside.
+        """
+        if self._structures is None:
+            return {}
+        try:
+            return self._structures.read(rows)
+        except PanesError:
+            failing = self._failed_reading(self._structures.schema, rows)
+            if not failing:
+                raise
+        self._set_aside(failing)
+        return self._structures.read(rows)
 
     def push(self, at: Positions, columns: Mapping[int, pa.Array], newest: int) -> None:
-        """Take in what `read` gave of rows at these positions, in the order they came."""
-        if self._structures is not None:
-            self._structures.push(at, columns, newest)
+        """Take in what `read` gave of rows at these positions, in the order they came.
+
+        Questions whose structures cannot take these rows are set aside.
+        """
+        if self._structures is None:
+            return
+        failed = self._structures.push(at, columns, newest)
+        needed = {asked: set(question.shape.needs) for asked, question in self._questions.items()}
+        self._set_aside(
+            {
+                asked: why
+                for asked, of in needed.items()
+                for over, why in failed.items()
+                if over in of
+            }
+        )
+
+    def _failed_reading(self, schema: pa.Schema, rows: pa.Table) -> dict[Asked, Exception]:
+        """The questions that cannot read some rows by themselves, and why."""
+        found: dict[Asked, Exception] = {}
+        for asked, question in self._questions.items():
+            alone = SharedStructures(schema)
+            alone.prepare(question.shape.needs, question.size, None)
+            try:
+                alone.read(rows)
+            except PanesError as error:
+                found[asked] = error
+        return found
+
+    def _set_aside(self, failing: Mapping[Asked, Exception]) -> None:
+        for asked, reason in failing.items():
+            self.forget(asked)
+            self._failed[asked] = str(reason)
+            words = f"{written(asked)} failed and is set aside; the others go on. {reason}"
+            warn(words, FailedQueryWarning)
 
     # Asking
 
     def find(self, asked: Asked) -> pa.Table | None:
         """The answer to a question that was prepared with this text; None if there is none."""
+        if asked in self._failed:
+            raise QueryError(
+                f"{written(asked)} was prepared and has failed: {self._failed[asked]}",
+                hint="reg.prepare(...) it again, or reg.forget(...) it",
+            )
         question, structures = self._questions.get(asked), self._structures
         if question is None or structures is None or refusal(question, structures) is not None:
             return None

@@ -127,14 +127,23 @@ class SharedStructures:
         """The columns that structures need of a batch, by number; nothing is taken in yet."""
         return self._rows.read(rows, self._rows.filters) if self._by_over else {}
 
-    def push(self, at: Positions, columns: Mapping[int, pa.Array], newest: int) -> None:
-        """Take in what `read` gave of rows at these positions, in the order they came."""
+    def push(
+        self, at: Positions, columns: Mapping[int, pa.Array], newest: int
+    ) -> dict[Over, Exception]:
+        """Take in what `read` gave of rows at these positions, in the order they came.
+
+        Gives the structures that could not, which are of no use any more, and why.
+        """
         batch = Batch(columns, np.arange(self.arrived, self.arrived + len(at)), at)
         self.arrived += len(at)
         self.newest = max(self.newest, newest)
-        if self.newest != BEGINNING:
-            for one in self._by_over.values():
+        failed: dict[Over, Exception] = {}
+        for one in self._by_over.values() if self.newest != BEGINNING else ():
+            try:
                 self._take(one, batch)
+            except PanesError as error:
+                failed[one.over] = error
+        return failed
 
     def _take(self, one: SharedStructure, batch: Batch) -> None:
         one.structure.add(*batch.rows_for(one))

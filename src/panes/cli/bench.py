@@ -21,6 +21,9 @@ def bench(
     name: Annotated[
         Literal[
             "in-process",
+            "index",
+            "batches",
+            "join",
             "many",
             "rows",
             "stores",

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import tempfile
+import warnings
 from pathlib import Path
+
+import typer
 
 from panes.api import register as open_register
 from panes.axis import Duration
@@ -12,13 +15,11 @@ from panes.cli.interrupts import ends, interrupts, stopped
 from panes.cli.on_spark import reason, start
 from panes.cli.register import texts
 from panes.cli.show import say
-from panes.errors import PanesError
+from panes.errors import FailedQueryWarning, PanesError
 from panes.planning.terms import Late
 from panes.spark import files
 from panes.spark.register.register import SparkRegister
 from panes.spark.session import quiet
-
-_COUNTS = ("answers", "late", "rejected")
 
 
 def run(
@@ -46,6 +47,8 @@ def run(
             place = checkpoint or Path(folder) / "checkpoint"
             if not _has_ended(reg, queries, output, place, follow=follow) and not follow:
                 raise stopped(output, checkpoint)
+            if reg.failed:
+                raise typer.Exit(1)
         finally:
             if explain:
                 say(reg.explain())
@@ -61,20 +64,20 @@ def _has_ended(
     if reg.refused:
         name, why = next(iter(reg.refused.items()))
         raise PanesError(f"the query `{name}` cannot run: {why}")
-    query = reg.query
     if follow:
         say(f"{len(reg.queries()):,} queries run; change {queries} to change them, Ctrl-C to end")
     try:
-        has_ended = ends(reg.await_end, interrupted)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", FailedQueryWarning)  # they are told at the end
+            has_ended = ends(reg.await_end, interrupted)
+            reg.stop()
     except Exception as failure:
         raise PanesError(f"the register stopped: {reason(failure)}") from None
-    counts = dict.fromkeys(_COUNTS, 0)
-    for progress in () if query is None else query.recentProgress:
-        observed = progress["observedMetrics"].get("panes")
-        for name in _COUNTS if observed is not None else ():
-            counts[name] += observed[name]
-    say(f"{counts['answers']:,} answers of {len(reg.queries()):,} queries")
-    for name in _COUNTS[1:]:
-        if counts[name]:
+    counts = reg.counted
+    say(f"{counts.get('answers', 0):,} answers of {len(reg.queries()):,} queries")
+    for name in ("late", "rejected"):
+        if counts.get(name):
             say(f"{counts[name]:,} rows {name}")
+    for name, why in reg.failed.items():
+        say(f"query {name} failed and was set aside: {why}")
     return has_ended

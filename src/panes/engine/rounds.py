@@ -19,7 +19,7 @@ from panes.engine.all_or_nothing import all_or_nothing
 from panes.engine.reading import Reading
 from panes.errors import FailedQueryWarning, UserFunctionError, warn
 from panes.register.due import Due, close
-from panes.register.failures import QueriesFailed, failed_calling
+from panes.register.failures import QueriesFailed, failed_calling, set_aside_words
 from panes.register.queries import Queries
 
 HandOver = Callable[[str, pa.Table], None]
@@ -49,10 +49,10 @@ def run_round(
                 return QueryAnswers([*given, *found])
         except QueriesFailed as failed:
             _take_back(queries, due, taken)
-            reasons = failed.reasons
+            reasons: dict[str, object] = failed.reasons
         except UserFunctionError as error:
             _take_back(queries, due, taken)
-            reasons = failed_calling(queries.shapes, error)
+            reasons = dict(failed_calling(queries.shapes, error))
             if not reasons:
                 raise
         except BaseException:
@@ -61,7 +61,7 @@ def run_round(
         given += found if hand_over is not None else []
         for name, reason in reasons.items():
             queries.set_aside(name, reason)
-            warn(_warning(name, reason), FailedQueryWarning)
+            warn(set_aside_words(name, reason), FailedQueryWarning)
 
 
 def _take_back(queries: Queries, due: list[Due], taken: set[str]) -> None:
@@ -69,7 +69,3 @@ def _take_back(queries: Queries, due: list[Due], taken: set[str]) -> None:
     queries.forget_schedule()
     if taken:
         close(due, taken)
-
-
-def _warning(name: str, reason: Exception) -> str:
-    return f"query `{name}` failed and is set aside; the others go on. {reason}"

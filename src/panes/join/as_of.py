@@ -11,89 +11,71 @@ finds nothing there it is not given, because what it should have found may be fo
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
 from panes.arrays import order_keys
 from panes.axis import BEGINNING
-from panes.join.key_codes import equal_keys, key_codes
+from panes.join.key_codes import equal_keys
 from panes.join.matches import matches, reached
 from panes.join.rule import Arrivals, JoinedRows, JoinRule, Numbers, Progress
 from panes.join.sorted_rows import SortedRows
 from panes.join.time_blocks import TimeBlocks
-from panes.windows.partners import Band, Reach
+from panes.join.waiting_rows import WaitingRows, codes_collide, take_due
+from panes.windows.partners import Reach
 
 _NONE = np.empty(0, dtype=np.int64)
 
 
 class AsOfJoin:
-    """Rows on the left that wait for the right stream, and rows on the right they may find."""
+    """The state of an as-of join."""
 
     def __init__(self, rule: JoinRule) -> None:
-        assert isinstance(rule.partners, Band)
-        self.rule, self._band = rule, rule.partners
-        self.left, self.right = TimeBlocks(rule.partners.width), TimeBlocks(rule.partners.width)
+        self.rule, self._rows = rule, WaitingRows(rule)
 
     @property
-    def waiting(self) -> int:
-        """How many rows wait for an answer of their own."""
-        return len(self.left)
+    def left(self) -> TimeBlocks:
+        """The rows on the left that wait."""
+        return self._rows.left
+
+    @property
+    def right(self) -> TimeBlocks:
+        """The rows on the right that may be found."""
+        return self._rows.right
+
+    def keep_in(self, left: TimeBlocks, right: TimeBlocks) -> None:
+        """Keep the rows of both sides there from now on."""
+        self._rows.left, self._rows.right = left, right
 
     def step(
         self, left: Arrivals, right: Arrivals, before: Progress, after: Progress
     ) -> Iterator[JoinedRows]:
         """Take in rows of both sides; gives the rows on the left whose last partner is known."""
-        self.right.add(self._sorted(right, None)[0])
-        floor = self._band.right_from(before.left)
+        self.right.add(self._rows.sorted(right)[0])
+        floor = self._rows.band.right_from(before.left)
         seen_from = np.where(left.at < before.left, floor, BEGINNING)
-        new, lone = self._sorted(left, seen_from.reshape(-1, 1))
+        new, lone = self._rows.sorted(left, seen_from.reshape(-1, 1))
         if self.rule.how == "left" and len(lone):
             yield JoinedRows(lone, np.arange(len(lone)), None, _NONE)
         self.left.add(new)
-        for run in list(self.left.runs(BEGINNING, after.right - 1)):
-            is_due = run.at < after.right
-            due = run if is_due.all() else run.where(is_due)
-            if len(due):
-                yield from self._answered(due)
-                self.left.replace(run, run.where(~is_due))
+        for due in take_due(self.left, self._rows.band.left_from(after.right)):
+            yield from self._answered(due)
         self.right.drop_before(self._needed_from(after))
-
-    def _sorted(
-        self, rows: Arrivals, marks: NDArray[np.int64] | None
-    ) -> tuple[SortedRows, SortedRows]:
-        """Rows in order, and those without a key."""
-        code, valid = key_codes(rows.keys, len(rows.at))
-        columns = (*rows.columns, *(rows.keys if self.rule.hashed else ()))
-        at, index = rows.at, np.arange(len(rows.at))
-        lone = _NONE
-        if valid is not None:
-            lone, index = np.flatnonzero(~valid), np.flatnonzero(valid)
-        found = SortedRows.of(
-            code[index],
-            at[index],
-            [c.take(pa.array(index)) for c in columns] if len(lone) else columns,
-            None if marks is None else marks[index],
-        )
-        return found, SortedRows(code[lone], at[lone], lone, columns)
 
     def _needed_from(self, after: Progress) -> int:
         """From here on, rows on the right may be found by a row on the left."""
-        return self._band.right_from(min(after.left, self.left.oldest))
+        return self._rows.band.right_from(min(after.left, self.left.oldest))
 
     def _answered(self, due: SortedRows) -> Iterator[JoinedRows]:
         """Rows on the left with their last partner, all partners being there."""
-        low, high = int(due.at.min()), int(due.at.max())
-        runs = list(self.right.runs(*self._band.span(low, high, of_left=True)))
-        pool = runs[0] if len(runs) == 1 else _together(runs)
+        pool = self._rows.partners_of(due)
         found = np.full(len(due), -1, dtype=np.int64)
         if pool is not None:
-            rows, candidates = self._candidates(due, pool)
-            rows, candidates = _greatest(rows, candidates, pool)
-            found[rows] = candidates
+            rows, partners = self._last_partners(due, pool)
+            found[rows] = partners
         has_one = np.flatnonzero(found >= 0)
         if len(has_one):
             yield JoinedRows(due, has_one, pool, found[has_one])
@@ -102,20 +84,26 @@ class AsOfJoin:
             alone = np.flatnonzero((found < 0) & (due.marks[:, 0] <= BEGINNING))
             yield JoinedRows(due, alone, None, _NONE)
 
-    def _candidates(self, due: SortedRows, pool: SortedRows) -> tuple[Numbers, Numbers]:
-        """The last partners of each row: one, or several at the same position."""
+    def _last_partners(self, due: SortedRows, pool: SortedRows) -> tuple[Numbers, Numbers]:
+        """Rows that have a partner, and the last partner of each."""
         assert due.marks is not None
-        first, last = self._band.of_left(due.at)
+        first, last = self._rows.band.of_left(due.at)
         within = Reach(np.maximum(first, due.marks[:, 0]), 0, last, 0)
-        if self.rule.accepts is None and not self.rule.hashed:
-            begin, count = reached(due, within, pool)
-            rows = np.flatnonzero(count)
-            newest = begin[rows] + count[rows] - 1
-            # All rows of the key at the newest position, so that ties can be decided.
-            at = np.full(len(due), BEGINNING)
-            at[rows] = pool.at[newest]
-            until = np.where(at > BEGINNING, at, BEGINNING - 1)
-            return matches(due, Reach(at, 0, until, 0), pool)
+        hashed = self.rule.hashed
+        if self.rule.accepts is not None or (hashed and codes_collide(pool, hashed)):
+            return _greatest(*self._candidates(due, within, pool), pool)
+        begin, count = reached(due, within, pool)
+        rows = np.flatnonzero(count)
+        partners = _greatest_of_ties(begin[rows] + count[rows] - 1, pool)
+        if hashed:
+            same = equal_keys(due.taken(rows)[-hashed:], pool.taken(partners)[-hashed:])
+            rows, partners = rows[same], partners[same]
+        return rows, partners
+
+    def _candidates(
+        self, due: SortedRows, within: Reach, pool: SortedRows
+    ) -> tuple[Numbers, Numbers]:
+        """The last partners of each row that pass all conditions: one, or several in one place."""
         rows, candidates = matches(due, within, pool)
         one, other = due.taken(rows), pool.taken(candidates)
         passing = np.ones(len(rows), dtype=np.bool_)
@@ -131,12 +119,22 @@ class AsOfJoin:
         return rows[is_newest], candidates[is_newest]
 
 
-def _together(runs: Sequence[SortedRows]) -> SortedRows | None:
-    """Runs as one."""
-    pool: SortedRows | None = None
-    for run in runs:
-        pool = run if pool is None else pool.merged(run)
-    return pool
+def _greatest_of_ties(newest: Numbers, pool: SortedRows) -> Numbers:
+    """For each place of a last row of its key and position, the greatest row of these.
+
+    Ties are decided once for each key and position, however many rows ask.
+    """
+    begins = np.ones(len(pool), dtype=np.bool_)
+    begins[1:] = (pool.code[1:] != pool.code[:-1]) | (pool.at[1:] != pool.at[:-1])
+    first = np.maximum.accumulate(np.where(begins, np.arange(len(pool)), 0))
+    last, which = np.unique(newest, return_inverse=True)
+    count = last - first[last] + 1
+    if not len(last) or count.max() == 1:
+        return newest
+    number = np.repeat(np.arange(len(last)), count)
+    within = np.arange(len(number)) - np.repeat(np.cumsum(count) - count, count)
+    _, greatest = _greatest(number, first[last][number] + within, pool)
+    return greatest[which]
 
 
 def _greatest(rows: Numbers, candidates: Numbers, pool: SortedRows) -> tuple[Numbers, Numbers]:

@@ -50,10 +50,9 @@ class OAJoin:
         self.left, self.right = TimeBlocks(rule.partners.width), TimeBlocks(rule.partners.width)
         self._newest = BEGINNING
 
-    @property
-    def waiting(self) -> int:
-        """How many rows wait for an answer of their own: none, they only wait for partners."""
-        return 0
+    def keep_in(self, left: TimeBlocks, right: TimeBlocks) -> None:
+        """Keep the rows of both sides there from now on."""
+        self.left, self.right = left, right
 
     def step(
         self, left: Arrivals, right: Arrivals, before: Progress, after: Progress

@@ -12,6 +12,9 @@ from panes.papers import (
     fig_8_7,
     fig_8_8,
     fig_8_11,
+    fig_index_7,
+    fig_index_8,
+    fig_index_9,
     fig_sharing_3_5,
     fig_sharing_4_6,
     fig_sharing_9_10,
@@ -45,6 +48,12 @@ FIGURES: dict[str, Figure] = {
         fig_sharing_4_6.FIGURE_6,
         fig_sharing_9_10.FIGURE_9,
         fig_sharing_9_10.FIGURE_10,
+        fig_index_7.FIGURE_A,
+        fig_index_7.FIGURE_B,
+        fig_index_8.FIGURE_A,
+        fig_index_8.FIGURE_B,
+        fig_index_9.FIGURE_A,
+        fig_index_9.FIGURE_B,
     )
 }  # fmt: skip
 

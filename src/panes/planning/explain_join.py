@@ -23,6 +23,8 @@ _BY = {
     "max": "the later position of both sides",
     "min": "the earlier position of both sides",
     "window": "the windows of the join",
+    "partners": "rows of the left side, each with the aggregates of its partners; pairs are "
+    "never made",
     "positions": "each group is given as soon as no more joined rows of its positions can come",
 }
 

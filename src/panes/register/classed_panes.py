@@ -94,6 +94,17 @@ class ClassedPanes:
         return self.fragments.nbytes + sum(v.store.nbytes for v in self.values.values())
 
     @property
+    def key_bytes(self) -> int:
+        """Bytes the key values take, and the sets of filters that classes are."""
+        keys = self.groups.nbytes + sum(v.key_bytes for v in self.values.values())
+        return keys + self._classes.nbytes
+
+    @property
+    def table_bytes(self) -> int:
+        """Bytes of the tables that rounds of answers have made."""
+        return 0 if self.tables is None else self.tables.nbytes
+
+    @property
     def classes(self) -> list[int]:
         """The filters of each class, as a number with bit `f` for the filter in column `f`."""
         return self._classes.sets()

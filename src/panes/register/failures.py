@@ -6,8 +6,10 @@ one, everything is tried again for each query by itself. That is slow, and happe
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -22,13 +24,66 @@ from panes.register.roll_together import answer
 from panes.register.shape import Member, Shape
 from panes.register.shared_store import SharedStore
 
+One = TypeVar("One")
+_TOLD = "panes: queries failed "
+
 
 class QueriesFailed(Exception):  # noqa: N818 - not for users: a register always catches it
-    """Some queries cannot be read, filled or answered; what each of them failed of."""
+    """Some queries cannot be read, filled or answered; what each of them failed of.
 
-    def __init__(self, reasons: Mapping[str, Exception]) -> None:
-        super().__init__(", ".join(reasons))
+    Its text tells as much: a host may hand on no more of an exception than that.
+    """
+
+    def __init__(self, reasons: Mapping[str, object]) -> None:
         self.reasons = dict(reasons)
+        told = {name: str(why) for name, why in reasons.items()}
+        super().__init__(_TOLD + json.dumps(told))
+
+
+def reasons_in(text: str) -> dict[str, str]:
+    """What `QueriesFailed` tells in a text that quotes it; nothing if none does.
+
+    >>> reasons_in(f"Traceback: {QueriesFailed({'hot': 'too large'})} at Worker.java")
+    {'hot': 'too large'}
+    """
+    at = text.find(_TOLD)
+    if at < 0:
+        return {}
+    found: dict[str, str]
+    found, _ = json.JSONDecoder().raw_decode(text, at + len(_TOLD))
+    return found
+
+
+@contextmanager
+def naming(shapes: Callable[[], Iterable[Shape]]) -> Iterator[None]:
+    """Where an aggregate of the user's own fails, the queries that call it."""
+    try:
+        yield
+    except UserFunctionError as error:
+        reasons = failed_calling(shapes(), error)
+        if not reasons:
+            raise
+        raise QueriesFailed(reasons) from error
+
+
+def failing(several: Sequence[One], fails: Callable[[Sequence[One]], str | None]) -> dict[One, str]:
+    """Those among several things that fail by themselves, and why, by halving.
+
+    >>> failing("abcd", lambda some: "no c" if "c" in some else None)
+    {'c': 'no c'}
+    """
+    reason = fails(several) if several else None
+    if reason is None:
+        return {}
+    if len(several) == 1:
+        return {several[0]: reason}
+    half = len(several) // 2
+    return failing(several[:half], fails) | failing(several[half:], fails)
+
+
+def set_aside_words(name: str, reason: object) -> str:
+    """What a register says of a query that it sets aside."""
+    return f"query `{name}` failed and is set aside; the others go on. {reason}"
 
 
 @contextmanager

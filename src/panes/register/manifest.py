@@ -39,6 +39,8 @@ class FailedEntry:
     text: str
     deadline: int | None
     reason: str
+    sink: str | None = None
+    watched: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -178,7 +178,7 @@ class Queries:
         first = max(from_panes, still_open)
         return first, extent(spec, first).start
 
-    def set_aside(self, name: str, reason: Exception) -> None:
+    def set_aside(self, name: str, reason: object) -> None:
         """A query has failed: answer it no longer, and remember why."""
         asked = self.asked[name]
         self.remove(name)

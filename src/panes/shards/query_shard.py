@@ -61,10 +61,15 @@ class QueryShard:
         self._panes = PipelineBlocks(plan, self._pipeline, self._about.blocks, state)
         self._waiting = WaitingAnswers(plan, terms, state, shards=shards)
 
-    def take(self, packages: Sequence[bytes]) -> Outcome:
-        """Take in one batch; gives the answers that are final from now on."""
+    def take(self, packages: Sequence[bytes], watermark: int | None = None) -> Outcome:
+        """Take in one batch; gives the answers that are final from now on.
+
+        A host's own `watermark`, in ticks, is what it says of batches before this one.
+        """
         opened = [codec.unpack(data) for data in packages]
         pipeline, promises = self._pipeline, self._about.promises
+        if watermark is not None and self._progress[0] == BEGINNING:
+            self._begin_at_epoch()
         late = [
             found
             for tables in opened
@@ -85,6 +90,9 @@ class QueryShard:
             for mark in marks.values():
                 if mark.newest is not None:
                     pipeline.reach(mark.newest)
+        for promise in promises if watermark is not None else ():
+            assert watermark is not None
+            promise.punctuate(watermark, "watermark")
         self._panes.fetch(touched)
         answers = self._answers(parcels)
         released = self._waiting.released(answers, parcels, self._progress[0])
@@ -98,6 +106,12 @@ class QueryShard:
         rest = shard.finish()
         answers = pa.concat_tables([given.answers, rest.answers])
         return replace(rest, answers=answers, late=given.late, rejected=given.rejected)
+
+    def _begin_at_epoch(self) -> None:
+        """A host's watermark stands at the epoch before there is any, and rows can be late then."""
+        for promise in self._about.promises:
+            promise.punctuate(0, "watermark")
+        self._pipeline.close(0, in_order=False)
 
     def finish(self) -> Outcome:
         """The stream has ended: every window that holds a row is answered and forgotten."""

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from sqlglot import exp
 
 from panes.arrays.columns import column_of
+from panes.register.failures import naming
 from panes.register.parcels import split
 from panes.register.queries import Queries
 from panes.register.shared_store import SharedStore
@@ -102,13 +103,15 @@ class RegisterFiller:
                 sent = pa.table({AT: pa.array(at), **named})
                 self._sent.setdefault(store.serial, []).append(sent)
             else:
-                store.panes.add(store.fill_read(at, columns, compared))
+                with naming(lambda: self._queries.shapes):
+                    store.panes.add(store.fill_read(at, columns, compared))
 
     def parts(self, shards: int) -> dict[int, dict[str, pa.Table]]:
         """The tables of each shard that has any."""
         found: dict[int, dict[str, pa.Table]] = {}
         for store in self._queries.stores.values():
-            parts = self._rows(store, shards) if self._keep_rows else _panes(store, shards)
+            with naming(lambda: self._queries.shapes):
+                parts = self._rows(store, shards) if self._keep_rows else _panes(store, shards)
             for shard, tables in parts.items():
                 named = {part_name(store, name): table for name, table in tables.items()}
                 found.setdefault(shard, {}).update(named)

@@ -23,6 +23,7 @@ from panes.errors import StateError
 from panes.planning.plan import Plan
 from panes.planning.terms import Terms
 from panes.progress.promise import Promise
+from panes.register.failures import naming
 from panes.register.parcels import split, take
 from panes.register.queries import Queries
 from panes.register.shared_store import SharedStore
@@ -51,16 +52,20 @@ class Definition:
 
     data: bytes
     name: str
+    number: int = 0
 
     @classmethod
-    def of(cls, queries: Queries, dumps: Callable[[Queries], bytes]) -> Definition:
+    def of(
+        cls, queries: Queries, dumps: Callable[[Queries], bytes], *, number: int = 0
+    ) -> Definition:
         """What a register has now; the cuts are chosen here, once for all.
 
-        `dumps` is how the host sends objects: a user's functions are among them.
+        `dumps` is how the host sends objects: a user's functions are among them. `number` is that
+        of the list of queries, which grows: a state refuses one that is older than itself.
         """
         for store in queries.stores.values():
             store.cut  # noqa: B018 - found here, and sent with the rest
-        return cls(zlib.compress(dumps(queries)), uuid4().hex)
+        return cls(zlib.compress(dumps(queries)), uuid4().hex, number)
 
     def queries(self) -> Queries:
         """The queries, with nothing stored."""
@@ -120,9 +125,10 @@ class RegisterShard:
         opened = [codec.unpack(data) for data in packages]
         late = [found for tables in opened for found in self._late(tables)]
         rejected = [tables[REJECTED] for tables in opened if REJECTED in tables]
-        for tables in opened:
-            for store in self._queries.stores.values():
-                self._add(store, tables_of(store, tables))
+        with naming(lambda: self._queries.shapes):
+            for tables in opened:
+                for store in self._queries.stores.values():
+                    self._add(store, tables_of(store, tables))
         for tables in opened:
             self._observe(read_marks(tables))
         return self._outcome(late, rejected)
@@ -133,8 +139,9 @@ class RegisterShard:
         return self._outcome([], [])
 
     def _outcome(self, late: list[pa.Table], rejected: list[pa.Table]) -> RegisterOutcome:
-        answers = list(self._queries.answers(as_lowered))
-        self._write()
+        with naming(lambda: self._queries.shapes):
+            answers = list(self._queries.answers(as_lowered))
+            self._write()
         blocks = self._live.blocks.values()
         return RegisterOutcome(
             answers=answers,
@@ -183,10 +190,26 @@ class RegisterShard:
         tables = codec.unpack(data)
         require_register(tables)
         about = tables[_VERSION].to_pylist()[0]
+        if about["definition"] != self._definition.name:
+            self._require_newer(about.get("number", 0))
         live = LIVE.take(about["version"])
         if live is not None and live.definition == self._definition.name:
             return live
         return self._taken_up(tables, about["definition"])
+
+    def _require_newer(self, number: int) -> None:
+        """Refuse queries that do not follow those which the state was written with.
+
+        Every list of queries has the number after the one that was found. So where the newest list
+        is lost, the next one has a number that the state has already. Queries that are only tried
+        are of no list, and have no number.
+        """
+        if self._definition.number and number >= self._definition.number:
+            raise StateError(
+                f"the state was written with list {number} of the register's queries, and the "
+                f"newest list in panes-register is {self._definition.number - 1}: one is missing",
+                hint="take the checkpoint from a backup, or start with a new one",
+            )
 
     def _taken_up(self, tables: Mapping[str, pa.Table], definition: str) -> LiveShard:
         """From its bytes, for the queries of now."""
@@ -212,12 +235,20 @@ class RegisterShard:
         version = uuid4().hex
         self._state[ABOUT] = codec.pack(
             {
-                _VERSION: pa.table({"version": [version], "definition": [live.definition]}),
+                _VERSION: pa.table(
+                    {
+                        "version": [version],
+                        "definition": [live.definition],
+                        "number": [self._definition.number],
+                    }
+                ),
                 BLOCKS: block_table(live.blocks.values()),
                 **to_tables(self._queries),
             }
         )
-        size = sum(store.panes.nbytes for store in stores)
+        size = sum(
+            store.panes.nbytes + store.panes.key_bytes + store.panes.table_bytes for store in stores
+        )
         LIVE.put(version, live, size + len(self._definition.data))
 
     def _write_blocks(self, store: SharedStore) -> None:

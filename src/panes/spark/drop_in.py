@@ -4,6 +4,11 @@
 aggregate Columns and gives the schema and rows that Spark's ``groupBy(window(...))`` would, at the
 price of a tumbling window. A streaming DataFrame says by its ``withWatermark``, as for Spark, how
 late rows may be.
+
+Windows of a stream are answered in the batch that proves them complete, one batch before Spark. So
+a row that comes later than the watermark allows, just one batch after its window is complete,
+counts for Spark and not here. With ``late="spark"`` it counts here too: then windows close by
+Spark's own watermark, in the same batch as Spark's.
 """
 
 from __future__ import annotations
@@ -17,10 +22,20 @@ from pyspark.sql import types as T  # noqa: N812
 
 from panes.aggregates.catalog import constants_of, is_aggregate
 from panes.axis import parse_duration
-from panes.errors import QueryError
+from panes.errors import OptionError, QueryError
 from panes.language.expressions import quoted
+from panes.planning.terms import Run
 from panes.spark import query
-from panes.spark.internals import Alias, Call, Name, Part, Text, take_apart, text_of
+from panes.spark.internals import (
+    Alias,
+    Call,
+    Name,
+    Part,
+    Text,
+    append_only,
+    take_apart,
+    text_of,
+)
 
 _STREAM = "rows"
 
@@ -69,6 +84,7 @@ class Grouped:
     frame: DataFrame
     window: SlidingTime
     keys: tuple[Column, ...]
+    run: Run
 
     def agg(self, *columns: Column) -> DataFrame:
         """The aggregates per window and key, as Spark's own `agg` gives them."""
@@ -79,21 +95,49 @@ class Grouped:
         group = f" GROUP BY {', '.join(keys)}" if keys else ""
         selected = ", ".join([*keys, *asked.calls]) or "count(*)"
         text = f"SELECT {selected} FROM {_STREAM} {self.window.clause()}{group}"
-        answers = query.answer(text, {_STREAM: asked.projected()})
+        answers = query.answer(text, {_STREAM: asked.projected()}, run=self.run)
         edges = F.struct(F.col("window_start").alias("start"), F.col("window_end").alias("end"))
         shown = [edges, *(F.col(k) for k in keys), *outputs]
         named = answers.select(*(c.alias(f"c{i}") for i, c in enumerate(shown)))
-        return named.select(*map(_as_wanted, named.schema.fields, wanted.fields))
+        given = named.select(*map(_as_wanted, named.schema.fields, wanted.fields))
+        if given.isStreaming:
+            append_only(given, _not_append)
+        return given
 
 
-def group_by(frame: DataFrame, window: SlidingTime, *keys: Column | str) -> Grouped:
-    """Group a DataFrame by a window and keys, as ``df.groupBy(F.window(...), ...)`` does."""
+def group_by(
+    frame: DataFrame, window: SlidingTime, *keys: Column | str, late: str = "open"
+) -> Grouped:
+    """Group a DataFrame by a window and keys, as ``df.groupBy(F.window(...), ...)`` does.
+
+    `late` says what becomes of rows of a stream that come later than its watermark allows:
+    ``"open"``, they count in windows that are not answered yet; ``"drop"``, in none;
+    ``"spark"``, wherever they count for Spark, whose windows stay open for one batch more.
+    """
     if not isinstance(window, SlidingTime):
         raise QueryError(
             f"group_by needs a window of panes.spark.window, got {type(window).__name__}",
             hint='group_by(df, panes.spark.window("ts", "1 hour", "1 minute"), "item")',
         )
-    return Grouped(frame, window, tuple(F.col(k) if isinstance(k, str) else k for k in keys))
+    if late not in _RUNS:
+        raise OptionError(f"late must be 'open', 'drop' or 'spark', got {late!r}")
+    columns = tuple(F.col(k) if isinstance(k, str) else k for k in keys)
+    return Grouped(frame, window, columns, _RUNS[late])
+
+
+_RUNS = {
+    "open": Run(),
+    "drop": Run(late="drop"),
+    "spark": Run(by_watermark=True, max_ahead=None),  # Spark believes every timestamp
+}
+
+
+def _not_append(mode: str) -> OptionError:
+    return OptionError(
+        f"windows are answered once, when they are complete: outputMode must be 'append', "
+        f"got {mode!r}",
+        hint="for answers before that: panes.sql with EMIT EARLY; or Spark's own groupBy",
+    )
 
 
 @dataclass(slots=True)

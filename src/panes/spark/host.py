@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import reduce
@@ -65,12 +66,19 @@ class HostedShard(Protocol):
     def finish(self) -> Any: ...
 
 
+class WatermarkedShard(HostedShard, Protocol):
+    """A shard that can be told of Spark's own watermark, in ticks."""
+
+    def take(self, packages: Sequence[bytes], watermark: int | None = None, /) -> Any: ...
+
+
 @dataclass(frozen=True, slots=True)
 class Hosted:
     """What runs on both sides of the shuffle.
 
     `combiner` is what a task does with its rows, `shard` what a shard does with its state. What a
-    shard gives leaves Spark's store by `emit`, as rows of `output`.
+    shard gives leaves Spark's store by `emit`, as rows of `output`. Where the terms say
+    `by_watermark`, the shard is a `WatermarkedShard`.
     """
 
     combiner: Callable[[], Combiner]
@@ -87,6 +95,26 @@ class Beside:
     combiner: Callable[[], Combiner]
 
 
+class Trial(Protocol):
+    """What tries a stream by killing it (`panes.crash`): it stands around the shards."""
+
+    def hosted(self, hosted: Hosted, /) -> Hosted: ...
+    def given(self, frame: DataFrame, /) -> DataFrame: ...
+
+
+_TRIAL: ContextVar[Trial | None] = ContextVar("trial", default=None)
+
+
+@contextmanager
+def tried_by(trial: Trial) -> Iterator[None]:
+    """Streams that are made in the block are on trial."""
+    before = _TRIAL.set(trial)
+    try:
+        yield
+    finally:
+        _TRIAL.reset(before)
+
+
 def host(
     projected: Sequence[DataFrame],
     hosted: Hosted,
@@ -100,7 +128,9 @@ def host(
 
     Streams `beside` them have other columns, and each a combiner of its own.
     """
-    session = projected[0].sparkSession
+    session, trial = projected[0].sparkSession, _TRIAL.get()
+    if trial is not None:
+        hosted = trial.hosted(hosted)
     _require_state_store(session.conf.get("spark.sql.streaming.stateStore.providerClass"))
     united = list(projected)
     if terms.heartbeat is not None:
@@ -121,12 +151,14 @@ def host(
         sent = sent.union(no_rows.mapInArrow(replace(combine, tell_empty=True), _SENT))
     if bounded:
         sent = sent.withWatermark(WHEN, "0 seconds")
-    return sent.groupBy(SHARD).transformWithStateInPandas(
-        statefulProcessor=StateHost(hosted, terms.max_answers, bounded=bounded),
+    by_watermark = WatermarkHost(hosted, terms.max_answers) if terms.by_watermark else None
+    given = sent.groupBy(SHARD).transformWithStateInPandas(
+        statefulProcessor=by_watermark or StateHost(hosted, terms.max_answers, bounded=bounded),
         outputStructType=hosted.output,
         outputMode="append",
-        timeMode="eventtime" if bounded else "none",
+        timeMode="eventtime" if bounded or terms.by_watermark else "none",
     )
+    return given if trial is None else trial.given(given)
 
 
 def shard_numbers(session: SparkSession, asked: int | None, *, is_keyed: bool) -> tuple[int, ...]:
@@ -141,6 +173,11 @@ def shard_numbers(session: SparkSession, asked: int | None, *, is_keyed: bool) -
 def with_watermark(frames: Sequence[DataFrame], column: str, run: Run) -> Run:
     """How late rows may be, from the streams' own ``withWatermark`` if nothing else says it."""
     delays = [watermark_delay(f.schema[column]) for f in frames]
+    if run.by_watermark and None in delays:
+        raise OptionError(
+            f"late='spark' closes windows by the watermark of `{column}`, which has none",
+            hint=f'df.withWatermark("{column}", "10 seconds")',
+        )
     if run.bounded and any(delay is not None for delay in delays):
         raise OptionError(
             f"`{column}` has a watermark, and Spark takes only one: the end would not be noticed",
@@ -280,6 +317,45 @@ class StateHost(StatefulProcessor):
 
     def close(self) -> None:
         """Nothing is open."""
+
+
+class WatermarkHost(StateHost):
+    """Hosts a shard that closes windows by Spark's own watermark.
+
+    Spark's watermark in a batch is that of the batches before it. A batch without data follows the
+    last one with data if the watermark has moved: a timer fires there for every shard.
+    """
+
+    def __init__(self, hosted: Hosted, max_answers: int | None) -> None:
+        super().__init__(hosted, max_answers, bounded=False)
+
+    def handleInputRows(  # type: ignore[override]  # noqa: N802
+        self,
+        key: tuple[int],
+        rows: Iterator[pd.DataFrame],
+        timerValues: TimerValues,  # noqa: N803
+    ) -> Iterator[pd.DataFrame]:
+        """One batch of one shard."""
+        self._fed.add(key[0])
+        packages = [package for frame in rows for package in frame[PACKAGE]]
+        yield from self._take(packages, timerValues)
+        self._handle.registerTimer(timerValues.getCurrentWatermarkInMs() + 1)
+
+    def handleExpiredTimer(  # noqa: N802
+        self,
+        key: tuple[int],
+        timerValues: TimerValues,  # noqa: N803
+        expiredTimerInfo: ExpiredTimerInfo,  # noqa: ARG002, N803
+    ) -> Iterator[pd.DataFrame]:
+        """The watermark has moved; in a batch that brings rows, these have told it already."""
+        if key[0] not in self._fed:
+            yield from self._take([], timerValues)
+
+    def _take(self, packages: list[bytes], now: TimerValues) -> Iterator[pd.DataFrame]:
+        shard: WatermarkedShard = self._shard(self._state)  # type: ignore[assignment]
+        with at_most(self._max_answers):
+            outcome = shard.take(packages, now.getCurrentWatermarkInMs() * 1_000)
+        yield from self._emit(outcome)
 
 
 class _Blobs:

@@ -5,8 +5,8 @@ Everything else in `panes.spark` is documented DataFrame API. Each part below ha
 
 - sending objects and types: `dumps`, `to_arrow_schema`, `spark_type`, `local_frame`;
 - inside a task: `batch_number`, which `tag_of` helps through Spark Connect;
-- a stream's plan: `watermark_delay`, `streaming_plan`;
-- a checkpoint: `is_used`, `has_commit`, `STATE_OPERATOR`, `CHECKPOINT_FILES`;
+- a stream's plan: `watermark_delay`, `streaming_plan`; how it is written: `append_only`;
+- a checkpoint: `is_used`, `has_commit`, `STATE_OPERATOR`, `CHECKPOINT_FILES`, `without_snapshots`;
 - a Column: `take_apart`, `text_of`.
 """
 
@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -198,6 +199,29 @@ def _connect_children(node: Any) -> list[Any]:
     return [v for among in values for v in among if isinstance(v, LogicalPlan)]
 
 
+def append_only(frame: DataFrame, refusal: Callable[[str], Exception]) -> None:
+    """Let a frame's ``writeStream`` refuse every output mode but append, where it is asked for.
+
+    Spark tells the mode to nobody but its own planner, which takes a stateful function that
+    appends for one that updates. The frame gets a class of its own; no other frame is touched.
+    """
+    own: Any = type(frame)
+
+    def checked(self: DataFrame) -> Any:
+        writer = own.writeStream.fget(self)
+        set_mode = writer.outputMode
+
+        def output_mode(mode: str) -> Any:
+            if mode.lower() != "append":
+                raise refusal(mode)
+            return set_mode(mode)
+
+        writer.outputMode = output_mode
+        return writer
+
+    frame.__class__ = type(own.__name__, (own,), {"writeStream": property(checked)})
+
+
 # A checkpoint
 
 STATE_OPERATOR = "transformWithState"
@@ -206,6 +230,25 @@ CHECKPOINT_FILES = (
     "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
 )
 """A class that writes a checkpoint's files without starting a process for each."""
+
+
+_DELTAS = "spark.sql.streaming.stateStore.minDeltasForSnapshot"
+_NEVER = str((1 << 31) - 1)
+
+
+@contextmanager
+def without_snapshots(session: SparkSession) -> Iterator[None]:
+    """A streaming query that is started within leaves no snapshot of its state.
+
+    Spark may write a snapshot minutes after the batch that it is of. One of a batch that was only
+    tried could come after that of the batch that was committed, and take its place.
+    """
+    before = session.conf.get(_DELTAS)
+    session.conf.set(_DELTAS, _NEVER)
+    try:
+        yield
+    finally:
+        session.conf.set(_DELTAS, before or "")
 
 
 def is_used(session: SparkSession, checkpoint: str) -> bool:

@@ -34,9 +34,13 @@ def status_of(shard: Sizes, *, answers: int, late: int, rejected: int) -> str:
     return json.dumps(counts | sizes)
 
 
-def observed(frame: DataFrame, name: str, column: str) -> DataFrame:
-    """The same rows, observed under a name: sums over all shards, and the least progress."""
+def observed(frame: DataFrame, name: str, column: str, **known: int) -> DataFrame:
+    """The same rows, observed under a name: sums over all shards, and the least progress.
+
+    What is `known` beforehand is told beside it.
+    """
     fields = (*_SUMMED, _LEAST)
     status = F.from_json(column, ", ".join(f"{field} long" for field in fields))
     sums = (F.coalesce(F.sum(status[field]), F.lit(0)).alias(field) for field in _SUMMED)
-    return frame.observe(name, *sums, F.min(status[_LEAST]).alias(_LEAST))
+    told = (F.coalesce(F.max(F.lit(n)), F.lit(n)).alias(word) for word, n in known.items())
+    return frame.observe(name, *sums, F.min(status[_LEAST]).alias(_LEAST), *told)

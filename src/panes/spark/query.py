@@ -14,7 +14,7 @@ from panes.errors import OptionError, QueryError
 from panes.language.join_query import JoinQuery
 from panes.language.query import Query
 from panes.language.read import read
-from panes.planning.terms import Run, agree, require_lateness
+from panes.planning.terms import Run, agree, require_clock, require_lateness
 from panes.spark.batch.answer import answer_bounded
 from panes.spark.bind import bind
 from panes.spark.host import named_batch, with_watermark
@@ -41,6 +41,8 @@ def answer(
         require_lateness(run.lateness, bound.plan.placing.kind)
         run = with_watermark(bound.frames, bound.plan.axis.column or "", run)
     terms = agree(bound.plan.query, run)
+    if bound.is_streaming:
+        require_clock(terms)
     _require_possible(bound.plan.query, run, is_streaming=bound.is_streaming)
     if bound.is_streaming:
         answered = stream.answers_and_set_aside if run.with_late else stream.answer

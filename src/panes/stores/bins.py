@@ -67,6 +67,11 @@ class Bins:
         return 0
 
     @property
+    def key_bytes(self) -> int:
+        """Bytes that the key values take."""
+        return self._numbers.nbytes
+
+    @property
     def nbytes(self) -> int:
         """Bytes of the bins."""
         return self._at.nbytes + self._group.nbytes + sum(p.nbytes for p in self._partials)

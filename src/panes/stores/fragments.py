@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from panes.algebra.monoid import Monoid
+from panes.arrays.slots import distinct
 from panes.axis import BEGINNING, FOREVER
 from panes.fill.fragment import Fragment, joined, merged, shared_columns
 
@@ -78,7 +79,7 @@ class Fragments:
 
     def live_groups(self) -> NDArray[np.int64]:
         """The groups that hold anything, ascending."""
-        stored = [np.flatnonzero(np.bincount(f.groups)) for f in self._fragments]
+        stored = [distinct(f.groups) for f in self._fragments]
         return np.unique(np.concatenate(stored)) if stored else np.empty(0, dtype=np.int64)
 
     def rename_groups(self, new_name: NDArray[np.int64]) -> None:

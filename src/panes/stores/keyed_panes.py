@@ -63,6 +63,11 @@ class KeyedPanes:
         return self._store.nbytes + sum(v.store.nbytes for v in self._values)
 
     @property
+    def key_bytes(self) -> int:
+        """Bytes that the key values take."""
+        return self._groups.nbytes + sum(v.key_bytes for v in self._values)
+
+    @property
     def key_columns(self) -> list[pa.Array]:
         """The key values of every group, by its number."""
         return self._groups.columns(np.arange(len(self._groups)))
@@ -135,6 +140,10 @@ class KeyedPanes:
                 store.add(found)
         self._store.add(merged(fragments, self._store.monoids))
         return np.concatenate([f.starts for f in fragments]) if fragments else _NOTHING
+
+    def partial_starts(self) -> NDArray[np.int64]:
+        """Where the pane of every partial begins, ascending."""
+        return self._store.everything().starts
 
     def pane_starts(self) -> NDArray[np.int64]:
         """Where the panes that hold anything begin."""

@@ -46,6 +46,11 @@ class ValueStore:
         self._spec, self._executor = spec, executor
         self.store = PaneStore(spec, [COUNT], executor)
 
+    @property
+    def key_bytes(self) -> int:
+        """Bytes that the different values take."""
+        return self._pairs.nbytes
+
     def over(self, spec: PanedSpec) -> ValueStore:
         """The same values, read under other windows; nothing is to be added to it."""
         other = ValueStore(self._set, self._types, spec, self._executor)

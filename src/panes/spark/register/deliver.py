@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias
@@ -14,7 +16,9 @@ from pyspark.sql import functions as F  # noqa: N812 - as everyone writes it
 from pyspark.sql import types as T  # noqa: N812
 
 from panes.answers.portions import QUERY
+from panes.errors import PanesError
 from panes.planning.plan import Plan
+from panes.register.failures import QueriesFailed, failing
 from panes.shards.names import ROW
 from panes.spark.answers import named
 from panes.spark.column_names import PACKAGE
@@ -28,6 +32,30 @@ _SMALL, _MOST_CARRIED = 1 << 16, 16
 
 RegisterSink: TypeAlias = "str | Path | Callable[[str, DataFrame, int], None] | Together"
 """A folder, or a function of a query's name, its answers and the batch's number."""
+
+
+class SinkError(PanesError, RuntimeError):
+    """A sink has failed; what it raised is the cause."""
+
+
+def work_out(frame: DataFrame) -> str | None:
+    """Evaluate all of a frame; what that fails of, None if it does not fail."""
+    try:
+        frame.write.format("noop").mode("overwrite").save()
+    except Exception as error:
+        return reason_of(error)
+    return None
+
+
+def reason_of(error: Exception) -> str:
+    """What Spark failed of, without where and how it found out."""
+    text = str(error)
+    conditions = [m for m in _CONDITION.finditer(text) if m["name"] not in _WRAPPING]
+    return conditions[-1]["words"].strip() if conditions else text.strip()[:_MOST_LETTERS]
+
+
+_CONDITION = re.compile(r"\[(?P<name>[A-Z][A-Z0-9_.]+)\] (?P<words>.+?)\s*SQLSTATE: ", re.DOTALL)
+_WRAPPING, _MOST_LETTERS = {"STREAM_FAILED", "FOREACH_BATCH_USER_FUNCTION_ERROR"}, 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,11 +116,20 @@ class Deliver:
     def __call__(self, batch: DataFrame, batch_id: int) -> None:
         with named_batch(batch, batch_id) as stored:
             for columns, answered in self._in_order(_answered(stored)):
-                frame = self._answers(stored, columns, answered.packages)
-                self._send(frame, answered.names, batch_id)
+                try:
+                    frame = self._answers(stored, columns, answered.packages)
+                    self._send(frame, answered.names, batch_id)
+                except Exception as error:
+                    raise self._blaming(stored, columns, answered, error) from error
             for content, sink in ((LATE, self.late), (REJECTED, self.rejected)):
                 if sink is not None:
-                    send(self._set_aside(stored, content), sink, batch_id)
+                    self._send_set_aside(stored, content, sink, batch_id)
+
+    @contextmanager
+    def rows_of(self, batch: DataFrame, batch_id: int) -> Iterator[DataFrame]:
+        """The rows of a batch in which all rows are rejected, as the stream has them."""
+        with named_batch(batch, batch_id) as stored:
+            yield self._set_aside(stored, REJECTED).drop(REASON)
 
     def _in_order(self, found: Mapping[int, Answered]) -> list[tuple[int, Answered]]:
         """Answers by their columns, the most urgent first, and so the names of their queries."""
@@ -103,10 +140,33 @@ class Deliver:
     def _time(self, name: str) -> float:
         return self.deadlines.get(name, float("inf"))
 
+    def _blaming(
+        self, batch: DataFrame, columns: int, answered: Answered, error: Exception
+    ) -> Exception:
+        """Whose fault it is that answers were not delivered: that of some queries, or the sink's.
+
+        HAVING and the SELECT are evaluated when a sink asks for the answers, so they fail there.
+        """
+
+        def fails(names: Sequence[str]) -> str | None:
+            return work_out(self._answers(batch, columns, answered.packages, names))
+
+        found = failing(answered.names, fails)
+        if found:
+            return QueriesFailed(found)
+        return SinkError(_sink_failed(error))
+
     def _answers(
-        self, batch: DataFrame, columns: int, packages: Sequence[bytes] | None
+        self,
+        batch: DataFrame,
+        columns: int,
+        packages: Sequence[bytes] | None,
+        names: Sequence[str] | None = None,
     ) -> DataFrame:
-        """Answers with the same columns, finished by Spark; the query's name comes first."""
+        """Answers with the same columns, finished by Spark; the query's name comes first.
+
+        With `names`, those of some queries only; the others are not even looked at.
+        """
         plan = self.plans[columns]
         schema = T.StructType([T.StructField(QUERY, T.StringType())])
         for handed in lowered_schema(plan).fields:
@@ -118,7 +178,15 @@ class Deliver:
         else:
             sent = batch.where(F.col(CONTENT) == columns).select(PACKAGE)
             lowered = sent.mapInArrow(unpack, schema)
+        if names is not None:
+            lowered = lowered.where(F.col(QUERY).isin(list(names)))
         return finished(plan, lowered, self.axis_type, named(QUERY, _own_name(plan)))
+
+    def _send_set_aside(self, batch: DataFrame, content: int, sink: Sink, batch_id: int) -> None:
+        try:
+            send(self._set_aside(batch, content), sink, batch_id)
+        except Exception as error:
+            raise SinkError(_sink_failed(error)) from error
 
     def _set_aside(self, batch: DataFrame, content: int) -> DataFrame:
         numbered = [T.StructField(f"c{i}", f.dataType) for i, f in enumerate(self.row.fields)]
@@ -150,6 +218,10 @@ class Deliver:
                 _write(others, query, str(self.sink), batch_id)
         finally:
             frame.unpersist()
+
+
+def _sink_failed(error: Exception) -> str:
+    return f"a sink of the register has failed: {type(error).__name__}: {error}"
 
 
 def _write(answers: DataFrame, query: str, folder: str, batch_id: int) -> None:

@@ -22,10 +22,11 @@ from pyspark.sql.streaming.query import StreamingQuery
 from panes.aggregates.custom import UserAggregate
 from panes.axis import SECOND, Duration, parse_duration
 from panes.engine.added import Added
-from panes.errors import OptionError, QueryError
+from panes.errors import FailedQueryWarning, OptionError, QueryError, StateError, warn
 from panes.language.parse import parse
 from panes.planning.terms import Run
 from panes.register.explain import explain_stores
+from panes.register.failures import set_aside_words
 from panes.spark.bind import bind_query
 from panes.spark.host import shard_numbers
 from panes.spark.query import Sink
@@ -33,8 +34,9 @@ from panes.spark.register import manifest_file
 from panes.spark.register.ask import as_of_now, ask
 from panes.spark.register.deliver import RegisterSink
 from panes.spark.register.registered_queries import RegisteredQueries
-from panes.spark.register.run import RegisterRun, Start
-from panes.spark.register.watched_queries import Watched, Watcher, wanted
+from panes.spark.register.run import RegisterRun, Start, start_query
+from panes.spark.register.trial import failing_queries
+from panes.spark.register.watched_queries import LOG, Watched, Watcher, wanted
 
 
 class SparkRegister:
@@ -48,9 +50,10 @@ class SparkRegister:
         self._session = frame.sparkSession
         self._registered = RegisteredQueries(stream, frame, run, tuple(aggregates))
         self._lock = RLock()
-        self._run = RegisterRun(self._lock, self._stop_watching)
+        self._run = RegisterRun(self._lock, self._stop_watching, self._recover)
         self._watcher: Watcher | None = None
         self._version = 0
+        self._untold: list[str] = []
 
     @property
     def query(self) -> StreamingQuery | None:
@@ -76,6 +79,20 @@ class SparkRegister:
     def remove(self, name: str) -> None:
         """Answer a query no longer, and forget what only it needed."""
         self.change(remove=[name])
+
+    @property
+    def failed(self) -> dict[str, str]:
+        """The queries that were set aside because they could not be answered, and why."""
+        with self._lock:
+            failed = self._registered.queries.failed
+            return {name: one.reason for name, one in failed.items()}
+
+    def put_back(self, name: str) -> Added:
+        """Answer a query again that was set aside, from its next window that can be answered."""
+        with self._lock:
+            self._registered.put_back(name)
+            self._changed()
+        return Added(self, name)
 
     def change(self, *, add: Mapping[str, str] = {}, remove: Iterable[str] = ()) -> None:
         """Remove some queries and add others, with one restart for all of them, or nothing."""
@@ -194,20 +211,71 @@ class SparkRegister:
         with self._lock:
             self._run.end()
             self._run.halt()
+        self._warn()
 
     def await_end(self, timeout: float | None = None) -> bool:
         """Wait until the register ends, for so many seconds at most; says whether it has.
 
-        If it fails, its exception is raised here.
+        If it fails, its exception is raised here. A query that fails is set aside (`failed`), and
+        the others go on.
         """
-        return self._run.await_end(timeout)
+        return self._run.await_end(timeout, self._warn)
 
     def process_all_available(self) -> None:
         """Wait until everything that is there now has been taken in and answered."""
+        while True:
+            with self._lock:
+                query = self._run.query
+            try:
+                if query is not None:
+                    query.processAllAvailable()
+                break
+            except Exception:
+                assert query is not None
+                self._run.settle(query)
+                with self._lock:
+                    if isinstance(self._run.failure, StateError):
+                        raise self._run.failure from None
+                    if self._run.failure is not None or self._run.query is query:
+                        raise
+        self._warn()
+
+    @property
+    def counted(self) -> Mapping[str, int]:
+        """Answers, late and rejected rows of streaming queries that have ended, in this process."""
         with self._lock:
-            query = self._run.query
-        if query is not None:
-            query.processAllAvailable()
+            return dict(self._run.counted)
+
+    # Queries that fail
+
+    def _recover(self, failure: BaseException) -> bool:
+        """A batch has failed: set aside the queries at fault, if any, and go on with the others."""
+        start = self._run.start
+        assert start is not None
+        registered = self._registered
+        reasons = failing_queries(
+            registered, failure, lambda instead: start_query(registered, start, instead)
+        )
+        for name, reason in reasons.items():
+            self._registered.set_aside(name, reason)
+            words = set_aside_words(name, reason)
+            self._untold.append(words)
+            LOG.warning("%s", words)
+        if not reasons:
+            return False
+        self._write()
+        if start.bounded and not self._registered:
+            self._run.end()
+        else:
+            self._run.replace(self._registered)
+        return True
+
+    def _warn(self) -> None:
+        """Warn of queries that were set aside meanwhile, at the line of whoever waits."""
+        with self._lock:
+            untold, self._untold = self._untold, []
+        for words in untold:
+            warn(words, FailedQueryWarning)
 
     def _take_up(self, checkpoint: str) -> tuple[int, ...]:
         """The queries of a checkpoint, if it has any; gives the numbers of its shards."""
@@ -220,15 +288,21 @@ class SparkRegister:
 
     def _changed(self) -> None:
         """Queries have come or gone: write them down, and run with them."""
-        start = self._run.start
-        if start is None:
+        if self._run.start is None:
             return
         self._run.require_healthy()
+        if self._run.start is not None:
+            self._write()
+            self._run.replace(self._registered)
+
+    def _write(self) -> None:
+        """Write the queries into the checkpoint."""
+        start = self._run.start
+        assert start is not None
         self._version += 1
         shards = len(start.shards)
         manifest = self._registered.manifest(shards=shards, version=self._version)
         manifest_file.write(self._session, start.checkpoint, manifest)
-        self._run.replace(self._registered)
 
     # The watched place
 

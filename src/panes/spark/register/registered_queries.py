@@ -7,7 +7,8 @@ register ran stays removed, unless it is added again or its text has changed.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import datetime as dt
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import replace
 
 from pyspark.errors import AnalysisException
@@ -18,8 +19,15 @@ from panes.axis import Duration
 from panes.errors import OptionError, PanesError, QueryError
 from panes.language.query import Query
 from panes.planning.plan import Plan
-from panes.planning.terms import Run, Terms, agree, require_lateness
-from panes.register.manifest import Manifest, QueryEntry, store_entries, take_up_queries
+from panes.planning.terms import Run, Terms, agree, require_clock, require_lateness
+from panes.register.manifest import (
+    FailedEntry,
+    Manifest,
+    QueryEntry,
+    failed_entries,
+    store_entries,
+    take_up_queries,
+)
 from panes.register.queries import Asked, Queries
 from panes.spark.bind import bind_query, comparable
 from panes.spark.host import require_progress, with_watermark
@@ -38,6 +46,7 @@ class RegisteredQueries:
         self._comparable = comparable(frame)
         self._sinks: dict[str, Sink] = {}
         self._watched: set[str] = set()
+        self.version = 0
         self._removed: dict[str, str] = {}
 
     def __bool__(self) -> bool:
@@ -80,9 +89,29 @@ class RegisteredQueries:
             self._sinks[name] = sink
         self._removed.pop(name, None)
 
+    def set_aside(self, name: str, reason: str) -> None:
+        """A query has failed; a restart does not bring it back, and its sink is remembered."""
+        self.queries.set_aside(name, reason)
+
+    def put_back(self, name: str) -> None:
+        """Answer a query again that was set aside, with the sink it had."""
+        failed = self.queries.require_failed(name)
+        deadline = None if failed.deadline is None else dt.timedelta(microseconds=failed.deadline)
+        self._add(name, failed.text, deadline)
+
+    def only(self, names: Container[str]) -> RegisteredQueries:
+        """The same register with some of its queries, under the numbers that they have."""
+        some = RegisteredQueries(self.stream, self.frame, self.run, self.aggregates)
+        manifest = replace(self.manifest(shards=0, version=0), failed=())
+        entries = [entry for entry in manifest.queries if entry.name in names]
+        take_up_queries(
+            manifest, some.queries, entries, lambda asked: some._plan(some.queries, asked)
+        )
+        return some
+
     def remove(self, name: str, *, for_good: bool) -> None:
         """One query less. `for_good`: a restart does not bring it back."""
-        text = self.texts().get(name)
+        text = self._known_texts().get(name)
         self.queries.remove(name)
         self._sinks.pop(name, None)
         self._watched.discard(name)
@@ -97,7 +126,7 @@ class RegisteredQueries:
         With `plan`, the new queries are planned on trial.
         """
         known = self.queries.asked
-        missing = [name for name in remove if name not in known]
+        missing = [name for name in remove if name not in self._known_texts()]
         taken = [name for name in add if name in known and name not in remove]
         if missing:
             names = ", ".join(sorted(known)) or "none"
@@ -117,7 +146,7 @@ class RegisteredQueries:
 
         What cannot run is left out, and given back with the reason.
         """
-        current, refused = self.texts(), {}
+        current, refused = self._known_texts(), {}
         for name in sorted(self._watched):
             if texts.get(name) != current.get(name):
                 self.remove(name, for_good=False)
@@ -134,11 +163,16 @@ class RegisteredQueries:
             self._watched.add(name)
         return refused
 
+    def _known_texts(self) -> dict[str, str]:
+        """The texts of all queries, those that were set aside among them."""
+        return self.texts() | {name: failed.text for name, failed in self.queries.failed.items()}
+
     def _add(self, name: str, text: str, deadline: Duration | None) -> None:
         self._plan(self.queries, self.queries.read(name, text, deadline))
+        self.queries.failed.pop(name, None)
 
     def _plan(self, queries: Queries, asked: Asked) -> None:
-        agree(asked.query, self.run)
+        require_clock(agree(asked.query, self.run))
 
         def plan_of(query: Query) -> Plan:
             plan = bind_query(query, (self.frame,), self.aggregates).plan
@@ -151,8 +185,8 @@ class RegisteredQueries:
     # The manifest
 
     def manifest(self, *, shards: int, version: int) -> Manifest:
-        """The queries as the checkpoint has them."""
-        sinks = self._sinks
+        """The queries as the checkpoint has them, of which this is the version from now on."""
+        self.version = version
         return Manifest(
             stream=self.stream,
             shards=shards,
@@ -163,15 +197,24 @@ class RegisteredQueries:
                     text=one.text,
                     serial=one.serial,
                     deadline=one.deadline,
-                    sink=None if name not in sinks or callable(sinks[name]) else str(sinks[name]),
+                    sink=self._sink_folder(name),
                     watched=name in self._watched,
                 )
                 for name, one in self.queries.asked.items()
             ],
             stores=store_entries(self.queries),
             removed=self._removed,
+            failed=[
+                replace(one, sink=self._sink_folder(one.name), watched=one.name in self._watched)
+                for one in failed_entries(self.queries)
+            ],
             version=version,
         )
+
+    def _sink_folder(self, name: str) -> str | None:
+        """The folder that a query's answers go to, if it has one of its own."""
+        sink = self._sinks.get(name)
+        return None if sink is None or callable(sink) else str(sink)
 
     def take_up(self, manifest: Manifest) -> None:
         """Go on with the queries of a manifest, and those that were added and it never had."""
@@ -183,13 +226,17 @@ class RegisteredQueries:
             for q in manifest.queries
             if q.name not in added or added[q.name].text == q.text
         ]
-        self._sinks = {q.name: q.sink for q in manifest.queries if q.sink is not None}
-        self._watched = {q.name for q in manifest.queries if q.watched}
+        known: list[QueryEntry | FailedEntry] = [*manifest.queries, *manifest.failed]
+        self._sinks = {q.name: q.sink for q in known if q.sink is not None}
+        self._watched = {q.name for q in known if q.watched}
         take_up_queries(manifest, queries, again, lambda asked: self._plan(queries, asked))
+        gone = {**manifest.removed, **{q.name: q.text for q in manifest.failed}}
         for name, new in added.items():
-            if name not in queries.asked and manifest.removed.get(name) != new.text:
+            if name not in queries.asked and gone.get(name) != new.text:
                 self._plan(queries, replace(new, serial=queries.numbers.next()))
-        self._sinks |= {name: sink for name, sink in sinks.items() if name in queries.asked}
+                queries.failed.pop(name, None)
+        still = queries.asked.keys() | queries.failed
+        self._sinks |= {name: sink for name, sink in sinks.items() if name in still}
         self._removed = {n: t for n, t in manifest.removed.items() if n not in queries.asked}
         self.queries = queries
 

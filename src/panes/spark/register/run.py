@@ -1,18 +1,24 @@
 """The streaming query of a register: started, replaced when the queries change, stopped.
 
 A register runs from `begin` to `end`. Meanwhile one streaming query follows another on the same
-checkpoint, and for the seconds between two of them there is none.
+checkpoint, and for the seconds between two of them there is none. A thread waits for the end of
+each: one that has failed is followed by another one, if the query at fault could be set aside.
 """
 
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
-from threading import RLock
+from threading import Event, RLock, Thread
 
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
+from panes.errors import StateError
+from panes.spark.checkpoint import require_sources, require_whole
 from panes.spark.query import Sink
 from panes.spark.register.deliver import Deliver, RegisterSink
 from panes.spark.register.registered_queries import RegisteredQueries
@@ -20,7 +26,8 @@ from panes.spark.register.stream import answer_columns, emitted
 
 _PATIENCE = 30.0
 _GLANCE = 0.05
-_LEAST = 0.001  # Spark waits for whole milliseconds, and not for none
+
+OnBatch = Callable[[DataFrame, int], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +43,16 @@ class Start:
     shards: tuple[int, ...]
 
 
-def start_query(registered: RegisteredQueries, start: Start) -> StreamingQuery:
-    """One streaming query for all queries of a register."""
+def start_query(
+    registered: RegisteredQueries,
+    start: Start,
+    instead: Callable[[Deliver], OnBatch] | None = None,
+) -> StreamingQuery:
+    """One streaming query for all queries of a register.
+
+    With `instead`, the batches hold nothing but rows, what that makes of the delivery is done with
+    them, and the streaming query ends once nothing is left to read.
+    """
     queries, frame = registered.queries, registered.frame
     plans = answer_columns(queries)
     assert queries.axis is not None
@@ -49,7 +64,11 @@ def start_query(registered: RegisteredQueries, start: Start) -> StreamingQuery:
         bounded=start.bounded,
         rows=start.late is not None or start.rejected is not None,
         name=registered.run.name,
+        number=registered.version,
+        only_rows=instead is not None,
     )
+    if instead is None:
+        require_sources(start.checkpoint, given)
     deliver = Deliver(
         plans=tuple(plans),
         axis_type=frame.schema[queries.axis.column or ""].dataType,
@@ -61,35 +80,50 @@ def start_query(registered: RegisteredQueries, start: Start) -> StreamingQuery:
         rejected=start.rejected,
     )
     writer = given.writeStream.option("checkpointLocation", start.checkpoint).outputMode("append")
-    if start.bounded:
+    if start.bounded or instead is not None:
         writer = writer.trigger(availableNow=True)
     elif start.trigger:
         writer = writer.trigger(**start.trigger)
-    return writer.foreachBatch(deliver).start()
+    return writer.foreachBatch(deliver if instead is None else instead(deliver)).start()
 
 
 class RegisterRun:
-    """What runs now. `at_end` is called when it ends, by itself or because it is told to."""
+    """What runs now. `at_end` is called when it ends, by itself or because it is told to.
 
-    def __init__(self, lock: RLock, at_end: Callable[[], None]) -> None:
-        self._lock, self._at_end = lock, at_end
-        self._failure: Exception | None = None
+    `recover` is told of a failure, and says whether the register has gone on. `counted` is what
+    streaming queries that have ended have observed.
+    """
+
+    def __init__(
+        self,
+        lock: RLock,
+        at_end: Callable[[], None],
+        recover: Callable[[BaseException], bool],
+    ) -> None:
+        self._lock, self._at_end, self._recover = lock, at_end, recover
+        self._ended = Event()
+        self.failure: Exception | None = None
         self.start: Start | None = None
         self.query: StreamingQuery | None = None
+        self.counted: Counter[str] = Counter()
 
     def begin(self, start: Start) -> None:
         """From now on a streaming query runs, or is about to."""
-        self.start, self._failure = start, None
+        self.start, self.failure = start, None
+        self._ended.clear()
 
     def end(self) -> None:
         """No streaming query will follow."""
         self.start = None
         self._at_end()
+        self._ended.set()
 
     def require_healthy(self) -> None:
-        """Raise what made the streaming query fail, if it did."""
-        if self.query is not None and (failure := self.query.exception()) is not None:
-            raise failure
+        """Raise what made the streaming query fail, if it did and nobody could be set aside."""
+        if self.query is not None:
+            self.settle(self.query)
+        if self.failure is not None:
+            raise self.failure
 
     def replace(self, registered: RegisteredQueries) -> None:
         """Stop the streaming query, and start the next one if there is anything to run."""
@@ -99,9 +133,12 @@ class RegisterRun:
             if registered:
                 self.query = start_query(registered, self.start)
         except Exception as failure:
-            self._failure = failure
+            self.failure = failure
             self.end()
             raise
+        if self.query is not None:
+            waiting = (self.query,)
+            Thread(target=self._wait_for, args=waiting, name="panes-register", daemon=True).start()
 
     def halt(self) -> None:
         """Stop the streaming query between two batches, if one ends soon."""
@@ -112,30 +149,69 @@ class RegisterRun:
         while query.isActive and query.status["isTriggerActive"] and time.monotonic() < until:
             time.sleep(_GLANCE)
         query.stop()
+        self._count(query)
 
-    def await_end(self, timeout: float | None) -> bool:
-        """Wait for the end, for so many seconds at most; says whether it has come."""
+    def await_end(self, timeout: float | None, meanwhile: Callable[[], None]) -> bool:
+        """Wait for the end, for so many seconds at most; says whether it has come.
+
+        `meanwhile` is called again and again.
+        """
         until = None if timeout is None else time.monotonic() + timeout
         while True:
             left = _PATIENCE if until is None else until - time.monotonic()
-            if left < _LEAST:
-                return False
-            query = self.query
-            if query is None:
-                if self._failure is not None:
-                    raise self._failure
-                if self.start is None:
-                    return True
-                time.sleep(min(left, _GLANCE))
-                continue
-            try:
-                query.awaitTermination(min(left, _PATIENCE))  # type: ignore[arg-type]
-            finally:
-                self._note_end(query)
+            has_ended = self._ended.wait(max(0.0, min(left, _GLANCE)))
+            meanwhile()
+            if has_ended and self.failure is not None:
+                raise self.failure
+            if has_ended or left <= 0:
+                return has_ended
 
-    def _note_end(self, query: StreamingQuery) -> None:
-        """If the streaming query has ended by itself, the register has."""
+    def settle(self, query: StreamingQuery) -> None:
+        """If a streaming query has ended by itself, the register has, or it goes on without some.
+
+        Whoever sees it first does this, and the others find it done.
+        """
         with self._lock:
-            if self.query is query and not query.isActive:
-                self.query = None
+            if self.query is not query:
+                return
+            try:
+                if query.isActive:
+                    return
+                failure: Exception | None = query.exception()
+                self._count(query)
+            except Exception as lost:  # the session has gone, and nothing can be started
+                self.query, self.failure = None, lost
                 self.end()
+                return
+            self.query = None
+            try:
+                if failure is not None and self._recover(failure):
+                    return
+            except Exception as also:
+                also.__context__ = failure
+                failure = also
+            self.failure = None if failure is None else self._damage() or failure
+            self.end()
+
+    def _damage(self) -> StateError | None:
+        """What is damaged in the checkpoint of a streaming query that has ended, if anything is."""
+        session = SparkSession.getActiveSession()
+        if session is None or self.start is None:
+            return None
+        try:
+            require_whole(session, self.start.checkpoint)
+        except StateError as damage:
+            return damage
+        return None
+
+    def _wait_for(self, query: StreamingQuery) -> None:
+        """Settle a streaming query once it has ended."""
+        with suppress(Exception):  # the streaming query itself knows what it failed of
+            query.awaitTermination()
+        self.settle(query)
+
+    def _count(self, query: StreamingQuery) -> None:
+        for progress in query.recentProgress:
+            observed = next(iter(progress["observedMetrics"].values()), None)
+            if observed is not None:
+                self.counted.update({n: observed[n] for n in ("answers", "late", "rejected")})

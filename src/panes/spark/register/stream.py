@@ -71,11 +71,18 @@ def emitted(
     bounded: bool,
     rows: bool,
     name: str,
+    number: int = 0,
+    only_rows: bool = False,
 ) -> DataFrame:
-    """What a register gives in every batch: packages of answers and of rows set aside, status."""
-    definition = Definition.of(queries, dumps)
+    """What a register gives in every batch: packages of answers and of rows set aside, status.
+
+    With `only_rows`, no expression is evaluated, and every row is rejected.
+    """
+    definition = Definition.of(queries, dumps, number=number)
     count, keep_rows = len(shards), terms.drops_late
-    projected = _project(frame, queries, terms, rows=rows)
+    projected = _project(frame, queries, terms, rows=rows or only_rows)
+    if only_rows:
+        projected = _without_expressions(projected)
     hosted = Hosted(
         combiner=lambda: combiner(definition, count, keep_rows=keep_rows),
         shard=lambda state: RegisterShard(definition, terms, state),
@@ -83,7 +90,7 @@ def emitted(
         output=_EMITTED,
     )
     given = host([projected], hosted, shards, terms, bounded=bounded)
-    return observed(given, name, STATUS)
+    return observed(given, name, STATUS, failed=len(queries.failed))
 
 
 def _project(frame: DataFrame, queries: Queries, terms: Terms, *, rows: bool) -> DataFrame:
@@ -105,6 +112,17 @@ def _project(frame: DataFrame, queries: Queries, terms: Terms, *, rows: bool) ->
         )
     columns |= {name: sql(tree) for name, tree in read_columns(queries).items()}
     return frame.select(*(c.alias(n) for n, c in columns.items()))
+
+
+def _without_expressions(projected: DataFrame) -> DataFrame:
+    """The rows alone, which have no position and make no progress."""
+    as_it_is = {SOURCE, ROW}
+    return projected.select(
+        *(
+            F.col(f.name) if f.name in as_it_is else F.lit(None).cast(f.dataType).alias(f.name)
+            for f in projected.schema.fields
+        )
+    )
 
 
 def emit(outcome: RegisterOutcome) -> Iterator[pd.DataFrame]:

@@ -1,0 +1,98 @@
+"""Which queries make a batch of a register fail on Spark.
+
+A failure may arise in three places. In a shard, or while answers are finished and delivered, the
+error itself names the queries at fault (`panes.register.failures.QueriesFailed`). Where Spark
+evaluates the expressions of all queries together, before the shuffle, nothing does. Then a trial
+runs the same micro-batch once more on the same checkpoint, only to get hold of its rows, and the
+expressions of each query are evaluated over them by themselves.
+
+Invariant: no trial commits a micro-batch, so the next run of the register begins with the same one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+from uuid import uuid4
+
+from pyspark.sql import DataFrame
+from pyspark.sql.streaming.query import StreamingQuery
+
+from panes.language.expressions import to_sql
+from panes.register.failures import QueriesFailed, failing, reasons_in
+from panes.shards.register_filler import read_columns
+from panes.spark.internals import without_snapshots
+from panes.spark.register.deliver import Deliver, SinkError, work_out
+from panes.spark.register.registered_queries import RegisteredQueries
+
+Expressions: TypeAlias = Mapping[tuple[str, ...], Sequence[str]]
+"""What Spark evaluates for queries of one shape before the shuffle, by the queries' names."""
+OnBatch: TypeAlias = Callable[[DataFrame, int], None]
+StartTrial: TypeAlias = Callable[[Callable[[Deliver], OnBatch]], StreamingQuery]
+
+
+class TrialPassed(Exception):  # noqa: N818 - not for users: a trial always ends with an error
+    """Nothing has failed, and the micro-batch must not be committed."""
+
+
+def failing_queries(
+    registered: RegisteredQueries, failure: BaseException, start: StartTrial
+) -> dict[str, str]:
+    """The queries that cannot take the batch that has failed, and why; none if it is not theirs."""
+    text = str(failure)
+    reasons = reasons_in(text)
+    if not reasons and SinkError.__name__ not in text:
+        reasons = reasons_in(_error_of_trial(registered, start))
+    return {name: why for name, why in reasons.items() if name in registered.queries.asked}
+
+
+def _error_of_trial(registered: RegisteredQueries, start: StartTrial) -> str:
+    """What a trial of the expressions of all queries ends with."""
+    try_out = TryExpressions(_expressions(registered), uuid4().hex)
+    with without_snapshots(registered.frame.sparkSession):
+        query = start(lambda deliver: TryBatch(deliver, try_out))
+    try:
+        query.awaitTermination()
+    except Exception as error:
+        return str(error)
+    return ""  # there was no batch
+
+
+def _expressions(registered: RegisteredQueries) -> Expressions:
+    found = {}
+    for shape in registered.queries.shapes:
+        names = tuple(member.name for member in shape.members)
+        alone = registered.only(names[:1]).queries
+        found[names] = [to_sql(tree, "spark") for tree in read_columns(alone).values()]
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class TryExpressions:
+    """Evaluates expressions over rows, and raises whatever comes of it."""
+
+    expressions: Expressions
+    token: str
+
+    def __call__(self, rows: DataFrame) -> None:
+        def fails(some: Sequence[tuple[str, ...]]) -> str | None:
+            texts = dict.fromkeys(text for names in some for text in self.expressions[names])
+            return work_out(rows.selectExpr(*texts)) if texts else None
+
+        found = failing(list(self.expressions), fails)
+        if found:
+            raise QueriesFailed({name: why for names, why in found.items() for name in names})
+        raise TrialPassed(self.token)
+
+
+@dataclass(frozen=True, slots=True)
+class TryBatch:
+    """What a trial does with a batch that holds nothing but rows."""
+
+    deliver: Deliver
+    try_rows: TryExpressions
+
+    def __call__(self, batch: DataFrame, batch_id: int) -> None:
+        with self.deliver.rows_of(batch, batch_id) as rows:
+            self.try_rows(rows)
