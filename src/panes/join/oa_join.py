@@ -55,6 +55,10 @@ class OAJoin:
         """Bytes of rows that are stored."""
         return self.left.nbytes + self.right.nbytes
 
+    def keep_in(self, left: TimeBlocks, right: TimeBlocks) -> None:
+        """Keep the rows of both sides there from now on."""
+        self.left, self.right = left, right
+
     def step(
         self, left: Arrivals, right: Arrivals, before: Progress, after: Progress
     ) -> Iterator[JoinedRows]:
