@@ -164,7 +164,8 @@ def nearest_one(window: LiveWindow, value: object) -> Any:
     if len(candidates) < 2:
         return candidates[0] if candidates else None
     low, high = candidates
-    sought = Fraction(value)  # type: ignore[arg-type]
+    assert isinstance(value, int | float | Decimal)
+    sought = Fraction(value)
     return high if Fraction(high) - sought < sought - Fraction(low) else low
 
 
