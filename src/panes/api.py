@@ -16,13 +16,13 @@ from panes.engine.in_steps import answers_of, require_steps
 from panes.engine.join_register import JoinRegister
 from panes.engine.open_join import OpenJoin
 from panes.engine.open_query import OpenQuery
+from panes.engine.opened import opened
 from panes.engine.register import Register
 from panes.engine.window_index import WindowIndex
 from panes.errors import OptionError, QueryError, RejectedRowsWarning, warn
 from panes.frames import is_spark, require_streams, to_table
 from panes.index.g_index import GROUPS
 from panes.language.join_query import JoinQuery
-from panes.language.query import Query
 from panes.language.read import read
 from panes.operators.inner import derived_schemas, joined_schemas
 from panes.planning.choose_store import choose_store
@@ -140,7 +140,7 @@ def sql(
     alone = replace(run, bounded=True, max_ahead=None, late="open" if late == "revise" else late)
     if batches:
         alone = replace(alone, flush=None)
-    query = _opened(read(text, aggregates), alone, aggregates)
+    query = opened(text, alone, aggregates)
     require_streams(query.query.streams, streams)
     if query.query.emits_early:
         raise QueryError(
@@ -251,15 +251,7 @@ def open(
         max_answers=max_answers,
         stall_rows=stall_rows,
     )
-    return _opened(read(text, aggregates), run, aggregates)
-
-
-def _opened(
-    query: Query | JoinQuery, run: Run, aggregates: Sequence[UserAggregate]
-) -> OpenQuery | OpenJoin:
-    if isinstance(query, JoinQuery):
-        return OpenJoin(query, run, aggregates=aggregates)
-    return OpenQuery(query, run, aggregates=aggregates)
+    return opened(text, run, aggregates)
 
 
 def register(
@@ -358,12 +350,12 @@ def register(
         on_spark = importlib.import_module("panes.spark.register.register").SparkRegister
         return on_spark(stream, frame, run, aggregates)
     _refuse({"heartbeat": heartbeat, "shards": shards}, "is for a register on Spark")
-    opened = Register(
+    reg = Register(
         stream, run, schema=schema, aggregates=aggregates, keep_rows=keep_rows, hand_over=hand_over
     )
     if saved is not None:
-        opened.take_up(saved)
-    return opened
+        reg.take_up(saved)
+    return reg
 
 
 def _refuse(options: Mapping[str, object], why: str) -> None:
@@ -513,6 +505,10 @@ def _explained_join(
             "what a join does follows from the columns of its streams",
             hint="give them: panes.explain(text, l=l, r=r)",
         )
+    if any(is_spark(frame) for frame in streams.values()):
+        explained = importlib.import_module("panes.spark.join.explain").explain_join_on_spark
+        text: str = explained(query, streams, aggregates, details=details)
+        return text
     schemas = {name: to_table(frame, name).schema for name, frame in streams.items()}
     bound = plan_join_query(query, joined_schemas(query.join, schemas), aggregates)
     return explain_join(bound, details=details)

@@ -28,6 +28,7 @@ def bench(
             "rows",
             "stores",
             "spark-batch",
+            "spark-join",
             "spark-many",
             "spark-stream",
         ],

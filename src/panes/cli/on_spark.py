@@ -15,8 +15,9 @@ from panes.cli.interrupts import ends, interrupts, stopped
 from panes.cli.outputs import Output
 from panes.cli.show import errors_in, say
 from panes.errors import OptionError, PanesError
-from panes.language.parse import parse
+from panes.language.join_query import JoinQuery
 from panes.language.query import Query
+from panes.language.read import read
 from panes.planning.terms import Run
 from panes.spark import files, split
 from panes.spark.checkpoint import require_sources, require_whole
@@ -27,7 +28,7 @@ from panes.windows.spec import PerRow
 _KINDS = ("answers", "late", "rejected")
 
 
-def answer(text: str, query: Query, sources: list[Source], output: str) -> None:
+def answer(text: str, query: Query | JoinQuery, sources: list[Source], output: str) -> None:
     """Answer a bounded query on Spark and write it where the command was told to."""
     with tempfile.TemporaryDirectory() as folder:
         start(Path(folder))
@@ -61,7 +62,7 @@ class Job:
             if counts is None:
                 raise stopped(output, checkpoint)
             if checkpoint is None:
-                answers = _in_order(_collected(places["answers"]), parse(self.text))
+                answers = _in_order(_collected(places["answers"]), read(self.text))
                 Output(output).write(answers)
                 if late_output is not None:
                     Output(late_output).write(_collected(places["late"]))
@@ -116,7 +117,9 @@ def _collected(folder: Path) -> pa.Table:
     return found
 
 
-def _in_order(answers: pa.Table, query: Query) -> pa.Table:
+def _in_order(answers: pa.Table, query: Query | JoinQuery) -> pa.Table:
+    if isinstance(query, JoinQuery):  # joined rows have no order
+        return answers
     if query.window is not None and isinstance(query.window.spec, PerRow):
         return answers
     names = answers.column_names[: 2 + len(query.keys)]

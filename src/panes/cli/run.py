@@ -16,7 +16,9 @@ from panes.cli.files import BATCH, Source
 from panes.cli.outputs import Output
 from panes.cli.show import meter, say
 from panes.engine import in_steps
+from panes.engine.open_join import OpenJoin
 from panes.engine.open_query import OpenQuery
+from panes.engine.opened import opened
 from panes.errors import OptionError, PanesError
 from panes.frames import require_streams
 from panes.planning.terms import Run
@@ -162,7 +164,7 @@ def run(
         punctuation=punctuation,
         bounded=not keep_open if engine == "spark" else not streamed,
     )
-    asked = OpenQuery(text, options)
+    asked = opened(text, options)
     sources = [Source.parse(text) for text in inputs]
     require_streams(asked.query.streams, {s.name: s for s in sources})
     if late_output is not None and Path(late_output) == Path(output):
@@ -185,16 +187,22 @@ def run(
     _report(asked, answers, late_output)
 
 
-def _answers(asked: OpenQuery, sources: list[Source], batch_rows: int) -> Iterator[pa.Table]:
+def _answers(
+    asked: OpenQuery | OpenJoin, sources: list[Source], batch_rows: int
+) -> Iterator[pa.Table]:
     """The answers, as files are read: some of them at a time, in their order."""
     counts = [s.rows for s in sources]
     total = None if None in counts else sum(c or 0 for c in counts)
     with meter("rows", total) as bar:
         for source in sources:
             for batch in source.batches(batch_rows):
-                yield from in_steps.push(asked, {source.name: batch})
+                if isinstance(asked, OpenJoin):
+                    joined = asked.push(**{source.name: batch})
+                    yield from [joined] if joined.num_columns else []
+                else:
+                    yield from in_steps.push(asked, {source.name: batch})
                 bar.advance(len(batch))
-    yield from in_steps.finish(asked)
+    yield from [asked.finish()] if isinstance(asked, OpenJoin) else in_steps.finish(asked)
 
 
 def require_spark(module: str) -> ModuleType:
@@ -208,7 +216,7 @@ def require_spark(module: str) -> ModuleType:
         ) from None
 
 
-def _report(asked: OpenQuery, answers: int, late_output: str | None) -> None:
+def _report(asked: OpenQuery | OpenJoin, answers: int, late_output: str | None) -> None:
     late, rejected = asked.late, asked.rejected
     if late_output is not None:
         Output(late_output).write(late)

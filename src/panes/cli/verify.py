@@ -16,6 +16,7 @@ from panes.cli.files import Source
 from panes.cli.run import read_query, require_spark
 from panes.cli.show import meter, say
 from panes.errors import OptionError, QueryError
+from panes.language.join_query import JoinQuery
 from panes.reference.compare import difference
 from panes.windows.spec import PerRow
 
@@ -42,6 +43,11 @@ QUERIES = (
     "FROM bids [RANGE 1 minute RATTR ts SLIDE 1 ROW PA item] WHERE price > 20",
     "SELECT proto, max(len) AS largest, max_by(srcIP, len) AS sender "
     "FROM main1 [RANGE 20 seconds SLIDE 1 minute WATTR ts] GROUP BY proto",
+    "SELECT a.ts, a.len, b.len FROM main1 a LEFT JOIN main2 b "
+    "ON a.srcIP = b.srcIP AND b.ts BETWEEN a.ts - INTERVAL 2 SECONDS AND a.ts + INTERVAL 1 SECOND",
+    "SELECT a.srcIP, count(*) AS pairs, max(b.len) AS largest [TUMBLING 1 minute WATTR a.ts] "
+    "FROM main1 a [RANGE 3 seconds WATTR ts], main2 b [RANGE 2 seconds WATTR ts] "
+    "WHERE a.srcIP = b.srcIP GROUP BY a.srcIP",
 )
 
 
@@ -122,10 +128,12 @@ def _on_spark(text: str, streams: Streams) -> pa.Table:
 
 
 def _in_order(text: str, answers: pa.Table) -> pa.Table:
-    """Answers by window and key; those of per-row windows, which have neither, by all columns."""
+    """Answers by window and key; those of joins and per-row windows by all columns."""
     query = panes.open(text).query
-    per_row = query.window is not None and isinstance(query.window.spec, PerRow)
-    names = answers.column_names if per_row else answers.column_names[: 2 + len(query.keys)]
+    by_all = isinstance(query, JoinQuery) or (
+        query.window is not None and isinstance(query.window.spec, PerRow)
+    )
+    names = answers.column_names if by_all else answers.column_names[: 2 + len(query.keys)]
     return answers.sort_by([(name, "ascending", "at_start") for name in names])
 
 
@@ -137,7 +145,12 @@ def _in_batches(text: str, streams: Streams) -> pa.Table:
     """Streams shuffled (unless rows are counted) and pushed in turns, in uneven batches."""
     query = panes.open(text)
     rng = np.random.default_rng(0)
-    counted = query.query.window is not None and query.query.window.measure == "rows"
+    asked = query.query
+    counted = (
+        not isinstance(asked, JoinQuery)
+        and asked.window is not None
+        and asked.window.measure == "rows"
+    )
     found = []
     for name, table in streams.items():
         order = np.arange(len(table)) if counted else rng.permutation(len(table))
@@ -145,7 +158,7 @@ def _in_batches(text: str, streams: Streams) -> pa.Table:
         cuts = np.unique(np.r_[0, rng.integers(0, len(table) + 1, 7), len(table)])
         found += [query.push(**{name: shuffled.slice(a, b - a)}) for a, b in _pairs(cuts)]
     found.append(query.finish())
-    return _in_order(text, pa.concat_tables(found))
+    return _in_order(text, pa.concat_tables([f for f in found if f.num_columns]))
 
 
 LOCAL: dict[str, Engine] = {"local": _at_once, "local, streamed": _in_batches}

@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 import panes
 from panes.crash.jobs import Change, Job, QueryJob, RegisterJob, Streams, mirrored
 from panes.errors import PanesError
+from panes.language.join_query import JoinQuery
 
 BATCHES = 5
 _FIRST, _SECOND = "as_given", "added_later"
@@ -66,7 +67,10 @@ def cut(table: pa.Table, batches: int) -> list[pa.Table]:
 
 def _lateness(text: str, streams: Streams) -> dict[str, object]:
     """The least lateness with which no row is late; nothing where no lateness does it."""
-    window = panes.open(text).query.window
+    query = panes.open(text).query
+    if isinstance(query, JoinQuery):  # its sides may lie on columns of different names
+        return {}
+    window = query.window
     column = None if window is None else window.column
     most: list[int] = []
     for tables in streams.values():

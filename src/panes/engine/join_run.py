@@ -16,16 +16,16 @@ from panes.admit.gate import Gate
 from panes.admit.inputs import Inputs
 from panes.admit.promises import Promises
 from panes.admit.set_aside import SetAside
-from panes.axis import BEGINNING, FOREVER, parse_instant
+from panes.axis import parse_instant
 from panes.engine.open_query import Instant
-from panes.errors import OptionError, QueryError
+from panes.errors import OptionError
 from panes.join.rule import Arrivals
 from panes.pipelines.fold_stage import FoldStage
 from panes.pipelines.join_stage import JoinStage
-from panes.planning.join_plan import JoinPlan, SourcePlan
+from panes.planning.join_plan import SourcePlan
 from panes.planning.join_query_plan import JoinQueryPlan
+from panes.planning.join_terms import COUNTED, FORGOTTEN, require_streamable_join
 from panes.planning.terms import Run, Terms, agree, require_terms
-from panes.windows.partners import Band, CommonWindows
 
 
 class JoinRun:
@@ -58,7 +58,9 @@ class JoinRun:
     def take(self, tables: Mapping[str, pa.Table], now: int, *, ends: bool = False) -> pa.Table:
         """Take in batches; gives joined rows, or answers of a fold. With `ends`, no more come."""
         rows = {
-            side.plan.name: side.admit(tables, now, self._open_from(side), self._set_aside)
+            side.plan.name: side.admit(
+                tables, now, self.stage.open_from(side.plan.name), self._set_aside
+            )
             for side in self._sides
         }
         self._beat(now)
@@ -97,21 +99,6 @@ class JoinRun:
             return self.stage.answers(rows, promised)
         return self.stage.step(rows, promised)
 
-    def _open_from(self, side: JoinSide) -> int:
-        """The first position of a side that a row can still be joined from, if it comes late."""
-        join, promised = self.join, self.promised()
-        if side.plan.name == join.right.name and isinstance(join.left, SourcePlan):
-            other = promised[join.left.name]
-            return join.partners.right_from(
-                min(join.partners.left_from(promised[side.plan.name]), other)
-            )
-        if isinstance(join.left, SourcePlan):
-            other = promised[join.right.name]
-            return join.partners.left_from(
-                min(join.partners.right_from(promised[side.plan.name]), other)
-            )
-        return BEGINNING
-
 
 class JoinSide:
     """One side while the query runs: its columns, what it has promised, and its gate."""
@@ -142,8 +129,7 @@ class JoinSide:
         promised = self._promises.known(inputs.chains)
         gate = Gate(
             self.plan.plan, self._terms, now, promised, open_from,
-            counted="joined with rows that are not forgotten",
-            closed="all it could be joined with is forgotten",
+            counted=COUNTED, closed=FORGOTTEN,
         )  # fmt: skip
         admitted = gate.admit_all(mine, inputs.chains, self._arrived)
         self._inputs = inputs
@@ -172,30 +158,3 @@ class JoinSide:
         """Nothing before `progress` will come out of what FROM makes of the streams."""
         for chain in self._inputs.chains.values():
             chain.forget(progress)
-
-
-def require_streamable_join(plan: JoinQueryPlan) -> None:
-    """Refuse a join that would keep rows for ever, and say which."""
-    join: SourcePlan | JoinPlan = plan.join
-    while isinstance(join, JoinPlan):
-        partners = join.partners
-        kept = []
-        if isinstance(partners, CommonWindows) and partners.is_open:
-            kept = [join.left.name, join.right.name]
-        elif isinstance(partners, Band):
-            kept += [join.left.name] * (partners.high >= FOREVER)
-            kept += [join.right.name] * (partners.low <= BEGINNING)
-        if kept:
-            rows = " and ".join(f"`{name}`" for name in kept)
-            raise QueryError(
-                f"on streams, this join would keep every row of {rows} for ever",
-                hint=f"bound how far apart rows may be on both sides: AND {join.right_at} BETWEEN "
-                f"{join.left_at} - INTERVAL 1 HOUR AND {join.left_at} + INTERVAL 1 HOUR",
-            )
-        below = join.left
-        if isinstance(below, JoinPlan) and join.left_at not in (below.left_at, below.right_at):
-            raise QueryError(
-                f"joined rows of {below.name} make no progress on `{join.left_at}`",
-                hint=f"join by `{below.left_at}` or `{below.right_at}`",
-            )
-        join = below

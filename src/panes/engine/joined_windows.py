@@ -17,14 +17,14 @@ from numpy.typing import NDArray
 
 from panes.aggregates.custom import UserAggregate
 from panes.arrays.columns import column_of
-from panes.axis import FOREVER, LIMIT
+from panes.axis import LIMIT
 from panes.engine.open_query import OpenQuery
 from panes.join.progress import joint
 from panes.language.query import WINDOW_COLUMNS
 from panes.pipelines.join_stage import WID, JoinStage
 from panes.planning.join_query_plan import AT, PAIRS, Aggregation, JoinQueryPlan
 from panes.planning.terms import Run
-from panes.windows.extent import edges_of, windows_closed
+from panes.windows.extent import edges_of
 from panes.windows.spec import PanedSpec
 
 
@@ -51,7 +51,7 @@ class Above(Protocol):
 
 def above(plan: JoinQueryPlan, run: Run, aggregates: Sequence[UserAggregate]) -> Above | None:
     """What aggregates the joined rows of a plan; None if none are made, or given as they are."""
-    if plan.aggregation is None or plan.aggregation.by == "partners":
+    if plan.aggregation is None or plan.aggregation.fold is not None:
         return None
     if plan.aggregation.by == "positions":
         return PositionGroups(plan, plan.aggregation, aggregates)
@@ -78,7 +78,8 @@ class JoinedWindows:
     def take(self, joined: pa.Table, stage: JoinStage) -> pa.Table:
         """Take in joined rows; gives the answers that are final by what the join promises now."""
         found = self._query.push(**{PAIRS: self._placed(joined)})
-        progress = self._progress(stage)
+        assert self._by != "positions"
+        progress = stage.progress_above(self._by)
         if progress > -LIMIT:
             closed = self._query.punctuate(pairs=min(progress, LIMIT - 1))
             found = pa.concat_tables([found, closed])
@@ -97,15 +98,6 @@ class JoinedWindows:
     def stored(self) -> dict[str, int]:
         """How much is stored above the join."""
         return {name: self._query.state[name] for name in ("keys", "partials", "bytes")}
-
-    def _progress(self, stage: JoinStage) -> int:
-        windows = self._plan.join.windows
-        if self._by == "window":
-            assert windows is not None
-            least = min(stage.promised)
-            return least if abs(least) >= FOREVER else windows_closed(windows, least)
-        assert self._by != "positions" and self._by != "partners"  # noqa: PT018 - mypy follows it
-        return stage.progress(self._by)
 
     def _placed(self, joined: pa.Table) -> pa.Table:
         """Joined rows with the column that they are windowed by."""

@@ -26,6 +26,7 @@ from panes.language.join_text import read_join
 from panes.operators.inner import joined_schemas
 from panes.planning.explain_join import explain_join
 from panes.planning.join_query_plan import JoinQueryPlan, plan_join_query
+from panes.planning.join_terms import require_join_options
 from panes.planning.terms import Run
 
 
@@ -46,7 +47,7 @@ class OpenJoin:
         now: Callable[[], int] = lambda: time.time_ns() // 1_000,
     ) -> None:
         self.query = read_join(text, aggregates) if isinstance(text, str) else text
-        _require_options(self.query, run)
+        require_join_options(self.query, run)
         self._run, self._aggregates, self._now = run, tuple(aggregates), now
         self._schemas: dict[str, pa.Schema] = {}
         self._waiting_calls: list[Callable[[_Bound], pa.Table]] = []
@@ -253,14 +254,3 @@ def known_schemas(
             return None
         known |= {s: first for s in source.streams if s not in known}
     return known
-
-
-def _require_options(query: JoinQuery, run: Run) -> None:
-    """Refuse options that mean nothing for a join."""
-    aggregates = query.above is not None or query.select.args.get("group") is not None
-    if run.late == "revise":
-        raise OptionError("late='revise' is for windows over one stream; a pair is given once")
-    if run.rows_late is not None and run.rows_late < 0:
-        raise OptionError(f"rows_late is a whole number of rows, got {run.rows_late!r}")
-    if run.store is not None and not aggregates:
-        raise OptionError("a join has no choice of stores")

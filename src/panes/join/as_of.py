@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from panes.arrays import order_keys
-from panes.axis import BEGINNING, FOREVER
+from panes.axis import BEGINNING
 from panes.join.key_codes import equal_keys
 from panes.join.matches import matches, reached
 from panes.join.rule import Arrivals, JoinedRows, JoinRule, Numbers, Progress
@@ -53,8 +53,7 @@ class AsOfJoin:
 
     def _needed_from(self, after: Progress) -> int:
         """From here on, rows on the right may be found by a row on the left."""
-        oldest = min((int(run.at.min()) for run in self.left.everything()), default=FOREVER)
-        return self._rows.band.right_from(min(after.left, oldest))
+        return self._rows.band.right_from(min(after.left, self.left.oldest))
 
     def _answered(self, due: SortedRows) -> Iterator[JoinedRows]:
         """Rows on the left with their last partner, all partners being there."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
+from typing import Literal, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 
 from panes.arrays.columns import column_of
 from panes.arrays.workers import workers
+from panes.axis import BEGINNING, FOREVER
 from panes.errors import InputError
 from panes.join.as_of import AsOfJoin
 from panes.join.key_codes import are_exact
@@ -24,11 +26,14 @@ from panes.join.progress import Of, individual
 from panes.join.rule import Arrivals, Columns, JoinedRows, JoinRule, Progress
 from panes.planning.join_plan import JoinPlan, SidePlan
 from panes.planning.scalar import Projection
+from panes.windows.extent import windows_closed
 from panes.windows.limit import require_room
 
 WID = "__wid"
 """The column of joined rows that has the number of their window."""
 _FEW = 16_384
+Above: TypeAlias = Literal["left", "right", "max", "min", "window"]
+"""What windows above a join lie on: a position of joined rows, or the number of their window."""
 
 
 class JoinStage:
@@ -56,6 +61,14 @@ class JoinStage:
         """What is promised of joined rows to come."""
         plan = self.plan
         return individual(plan.partners, self.promised, of, how=plan.how, as_of=plan.as_of)
+
+    def progress_above(self, by: Above) -> int:
+        """What is promised of joined rows to come, where windows above them lie on `by`."""
+        if by != "window":
+            return self.progress(by)
+        windows, least = self.plan.windows, min(self.promised)
+        assert windows is not None
+        return least if abs(least) >= FOREVER else windows_closed(windows, least)
 
     def step(self, rows: Mapping[str, Sequence[Arrivals]], promised: Mapping[str, int]) -> pa.Table:
         """Take in rows of the sides, by name; gives joined rows. Promises hold from now on."""
@@ -90,6 +103,34 @@ class JoinStage:
         right = self._with_keys(right, self.plan.right_keys, self._names[1])
         return left, right, Progress(left_promise, promised[self.plan.right.name])
 
+    def resume(self, promised: Mapping[str, int]) -> None:
+        """Go on where these promises of the sides have been made."""
+        self.promised = Progress(self._left_progress(promised), promised[self.plan.right.name])
+
+    def open_from(self, side: str) -> int:
+        """The first position of a side that a late row of it can still be joined from."""
+        plan, promised = self.plan, self.promised
+        if self.below is not None:
+            return BEGINNING
+        if side == plan.right.name:
+            reached = plan.partners.left_from(promised.right)
+            return plan.partners.right_from(min(reached, promised.left))
+        reached = plan.partners.right_from(promised.left)
+        return plan.partners.left_from(min(reached, promised.right))
+
+    def _left_progress(self, promised: Mapping[str, int]) -> int:
+        """What is promised of rows on the left, after the joins below."""
+        if self.below is None:
+            return promised[self.plan.left.name]
+        self.below.resume(promised)
+        return self.below.progress(self._of_below)
+
+    @property
+    def _of_below(self) -> Of:
+        """Which position of joined rows below is the one here."""
+        assert self.below is not None
+        return "left" if self.plan.left_at == self.below.plan.left_at else "right"
+
     def schema(self) -> pa.Schema:
         """The columns of joined rows; the last is the window's number, of a join by windows."""
         window = [(WID, pa.int64())] * (self.plan.windows is not None)
@@ -117,15 +158,13 @@ class JoinStage:
             name = self.plan.left.name
             return _one(rows.get(name, ()), self.plan.left), promised[name]
         joined = self.below.step(rows, promised)
-        below = self.below.plan
-        of: Of = "left" if self.plan.left_at == below.left_at else "right"
         at, missing = self.plan.axis.ticks(column_of(joined, self.plan.left_at))
         self._nowhere = None
         if missing is not None:  # without a partner below, a row may have no position here
             self._nowhere = joined.filter(pa.array(missing))
             joined, at = joined.filter(pa.array(~missing)), at[~missing]
         columns = [column_of(joined, name) for name in self._names[0]]
-        return Arrivals(at, (), columns), self.below.progress(of)
+        return Arrivals(at, (), columns), self.below.progress(self._of_below)
 
     def _with_keys(self, rows: Arrivals, keys: Projection, names: Sequence[str]) -> Arrivals:
         """Rows with their keys, in the types that both sides are compared in."""

@@ -34,7 +34,7 @@ PAIRS = "pairs"
 AT = "__at"
 """The column of joined rows that has their position, where no column of a side is that."""
 
-By: TypeAlias = Literal["left", "right", "max", "min", "window", "positions", "partners"]
+By: TypeAlias = Literal["left", "right", "max", "min", "window", "positions"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +42,9 @@ class Aggregation:
     """A window query over joined rows, and what their position in it is.
 
     `by` positions: there are no windows, and a group is complete as soon as no more pairs of its
-    positions can come; `grouped` tells of which sides the position is part of the group. `by`
-    partners: groups are of the left side alone and aggregates of the right one, so that `fold`
-    answers them without making pairs.
+    positions can come; `grouped` tells of which sides the position is part of the group. Where
+    groups are of the left side alone and aggregates of the right one, `fold` answers them without
+    making pairs.
     """
 
     query: Query
@@ -103,7 +103,7 @@ def plan_join_query(
         outputs, names = items.outputs(joined.columns)
         return JoinQueryPlan(query, joined.plan, names, Projection(outputs, joined.after))
     aggregation = items.aggregation(
-        joined.columns, joined.plan, asks_after=joined.after is not None
+        joined.columns, joined.plan, asks_after=is_shared or joined.after is not None
     )
     passed = tuple(column(name) for name in joined.plan.columns)
     return JoinQueryPlan(
@@ -176,10 +176,8 @@ class _Items:
                 hint="give them a window: count(*) [TUMBLING 1 minute WATTR l.ts], or group by "
                 f"`{join.left_at}` or `{join.right_at}`",
             )
-        fold = None if asks_after else self._fold(query, join)
-        if fold is not None and grouped[0]:
-            return Aggregation(query, "partners", grouped, fold)
-        return Aggregation(query, by, grouped)
+        fold = self._fold(query, join) if grouped[0] and not asks_after else None
+        return Aggregation(query, by, grouped, fold)
 
     def _fold(self, query: Query, join: JoinPlan) -> Plan | None:
         """The plan of a fold over the partners of each left row; None if pairs have to be made."""

@@ -208,7 +208,7 @@ def _aggregated(
     assert found is not None
     if found.by in ("left", "right"):
         return answer(found.query, {PAIRS: joined}, aggregates)
-    if found.by in ("positions", "partners"):
+    if found.by == "positions":
         once = joined.append_column(AT, pa.array([0] * len(joined), pa.int64()))
         return answer(found.query, {PAIRS: once}, aggregates).drop_columns(list(WINDOW_COLUMNS))
     if found.by == "window":

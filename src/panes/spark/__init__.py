@@ -8,6 +8,7 @@ require_version(pyspark.__version__)
 
 from panes.spark.checkpoint import check_checkpoint  # noqa: E402 - not before the version is known
 from panes.spark.drop_in import group_by, window  # noqa: E402
+from panes.spark.drop_in_join import join  # noqa: E402
 from panes.spark.query import split  # noqa: E402
 from panes.spark.register.deliver import Together  # noqa: E402
 from panes.spark.register.register import SparkRegister  # noqa: E402
@@ -19,6 +20,7 @@ __all__ = [
     "advice",
     "check_checkpoint",
     "group_by",
+    "join",
     "session",
     "split",
     "window",

@@ -107,6 +107,14 @@ def tried_by(trial: Trial) -> Iterator[None]:
         _TRIAL.reset(before)
 
 
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """More streams that are sent to the same shards, and what a task does with their rows."""
+
+    projected: Sequence[DataFrame]
+    combiner: Callable[[], Combiner]
+
+
 def host(
     projected: Sequence[DataFrame],
     hosted: Hosted,
@@ -114,8 +122,12 @@ def host(
     terms: Terms,
     *,
     bounded: bool,
+    beside: Sequence[Beside] = (),
 ) -> DataFrame:
-    """What all shards give, for streams that have been projected to what a combiner reads."""
+    """What all shards give, for streams that have been projected to what a combiner reads.
+
+    Streams `beside` them have other columns, and each a combiner of its own.
+    """
     session, trial = projected[0].sparkSession, _TRIAL.get()
     if trial is not None:
         hosted = trial.hosted(hosted)
@@ -125,10 +137,14 @@ def host(
         united.append(_heartbeat(session, terms.heartbeat.slack))
     if bounded:
         united.append(_one_row_per_run(session))
-    plans = [streaming_plan(frame) for frame in projected] if bounded else []
+    others = [frame for side in beside for frame in side.projected]
+    plans = [streaming_plan(frame) for frame in (*projected, *others)] if bounded else []
     tasks_tell = bounded and all(plan.per_row for plan in plans)
     combine = Combine(hosted.combiner, shards, tell_empty=tasks_tell)
     sent = _united(united).mapInArrow(combine, _SENT)
+    for side in beside:
+        others_combine = replace(combine, combiner=side.combiner)
+        sent = sent.union(_united(side.projected).mapInArrow(others_combine, _SENT))
     if bounded and not tasks_tell:
         read = [source for plan in plans for source in plan.sources]
         no_rows = _united([source.where(_NEVER).select(*_no_row()) for source in read])
