@@ -97,11 +97,10 @@ def _claims(found: Found) -> Iterator[Claim]:
         0.95 < min(rows) <= max(rows) < 1.05,
     )
     more = [b.peak_bytes / a.peak_bytes for a, b in zip(iop, oop, strict=True)]
-    small = [ratio for skew, ratio in zip(SKEWS, more, strict=True) if skew < 20]
     yield Claim(
         "below a skew of 20 s the overhead of OOP is inconsequential",
-        f"OOP / IOP {max(small):.2f} without skew, {more[1]:.2f} at {SKEWS[1]} s (bar: 1.05 below)",
-        max(small) < 1.05,
+        f"OOP / IOP {more[0]:.2f} without skew, {more[1]:.2f} at {SKEWS[1]} s (bar: 1.05 at both)",
+        max(more[:2]) < 1.05,
     )
     yield Claim(
         "OOP uses at most 20 % more memory than IOP",
