@@ -85,6 +85,9 @@ AS_OF = (
     "SELECT l.id, r.id AS j, r.x FROM l ASOF JOIN r [RANGE 6 seconds WATTR ts] ON l.k = r.k",
     "SELECT l.id, r.id AS j, r.x FROM l ASOF LEFT JOIN r [RANGE 6 WATTR at] ON l.k = r.k",
     "SELECT l.id, r.x FROM l ASOF LEFT JOIN r [RANGE 3 WATTR at]",
+    "SELECT l.id, r.id AS j FROM l ASOF LEFT JOIN r ON l.k = r.k AND r.at <= l.at - 2 "
+    "AND r.at >= l.at - 9",
+    "SELECT l.id, r.id AS j FROM l ASOF JOIN r ON l.k = r.k AND r.at <= l.at",
     "SELECT l.id, r.id AS j FROM l ASOF LEFT JOIN r [RANGE 6 WATTR at] ON l.k = r.k AND r.x > l.x",
 )
 ABOVE = (

@@ -126,10 +126,8 @@ def test_a_query_that_fails_on_spark_is_told_and_the_others_are_answered(
     (folder / "queries" / "bad.sql").write_text(
         "SELECT sum(CAST('x' || item AS INT)) AS t FROM bids [TUMBLING 5 minutes WATTR ts]"
     )
-    done = call_here(
-        *("register", "queries", "-i", "bids=bids.parquet", "-o", "out", "--engine", "spark"),
-        folder=folder,
-    )
+    places = [str(folder / "queries"), "-i", f"bids={folder}/bids.parquet", "-o", f"{folder}/out"]
+    done = call_here("register", *places, "--engine", "spark", folder=folder)
     assert done.returncode == 1
     assert "query bad failed and was set aside: The value 'x" in done.stderr
     assert "Traceback" not in done.stderr

@@ -295,3 +295,59 @@ def test_questions_that_make_no_sense_are_refused() -> None:
         panes.window_index(nested, at="at", size=1, basic=1, on="v")
     with pytest.raises(InputError, match="pyarrow schema"):
         panes.window_index({"at": "long"}, at="at", size=1, basic=1, on="v")
+
+
+def whole_numbers(*values: int) -> panes.WindowIndex:
+    schema = pa.schema([("at", pa.int64()), ("price", pa.int64())])
+    index = panes.window_index(schema, at="at", size=30, basic=10, on="price")
+    index.add(pa.table({"at": [1] * len(values), "price": values}, schema=schema))
+    index.advance(10)
+    return index
+
+
+def test_no_part_of_a_number_is_cut_off_when_several_are_asked_for() -> None:
+    index = whole_numbers(1, 2, 3)
+    asked = [1.0, 1.5, Decimal("2.5"), 1e300, float("nan")]
+    assert index.count(asked).to_pylist() == [index.count(v) for v in asked] == [1, 0, 0, 0, 0]
+    assert index.count(np.array([2.5, 2.0])).to_pylist() == [0, 1]
+    assert len(index.rows([1.5, 2.5])) == 0
+    assert index.semi_join(pa.table({"price": [1.5, 3.0]})).to_pylist() == [{"price": 3.0}]
+    with pytest.raises(OptionError, match=r"no edge at 1\.5"):
+        index.histogram([0, 1.5, 3])
+
+
+def test_the_nearest_value_is_near_to_what_was_asked_and_not_to_its_whole_part() -> None:
+    """Among 1 and 3, what is nearer than two ends above or below."""
+    index = whole_numbers(1, 3)
+    asked = [1.9, 2, 2.1, -(10**30), 10**30, float("inf"), None]
+    assert index.nearest(asked).to_pylist() == [1, 1, 3, 1, 3, 3, None]
+    assert [index.nearest(v) for v in asked] == [1, 1, 3, 1, 3, 3, None]
+    assert index.nearest(np.array([2.1])).to_pylist() == [3]
+    assert whole_numbers().nearest(2.1) is None
+
+
+def test_values_in_other_words_are_understood_or_refused() -> None:
+    index = window()
+    index.add(bids((1, 7.5)))
+    index.advance(10)
+    assert index.count(Decimal("7.5")) == 1
+    whole = whole_numbers(1, 2)
+    assert len(whole.between(pa.scalar(2), pa.scalar(9))) == whole.rank(pa.scalar(2)) == 1
+    assert whole.rank(Decimal("NaN")) == 2
+    dates = panes.window_index(
+        pa.schema([("at", pa.int64()), ("day", pa.date32())]), at="at", size=10, basic=10, on="day"
+    )
+    texts = panes.window_index(
+        pa.schema([("at", pa.int64()), ("day", pa.string())]), at="at", size=10, basic=10, on="day"
+    )
+    assert texts.count("\ud800") == 0
+    refused: list[tuple[Callable[[], object], str]] = [
+        (lambda: dates.count("junk"), "cannot be compared"),
+        (lambda: index.quantiles(0.5), "several shares"),  # type: ignore[arg-type]
+        (lambda: index.histogram(5), "at least two edges"),  # type: ignore[arg-type]
+        (lambda: window(questions=5), "by name"),
+        (lambda: window(on=["price"]), "names of columns"),
+    ]
+    for ask, match in refused:
+        with pytest.raises(PanesError, match=match):
+            ask()

@@ -36,7 +36,8 @@ TABLES = {"l": L, "r": R, "t": THIRD}
 HOSTED = [
     q
     for q in (*BANDS, *WINDOWS, *AS_OF)
-    if "RANGE ALL" not in q and "AND r.at >= l.at" not in q and "SELECT at + 1" not in q
+    if not any(w in q for w in ("RANGE ALL", "k AND r.at >= l.at", "SELECT at + 1"))
+    and not q.endswith("AND r.at <= l.at")
 ]
 
 

@@ -7,7 +7,9 @@ does.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from decimal import Decimal
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any
@@ -19,6 +21,7 @@ from numpy.typing import NDArray
 
 from panes.arrays import order_keys
 from panes.arrays.compiled import compiled
+from panes.arrays.slots import distinct
 from panes.errors import ColumnTypeError, OptionError
 from panes.index.domain import Keys
 from panes.index.g_index import GIndex
@@ -58,7 +61,7 @@ def look_up(window: LiveWindow, asked: pa.Array) -> pa.Array:
 def rows_of(window: LiveWindow, asked: pa.Array) -> pa.Table:
     """The rows that have one of these values, in the order of the axis."""
     keys, is_known = window.keys.find(asked)
-    return window.take(window.rows_of(np.unique(keys[is_known])))
+    return window.take(window.rows_of(distinct(keys[is_known])))
 
 
 def between(window: LiveWindow, low: object, high: object) -> pa.Table:
@@ -86,12 +89,18 @@ def sorted_rows(window: LiveWindow, *, limit: int | None, descending: bool) -> p
 
 def histogram(window: LiveWindow, edges: Sequence[object]) -> pa.Table:
     """How many rows have a value in each ``[low, high)`` between neighbouring edges."""
-    if len(edges) < 2:
+    if not isinstance(edges, Sequence | np.ndarray) or len(edges) < 2:
         raise OptionError("a histogram needs at least two edges", hint="w.histogram([0, 10, 100])")
     before = [_smaller(window, edge) for edge in edges]
     if any(b < a for a, b in pairwise(before)):
         raise OptionError(f"the edges of a histogram ascend, got {list(edges)!r}")
-    bounds = pa.array([window.keys.convert(edge) for edge in edges], window.keys.type)
+    found = [window.keys.convert(edge) for edge in edges]
+    for edge, bound in zip(edges, found, strict=True):
+        if bound is None and not _is_infinite(edge):
+            raise OptionError(
+                f"`{window.keys.column}` is {window.keys.type}, which has no edge at {edge!r}"
+            )
+    bounds = pa.array(found, window.keys.type)
     counts = pa.array(np.diff(before), pa.int64())
     return pa.table({"low": bounds[:-1], "high": bounds[1:], "count": counts})
 
@@ -103,6 +112,10 @@ def rank(window: LiveWindow, value: object) -> int:
 
 def quantiles(window: LiveWindow, shares: Sequence[float]) -> pa.Table:
     """For each share the smallest value that so much of the rows do not exceed."""
+    if not isinstance(shares, Sequence | np.ndarray) or isinstance(shares, str):
+        raise OptionError(
+            f"quantiles takes several shares, got {shares!r}", hint="w.quantiles([0.5])"
+        )
     keys, counts = window.present()
     reached, places = np.cumsum(counts), []
     for share in shares:
@@ -140,6 +153,21 @@ def nearest(window: LiveWindow, asked: pa.Array) -> pa.Array:
     return found if is_valid.all() else pa.array(found.to_numpy(False), data_type, mask=~is_valid)
 
 
+def nearest_one(window: LiveWindow, value: object) -> Any:
+    """The same for a value that the column's type cannot hold, as 1.5 among whole numbers."""
+    least, _ = window.keys.range(value, None)
+    keys, _ = window.present()
+    first = int(np.searchsorted(keys, min(max(least, LEAST), GREATEST)))
+    above = keys[first : first + 1] if least <= GREATEST else keys[:0]
+    below = keys[: first if len(above) else len(keys)][-1:]
+    candidates = window.keys.decode(np.concatenate([below, above])).to_pylist()
+    if len(candidates) < 2:
+        return candidates[0] if candidates else None
+    low, high = candidates
+    sought = Fraction(value)  # type: ignore[arg-type]
+    return high if Fraction(high) - sought < sought - Fraction(low) else low
+
+
 _NAN = pa.array([float("nan")])
 
 
@@ -150,6 +178,10 @@ def _distance(window: LiveWindow, high: Keys, low: Keys) -> NDArray[Any]:
     with np.errstate(invalid="ignore"):
         far = window.keys.decode(high).to_numpy() - window.keys.decode(low).to_numpy()
     return np.where(np.isnan(far), np.inf, far)
+
+
+def _is_infinite(edge: object) -> bool:
+    return isinstance(edge, float | Decimal) and math.isinf(edge)
 
 
 def _within(window: LiveWindow, low: object, high: object) -> tuple[Keys, Counts]:

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
+from pyarrow.types import is_decimal, is_integer
 
 from panes.admit.set_aside import RowPile, no_position, with_reason
 from panes.arrays.columns import column_of
@@ -72,6 +73,8 @@ class WindowIndex:
     ) -> None:
         plain = to_table(_empty(schema), _STREAM).schema
         for column in (on, *(() if at is None else (at,))):
+            if not isinstance(column, str):
+                raise OptionError(f"at and on are names of columns, got {column!r}")
             if column not in plain.names:
                 raise UnknownColumnError(column, stream=_STREAM, columns=plain.names)
         self._axis = ARRIVAL if at is None else axis_over(at, plain.field(at).type, stream=_STREAM)
@@ -305,8 +308,24 @@ class WindowIndex:
     def nearest(self, value: Any) -> Any:
         """The value nearest to a value, the smaller of two; of several, an array. None: no rows."""
         if isinstance(value, _SEVERAL):
-            return ask.nearest(self._window, self._many(value))
-        return ask.nearest(self._window, self._many([value]))[0].as_py()
+            return self._nearest(value)
+        return self._nearest([value])[0].as_py()
+
+    def _nearest(self, value: Any) -> pa.Array:
+        asked = self._many(value)
+        found = ask.nearest(self._window, asked)
+        data_type = self._window.keys.type
+        if not asked.null_count or not (is_integer(data_type) or is_decimal(data_type)):
+            return found
+        pairs = zip(pa.array(value) if isinstance(value, np.ndarray) else value, found, strict=True)
+        near = [(v.as_py() if isinstance(v, pa.Scalar) else v, f.as_py()) for v, f in pairs]
+        return pa.array(
+            [
+                ask.nearest_one(self._window, v) if f is None and v is not None else f
+                for v, f in near
+            ],
+            data_type,
+        )
 
     def intersection(self, other: WindowIndex, *, ranges: bool = False) -> pa.Table:
         """The values that both windows have, ascending: ``value``.

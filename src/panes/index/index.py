@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from panes.arrays.compiled import compiled
+from panes.arrays.slots import distinct
 from panes.index.basic_windows import BasicWindow, BasicWindows, Summary
 from panes.index.domain import Keys
 from panes.index.h_index import HIndex
@@ -142,7 +143,7 @@ class KeyedRows(Index):
         return keys
 
     def live_keys(self) -> Keys:
-        return np.unique(self.keys_of(self.rows.begin, self.rows.end))
+        return distinct(self.keys_of(self.rows.begin, self.rows.end))
 
     def rekey(self, number_of: NDArray[np.int64]) -> None:
         for _, place, rows in self.rows.runs(self.rows.begin, self.rows.end):

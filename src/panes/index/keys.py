@@ -78,21 +78,32 @@ class ValueKeys(ABC):
         if pa.types.is_temporal(self.type):
             value = self._moment(value)
         self._require_kind(value)
-        if pa.types.is_decimal(self.type) and isinstance(value, float):
-            value = Decimal(repr(value))
         try:
-            return pa.scalar(value, self.type)
-        except (pa.ArrowInvalid, OverflowError):
+            return pa.scalar(self._number(value), self.type)
+        except (pa.ArrowInvalid, OverflowError, UnicodeEncodeError):
             return None
         except (pa.ArrowTypeError, pa.ArrowNotImplementedError, TypeError):
             raise self._not_comparable(value) from None
+
+    def _number(self, value: object) -> object:
+        """A number in the words of the type, where Arrow would cut off a part or refuse it."""
+        if pa.types.is_integer(self.type):
+            return _whole(value)
+        if pa.types.is_decimal(self.type) and isinstance(value, float):
+            return Decimal(repr(value))
+        if pa.types.is_floating(self.type) and isinstance(value, Decimal):
+            return float(value)
+        return value
 
     def _moment(self, value: object) -> object:
         if pa.types.is_timestamp(self.type) and isinstance(value, str | dt.date | np.datetime64):
             ticks = parse_instant(value)  # type: ignore[arg-type]
             return dt.datetime(1970, 1, 1, tzinfo=dt.UTC) + dt.timedelta(microseconds=ticks)
         if pa.types.is_date(self.type) and isinstance(value, str):
-            return dt.date.fromisoformat(value)
+            try:
+                return dt.date.fromisoformat(value)
+            except ValueError:
+                raise self._not_comparable(value) from None
         return value
 
     def _require_kind(self, value: object) -> None:
@@ -131,7 +142,7 @@ class OrderedKeys(ValueKeys):
             return _float_key(value)
         if type(value) is int and self.type == pa.int64():
             return value if LEAST <= value <= GREATEST else None
-        scalar = self.convert(_whole(value) if pa.types.is_integer(self.type) else value)
+        scalar = self.convert(value)
         return None if scalar is None else int(self.encode(pa.array([scalar], self.type))[0])
 
     def decode(self, keys: Keys) -> pa.Array:
@@ -149,6 +160,8 @@ class OrderedKeys(ValueKeys):
 
     def _bound(self, value: object, whole: Callable[[Fraction], int]) -> int:
         """The key of a bound, moved to the nearest value that the type has, or beyond all keys."""
+        if isinstance(value, pa.Scalar):
+            value = value.as_py()
         if isinstance(value, np.generic):
             value = value.item()
         if not (pa.types.is_integer(self.type) or pa.types.is_decimal(self.type)):
@@ -159,7 +172,7 @@ class OrderedKeys(ValueKeys):
         self._require_kind(value)
         assert isinstance(value, int | float | Decimal)
         if math.isnan(value) or math.isinf(value):  # NaN is greater than all numbers
-            return -_NOTHING if value < 0 else _NOTHING
+            return -_NOTHING if not math.isnan(value) and value < 0 else _NOTHING
         scale = self.type.scale if pa.types.is_decimal(self.type) else 0
         key = whole(Fraction(value) * Fraction(10) ** scale)
         return key - (1 << 63) if pa.types.is_uint64(self.type) else key

@@ -18,6 +18,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from panes.arrays.slots import distinct
 from panes.index.basic_windows import BasicWindow, BasicWindows
 from panes.index.domain import Keys
 from panes.index.index import Index, Nulls
@@ -145,7 +146,7 @@ class LiveWindow:
         if len(numbers) <= _FEW:
             return
         waiting = [piece.keys for pieces in self._waiting.values() for piece in pieces]
-        live = np.unique(np.concatenate([self.index.live_keys(), *waiting]))
+        live = distinct(np.concatenate([self.index.live_keys(), *waiting]))
         if len(numbers) <= 2 * len(live):
             return
         renamed = numbers.keep(live)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from panes.arrays.compiled import compiled
+from panes.arrays.slots import distinct
 from panes.index.basic_windows import BasicWindow, BasicWindows, Summary
 from panes.index.domain import NULL, Domain, Keys
 from panes.index.form import Form
@@ -79,7 +80,7 @@ class SetIndex(KeyedRows):
         entered = np.sort(self.domain.keys[self.domain.ordered()])
         if self.form.stores_entries:
             return entered
-        return np.union1d(entered, super().live_keys())
+        return distinct(np.concatenate([entered, super().live_keys()]))
 
     def rekey(self, number_of: NDArray[np.int64]) -> None:
         self.domain.rekey(number_of)

@@ -23,6 +23,7 @@ from panes.join.key_codes import equal_keys
 from panes.join.matches import matches, reached
 from panes.join.rule import Arrivals, JoinedRows, JoinRule, Numbers, Progress
 from panes.join.sorted_rows import SortedRows
+from panes.join.time_blocks import TimeBlocks
 from panes.join.waiting_rows import WaitingRows, codes_collide, take_due
 from panes.windows.partners import Reach
 
@@ -34,7 +35,20 @@ class AsOfJoin:
 
     def __init__(self, rule: JoinRule) -> None:
         self.rule, self._rows = rule, WaitingRows(rule)
-        self.left, self.right = self._rows.left, self._rows.right
+
+    @property
+    def left(self) -> TimeBlocks:
+        """The rows on the left that wait."""
+        return self._rows.left
+
+    @property
+    def right(self) -> TimeBlocks:
+        """The rows on the right that may be found."""
+        return self._rows.right
+
+    def keep_in(self, left: TimeBlocks, right: TimeBlocks) -> None:
+        """Keep the rows of both sides there from now on."""
+        self._rows.left, self._rows.right = left, right
 
     def step(
         self, left: Arrivals, right: Arrivals, before: Progress, after: Progress

@@ -70,6 +70,29 @@ class JoinStage:
         assert windows is not None
         return least if abs(least) >= FOREVER else windows_closed(windows, least)
 
+    def resume(self, promised: Mapping[str, int]) -> None:
+        """Go on where these promises of the sides have been made."""
+        left = promised.get(self.plan.left.name, BEGINNING)
+        if self.below is not None:
+            self.below.resume(promised)
+            left = self.below.progress(self._of_below)
+        self.promised = Progress(left, promised[self.plan.right.name])
+
+    def open_from(self, side: str) -> int:
+        """The first position of a side that a late row of it can still be joined from."""
+        partners, promised = self.plan.partners, self.promised
+        if self.below is not None:
+            return BEGINNING
+        if side == self.plan.right.name:
+            return partners.right_from(min(partners.left_from(promised.right), promised.left))
+        return partners.left_from(min(partners.right_from(promised.left), promised.right))
+
+    @property
+    def _of_below(self) -> Of:
+        """Which position of joined rows below is the one here."""
+        assert self.below is not None
+        return "left" if self.plan.left_at == self.below.plan.left_at else "right"
+
     def step(self, rows: Mapping[str, Sequence[Arrivals]], promised: Mapping[str, int]) -> pa.Table:
         """Take in rows of the sides, by name; gives joined rows. Promises hold from now on."""
         assert not isinstance(self.join, PartnerRunsJoin)
@@ -102,34 +125,6 @@ class JoinStage:
         left = self._with_keys(left, self.plan.left_keys, self._names[0])
         right = self._with_keys(right, self.plan.right_keys, self._names[1])
         return left, right, Progress(left_promise, promised[self.plan.right.name])
-
-    def resume(self, promised: Mapping[str, int]) -> None:
-        """Go on where these promises of the sides have been made."""
-        self.promised = Progress(self._left_progress(promised), promised[self.plan.right.name])
-
-    def open_from(self, side: str) -> int:
-        """The first position of a side that a late row of it can still be joined from."""
-        plan, promised = self.plan, self.promised
-        if self.below is not None:
-            return BEGINNING
-        if side == plan.right.name:
-            reached = plan.partners.left_from(promised.right)
-            return plan.partners.right_from(min(reached, promised.left))
-        reached = plan.partners.right_from(promised.left)
-        return plan.partners.left_from(min(reached, promised.right))
-
-    def _left_progress(self, promised: Mapping[str, int]) -> int:
-        """What is promised of rows on the left, after the joins below."""
-        if self.below is None:
-            return promised[self.plan.left.name]
-        self.below.resume(promised)
-        return self.below.progress(self._of_below)
-
-    @property
-    def _of_below(self) -> Of:
-        """Which position of joined rows below is the one here."""
-        assert self.below is not None
-        return "left" if self.plan.left_at == self.below.plan.left_at else "right"
 
     def schema(self) -> pa.Schema:
         """The columns of joined rows; the last is the window's number, of a join by windows."""

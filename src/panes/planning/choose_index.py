@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from panes.arrays.slots import distinct
 from panes.errors import OptionError
 from panes.index.cost import IndexCost, IndexLoad, candidates, estimated_values, index_cost
 from panes.index.g_index import GROUPS
@@ -41,6 +42,11 @@ def require_kind(kind: str | None) -> Kind | None:
 
 def require_questions(questions: Mapping[str, float] | None) -> Mapping[str, float] | None:
     """Questions by name, and how many of each are asked while a basic window fills."""
+    if questions is not None and not isinstance(questions, Mapping):
+        raise OptionError(
+            f"questions are how often each is asked, by name, got {questions!r}",
+            hint='questions={"count": 100}',
+        )
     for name, times in (questions or {}).items():
         if name not in QUESTIONS:
             raise OptionError(
@@ -62,7 +68,7 @@ def choose_index(
 ) -> IndexChoice:
     """The index for a window of so many basic windows, of which the first has these keys."""
     rows = max(len(first_keys), 1)
-    different = max(len(np.unique(first_keys)), 1)
+    different = max(len(distinct(first_keys)), 1)
     if questions is None:
         questions = {"count": rows / ROWS_PER_LOOKUP, "rows": rows / ROWS_PER_FETCH, "values": 1.0}
     load = IndexLoad(

@@ -78,6 +78,9 @@ class Projection:
             self._connection.register("batch", self._statement.batch(table))
             result = _answered(self._connection, self._statement.text)
             self._connection.unregister("batch")
+        except duckdb.InterruptException:
+            self._connection = None
+            raise KeyboardInterrupt from None
         except duckdb.Error as failure:
             self._connection = None
             if isinstance(failure, duckdb.FatalException | duckdb.InternalException):

@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from panes.aggregates.aggregate import Piece, Rows
 from panes.arrays.compiled import compiled
 from panes.arrays.key_numbers import KeyNumbers
+from panes.arrays.slots import distinct
 from panes.arrays.workers import workers
 from panes.axis import BEGINNING, FOREVER
 from panes.fill.fill import fill
@@ -253,7 +254,7 @@ class ClassedPanes:
     def _forget_keys(self) -> None:
         for values in self.values.values():
             values.forget_keys()
-        live = np.unique(self.fragments.live_groups() // self.width)
+        live = distinct(self.fragments.live_groups() // self.width)
         if not self.groups.mostly_dead(len(live)):
             return
         renamed = self.groups.keep(live)

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 import pyarrow as pa
 
 from panes.axis import BEGINNING
+from panes.join.partner_runs import PartnerRunsJoin
 from panes.pipelines.join_stage import JoinStage
 from panes.planning.join_plan import JoinPlan
 from panes.planning.terms import Terms
@@ -96,10 +97,10 @@ class JoinState:
 def _stored(stage: JoinStage, lateness: int, state: State, depth: int = 0) -> Iterator[StoredRuns]:
     """The rows of all sides of a join and of those below, which are kept in a state from now on."""
     reach = stage.plan.partners.width + lateness
-    stage.join.left = StoredRuns(f"left{depth}", reach, state)
-    stage.join.right = StoredRuns(f"right{depth}", reach, state)
-    yield stage.join.left
-    yield stage.join.right
+    left, right = (StoredRuns(f"{side}{depth}", reach, state) for side in ("left", "right"))
+    assert not isinstance(stage.join, PartnerRunsJoin)
+    stage.join.keep_in(left, right)
+    yield from (left, right)
     if stage.below is not None:
         yield from _stored(stage.below, lateness, state, depth + 1)
 

@@ -39,6 +39,7 @@ from panes.stores import codec
 from panes.stores.parcel import from_tables
 
 _VERSION, BLOCKS = "version", "blocks"
+_WHOLE_AFTER_A_CHANGE = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,12 +90,16 @@ class RegisterOutcome:
 class LiveShard:
     """A shard as it is in this process: its queries with their panes, and its blocks at rest.
 
-    Blocks are those of each store, by its number; `definition` is the name of the queries.
+    Blocks are those of each store, by its number; `definition` is the name of the queries. So many
+    batches are still to be written `whole`: after a change of queries it is two. Where a host
+    reads what a batch that was given up has left, and not what was written in its place, the next
+    batch still says everything.
     """
 
     queries: Queries
     definition: str = ""
     blocks: dict[int, Blocks] = field(default_factory=dict)
+    whole: int = 0
 
 
 LIVE: Recall[LiveShard] = Recall()
@@ -195,7 +200,7 @@ class RegisterShard:
         live = LIVE.take(about["version"])
         if live is not None and live.definition == self._definition.name:
             return live
-        return self._taken_up(tables, about["definition"])
+        return self._taken_up(tables, about["definition"], about.get("whole", 0))
 
     def _require_newer(self, number: int) -> None:
         """Refuse queries that do not follow those which the state was written with.
@@ -211,23 +216,23 @@ class RegisterShard:
                 hint="take the checkpoint from a backup, or start with a new one",
             )
 
-    def _taken_up(self, tables: Mapping[str, pa.Table], definition: str) -> LiveShard:
+    def _taken_up(self, tables: Mapping[str, pa.Table], definition: str, whole: int) -> LiveShard:
         """From its bytes, for the queries of now."""
         live = resumed(self._definition.queries(), self._terms, self._state, tables)
-        live.definition = self._definition.name
+        live.definition, live.whole = self._definition.name, whole
         _noting(live)
         if definition != self._definition.name:
+            live.whole = _WHOLE_AFTER_A_CHANGE
             for store in live.queries.stores.values():
-                blocks = live.blocks.get(store.serial)
-                if blocks is not None:
-                    starts = [blocks.start(number) for number in blocks.numbers]
-                    store.panes.touch(np.array(starts, dtype=np.int64))
                 store.evict(live.queries.newest)
         return live
 
     def _write(self) -> None:
         """Put back the blocks that changed, drop those that no window needs, and remember."""
         live, stores = self._live, self._queries.stores.values()
+        if live.whole:
+            live.whole -= 1
+            self._touch_all()
         for serial in live.blocks.keys() - {store.serial for store in stores}:
             live.blocks.pop(serial).drop_all(self._state)
         for store in stores:
@@ -240,6 +245,7 @@ class RegisterShard:
                         "version": [version],
                         "definition": [live.definition],
                         "number": [self._definition.number],
+                        "whole": [live.whole],
                     }
                 ),
                 BLOCKS: block_table(live.blocks.values()),
@@ -250,6 +256,14 @@ class RegisterShard:
             store.panes.nbytes + store.panes.key_bytes + store.panes.table_bytes for store in stores
         )
         LIVE.put(version, live, size + len(self._definition.data))
+
+    def _touch_all(self) -> None:
+        """All blocks that are there are written anew."""
+        for store in self._queries.stores.values():
+            blocks = self._live.blocks.get(store.serial)
+            if blocks is not None:
+                starts = [blocks.start(number) for number in blocks.numbers]
+                store.panes.touch(np.array(starts, dtype=np.int64))
 
     def _write_blocks(self, store: SharedStore) -> None:
         blocks = self._live.blocks.get(store.serial)

@@ -87,6 +87,14 @@ class Hosted:
     output: T.StructType
 
 
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """More streams that are sent to the same shards, and what a task does with their rows."""
+
+    projected: Sequence[DataFrame]
+    combiner: Callable[[], Combiner]
+
+
 class Trial(Protocol):
     """What tries a stream by killing it (`panes.crash`): it stands around the shards."""
 
@@ -105,14 +113,6 @@ def tried_by(trial: Trial) -> Iterator[None]:
         yield
     finally:
         _TRIAL.reset(before)
-
-
-@dataclass(frozen=True, slots=True)
-class Beside:
-    """More streams that are sent to the same shards, and what a task does with their rows."""
-
-    projected: Sequence[DataFrame]
-    combiner: Callable[[], Combiner]
 
 
 def host(

@@ -6,7 +6,8 @@ Everything else in `panes.spark` is documented DataFrame API. Each part below ha
 - sending objects and types: `dumps`, `to_arrow_schema`, `spark_type`, `local_frame`;
 - inside a task: `batch_number`, which `tag_of` helps through Spark Connect;
 - a stream's plan: `watermark_delay`, `streaming_plan`; how it is written: `append_only`;
-- a checkpoint: `is_used`, `has_commit`, `STATE_OPERATOR`, `CHECKPOINT_FILES`, `without_snapshots`;
+- a checkpoint: `is_used`, `has_commit`, `STATE_OPERATOR`, `CHECKPOINT_FILES`, `FILE_MANAGER`,
+  `state_version`, `without_snapshots`;
 - a Column: `take_apart`, `text_of`.
 """
 
@@ -232,6 +233,17 @@ CHECKPOINT_FILES = (
 """A class that writes a checkpoint's files without starting a process for each."""
 
 
+FILE_MANAGER = "spark.sql.streaming.checkpointFileManagerClass"
+"""The setting that names such a class. With ours, a file that is there already stays as it is."""
+COMMITS, STATES = "commits", "state"
+"""The folders of a checkpoint with a file for every committed batch, and with the states."""
+
+
+def state_version(batch_id: int) -> int:
+    """The version of the state that a batch leaves, which its files are named by."""
+    return batch_id + 1
+
+
 _DELTAS = "spark.sql.streaming.stateStore.minDeltasForSnapshot"
 _NEVER = str((1 << 31) - 1)
 
@@ -261,7 +273,7 @@ def has_commit(session: SparkSession, checkpoint: str) -> bool:
 
     Before, Spark's reader of states fails, with an error that does not say why.
     """
-    return bool(lines(session, f"{checkpoint}/commits"))
+    return bool(lines(session, f"{checkpoint}/{COMMITS}"))
 
 
 def lines(session: SparkSession, path: str) -> list[str]:

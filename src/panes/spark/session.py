@@ -18,7 +18,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from panes.errors import PanesError
-from panes.spark.internals import CHECKPOINT_FILES
+from panes.spark.internals import CHECKPOINT_FILES, FILE_MANAGER
 
 STATE_STORE = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 OLDEST_JAVA = 17
@@ -40,7 +40,7 @@ DEFAULTS: Mapping[str, str] = {
 
 DEFAULTS_WHERE_LOCAL: Mapping[str, str] = {
     # The other one starts a process, readlink, for each file that it makes in a local folder.
-    "spark.sql.streaming.checkpointFileManagerClass": CHECKPOINT_FILES,
+    FILE_MANAGER: CHECKPOINT_FILES,
 }
 """For a master in this process; on a cluster's file system the other one is safer."""
 

@@ -32,11 +32,6 @@ def pack(tables: Mapping[str, pa.Table]) -> bytes:
     return _HEADER.pack(_MAGIC, VERSION, zlib.crc32(body)) + body.to_pybytes()
 
 
-def checksum(data: bytes) -> bytes:
-    """What tells the bytes that `pack` gave from all others: their header."""
-    return data[: _HEADER.size]
-
-
 def unpack(data: bytes) -> dict[str, pa.Table]:
     """The tables that `pack` was given; their columns are views of the bytes.
 

@@ -80,7 +80,9 @@ class Fragments:
     def live_groups(self) -> NDArray[np.int64]:
         """The groups that hold anything, ascending."""
         stored = [distinct(f.groups) for f in self._fragments]
-        return np.unique(np.concatenate(stored)) if stored else np.empty(0, dtype=np.int64)
+        if len(stored) == 1:
+            return stored[0]
+        return distinct(np.concatenate(stored)) if stored else np.empty(0, dtype=np.int64)
 
     def rename_groups(self, new_name: NDArray[np.int64]) -> None:
         """Give groups new numbers; the order of numbers must stay the same."""

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from panes.aggregates.aggregate import Rows
 from panes.algebra.monoid import Columns
 from panes.arrays.key_numbers import KeyNumbers
+from panes.arrays.slots import distinct
 from panes.arrays.workers import workers
 from panes.fill.fill import fill
 from panes.fill.fragment import Fragment, merged
@@ -239,7 +240,7 @@ class KeyedPanes:
             values.forget_keys()
         live = self._store.live_groups()
         if needed is not None:
-            live = np.union1d(live, needed)
+            live = distinct(np.concatenate([live, needed]))
         if not self._groups.mostly_dead(len(live)):
             return None
         renamed = self._groups.keep(live)

@@ -35,7 +35,7 @@ QUERIES = [
     WINDOWS[3],
     ABOVE[1],
     *map(slow, (BANDS[0], BANDS[5], BANDS[18], BANDS[20], BANDS[21], BANDS[22])),
-    *map(slow, (AS_OF[0], AS_OF[3], ABOVE[0], ABOVE[2], ABOVE[4], ABOVE[5], ABOVE[6])),
+    *map(slow, (AS_OF[0], AS_OF[-1], ABOVE[0], ABOVE[2], ABOVE[4], ABOVE[5], ABOVE[6])),
 ]
 
 

@@ -98,6 +98,7 @@ def placed(folder: Path) -> dict[str, Any]:
     return {"checkpoint": str(folder / "state"), "sink": str(folder / "out")}
 
 
+@pytest.mark.slow
 def test_the_others_go_on_and_a_query_can_be_put_back(spark: SparkSession, tmp_path: Path) -> None:
     """Spark evaluates `argument` before the shuffle, a shard `overflow`, and Spark `answer`."""
     bad = ("argument", "overflow", "answer")
@@ -173,6 +174,7 @@ def test_many_queries_fail_for_all_reasons(spark: SparkSession, tmp_path: Path) 
         assert_rows(got, want[name])
 
 
+@pytest.mark.slow
 def test_a_sink_that_raises_blames_no_query(spark: SparkSession, tmp_path: Path) -> None:
     """It raises at every third call. Answers that it keeps by batch are all there once, at last."""
     files = as_batches(tmp_path / "in", BATCHES)

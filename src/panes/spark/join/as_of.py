@@ -14,6 +14,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812 - as everyone writes it
 from pyspark.sql import types as T  # noqa: N812
 
+from panes.axis import BEGINNING
 from panes.language.expressions import quoted, to_sql
 from panes.planning.join_plan import JoinPlan
 from panes.spark.answers import named
@@ -25,21 +26,21 @@ from panes.spark.join.columns import (
     all_hold,
     key_names,
     keyed,
+    within,
 )
 from panes.windows.partners import Band
 
 _FOUND, _ROW, _IS_LEFT, _ID = "__found", "__row", "__is_left", "__id"
 
 
-def as_of_join(join: JoinPlan, left: DataFrame, right: DataFrame) -> DataFrame:
+def as_of_join(join: JoinPlan, band: Band, left: DataFrame, right: DataFrame) -> DataFrame:
     """Rows on the left with their last partner: the columns that go up."""
-    assert isinstance(join.partners, Band)
-    one = _bucketed(keyed(left, join, is_left=True), join.partners)
-    other = _reaching(keyed(right, join, is_left=False), join.partners)
+    one = _bucketed(keyed(left, join, is_left=True), band)
+    other = _reaching(keyed(right, join, is_left=False), band)
     if join.rest is None:
-        found = _running(join, join.partners, one, other)
+        found = _running(join, band, one, other)
     else:
-        found = _greatest_of_candidates(join, join.partners, one, other)
+        found = _greatest_of_candidates(join, band, one, other)
     if join.how == "inner":
         found = found.where(F.col(_FOUND).isNotNull())
     mine = set(join.left.schema().names)
@@ -56,13 +57,15 @@ def _bucketed(side: DataFrame, band: Band) -> DataFrame:
 
 def _reaching(side: DataFrame, band: Band) -> DataFrame:
     """Rows on the right in the buckets of all rows on the left that they can be found by."""
+    if band.is_open or not band.width:
+        return side.selectExpr("*", named(_bucket(RIGHT_AT, band), RIGHT_SLOT))
     first, last = (_bucket(f"({RIGHT_AT} - {edge}L)", band) for edge in (band.high, band.low))
     return side.selectExpr("*", named(f"explode(sequence({first}, {last}, {band.width}L))",
                                       RIGHT_SLOT))  # fmt: skip
 
 
 def _bucket(at: str, band: Band) -> str:
-    return f"({at} - pmod({at}, {band.width}L))"
+    return "0L" if band.is_open else f"({at} - pmod({at}, {max(band.width, 1)}L))"
 
 
 def _running(join: JoinPlan, band: Band, left: DataFrame, right: DataFrame) -> DataFrame:
@@ -75,7 +78,9 @@ def _running(join: JoinPlan, band: Band, left: DataFrame, right: DataFrame) -> D
                               *(F.col(n).alias(as_) for n, as_ in renamed.items()))  # fmt: skip
     if keys:
         candidates = candidates.where(reduce(Column.__and__, (F.col(k).isNotNull() for k in keys)))
+    # A row on the left stands where the last row on the right is that it may find.
     asking = left.withColumn(_IS_LEFT, F.lit(True))
+    asking = asking.withColumn(LEFT_AT, F.col(LEFT_AT) + F.lit(band.high))
     together = asking.unionByName(candidates, allowMissingColumns=True)
     order = [F.col(LEFT_AT), F.col(_IS_LEFT)]
     order += [F.col(_ROW)[name].asc_nulls_first() for name in _ordered(join, right)]
@@ -84,7 +89,9 @@ def _running(join: JoinPlan, band: Band, left: DataFrame, right: DataFrame) -> D
         over.rowsBetween(Window.unboundedPreceding, Window.currentRow)
     )
     answered = together.withColumn(_FOUND, last).where(_IS_LEFT)
-    is_near = F.col(LEFT_AT) - F.col(_FOUND)[RIGHT_AT] <= F.lit(-band.low)
+    if band.low <= BEGINNING:
+        return answered
+    is_near = F.col(LEFT_AT) - F.col(_FOUND)[RIGHT_AT] <= F.lit(band.high - band.low)
     return answered.withColumn(_FOUND, F.when(is_near, F.col(_FOUND)))
 
 
@@ -97,7 +104,7 @@ def _greatest_of_candidates(
     names = key_names(join, is_left=True), key_names(join, is_left=False)
     asked = [f"{a} = {b}" for a, b in zip(*names, strict=True)]
     asked += [f"{LEFT_SLOT} = {RIGHT_SLOT}"]
-    asked += [f"{RIGHT_AT} - {LEFT_AT} BETWEEN {band.low}L AND {band.high}L"]
+    asked += within(band)
     asked += [f"CASE WHEN {all_hold(asked)} THEN ({to_sql(join.rest.where, 'spark')}) END"]
     numbered = left.withColumn(_ID, F.monotonically_increasing_id())
     pairs = numbered.join(right, F.expr(all_hold(asked)), "left")

@@ -16,7 +16,6 @@ from collections.abc import Iterator
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everyone writes it
 
-from panes.axis import BEGINNING, FOREVER
 from panes.language.expressions import quoted, to_sql
 from panes.pipelines.join_stage import WID
 from panes.planning.join_plan import JoinPlan
@@ -36,6 +35,7 @@ from panes.spark.join.columns import (
     key_names,
     keyed,
     last_window,
+    within,
 )
 from panes.windows.partners import Band
 from panes.windows.spec import Landmark, PanedSpec
@@ -52,23 +52,28 @@ def joined_rows(bound: BoundJoin) -> DataFrame:
 def _joined(join: JoinPlan, sides: Iterator[BoundQuery]) -> DataFrame:
     left = _left(join, sides)
     right = _placed(next(sides), join.right.columns)
-    if join.as_of:
-        return as_of_join(join, left, right)
-    if isinstance(join.partners, Band):
-        found = _band_join(join, join.partners, left, right)
-    else:
-        found = _window_join(join, join.partners.spec, left, right)
-    window = [WID] if join.windows is not None else []
-    return found.select(*(F.col(quoted(name)) for name in join.columns), *window)
+    if not isinstance(join.partners, Band):
+        found = _window_join(join, join.partners.spec, _with_place(left), right)
+        return found.select(*(F.col(quoted(name)) for name in join.columns), WID)
+    matched = as_of_join if join.as_of else _band_join
+    found = matched(join, join.partners, _with_place(left), right)
+    if isinstance(join.left, JoinPlan) and join.how in ("left", "full", "anti"):
+        nowhere = left.where(F.col(AT).isNull()).drop(AT)
+        found = found.unionByName(nowhere, allowMissingColumns=True)
+    return found.select(*(F.col(quoted(name)) for name in join.columns))
 
 
 def _left(join: JoinPlan, sides: Iterator[BoundQuery]) -> DataFrame:
-    """The left side; of joined rows below, those that have a position here."""
+    """The left side; joined rows without a partner below may have no position here."""
     if not isinstance(join.left, JoinPlan):
         return _placed(next(sides), join.left.columns)
     below = _joined(join.left, sides).drop(WID)
-    placed = below.withColumn(AT, ticks(below, join.left_at))
-    return placed.where(F.col(AT).isNotNull())
+    return below.withColumn(AT, ticks(below, join.left_at))
+
+
+def _with_place(side: DataFrame) -> DataFrame:
+    """The rows that have a position."""
+    return side.where(F.col(AT).isNotNull())
 
 
 def _placed(side: BoundQuery, columns: tuple[str, ...]) -> DataFrame:
@@ -79,25 +84,18 @@ def _placed(side: BoundQuery, columns: tuple[str, ...]) -> DataFrame:
 
 def _band_join(join: JoinPlan, band: Band, left: DataFrame, right: DataFrame) -> DataFrame:
     left, right = keyed(left, join, is_left=True), keyed(right, join, is_left=False)
-    within = _within(band)
+    near = within(band)
     if join.how == "right":
         one, other = _reaching(left, band, is_left=True), _in_one(right, band, is_left=False)
-        return one.join(other, _condition(join, within), "right")
+        return one.join(other, _condition(join, near), "right")
     one, other = _in_one(left, band, is_left=True), _reaching(right, band, is_left=False)
     if join.how != "full":
-        return one.join(other, _condition(join, within), _KINDS[join.how])
-    pairs = one.join(other, _condition(join, within), "left")
+        return one.join(other, _condition(join, near), _KINDS[join.how])
+    pairs = one.join(other, _condition(join, near), "left")
     alone = _in_one(right, band, is_left=False).join(
-        _reaching(left, band, is_left=True), _condition(join, within), "left_anti"
+        _reaching(left, band, is_left=True), _condition(join, near), "left_anti"
     )
     return pairs.unionByName(alone, allowMissingColumns=True)
-
-
-def _within(band: Band) -> list[str]:
-    """How far apart the rows of a pair may be."""
-    distance = f"{RIGHT_AT} - {LEFT_AT}"
-    found = [f"{distance} >= {band.low}L"] * (band.low > BEGINNING)
-    return found + [f"{distance} <= {band.high}L"] * (band.high < FOREVER)
 
 
 def _in_one(side: DataFrame, band: Band, *, is_left: bool) -> DataFrame:
@@ -121,11 +119,11 @@ def _bucket(at: str, band: Band) -> str:
     return f"({at} - pmod({at}, {max(band.width, 1)}L))"
 
 
-def _condition(join: JoinPlan, within: list[str]) -> Column:
+def _condition(join: JoinPlan, near: list[str]) -> Column:
     """What pairs are asked; the rest only of those that have the same key and lie within reach."""
     names = key_names(join, is_left=True), key_names(join, is_left=False)
     equal = [f"{one} = {other}" for one, other in zip(*names, strict=True)]
-    asked = [*equal, f"{LEFT_SLOT} = {RIGHT_SLOT}", *within]
+    asked = [*equal, f"{LEFT_SLOT} = {RIGHT_SLOT}", *near]
     if join.rest is not None and join.rest.where is not None:
         rest = to_sql(join.rest.where, "spark")
         asked.append(f"CASE WHEN {all_hold(asked)} THEN ({rest}) ELSE FALSE END")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pyspark.sql import DataFrame
 
@@ -49,9 +49,17 @@ def bind_join(
         for source in query.join.sources
         for name, inner in zip(source.streams, source.inner, strict=True)
     }
-    plan = plan_join_query(query, schemas, user)
+    plan = _with_pairs(plan_join_query(query, schemas, user))
     sides = []
     for source in plan.join.sources:
         frames = tuple(streams[name] for name in source.source.streams)
         sides.append(bind_query(*derived(source.plan.query, frames), ()))
     return BoundJoin(plan, tuple(sides), tuple(user))
+
+
+def _with_pairs(plan: JoinQueryPlan) -> JoinQueryPlan:
+    """The plan, in which groups of left rows are made of pairs: only one process folds partners."""
+    found = plan.aggregation
+    if found is None or found.by != "partners":
+        return plan
+    return replace(plan, aggregation=replace(found, by="positions", fold=None))

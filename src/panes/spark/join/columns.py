@@ -11,12 +11,13 @@ from collections.abc import Sequence
 from pyspark.sql import DataFrame
 from pyspark.sql import types as T  # noqa: N812 - as everyone writes it
 
-from panes.axis import Axis
+from panes.axis import BEGINNING, FOREVER, Axis
 from panes.language.expressions import quoted, to_sql
 from panes.planning.join_plan import JoinPlan
 from panes.shards.names import AT
 from panes.spark.answers import edge_texts, named
 from panes.spark.internals import spark_type
+from panes.windows.partners import Band
 from panes.windows.spec import Landmark, PanedSpec, Sliding
 
 LEFT_AT, RIGHT_AT = "__left_at", "__right_at"
@@ -86,3 +87,10 @@ def from_ticks(ticks: str, data_type: T.DataType | None) -> str:
     if isinstance(data_type, T.TimestampNTZType):
         return f"timestampadd(MICROSECOND, {ticks}, CAST('1970-01-01' AS TIMESTAMP_NTZ))"
     return f"date_from_unix_date({ticks})" if isinstance(data_type, T.DateType) else ticks
+
+
+def within(band: Band) -> list[str]:
+    """How far apart the rows of a pair may be."""
+    distance = f"{RIGHT_AT} - {LEFT_AT}"
+    found = [f"{distance} >= {band.low}L"] * (band.low > BEGINNING)
+    return found + [f"{distance} <= {band.high}L"] * (band.high < FOREVER)

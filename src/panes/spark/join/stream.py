@@ -23,7 +23,7 @@ from panes.language.expressions import quoted
 from panes.pipelines.join_stage import WID, Above
 from panes.planning.join_query_plan import Aggregation, JoinQueryPlan
 from panes.planning.join_terms import require_join_options, require_streamable_join
-from panes.planning.terms import Run, Terms, agree, require_terms
+from panes.planning.terms import Run, Terms, agree, require_clock, require_terms
 from panes.shards.combiner import Combiner
 from panes.shards.join_filler import SideFiller
 from panes.shards.join_keys import shard_keys
@@ -65,6 +65,7 @@ def terms_of(bound: BoundJoin, run: Run) -> tuple[Run, Terms]:
     asked = plan.join.right.plan.query
     require_terms(run, asked, plan.join.axis.kind)
     terms = agree(asked, replace(run, flush=None, why=False, store=None))
+    require_clock(terms)
     closes = (terms.lateness, terms.punctuation, terms.heartbeat)
     if all(c is None for c in closes) and not run.bounded:
         raise OptionError(
@@ -182,6 +183,7 @@ def lies_on(plan: JoinQueryPlan, found: Aggregation) -> Above:
 
     Groups by positions are windows of one position each: of the only one, or of the later one.
     """
+    assert found.by != "partners"
     if found.by != "positions":
         return found.by
     by_left, by_right = found.grouped

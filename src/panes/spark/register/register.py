@@ -36,6 +36,7 @@ from panes.spark.register.deliver import RegisterSink
 from panes.spark.register.registered_queries import RegisteredQueries
 from panes.spark.register.run import RegisterRun, Start, start_query
 from panes.spark.register.trial import failing_queries
+from panes.spark.register.uncommitted import can_run_again
 from panes.spark.register.watched_queries import LOG, Watched, Watcher, wanted
 
 
@@ -253,6 +254,8 @@ class SparkRegister:
         start = self._run.start
         assert start is not None
         registered = self._registered
+        if not can_run_again(self._session, start.checkpoint):
+            return False
         reasons = failing_queries(
             registered, failure, lambda instead: start_query(registered, start, instead)
         )

@@ -23,6 +23,7 @@ from panes.spark.query import Sink
 from panes.spark.register.deliver import Deliver, RegisterSink
 from panes.spark.register.registered_queries import RegisteredQueries
 from panes.spark.register.stream import answer_columns, emitted
+from panes.spark.register.uncommitted import forget_uncommitted
 
 _PATIENCE = 30.0
 _GLANCE = 0.05
@@ -54,6 +55,7 @@ def start_query(
     them, and the streaming query ends once nothing is left to read.
     """
     queries, frame = registered.queries, registered.frame
+    forget_uncommitted(frame.sparkSession, start.checkpoint)
     plans = answer_columns(queries)
     assert queries.axis is not None
     given = emitted(
