@@ -56,11 +56,10 @@ IN_TIME = [
 
 
 # Both sides together, each with a row at every position, and promises between rows that are there.
-TOGETHER = [
-    Step(*(tuple(Row(at, (1,), at) for at in range(start, start + 8)) for _ in range(2)),
-         left_promise=start + 5, right_promise=start + 5)
-    for start in (0, 8, 16)
-]  # fmt: skip
+TOGETHER = []
+for _start in (0, 8, 16):
+    _rows = tuple(Row(at, (1,), at) for at in range(_start, _start + 8))
+    TOGETHER.append(Step(_rows, _rows, _start + 5, _start + 5))
 
 
 def wrong() -> list[str]:
