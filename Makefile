@@ -3,7 +3,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: setup demo test test-slow check format bench lock clean
+.PHONY: setup demo test test-slow torture torture-texts torture-kills check format bench lock clean
 
 setup: .venv/.ready
 
@@ -21,6 +21,21 @@ test: setup
 
 test-slow: setup
 	$(BIN)/python -m pytest -n 2 --dist loadgroup -m slow tests
+
+# What takes hours, far more than the tests try. COUNT and SECONDS bound each part of the texts, KILLS
+# is the number of kills in each cell. atheris is installed for this alone.
+COUNT ?= 100000
+SECONDS ?= 3600
+KILLS ?= 100
+torture: torture-texts torture-kills
+
+torture-texts: setup
+	$(BIN)/python -m tests.torture.texts --count $(COUNT) --seconds $(SECONDS)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --target .venv/torture "atheris>=3"
+	PYTHONPATH=.venv/torture $(BIN)/python -m tests.torture.guided -runs=$(COUNT) -max_total_time=$(SECONDS)
+
+torture-kills: setup
+	$(BIN)/python -m tests.crash.torture --kills $(KILLS)
 
 check: setup
 	$(BIN)/ruff format --check .

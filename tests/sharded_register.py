@@ -32,6 +32,7 @@ class ShardedRegister:
         self.late: list[pa.Table] = []
         self.rejected: list[pa.Table] = []
         self.forgets = True
+        self.number = 0
         self._terms: Terms | None = None
         self._definition: Definition | None = None
 
@@ -74,7 +75,7 @@ class ShardedRegister:
 
     def _current(self) -> Definition:
         if self._definition is None:
-            self._definition = Definition.of(self._queries, cloudpickle.dumps)
+            self._definition = Definition.of(self._queries, cloudpickle.dumps, number=self.number)
         return self._definition
 
     def _agreed(self) -> Terms:

@@ -1,10 +1,19 @@
 """Sliding-window queries over data streams at the price of tumbling ones."""
 
 from panes.aggregates.custom import CustomAggregate, WindowFunction
-from panes.api import explain, open, register, sql
+from panes.api import explain, open, register, sql, window_index
+from panes.engine.join_register import JoinRegister
+from panes.engine.open_join import OpenJoin
 from panes.engine.open_query import OpenQuery
 from panes.engine.register import Register
-from panes.errors import FailedQueryWarning, PanesError, QueryError, RejectedRowsWarning
+from panes.engine.window_index import WindowIndex
+from panes.errors import (
+    FailedQueryWarning,
+    NoProgressWarning,
+    PanesError,
+    QueryError,
+    RejectedRowsWarning,
+)
 from panes.planning.flush import LazyFlush, SlowFlush
 from panes.planning.terms import Late
 from panes.reference.oracle import oracle
@@ -12,8 +21,11 @@ from panes.reference.oracle import oracle
 __all__ = [
     "CustomAggregate",
     "FailedQueryWarning",
+    "JoinRegister",
     "Late",
     "LazyFlush",
+    "NoProgressWarning",
+    "OpenJoin",
     "OpenQuery",
     "PanesError",
     "QueryError",
@@ -21,9 +33,11 @@ __all__ = [
     "RejectedRowsWarning",
     "SlowFlush",
     "WindowFunction",
+    "WindowIndex",
     "explain",
     "open",
     "oracle",
     "register",
     "sql",
+    "window_index",
 ]

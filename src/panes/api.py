@@ -12,13 +12,17 @@ import pyarrow as pa
 
 from panes.aggregates.custom import UserAggregate
 from panes.axis import Duration
+from panes.engine.in_steps import answers_of, require_steps
+from panes.engine.join_register import JoinRegister
 from panes.engine.open_join import OpenJoin
 from panes.engine.open_query import OpenQuery
+from panes.engine.opened import opened
 from panes.engine.register import Register
+from panes.engine.window_index import WindowIndex
 from panes.errors import OptionError, QueryError, RejectedRowsWarning, warn
 from panes.frames import is_spark, require_streams, to_table
+from panes.index.g_index import GROUPS
 from panes.language.join_query import JoinQuery
-from panes.language.query import Query
 from panes.language.read import read
 from panes.operators.inner import derived_schemas, joined_schemas
 from panes.planning.choose_store import choose_store
@@ -29,6 +33,7 @@ from panes.planning.flush import Flush
 from panes.planning.join_query_plan import plan_join_query
 from panes.planning.plan import plan
 from panes.planning.terms import Late, Run
+from panes.progress.stall import MOST_STALLED
 from panes.windows.limit import MOST_ANSWERS
 
 
@@ -51,6 +56,7 @@ def sql(
     flush: Flush | None = None,
     why: bool = False,
     max_answers: int | None = MOST_ANSWERS,
+    batches: bool = False,
     **streams: object,
 ) -> pa.Table:
     """Answer a window query over tables or over Spark DataFrames.
@@ -90,6 +96,10 @@ def sql(
         The name of the query's metrics in Spark's progress reports.
     store
         As for `open`. On Spark only ``"panes"`` is possible.
+    batches
+        Give the answers of tables as a `pyarrow.RecordBatchReader`, in the same order. Windows are
+        closed while it is read, so the answers need not fit in memory. `max_answers` is for each
+        batch then, and 100 such batches for all of them.
 
     Examples
     --------
@@ -116,6 +126,11 @@ def sql(
         max_answers=max_answers,
     )
     if any(is_spark(frame) for frame in streams.values()):
+        if batches:
+            raise OptionError(
+                "batches=True is for tables: the answers of a DataFrame are a DataFrame",
+                hint="to read it piece by piece: answers.toLocalIterator()",
+            )
         return importlib.import_module("panes.spark.query").answer(text, streams, aggregates, run)
     if with_late:
         raise OptionError(
@@ -123,7 +138,9 @@ def sql(
             hint="for a stream in this process: panes.open(...).late",
         )
     alone = replace(run, bounded=True, max_ahead=None, late="open" if late == "revise" else late)
-    query = _opened(read(text, aggregates), alone, aggregates)
+    if batches:
+        alone = replace(alone, flush=None)
+    query = opened(text, alone, aggregates)
     require_streams(query.query.streams, streams)
     if query.query.emits_early:
         raise QueryError(
@@ -131,7 +148,12 @@ def sql(
             hint="leave out EMIT EARLY",
         )
     if isinstance(query, OpenJoin):
+        if batches:
+            raise OptionError("batches=True is for windows over one stream or a union, not joins")
         answers = query.answer(**streams)
+    elif batches:
+        require_steps(store)
+        answers = answers_of(query, streams)
     else:
         answers = pa.concat_tables([query.push(**streams), query.finish()])
     rejected = query.rejected
@@ -158,6 +180,7 @@ def open(
     flush: Flush | None = None,
     why: bool = False,
     max_answers: int | None = MOST_ANSWERS,
+    stall_rows: int | None = MOST_STALLED,
 ) -> Any:
     """Open a window query on a stream: push batches, take final answers.
 
@@ -176,7 +199,8 @@ def open(
         again. In every case the row is in `OpenQuery.late`.
     max_ahead
         With a `lateness`, reject rows that are further ahead of the clock than this. One wrong
-        timestamp then cannot close all windows. None accepts every row.
+        timestamp then cannot close all windows. An integer axis has no clock: there, a whole
+        number rejects rows that are further ahead of all rows so far. None accepts every row.
     punctuation
         A column with watermarks. Its value promises that no older row will come. A row without a
         position of its own is such a promise and nothing else.
@@ -201,6 +225,9 @@ def open(
         Add a last column, ``closed_by``, that says what closed the window.
     max_answers
         Refuse a step that would give more answers at once. None: give all of them.
+    stall_rows
+        Warn (`NoProgressWarning`) when so many rows have come since progress last moved. None:
+        never.
 
     Examples
     --------
@@ -222,20 +249,13 @@ def open(
         flush=flush,
         why=why,
         max_answers=max_answers,
+        stall_rows=stall_rows,
     )
-    return _opened(read(text, aggregates), run, aggregates)
-
-
-def _opened(
-    query: Query | JoinQuery, run: Run, aggregates: Sequence[UserAggregate]
-) -> OpenQuery | OpenJoin:
-    if isinstance(query, JoinQuery):
-        return OpenJoin(query, run, aggregates=aggregates)
-    return OpenQuery(query, run, aggregates=aggregates)
+    return opened(text, run, aggregates)
 
 
 def register(
-    stream: str,
+    stream: str | Sequence[str],
     frame: object = None,
     /,
     *,
@@ -253,6 +273,7 @@ def register(
     shards: int | None = None,
     name: str = "panes",
     max_answers: int | None = MOST_ANSWERS,
+    stall_rows: int | None = MOST_STALLED,
 ) -> Any:
     """Open a register: many queries over one stream, which is read once.
 
@@ -263,7 +284,8 @@ def register(
     Parameters
     ----------
     stream
-        The name of the stream in the queries.
+        The name of the stream in the queries. With several names, the queries are over joins of
+        these streams, and those with the same join share it; rows come by ``push(l=..., r=...)``.
     frame
         A streaming Spark DataFrame. Without it, rows come by `Register.push`.
     lateness, late, max_ahead, punctuation, rows_late, aggregates
@@ -283,6 +305,8 @@ def register(
         On Spark, as for `sql`.
     max_answers
         A query that would give more answers at once is set aside.
+    stall_rows
+        As for `open`, in one process.
 
     Examples
     --------
@@ -308,7 +332,13 @@ def register(
         shards=shards,
         name=name,
         max_answers=max_answers,
+        stall_rows=stall_rows,
     )
+    if not isinstance(stream, str):
+        _refuse({"frame": frame, "schema": schema, "keep_rows": keep_rows or None,
+                 "hand_over": hand_over, "saved": saved, "shards": shards},
+                "is for a register of one stream")  # fmt: skip
+        return JoinRegister(stream, run, aggregates=aggregates)
     if frame is not None:
         if not is_spark(frame):
             raise QueryError(
@@ -320,12 +350,12 @@ def register(
         on_spark = importlib.import_module("panes.spark.register.register").SparkRegister
         return on_spark(stream, frame, run, aggregates)
     _refuse({"heartbeat": heartbeat, "shards": shards}, "is for a register on Spark")
-    opened = Register(
+    reg = Register(
         stream, run, schema=schema, aggregates=aggregates, keep_rows=keep_rows, hand_over=hand_over
     )
     if saved is not None:
-        opened.take_up(saved)
-    return opened
+        reg.take_up(saved)
+    return reg
 
 
 def _refuse(options: Mapping[str, object], why: str) -> None:
@@ -333,6 +363,75 @@ def _refuse(options: Mapping[str, object], why: str) -> None:
     for name, value in options.items():
         if value is not None:
             raise OptionError(f"{name} {why}")
+
+
+def window_index(
+    schema: pa.Schema,
+    /,
+    *,
+    at: str | None,
+    size: Duration,
+    basic: Duration,
+    on: str,
+    kind: str | None = None,
+    groups: int = GROUPS,
+    questions: Mapping[str, float] | None = None,
+    values: int | None = None,
+) -> WindowIndex:
+    """Open a window one can look into: its values, their counts, and their rows.
+
+    `WindowIndex.add` takes rows in, in any order; `WindowIndex.advance` seals basic windows. The
+    window is the last sealed ones, as many as fit `size`. Rows of a basic window are seen when it
+    is sealed, all at once. See docs/indexes.md.
+
+    Parameters
+    ----------
+    schema
+        The columns of the rows.
+    at
+        The column that rows are ordered by: a timestamp, date or integer. None: rows count in the
+        order they come, `size` and `basic` are numbers of rows, and basic windows are sealed as
+        they fill up.
+    size
+        How long the window is: a whole number of basic windows.
+    basic
+        How long a basic window is: the window slides by it.
+    on
+        The column whose values are asked for.
+    kind
+        The index: ``"list"``, ``"tree"``, ``"hash"``, ``"group"``, ``"ring"``, ``"aux"``,
+        ``"bw"``, ``"db"``, or ``"scan"`` for none. None: the cheapest is chosen when the first
+        basic window is sealed. All give the same answers.
+    groups
+        With ``kind="group"``: how many groups of values there are.
+    questions
+        How many questions you will ask while a basic window fills, by the names of the methods:
+        ``{"count": 1000, "values": 1}``. The choice follows it.
+    values
+        How many different values a window will have, if you know it.
+
+    Examples
+    --------
+    >>> bids = pa.schema([("at", pa.int64()), ("price", pa.float64())])
+    >>> w = window_index(bids, at="at", size=60, basic=10, on="price")
+    >>> w.add(pa.table({"at": [1, 12, 15, 21], "price": [7.5, 5.0, 7.5, 9.0]}))
+    >>> w.advance(20)
+    >>> w.values().to_pylist()
+    [{'value': 5.0, 'count': 1}, {'value': 7.5, 'count': 2}]
+    >>> w.rows(7.5).to_pylist()
+    [{'at': 1, 'price': 7.5}, {'at': 15, 'price': 7.5}]
+    """
+    return WindowIndex(
+        schema,
+        at=at,
+        size=size,
+        basic=basic,
+        on=on,
+        kind=kind,
+        groups=groups,
+        questions=questions,
+        values=values,
+    )
 
 
 def explain(
@@ -406,6 +505,10 @@ def _explained_join(
             "what a join does follows from the columns of its streams",
             hint="give them: panes.explain(text, l=l, r=r)",
         )
+    if any(is_spark(frame) for frame in streams.values()):
+        explained = importlib.import_module("panes.spark.join.explain").explain_join_on_spark
+        text: str = explained(query, streams, aggregates, details=details)
+        return text
     schemas = {name: to_table(frame, name).schema for name, frame in streams.items()}
     bound = plan_join_query(query, joined_schemas(query.join, schemas), aggregates)
     return explain_join(bound, details=details)

@@ -95,7 +95,7 @@ class ArithmeticOverflowError(PanesError, ArithmeticError):
 
 
 class LimitError(PanesError, MemoryError):
-    """A query would give more answers at once than the option `max_answers` allows."""
+    """A step would give more answers than `max_answers` allows, or take more memory than it can."""
 
 
 class UserFunctionError(PanesError, RuntimeError):
@@ -116,8 +116,17 @@ class RejectedRowsWarning(UserWarning):
     """Rows that could not be placed on the axis were left out of a bounded query."""
 
 
+class NoProgressWarning(UserWarning):
+    """Many rows have come to a stream and nothing says that windows are complete."""
+
+
 class FailedQueryWarning(UserWarning):
     """A query of a register could not be answered and was set aside; the others go on."""
+
+
+def is_interrupt(error: RuntimeError) -> bool:
+    """Whether an error is how DuckDB says that Ctrl-C was pressed while it worked."""
+    return str(error) == "Query interrupted"
 
 
 def warn(message: str, category: type[Warning]) -> None:

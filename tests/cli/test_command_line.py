@@ -125,6 +125,22 @@ def test_verify_compares_spark_too(spark: SparkSession, folder: Path) -> None:
     assert [line.split()[-1] for line in given.stdout.splitlines()[1:]] == ["equal"] * 3
 
 
+@pytest.mark.slow
+def test_verify_kills_a_query(folder: Path) -> None:
+    """Two kills: of the driver, at random and while a block is written."""
+    words = ("verify", "busy.sql", "-i", "bids=bids.parquet", "--rows", "60", "--crash", "2")
+    done = run(*words, folder=folder)
+    assert done.returncode == 0, done.stdout + done.stderr
+    head, *lines = (line.split() for line in done.stdout.splitlines())
+    assert head[-5:] == ["kills", "runs", "lost", "twice", "wrong"]
+    assert [(line[0], line[-5], line[-3:]) for line in lines] == [("driver", "1", ["0"] * 3)] * 2
+    assert "2 kills" in done.stderr
+    (folder / "rows.sql").write_text("SELECT count(*) AS n FROM bids [ROWS 5]")
+    refused = run("verify", "rows.sql", *words[2:], folder=folder)
+    assert refused.returncode == 2
+    assert "WATTR" in refused.stderr
+
+
 @pytest.mark.parametrize("how", [call_here, slow(run)], ids=["here", "process"])
 def test_run_on_spark_gives_the_same_file(
     spark: SparkSession, folder: Path, tmp_path: Path, how: Call
@@ -164,6 +180,8 @@ REFUSED = {
     ("run", "busy.sql", "-i", "bids=busy.sql"): (1, "neither Parquet, CSV nor NDJSON"),
     ("run", "wrong.sql", "-i", "bids=bids.csv"): (2, "no column `prise` in stream `bids`"),
     ("verify", "busy.sql"): (2, "--input name=path"),
+    ("verify", "--crash", "9"): (2, "--crash kills one query"),
+    ("verify", "busy.sql", "-i", "bids=bids.csv", "--crash", "0"): (2, "a number of kills from 1 on"),
     ("explain", "bad.sql"): (2, "line 1, column 1"),
     ("papers", "9-9"): (2, "no figure `9-9` is run here"),
     ("frobnicate",): (2, "No such command"),

@@ -88,7 +88,7 @@ def test_a_write_that_fails_leaves_what_was_there(
         raise OSError("no space left")
 
     Path("o.parquet").write_text("older")
-    monkeypatch.setattr(pq, "write_table", fail)
+    monkeypatch.setattr(pq.ParquetWriter, "write_table", fail)
     with pytest.raises(PanesError, match=r"cannot write o\.parquet: no space left"):
         Output("o.parquet").write(pa.table({"n": [1]}))
     assert Path("o.parquet").read_text() == "older"

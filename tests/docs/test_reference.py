@@ -22,7 +22,10 @@ REFERENCE = Path(__file__).parents[2] / "docs" / "reference"
 FUNCTIONS = (REFERENCE / "functions.md").read_text()
 CLASSES: dict[str, type] = {
     "OpenQuery": panes.OpenQuery,
+    "OpenJoin": panes.OpenJoin,
+    "JoinRegister": panes.JoinRegister,
     "Register": panes.Register,
+    "WindowIndex": panes.WindowIndex,
     "SparkRegister": SparkRegister,
 }
 NOT_FOR_USERS = {"plan", "stores", "take_up"}

@@ -12,8 +12,9 @@ import pytest
 
 import panes
 from panes.engine.all_or_nothing import all_or_nothing
+from panes.engine.open_join import OpenJoin
 from panes.engine.open_query import OpenQuery
-from panes.errors import PanesError, UserFunctionError
+from panes.errors import LimitError, PanesError, UserFunctionError
 from panes.planning.terms import Run
 from panes.reference.compare import same
 from panes.stores.durations import ArrivalSkew
@@ -94,6 +95,85 @@ def test_a_step_that_fails_anywhere_leaves_no_trace(name: str) -> None:
         assert same(got.to_pylist(), want.to_pylist())
         assert same(seen(shaken), seen(calm))
     assert exploded > 5 * TRIES
+
+
+JOINS = {
+    "band": "SELECT l.i, r.i AS j FROM l FULL JOIN r "
+    "ON l.k = r.k AND r.at BETWEEN l.at AND l.at + 9",
+    "windows": "SELECT l.i, r.i AS j FROM l FULL JOIN r ON l.k = r.k [RANGE 20 SLIDE 10 WATTR at]",
+    "as of": "SELECT l.i, r.i AS j FROM l ASOF LEFT JOIN r [RANGE 20 WATTR at] ON l.k = r.k",
+    "above": "SELECT count(*) AS n, max(r.i) AS m [TUMBLING 10 WATTR max(l.at, r.at)] "
+    "FROM l LEFT JOIN r ON l.k = r.k AND r.at BETWEEN l.at - 5 AND l.at + 5",
+    "positions": "SELECT l.at, r.at, count(*) AS n FROM l JOIN r "
+    "ON l.b = r.b AND r.at BETWEEN l.at - 2 AND l.at + 2 GROUP BY l.at, r.at",
+    "fold": "SELECT l.at, l.i, count(r.i) AS n FROM l LEFT JOIN r "
+    "ON l.k = r.k AND r.at BETWEEN l.at - 5 AND l.at GROUP BY l.at, l.i",
+    "three": "SELECT l.i, r.i AS j, m.i AS h FROM l JOIN r ON l.k = r.k AND r.at BETWEEN l.at - 2 "
+    "AND l.at + 2 LEFT JOIN l AS m ON m.k = l.k AND m.at BETWEEN l.at AND l.at + 1",
+}
+
+
+def join_steps() -> list[Callable[[OpenJoin], pa.Table]]:
+    table = some_rows().slice(0, 240)
+    order = np.argsort(table.column("at").to_numpy() + np.arange(len(table)) % 23, kind="stable")
+    table = table.take(order)
+    parts = [table.slice(at, 40) for at in range(0, len(table), 40)]
+    sides = [(a.slice(0, 25), a.slice(20)) for a in parts]
+    return [*(partial(OpenJoin.push, l=a, r=b) for a, b in sides), OpenJoin.finish]
+
+
+def seen_of_join(query: OpenJoin) -> list[object]:
+    """All that shows of a query over a join beside its answers."""
+    return [
+        dict(query.state),
+        query.late.to_pylist(),
+        query.rejected.to_pylist(),
+        dict(query.progress),
+    ]
+
+
+@pytest.mark.parametrize("name", JOINS)
+def test_a_step_of_a_join_that_fails_anywhere_leaves_no_trace(name: str) -> None:
+    warm, calm, shaken = (OpenJoin(JOINS[name], Run(lateness=8)) for _ in range(3))
+    for step in join_steps():
+        step(warm)
+    exploded = 0
+    for step in join_steps():
+        with calls() as counted:
+            want = step(calm)
+        for explode_at in np.unique(np.linspace(1, counted[0], TRIES, dtype=int)).tolist():
+            before = seen_of_join(shaken)
+            with calls(explode_at), pytest.raises(Bomb):
+                step(shaken)
+            exploded += 1
+            assert same(seen_of_join(shaken), before)
+        got = step(shaken)
+        assert got.schema == want.schema
+        assert same(got.to_pylist(), want.to_pylist())
+        assert same(seen_of_join(shaken), seen_of_join(calm))
+    assert exploded > 4 * TRIES
+
+
+def test_a_join_that_would_give_too_much_is_as_it_was() -> None:
+    text = "SELECT l.at FROM l JOIN r ON r.at BETWEEN l.at AND l.at"
+    query = panes.open(text, max_answers=100)
+    many, one = pa.table({"at": [5] * 40}), pa.table({"at": [5]})
+    query.push(l=many, r=many.slice(0, 0))
+    for _ in range(2):
+        with pytest.raises(LimitError, match="1,600 answers"):
+            query.push(r=many)
+    assert query.state["right_rows"] == 0
+    assert len(query.push(r=one)) == 40
+
+
+def test_answers_are_counted_over_all_blocks_of_a_step() -> None:
+    # Positions far apart lie in different blocks, each with few pairs.
+    text = "SELECT l.at FROM l JOIN r ON r.at BETWEEN l.at AND l.at + 1"
+    query = panes.open(text, max_answers=9)
+    far = pa.table({"at": [n * 1_000 for n in range(10)]})
+    query.push(l=far, r=far.slice(0, 0))
+    with pytest.raises(LimitError, match="10 answers"):
+        query.push(r=far)
 
 
 def rows(*at: int, s: list[str]) -> pa.Table:

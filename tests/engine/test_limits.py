@@ -35,10 +35,10 @@ TEXT = "SELECT k, max(x) AS m, count(*) AS n FROM s [{}] GROUP BY k"
 @pytest.mark.parametrize("window", HUGE)
 @pytest.mark.parametrize("aggregate", ["max(x)", "median(x)", "approx_count_distinct(x)"])
 def test_a_table_is_refused(window: str, aggregate: str) -> None:
-    begun = time.monotonic()
+    begun = time.process_time()
     with pytest.raises(LimitError, match="max_answers is 100,000,000"):
         panes.sql(f"SELECT k, {aggregate} AS a FROM s [{window}] GROUP BY k", s=FAR)
-    assert time.monotonic() - begun < 10
+    assert time.process_time() - begun < 10
 
 
 @pytest.mark.parametrize("store", STORES)

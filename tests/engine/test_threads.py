@@ -57,6 +57,18 @@ def test_a_query_counts_every_row_of_every_thread() -> None:
     assert sum(answers["s"].to_pylist()) == 6 * THREADS * PUSHES
 
 
+def test_a_join_gives_every_pair_once_whoever_pushes() -> None:
+    query = panes.open("SELECT l.x, r.x AS y FROM l JOIN r ON l.k = r.k AND l.at = r.at AND "
+                       "r.at BETWEEN l.at AND l.at")  # fmt: skip
+    query.push(l=batch(0).slice(0, 0), r=batch(0).slice(0, 0))
+    given: list[int] = []
+    in_threads(lambda table: given.append(len(query.push(l=table, r=table))))
+    every = pa.concat_tables([batch(n) for n in range(THREADS * PUSHES)]).to_pylist()
+    pairs = sum(a["k"] == b["k"] and a["at"] == b["at"] for a in every for b in every)
+    assert sum(given) == pairs
+    assert len(query.finish()) == 0
+
+
 def test_a_register_counts_every_row_of_every_thread() -> None:
     register = panes.register("t")
     register.add("all", COUNT)

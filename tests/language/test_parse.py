@@ -164,7 +164,7 @@ REFUSED = {
     "SELECT count(*) FROM s [RANGE 5 SLIDE 1 WATTR a] WHERE max(x) > 1": "WHERE cannot hold an aggregate.*\n\nHint: filter answers with HAVING",
     "SELECT count(*) FROM s [RANGE 5 SLIDE 1 WATTR a] ORDER BY 1": "ORDER BY is not understood",
     "SELECT count(*) FROM s [RANGE 5 SLIDE 1 WATTR a] LIMIT 3": "LIMIT is not understood",
-    "SELECT DISTINCT k FROM s [RANGE 5 SLIDE 1 WATTR a] GROUP BY k": "SELECT DISTINCT is not",
+    "SELECT DISTINCT k FROM s [RANGE 5 SLIDE 1 WATTR a] GROUP BY k": "SELECT DISTINCT has no GROUP BY",
     "WITH x AS (SELECT 1) SELECT count(*) FROM s [RANGE 5 SLIDE 1 WATTR a]": "one SELECT, found `WITH`",
     "SELECT max(x) OVER (PARTITION BY k) FROM s [RANGE 5 SLIDE 1 WATTR a]": "OVER .* no place",
     "SELECT max(sum(x)) FROM s [RANGE 5 SLIDE 1 WATTR a]": "cannot hold an aggregate, found sum",

@@ -3,8 +3,8 @@
 Each text is copied with its own spelling (``row-num``, ``GROUP-BY``, ``GROUPBY``, ``∪``, curly
 quotes, ``WA``, tuple and rows, min and sec, ``bid-price``). It must be understood; where panes can
 answer it, `panes.sql` must give what `panes.oracle` gives, and both the small table worked out by
-hand. Windows per row and per partition are answered by the oracle, against tables by hand. Joins
-are refused by name.
+hand. Windows per row and per partition are answered by the oracle, against tables by hand. The
+joins are in `test_join_queries`.
 """
 
 from __future__ import annotations
@@ -364,58 +364,6 @@ PRINTED = [
 ]
 PANED = [query for query in PRINTED if query.is_paned]
 
-JOINS = {
-    "Q3-1": """
-    SELECT *
-    FROM Main1 [WA ts, RANGE 3 min],
-         Main2 [WA ts, RANGE 2 min]
-    WHERE Main1.srcIP = Main2.destIP;
-    """,
-    "Q5-7": """
-    SELECT Main1.srcIP, Main1.destIP, Main2.srcIP, Main2.destIP, Main2.ts
-    FROM Main1, Main2
-    [RANGE TUMBLING 5 minutes, WA ts],
-    WHERE Main1.srcIP = Main2.destIP
-    """,
-    "Q5-8": """
-    SELECT Main1.srcIP, Main1.destIP, Main2.srcIP, Main2.destIP, Main2.ts
-    FROM Main1 [RANGE 3 minutes, WA ts],
-    Main2 [RANGE 2 minutes, WA ts]
-    WHERE Main1.srcIP = Main2.destIP
-    """,
-    "Q7-1": """
-    SELECT S0.ts, S1.ts, count(*)
-    FROM   S0 [WA ts, RANGE 2 min],
-           S1 [WA ts, RANGE 2 min]
-    WHERE  S0.srcIP = S1.destIP and S0.destIP = S1.srcIP and
-           S0.srcPort = S1.destPort and S0.destPort = S1.srcPort and
-           ((S0.ts < S1.ts and S0.flag = SYN and S1.flag = SYN_ACK) or
-            (S0.ts > S1.ts and S0.flag = SYN_ACK and S1.flag = SYN))
-    GROUP BY S0.ts, S1.ts;
-    """,
-    "Q7-2": """
-    SELECT count(*) [RANGE 1 minute, SLIDE 1 minute, WA M1.ts]
-    FROM M1 [RANGE 9 seconds, WA ts],
-          M2 [RANGE 9 seconds, WA ts]
-    WHERE M1.srcIP = M2.destIP and M1.destIP = M2.srcIP and
-          M1.srcPort = M2.destPort and M1.destPort = M2.srcPort
-    """,  # printed with a RANGE of n, which the text varies from 1 second to 9
-    "Q8-3": """
-    SELECT    M1.srcIP, M1.destIP, M1.ts
-    FROM      A UNION B as M1, C UNION D as M2
-    [RANGE TUMBLING 10 seconds, WA ts],
-    WHERE    M1.srcIP = M2.destIP and M1.destIP = M2.srcIP and
-    M1.srcPort = M2.destPort and M1.destPort = M2.srcPort
-    """,
-    "Q8-4": """
-    SELECT    M1.srcIP, M1.destIP, M1.ts
-    FROM      M1, M2 Union C as M3
-              [RANGE TUMBLING 1 minute, WA ts]
-    WHERE     M1.srcIP = M3.destIP and M1.destIP = M3.srcIP and
-              M1.srcPort = M3.destPort and M1.destPort = M3.srcPort
-    """,
-}
-
 
 # --- tables ---------------------------------------------------------------------------------
 
@@ -509,12 +457,6 @@ def test_a_printed_query_groups_by_its_keys(query: Printed) -> None:
 @pytest.mark.parametrize("query", named(PRINTED))
 def test_a_printed_query_asks_for_its_aggregates(query: Printed) -> None:
     assert [squeezed(call.sql) for call in parse(query.text).calls] == list(query.calls)
-
-
-@pytest.mark.parametrize("text", [pytest.param(text, id=name) for name, text in JOINS.items()])
-def test_a_printed_join_is_refused_by_name(text: str) -> None:
-    with pytest.raises(panes.QueryError, match="join"):
-        parse(text)
 
 
 # --- what is answered: any rows -------------------------------------------------------------

@@ -20,19 +20,14 @@ import panes
 from panes.aggregates.arithmetic import Count
 from panes.answers.select import projected
 from panes.errors import StateError
-from panes.language.parse import parse
-from panes.planning.plan import Plan, plan
-from panes.planning.terms import Terms
 from panes.shards import query_identity, query_state
 from panes.shards.blocks import MOST_BLOCKS
-from panes.shards.combiner import Combiner
-from panes.shards.names import AT, PASSING, PROMISE, ROW, SOURCE, column_name
-from panes.shards.query_filler import PlanFiller
+from panes.shards.names import ROW
 from panes.shards.query_shard import Outcome, QueryShard
 from panes.shards.query_state import RECALL
 from panes.shards.state import ABOUT
 from panes.stores import codec
-from panes.windows.spec import PerRow
+from tests.sharded_query import ShardedQuery
 from tests.strategies import streams
 from tests.support import (
     AGGREGATES,
@@ -43,87 +38,10 @@ from tests.support import (
     assert_same,
     in_turns,
     select,
-    sorted_answers,
 )
 
 HOSTED = tuple(w for w in WINDOWS if "ROWS" not in w and "FIRST" not in w)
 COUNTED = (*ORDERED, *(w for w in PER_ROW if "1 ROW" in w or "rank" in w))
-
-
-class Host:
-    """A cluster in a dict."""
-
-    def __init__(
-        self, text: str, schema: pa.Schema = SCHEMA, *, tasks: int = 3, **terms: object
-    ) -> None:
-        query = parse(text)
-        self.plan: Plan = plan(query, dict.fromkeys(query.streams, schema))
-        self.schema = self.plan.schema()
-        self.tasks, self.forgetful = tasks, True
-        self.terms = Terms(**terms)  # type: ignore[arg-type]
-        self.states: list[dict[str, bytes]] = [{} for _ in range(3)]
-
-    def push(self, **batches: pa.Table) -> list[Outcome]:
-        rows = pa.concat_tables(
-            [
-                self._rows(number, batches[name])
-                for number, name in enumerate(self.plan.query.streams)
-                if name in batches
-            ]
-        )
-        inboxes: list[list[bytes]] = [[] for _ in self.states]
-        for task in range(self.tasks):
-            filler = PlanFiller(self.plan, keep_rows=self.terms.drops_late)
-            combiner = Combiner(filler, len(self.states))
-            for batch in rows.take(np.arange(task, len(rows), self.tasks)).to_batches(
-                max_chunksize=5
-            ):
-                combiner.add(batch)
-            for shard, package in combiner.packages():
-                inboxes[shard].append(package)
-        outcomes = []
-        if self.forgetful:
-            RECALL.clear()
-        for state, inbox in zip(self.states, inboxes, strict=True):
-            if inbox:
-                outcomes.append(self.shard(state).take(inbox))
-        return outcomes
-
-    def shard(self, state: dict[str, bytes]) -> QueryShard:
-        return QueryShard(self.plan, self.terms, state, shards=len(self.states))
-
-    def finish(self) -> list[Outcome]:
-        return [self.shard(state).finish() for state in self.states]
-
-    def answers(self, outcomes: Sequence[Outcome]) -> pa.Table:
-        tables = [projected(self.plan, o.answers) for o in outcomes]
-        found = pa.concat_tables([self.schema.empty_table(), *tables])
-        if isinstance(self.plan.window.spec, PerRow):
-            return found.sort_by("at")
-        return sorted_answers(found, len(self.plan.query.shown_keys))
-
-    def _rows(self, source: int, table: pa.Table) -> pa.Table:
-        """What Spark's projection would hand to a task."""
-        axis = self.plan.placing
-        at, missing = axis.ticks(table.column(axis.column).combine_chunks())
-        _, columns = replace(self.plan.rows, where=None)(table)
-        kept, _ = self.plan.rows(table)
-        passes = np.ones(len(table), dtype=bool)
-        if kept is not None:
-            passes = np.zeros(len(table), dtype=bool)
-            passes[kept] = True
-        named = {
-            SOURCE: pa.array([source] * len(table), pa.int32()),
-            AT: pa.array(at, mask=missing),
-            PASSING: pa.array(passes),
-            ROW: pa.StructArray.from_arrays(
-                [c.combine_chunks() for c in table.columns], names=table.column_names
-            ),
-        }
-        if "promise" in table.column_names:
-            named[PROMISE] = table.column("promise")
-        named |= {column_name(i): c for i, c in enumerate(columns)}
-        return pa.table(named)
 
 
 def in_batches(table: pa.Table, sizes: Sequence[int]) -> list[pa.Table]:
@@ -150,7 +68,7 @@ def test_every_batch_gives_what_one_process_gives(
 ) -> None:
     aggregates = ("count(*)", "sum(i)", "max(x)", "avg(d)", "min_by(s, i)")
     text = f"SELECT k, {select(aggregates)} FROM s [{window}] WHERE b OR i > 0 GROUP BY k"
-    host = Host(text, lateness=lateness, late=late, tasks=tasks)
+    host = ShardedQuery(text, lateness=lateness, late=late, tasks=tasks)
     query = panes.open(text, lateness=lateness, late=late)
     for batch in in_batches(stream, sizes):
         got = host.push(s=batch)
@@ -190,7 +108,7 @@ def test_every_batch_of_windows_that_count_rows_gives_what_one_process_gives(
     if window in PER_ROW:
         text = text.replace("SELECT", "SELECT at, i + 1 AS j,").replace("RANGE ", "RANGE 9")
     wait = None if lateness is None else lateness * 64
-    host = Host(text, lateness=wait, late=late, tasks=tasks)
+    host = ShardedQuery(text, lateness=wait, late=late, tasks=tasks)
     query = panes.open(text, lateness=wait, late=late)
     for batch in in_batches(stream, sizes):
         got = host.push(s=batch)
@@ -210,7 +128,7 @@ def test_every_aggregate_survives_being_sent_and_kept(
     aggregate: str, stream: pa.Table, sizes: list[int]
 ) -> None:
     text = f"SELECT k, {aggregate} AS c FROM s [RANGE 23 SLIDE 5 WATTR at] GROUP BY k"
-    host, query = Host(text, lateness=4), panes.open(text, lateness=4)
+    host, query = ShardedQuery(text, lateness=4), panes.open(text, lateness=4)
     for number, batch in enumerate(in_batches(stream, sizes)):
         host.forgetful = number != 1
         assert_same(host.answers(host.push(s=batch)), query.push(s=batch))
@@ -226,7 +144,7 @@ def test_several_sources_progress_at_the_slowest(
     batches: list[tuple[pa.Table, pa.Table]], lateness: int
 ) -> None:
     text = "SELECT k, count(*) AS n FROM (u UNION ALL v) [RANGE 20 SLIDE 7 WATTR at] GROUP BY k"
-    host, query = Host(text, lateness=lateness), panes.open(text, lateness=lateness)
+    host, query = ShardedQuery(text, lateness=lateness), panes.open(text, lateness=lateness)
     for u, v in batches:
         got = host.push(u=u, v=v)
         assert_same(host.answers(got), query.push(u=u, v=v))
@@ -254,7 +172,7 @@ promising = st.lists(
 def test_promises_in_a_column_close_windows(batches: list[pa.Table], lateness: int | None) -> None:
     """A row without a position is a promise and nothing else; without one, it is rejected."""
     text = "SELECT count(*) AS n FROM s [RANGE 10 SLIDE 4 WATTR at]"
-    host = Host(text, promising_schema(), lateness=lateness, punctuation="promise")
+    host = ShardedQuery(text, promising_schema(), lateness=lateness, punctuation="promise")
     query = panes.open(text, lateness=lateness, punctuation="Promise")
     rejected = 0
     for batch in batches:
@@ -273,7 +191,7 @@ def test_a_long_wait_does_not_make_many_blocks() -> None:
     """Without progress every pane stays open; blocks grow longer instead of more."""
     text = "SELECT count(*) AS n, median(at) AS mid FROM s [TUMBLING 5 WATTR at]"
     schema = pa.schema({"at": pa.int64()})
-    host, query = Host(text, schema, lateness=10**9), panes.open(text, lateness=10**9)
+    host, query = ShardedQuery(text, schema, lateness=10**9), panes.open(text, lateness=10**9)
     for begin in range(0, 10_000, 1_000):
         rows = pa.table({"at": pa.array(range(begin, begin + 1_000), pa.int64())})
         assert_same(host.answers(host.push(s=rows)), query.push(s=rows))
@@ -285,15 +203,15 @@ def test_a_batch_far_from_the_others_costs_only_its_own_blocks() -> None:
     """A year of silence at one-second slides: the state is what the open windows hold."""
     text = "SELECT count(*) AS n FROM s [RANGE 60 SLIDE 1 WATTR at]"
     schema = pa.schema({"at": pa.int64()})
-    host, query = Host(text, schema, lateness=5), panes.open(text, lateness=5)
+    host, query = ShardedQuery(text, schema, lateness=5), panes.open(text, lateness=5)
     for at in (0, 31_536_000, 31_536_010):
         rows = pa.table({"at": pa.array([at], pa.int64())})
         assert_same(host.answers(host.push(s=rows)), query.push(s=rows))
     assert sum(len(s) for s in host.states) <= 2 * len(host.states) + 2
 
 
-def two_batches() -> Host:
-    host = Host(
+def two_batches() -> ShardedQuery:
+    host = ShardedQuery(
         "SELECT k, count(*) AS n FROM s [RANGE 20 SLIDE 10 WATTR at] GROUP BY k", lateness=0
     )
     rows = [{"at": at, "k": k} for at in (1, 5, 12) for k in ("a", "b", "c", "d", "e")]
@@ -323,7 +241,7 @@ def two_batches() -> Host:
     ],
 )
 def test_a_changed_query_is_refused_with_what_changed(text: str, told: str) -> None:
-    changed = Host(text, lateness=0)
+    changed = ShardedQuery(text, lateness=0)
     changed.states = two_batches().states
     with pytest.raises(StateError, match="the state of another query") as refused:
         changed.finish()
@@ -339,11 +257,11 @@ def test_a_piece_of_another_version_is_refused(monkeypatch: pytest.MonkeyPatch) 
 
 def test_a_column_of_another_type_is_refused() -> None:
     text = "SELECT k, max(i) AS high FROM s [RANGE 20 SLIDE 10 WATTR at] GROUP BY k"
-    before = Host(text, lateness=0)
+    before = ShardedQuery(text, lateness=0)
     rows = pa.Table.from_pylist([{"at": 1, "k": "a", "i": 3}], schema=SCHEMA)
     before.push(s=rows)
     index = SCHEMA.get_field_index("i")
-    after = Host(text, SCHEMA.set(index, pa.field("i", pa.int32())), lateness=0)
+    after = ShardedQuery(text, SCHEMA.set(index, pa.field("i", pa.int32())), lateness=0)
     after.states = before.states
     with pytest.raises(StateError, match=r"SELECT was max\(i\) int64, is max\(i\) int32"):
         after.finish()
@@ -378,7 +296,7 @@ def test_the_state_of_a_register_is_not_that_of_a_query() -> None:
 
 
 def test_another_select_having_or_lateness_goes_on() -> None:
-    host = Host(
+    host = ShardedQuery(
         "SELECT count(*) * 2 AS twice, k FROM s [RANGE 20 SLIDE 10 WATTR at] GROUP BY k "
         "HAVING twice > 1",
         lateness=7,
@@ -410,7 +328,7 @@ def test_shards_revise_what_one_process_revises() -> None:
     """8 comes after 11 was promised, to a shard that has forgotten nothing."""
     text = "SELECT k, count(*) AS n FROM t [TUMBLING 10 WATTR at] GROUP BY k"
     schema = pa.schema({"at": pa.int64(), "k": pa.string()})
-    host = Host(text, schema, lateness=2, late="revise", why=True)
+    host = ShardedQuery(text, schema, lateness=2, late="revise", why=True)
     host.push(t=pa.table({"at": [5, 13], "k": ["a", "a"]}))
     (outcome,) = [o for o in host.push(t=pa.table({"at": [8], "k": ["a"]})) if len(o.answers)]
     assert outcome.answers.to_pylist()[0]["__a0"] == 2
@@ -434,7 +352,7 @@ def test_every_batch_of_early_and_revised_answers_is_that_of_one_process(
 ) -> None:
     aggregates = ("count(*)", "sum(i)", "max(x)", "median(i)", "min_by(s, i)")
     text = f"SELECT k, {select(aggregates)} FROM t [{window}] GROUP BY k{early}"
-    host = Host(text, lateness=lateness, late="revise", revise_within=within)
+    host = ShardedQuery(text, lateness=lateness, late="revise", revise_within=within)
     query = panes.open(text, lateness=lateness, late="revise", revise_within=within)
     for batch in in_batches(table, sizes):
         if len(batch):
@@ -443,7 +361,7 @@ def test_every_batch_of_early_and_revised_answers_is_that_of_one_process(
         assert_same(told(host, host.finish()), ordered(query.finish()))
 
 
-def told(host: Host, outcomes: Sequence[Outcome]) -> pa.Table:
+def told(host: ShardedQuery, outcomes: Sequence[Outcome]) -> pa.Table:
     """What shards say, with the status of every answer, in one order."""
     tables = [
         projected(host.plan, o.answers).append_column("status", o.answers["status"])
@@ -462,7 +380,7 @@ def ordered(answers: pa.Table) -> pa.Table:
 def test_answers_that_wait_in_line_survive_in_the_state() -> None:
     text = "SELECT k, count(*) AS n FROM t [TUMBLING 10 WATTR at] GROUP BY k"
     schema = pa.schema({"at": pa.int64(), "k": pa.int64()})
-    host = Host(text, schema, lateness=0, flush=panes.SlowFlush(at_most=3))
+    host = ShardedQuery(text, schema, lateness=0, flush=panes.SlowFlush(at_most=3))
     host.push(t=pa.table({"at": [1] * 20, "k": list(range(20))}))
     sizes = []
     for _ in range(9):
@@ -477,7 +395,7 @@ def test_a_state_that_kept_no_closed_windows_revises_only_later_ones() -> None:
     """The query went on with late='revise' after a restart: what was forgotten stays so."""
     text = "SELECT k, count(*) AS n FROM t [TUMBLING 10 WATTR at] GROUP BY k"
     schema = pa.schema({"at": pa.int64(), "k": pa.string()})
-    host = Host(text, schema, lateness=0)
+    host = ShardedQuery(text, schema, lateness=0)
     host.push(t=pa.table({"at": [5, 13], "k": ["a", "a"]}))
     host.terms = replace(host.terms, late="revise")
     outcomes = host.push(t=pa.table({"at": [8, 23], "k": ["a", "a"]}))

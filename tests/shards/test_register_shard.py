@@ -175,3 +175,22 @@ def test_nothing_is_left_in_the_state_of_queries_that_are_gone() -> None:
     stores = {name.split("/")[0] for name in state if "/" in name}
     assert len(stores) == 1
     assert {n.split("/")[0] for n in before if "/" in n} > stores
+
+
+def test_a_list_of_queries_that_is_older_than_the_state_is_refused() -> None:
+    """A list has the number after the one that was found, so after a loss a number comes again."""
+    sharded = ShardedRegister("s", Run(lateness=0), SCHEMA, shards=1)
+    sharded.number = 2
+    sharded.add("all", QUERIES["all"])
+    sharded.push(rows(1, 20, 0))
+    sharded.push(rows(2, 20, 30))
+    sharded.number = 3
+    sharded.add("dear", QUERIES["dear"])
+    sharded.push(rows(3, 20, 60))
+    sharded.remove("dear")
+    with pytest.raises(StateError, match=r"list 3 .* the newest list in panes-register is 2"):
+        sharded.push(rows(4, 20, 90))
+    sharded.number = 4
+    sharded.remove("all")
+    sharded.add("keyed", QUERIES["keyed"])
+    sharded.push(rows(4, 20, 90))

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import datetime as dt
-import os
 from collections.abc import Sequence
 from decimal import Decimal
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
+from panes.crash.jobs import read_stream as read_files
+from panes.crash.place import write_batches
 from tests.support import SCHEMA, assert_rows
 
 ROWS = 250
@@ -22,20 +22,13 @@ START = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
 
 def as_batches(folder: Path, tables: Sequence[pa.Table], *, first: int = 0) -> Path:
     """A folder in which every table is a file, each a second newer than the one before."""
-    folder.mkdir(exist_ok=True)
-    for number, table in enumerate(tables, start=first):
-        hidden, path = folder / f"_{number:04}.parquet", folder / f"{number:04}.parquet"
-        pq.write_table(table, hidden)
-        os.utime(hidden, (1_700_000_000 + number,) * 2)
-        hidden.rename(path)
-    return folder
+    return write_batches(folder, tables, first=first)
 
 
 def read_stream(spark: SparkSession, folder: Path) -> DataFrame:
     """The files of a folder as a stream, one per micro-batch."""
-    schema = spark.read.parquet(str(folder)).schema
-    reader = spark.readStream.schema(schema).option("maxFilesPerTrigger", 1)
-    return reader.parquet(str(folder))
+    frame: DataFrame = read_files(spark, folder)
+    return frame
 
 
 def run_to_end(answers: DataFrame, place: Path) -> StreamingQuery:

@@ -62,13 +62,31 @@ if "drop-in" in parts:
         "abs(a.`avg(price)` - b.`avg(price)`) < 1e-9"
     )
     print("drop-in:", (mine.count(), near.count()) == (theirs.count(), theirs.count()))
+pairs = (
+    "SELECT a.price, b.price AS other FROM a LEFT JOIN b ON a.item = b.item AND a.price < b.price "
+    "AND b.ts BETWEEN a.ts AND a.ts + INTERVAL 2 SECONDS"
+)
+
+def paired(answers):
+    same = panes.oracle(pairs, a=rows, b=rows)
+    by = [(n, "ascending") for n in same.column_names]
+    return difference(answers.sort_by(by), same.sort_by(by))
+
+if "pairs" in parts:
+    print("pairs:", paired(panes.sql(pairs, a=frame, b=frame).toArrow()))
+if "stream of pairs" in parts:
+    place = folder / "pairs"
+    other = read_stream(spark, files)
+    run_to_end(panes.sql(pairs, lateness="10 seconds", bounded=True, a=stream, b=other), place)
+    print("stream of pairs:", paired(spark.read.parquet(str(place / "out")).toArrow()))
 """
 SAID = {"batch": "None", "stream": "None", "joined": "None", "register": "None", "drop-in": "True"}
+SAID |= {"pairs": "None", "stream of pairs": "None"}
 
 
 @pytest.mark.parametrize(
     "parts",
-    [("batch", "drop-in"), slow(("stream", "joined", "register"))],
+    [("batch", "drop-in", "pairs"), slow(("stream", "joined", "register", "stream of pairs"))],
     ids=" and ".join,
 )
 def test_everything_works_through_connect(parts: tuple[str, ...]) -> None:

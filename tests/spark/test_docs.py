@@ -40,13 +40,13 @@ def folder(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
 def test_the_pages_code_runs(spark: SparkSession, folder: Path) -> None:
     blocks = spark_blocks(DOCS / "reference" / "spark.md")
-    assert len(blocks) == 5
+    assert len(blocks) == 7
     names: dict[str, object] = {}
     places = ["bids", "highest", "state", "answers", "per minute", "second state"]
-    places += ["late", "rejected"]
+    places += ["late", "rejected", "pairs", "near"]
     for block in blocks:
         exec(in_folder(block, folder, *places), names)
-    for place in ("highest", "answers", "per minute"):
+    for place in ("highest", "answers", "per minute", "pairs", "near"):
         assert spark.read.parquet(str(folder / place)).count() > 0, place
 
 

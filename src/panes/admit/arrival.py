@@ -25,6 +25,12 @@ class Arrival:
     partition: Sequence[pa.Array] = ()
 
     @property
+    def nbytes(self) -> int:
+        """Bytes of positions and columns."""
+        passing = 0 if self.passing is None else self.passing.nbytes
+        return self.at.nbytes + passing + sum(c.nbytes for c in (*self.columns, *self.partition))
+
+    @property
     def passing_rows(self) -> NDArray[np.int64]:
         """The indexes of the rows that pass."""
         return np.arange(len(self.at)) if self.passing is None else self.passing

@@ -16,7 +16,13 @@ from numpy.typing import NDArray
 
 from panes.admit.arrival import Arrival
 from panes.admit.promises import Promised
-from panes.admit.set_aside import late_reasons, no_position, too_far_ahead, with_reason
+from panes.admit.set_aside import (
+    late_reasons,
+    no_position,
+    too_far_ahead,
+    too_far_ahead_of_others,
+    with_reason,
+)
 from panes.axis import BEGINNING, Axis, axis_over
 from panes.errors import ColumnTypeError
 from panes.operators.operator import Chain
@@ -33,7 +39,8 @@ class Admitted:
     """What becomes of one batch.
 
     `arrival` are the rows that count. `placed` are the positions of all rows that have one, in the
-    order they came, and `promise` is what rows of the batch promise. `behind` are the positions and
+    order they came, `newest` is where the newest one lay before any chain, if that matters, and
+    `promise` is what rows of the batch promise. `behind` are the positions and
     keys of late rows. `late` and `rejected` are rows with the reason, in the columns of the stream.
     """
 
@@ -41,6 +48,7 @@ class Admitted:
     arrival: Arrival = field(default_factory=lambda: Arrival(_NOWHERE, ()))
     placed: Positions = field(default_factory=lambda: _NOWHERE)
     rows: int = 0
+    newest: int | None = None
     promise: int | None = None
     behind: Arrival = field(default_factory=lambda: Arrival(_NOWHERE, ()))
     late: list[pa.Table] = field(default_factory=list)
@@ -54,6 +62,7 @@ class Gate:
 
     `open_from` is the first position that an open window holds. Unless `counts_late`, late rows
     count nowhere: windows of ordered rows have no room for them, and before ``ORIGIN FIRST`` is
+    known there are no windows. `newest` are the greatest positions that streams have had.
     known there are no windows. `counted` and `closed` are the words for what becomes of late rows.
     """
 
@@ -63,6 +72,7 @@ class Gate:
     promised: Promised
     open_from: int = BEGINNING
     counts_late: bool = True
+    newest: Mapping[str, int] = field(default_factory=dict)
     counted: str = "counted in its open windows"
     closed: str = "all its windows are closed"
 
@@ -167,6 +177,14 @@ class Gate:
             if ahead.any():
                 result.ahead = int(ahead.sum())
                 table, ticks = _without(table, ticks, ahead, too_far_ahead(axis.column), result)
+        if axis.kind == "integer" and terms.max_step is not None and len(ticks):
+            last = believed_up_to(ticks, self.newest.get(result.stream), terms.max_step)
+            far = ticks > last
+            if far.any():
+                result.ahead = int(far.sum())
+                reason = too_far_ahead_of_others(axis.column, last)
+                table, ticks = _without(table, ticks, far, reason, result)
+            result.newest = int(ticks.max(initial=BEGINNING))
         return ticks, table
 
     def _without_promises(
@@ -186,6 +204,28 @@ class Gate:
             return table, ticks, missing
         rows = ~(missing & given)
         return table.filter(pa.array(rows)), ticks[rows], missing[rows]
+
+
+def believed_up_to(at: Positions, newest: int | None, max_step: int) -> int:
+    """How far positions can be believed: none is further than a step ahead of all others.
+
+    Those of a batch are looked at from the smallest on, so it does not matter in which order rows
+    come. What comes first has none before it: there, half of the rows are believed.
+
+    >>> believed_up_to(np.array([40, 10, 999, 25]), newest=12, max_step=20)
+    40
+    >>> believed_up_to(np.array([0, 70, 71, 72, 10**15]), newest=None, max_step=20)
+    72
+    """
+    ascending = np.sort(at)
+    if newest is None:
+        newest = int(ascending[(len(ascending) - 1) // 2])
+    ahead = ascending[np.searchsorted(ascending, newest, side="right") :]
+    steps = np.diff(ahead, prepend=newest)
+    far = np.flatnonzero(steps > max_step)
+    if not len(far):
+        return int(max(newest, ascending[-1]))
+    return newest if far[0] == 0 else int(ahead[far[0] - 1])
 
 
 def promise_column(plan: Plan, schema: pa.Schema, name: str | None, stream: str) -> str:

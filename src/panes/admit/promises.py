@@ -111,6 +111,11 @@ class Promises:
         """What is promised of the whole input, and why."""
         return meld(self._streams)
 
+    def least(self) -> tuple[int, str]:
+        """What is promised of the whole input, and by which stream."""
+        name = min(self._streams, key=lambda name: self._streams[name].at)
+        return self._streams[name].at, name
+
     def forget_passed(self) -> None:
         """Forget promises for keys that say no more than what is promised of all."""
         if self._of_keys:

@@ -92,7 +92,7 @@ class SetAside:
 
 def _from_the_future(rows: int) -> str:
     are = "row is" if rows == 1 else "rows are"
-    return f"{rows:,} {are} further ahead of the clock than max_ahead and rejected; see `rejected`"
+    return f"{rows:,} {are} further ahead than max_ahead and rejected; see `rejected`"
 
 
 def set_aside(rows: Sequence[pa.Table], schemas: Iterable[pa.Schema]) -> pa.Table:
@@ -147,6 +147,11 @@ def no_position(column: str | None) -> str:
 def too_far_ahead(column: str | None) -> str:
     """Why a row from the future is rejected."""
     return f"`{column}` is further ahead of the clock than max_ahead"
+
+
+def too_far_ahead_of_others(column: str | None, last: int) -> str:
+    """Why a row is rejected that lies far ahead of all others."""
+    return f"`{column}` is further ahead of all rows so far, up to {last}, than max_ahead"
 
 
 def _reason_name(columns: Iterable[str]) -> str:

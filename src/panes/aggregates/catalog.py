@@ -110,6 +110,8 @@ _STD_SAMP = _spread(sample=True, root=True)
 _AVG = _arithmetic(arithmetic.avg)
 _WEIGHTED = Entry(_two(arithmetic.weighted_mean), columns=2)
 
+_MOST_VALUES = 1 << 31
+
 CATALOG: Mapping[str, Entry] = {
     "count": _COUNT,
     "sum": _arithmetic(arithmetic.sum_),
@@ -215,6 +217,8 @@ def _share(call: Call) -> float:
 
 def _whole(call: Call) -> int:
     k = call.parameters[0]
-    if k != int(k) or k < 1:
-        raise QueryError(f"{call.name}(x, k) needs a positive whole number, got {k}")
+    if not 1 <= k < _MOST_VALUES or k != int(k):
+        raise QueryError(
+            f"{call.name}(x, k) needs a positive whole number below {_MOST_VALUES:,}, got {k}"
+        )
     return int(k)

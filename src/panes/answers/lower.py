@@ -10,18 +10,23 @@ from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from panes.aggregates.aggregate import Bounded
 from panes.arrays.spread import spread
 from panes.arrays.workers import workers
 from panes.axis import Axis
+from panes.errors import LimitError
 from panes.planning.answer_columns import lowered_names
 from panes.planning.plan import Plan
 from panes.stores.rolled import AnswerPartials, WindowPartials
 from panes.windows.cover import Cover
 from panes.windows.extent import edges_of
 from panes.windows.spec import PanedSpec
+
+_NARROW = (pa.string(), pa.binary())
+_MOST_BYTES = (1 << 31) - 1
 
 
 def lower(
@@ -49,6 +54,21 @@ def lowered_windows(plan: Plan, spec: PanedSpec, found: WindowPartials | None) -
     return labelled(plan.axis, spec, found.keys, found.cover, found.order, lowered)
 
 
+def _require_text_fits(keys: Sequence[pa.Array], cover: Cover) -> None:
+    """Refuse keys that answers would repeat beyond what a column of text can hold."""
+    for key in keys:
+        if key.type in _NARROW and len(cover) * key.nbytes > _MOST_BYTES:
+            sizes = pc.fill_null(pc.binary_length(key), 0).to_numpy()
+            size = int(sizes.astype(np.int64) @ np.diff(cover.offsets))
+            if size > _MOST_BYTES:
+                raise LimitError(
+                    f"the keys of {len(cover):,} answers take {size:,} bytes, and {key.type} holds "
+                    f"{_MOST_BYTES:,}",
+                    hint="ask with batches=True, group by md5(column), "
+                    "or cast the column to large_string",
+                )
+
+
 def labelled(
     axis: Axis,
     spec: PanedSpec,
@@ -64,6 +84,7 @@ def labelled(
         group, wid = group[order], wid[order]
     start, end = edges_of(spec, wid)
     starts = pa.nulls(len(end), axis.type) if start is None else axis.label(start)
+    _require_text_fits(keys, cover)
     taken = pa.array(group)
     columns = [starts, axis.label(end), *(k.take(taken) for k in keys), *lowered]
     return pa.table(columns, names=lowered_names(len(keys), len(lowered)))

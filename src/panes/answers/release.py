@@ -3,7 +3,7 @@
 A window over very many groups gives all their answers when it closes. Here they wait in line and
 are released with the next batches, so that no batch carries them all:
 
-    slow-flush    the oldest ones, so many with each batch
+    slow-flush    the oldest ones, so many with each batch, and those beyond a million
     lazy-flush    those whose key comes up in a batch
 
 and in either case those whose window ended further behind progress than the user allows. Answers
@@ -22,6 +22,9 @@ from numpy.typing import NDArray
 from panes.arrays.key_numbers import KeyNumbers
 from panes.planning.flush import Flush, SlowFlush, ticks_of
 
+MOST_WAITING = 1_000_000
+"""How many answers wait where only their number with each batch is bounded; more are released."""
+
 
 @dataclass(slots=True)
 class Line:
@@ -37,6 +40,11 @@ class Line:
 
     def __len__(self) -> int:
         return sum(map(len, self._answers))
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the answers in line."""
+        return sum(part.nbytes for part in (*self._answers, *self._ends))
 
     def keys(self) -> list[pa.Array]:
         """The keys of the answers in line."""
@@ -75,7 +83,7 @@ def _chosen(line: Line, keys: Sequence[pa.Array], rows: int) -> NDArray[np.bool_
     """Of the answers in line, those to release after a batch with these keys."""
     flush = line.flush
     if isinstance(flush, SlowFlush):
-        return np.arange(len(line)) < flush.at_most
+        return np.arange(len(line)) < max(flush.at_most, len(line) - MOST_WAITING)
     if not keys:
         return np.full(len(line), rows > 0)
     numbers = KeyNumbers([k.type for k in keys])

@@ -69,6 +69,11 @@ class Answers:
         """How many answers wait in line."""
         return 0 if self._line is None else len(self._line)
 
+    @property
+    def waiting_bytes(self) -> int:
+        """Bytes of the answers that wait in line."""
+        return 0 if self._line is None else self._line.nbytes
+
     def close(self, lowered: pa.Table, why: str) -> None:
         """Windows have been closed, by what `why` says."""
         if len(lowered):
@@ -95,7 +100,7 @@ class Answers:
 
     def released(self, arrival: Arrival | None, progress: int) -> pa.Table:
         """The answers to give now, after these rows have come, if any have."""
-        found = self._take()
+        found = self.taken()
         if self._line is None:
             return found
         self._line.wait(found, ends_of(found))
@@ -106,13 +111,14 @@ class Answers:
 
     def rest(self) -> pa.Table:
         """All that is left."""
-        found = self._take()
+        found = self.taken()
         if self._line is None:
             return found
         self._line.wait(found, ends_of(found))
         return self._line.everybody()
 
-    def _take(self) -> pa.Table:
+    def taken(self) -> pa.Table:
+        """What has been found and not been given; it does not get in line."""
         found, self._found = self._found, []
         if len(found) == 1:
             return found[0]

@@ -16,9 +16,12 @@ from numpy.typing import NDArray
 from panes.arrays import order_keys
 from panes.arrays.compiled import compiled
 from panes.arrays.slots import is_dense
+from panes.errors import LimitError
 
 _FEW = 4_096
 _LOW = (1 << 32) - 1
+_NARROW = (pa.string(), pa.binary())
+_MOST_BYTES = (1 << 31) - 1
 
 
 class Dictionary:
@@ -30,6 +33,7 @@ class Dictionary:
     def encode(self, array: pa.Array) -> NDArray[np.int32]:
         """The number of each value; new values get the next ones."""
         indexes, distinct = _dictionary_encode(_normal(array))
+        self._require_room(distinct)
         if not len(self.values):
             self.values = distinct
             return indexes
@@ -40,6 +44,18 @@ class Dictionary:
             number[unseen] = len(self.values) + np.arange(len(unseen))
             self.values = pa.concat_arrays([self.values, distinct.take(pa.array(unseen))])
         return number[indexes]
+
+    def _require_room(self, more: pa.Array) -> None:
+        """Refuse more text than a column with offsets of 32 bits can hold, before it is copied."""
+        if self.values.type not in _NARROW:
+            return
+        size = self.values.nbytes + more.nbytes
+        if size > _MOST_BYTES:
+            raise LimitError(
+                f"the distinct values of a key take {size:,} bytes, and {self.values.type} holds "
+                f"{_MOST_BYTES:,}",
+                hint="group by a shorter column or by md5(column), or cast it to large_string",
+            )
 
 
 class KeyNumbers:
@@ -52,11 +68,18 @@ class KeyNumbers:
     def _clear(self) -> None:
         self._columns = [Dictionary(t) for t in self._types]
         self._pairs = [Dictionary(pa.int64()) for _ in self._types[1:]]
+        self._in_order: NDArray[np.int64] | None = None
 
     def __len__(self) -> int:
         if not self._types:
             return 1
         return len(self._pairs[-1].values if self._pairs else self._columns[0].values)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the key values, and of what finds their numbers."""
+        stored = sum(d.values.nbytes for d in (*self._columns, *self._pairs))
+        return stored + (0 if self._in_order is None else self._in_order.nbytes)
 
     def encode(self, columns: Sequence[pa.Array], rows: int) -> NDArray[np.int32]:
         """The group of each row."""
@@ -83,10 +106,23 @@ class KeyNumbers:
         """Groups in the order of their keys, NULL first, NaN last."""
         if not self._types:
             return groups
+        if 2 * len(groups) < len(self):
+            return groups[self._ranked(groups)]
+        # Most of the groups: all are ranked, once for as long as no other key comes.
+        if self._in_order is None or len(self._in_order) < len(self):
+            self._in_order = self._ranked(np.arange(len(self)))
+        if len(groups) == len(self):
+            return self._in_order
+        is_wanted = np.zeros(len(self), dtype=np.bool_)
+        is_wanted[groups] = True
+        return self._in_order[is_wanted[self._in_order]]
+
+    def _ranked(self, groups: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The indexes of groups, in the order of their keys."""
         table = pa.table({str(i): _sortable(c) for i, c in enumerate(self.columns(groups))})
         by = [(name, "ascending", "at_start") for name in table.column_names]
-        ranked = pc.sort_indices(table, sort_keys=by)
-        return groups[ranked.to_numpy()]
+        ranked: NDArray[np.int64] = pc.sort_indices(table, sort_keys=by).to_numpy()
+        return ranked.astype(np.int64, copy=False)
 
     def mostly_dead(self, live: int) -> bool:
         """Whether forgetting the keys that are gone is worth the trouble."""

@@ -30,6 +30,11 @@ class RowTail:
     def __len__(self) -> int:
         return sum(len(b) for b in self._batches)
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the rows."""
+        return sum(batch.nbytes for batch in self._batches)
+
     def push(self, rows: pa.Table) -> None:
         """Take in rows; batches that are no longer needed are dropped."""
         self.arrived += len(rows)

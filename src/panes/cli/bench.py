@@ -21,11 +21,14 @@ def bench(
     name: Annotated[
         Literal[
             "in-process",
+            "index",
+            "batches",
             "join",
             "many",
             "rows",
             "stores",
             "spark-batch",
+            "spark-join",
             "spark-many",
             "spark-stream",
         ],

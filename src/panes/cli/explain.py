@@ -11,7 +11,9 @@ from panes.api import explain as explain_text
 from panes.axis import format_duration
 from panes.cli.files import Source
 from panes.cli.run import Store, read_lateness, read_query
+from panes.engine.open_join import OpenJoin
 from panes.engine.open_query import OpenQuery
+from panes.engine.opened import opened
 from panes.errors import OptionError
 from panes.frames import require_streams
 from panes.language.parse import parse
@@ -73,9 +75,9 @@ def explain(
     terms = Run(
         lateness=read_lateness(lateness), max_ahead=None, bounded=lateness is None, store=store
     )
-    asked = OpenQuery(text, terms)
+    asked = opened(text, terms)
     require_streams(asked.query.streams, {s.name: s for s in sources})
-    _warm_up(OpenQuery(text, terms), sources)
+    _warm_up(opened(text, terms), sources)
     for source in sources:
         for batch in source.batches():
             asked.push(**{source.name: batch})
@@ -97,7 +99,7 @@ def _sliding_graph(files: list[str], how: str) -> str:
     return draw(graph, format_duration if measures == {"time"} else str)
 
 
-def _warm_up(asked: OpenQuery, sources: list[Source]) -> None:
+def _warm_up(asked: OpenQuery | OpenJoin, sources: list[Source]) -> None:
     """A few rows first, so that the loading of compiled loops is not taken for work."""
     for source in sources:
         for _, batch in zip(range(2), source.batches(), strict=False):

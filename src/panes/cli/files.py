@@ -11,7 +11,7 @@ import duckdb
 import pyarrow as pa
 import pyarrow.dataset as pads
 
-from panes.errors import InputError, OptionError
+from panes.errors import InputError, OptionError, is_interrupt
 
 BATCH = 1 << 20
 TEXT_FORMATS = {".csv": "csv", ".ndjson": "json", ".jsonl": "json", ".json": "json"}
@@ -62,6 +62,10 @@ class Source:
         except (pa.ArrowInvalid, pa.ArrowTypeError, duckdb.Error, OSError) as failure:
             first = str(failure).strip().splitlines()[0]
             raise InputError(f"--input {self.name}: cannot read {self.path}: {first}") from None
+        except RuntimeError as failure:
+            if is_interrupt(failure):
+                raise KeyboardInterrupt from None
+            raise
 
     def _text_format(self) -> str | None:
         suffix = self.path.suffix.lower()

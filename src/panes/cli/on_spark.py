@@ -15,10 +15,12 @@ from panes.cli.interrupts import ends, interrupts, stopped
 from panes.cli.outputs import Output
 from panes.cli.show import errors_in, say
 from panes.errors import OptionError, PanesError
-from panes.language.parse import parse
+from panes.language.join_query import JoinQuery
 from panes.language.query import Query
+from panes.language.read import read
 from panes.planning.terms import Run
 from panes.spark import files, split
+from panes.spark.checkpoint import require_sources, require_whole
 from panes.spark.query import answer as answer_frames
 from panes.spark.session import quiet
 from panes.windows.spec import PerRow
@@ -26,7 +28,7 @@ from panes.windows.spec import PerRow
 _KINDS = ("answers", "late", "rejected")
 
 
-def answer(text: str, query: Query, sources: list[Source], output: str) -> None:
+def answer(text: str, query: Query | JoinQuery, sources: list[Source], output: str) -> None:
     """Answer a bounded query on Spark and write it where the command was told to."""
     with tempfile.TemporaryDirectory() as folder:
         start(Path(folder))
@@ -60,7 +62,7 @@ class Job:
             if counts is None:
                 raise stopped(output, checkpoint)
             if checkpoint is None:
-                answers = _in_order(_collected(places["answers"]), parse(self.text))
+                answers = _in_order(_collected(places["answers"]), read(self.text))
                 Output(output).write(answers)
                 if late_output is not None:
                     Output(late_output).write(_collected(places["late"]))
@@ -74,6 +76,7 @@ class Job:
         interrupted = interrupts()
         frames = {s.name: files.read_stream(s.path, self.files_per_batch) for s in self.sources}
         tagged = answer_frames(self.text, frames, run=replace(self.options, with_late=True))
+        require_sources(str(checkpoint), tagged)
         writer = tagged.writeStream.foreachBatch(split(**places))
         writer = writer.option("checkpointLocation", str(checkpoint))
         counts = dict.fromkeys(_KINDS, 0)
@@ -83,6 +86,7 @@ class Job:
             if not ends(query.awaitTermination, interrupted):
                 return None
         except Exception as failure:
+            require_whole(files.spark(), str(checkpoint))
             raise PanesError(f"the stream stopped: {reason(failure)}") from None
         finally:
             query.stop()
@@ -113,7 +117,9 @@ def _collected(folder: Path) -> pa.Table:
     return found
 
 
-def _in_order(answers: pa.Table, query: Query) -> pa.Table:
+def _in_order(answers: pa.Table, query: Query | JoinQuery) -> pa.Table:
+    if isinstance(query, JoinQuery):  # joined rows have no order
+        return answers
     if query.window is not None and isinstance(query.window.spec, PerRow):
         return answers
     names = answers.column_names[: 2 + len(query.keys)]

@@ -17,10 +17,10 @@ from pathlib import Path
 
 import duckdb
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from panes.cli.files import TEXT_FORMATS, Source
-from panes.errors import OptionError, PanesError
+from panes.cli.table_writer import write_tables
+from panes.errors import OptionError, PanesError, is_interrupt
 from panes.whole_file import replacing
 
 _FORMATS = {".parquet": "parquet", **TEXT_FORMATS}
@@ -76,22 +76,30 @@ class Output:
 
         Unless it may `replace` one, a file of that name must already say the same.
         """
+        self.write_each([table], replace=replace)
+
+    def write_each(self, tables: Iterable[pa.Table], *, replace: bool = True) -> int:
+        """Write tables, at least one, one behind the other as they come; says how many rows.
+
+        Nothing is seen of them before the last one is written.
+        """
         if self.path == "-":
-            sys.stdout.write(as_csv(table))
-            sys.stdout.flush()
-            return
+            with tempfile.TemporaryDirectory() as folder:
+                file = Path(folder) / "answers.csv"
+                with _writing("standard output"):
+                    rows = write_tables(tables, file, "csv")
+                _print(file)
+            return rows
         with _writing(self.path), replacing(self.path) as partial:
             text_format = TEXT_FORMATS.get(Path(self.path).suffix.lower())
-            if text_format is None:
-                pq.write_table(table, partial)
-            else:
-                _copy(table, partial, text_format)
+            rows = write_tables(tables, partial, text_format)
             target = Path(self.path)
             if not replace and target.exists() and not cmp(partial, target, shallow=False):
                 raise OptionError(
                     f"{self.path} exists and has other answers",
                     hint="choose another folder; --overwrite replaces the file",
                 )
+        return rows
 
 
 @contextmanager
@@ -104,20 +112,18 @@ def _writing(path: str) -> Iterator[None]:
     except (duckdb.Error, pa.ArrowException, OSError) as failure:
         first = str(failure).strip().splitlines()[0]
         raise PanesError(f"cannot write {path}: {first}") from None
+    except RuntimeError as failure:
+        if is_interrupt(failure):
+            raise KeyboardInterrupt from None
+        raise
 
 
-def as_csv(table: pa.Table) -> str:
-    """A table as CSV text."""
-    with tempfile.TemporaryDirectory() as folder, _writing("standard output"):
-        file = Path(folder) / "answers.csv"
-        _copy(table, file, "csv")
-        return file.read_text(encoding="utf-8")
+def _print(file: Path) -> None:
+    """A file's text on standard output, piece by piece."""
+    with file.open(encoding="utf-8", newline="") as text:
+        while piece := text.read(_PIECE):
+            sys.stdout.write(piece)
+    sys.stdout.flush()
 
 
-def _copy(table: pa.Table, path: Path, text_format: str) -> None:
-    options = "FORMAT csv, HEADER" if text_format == "csv" else "FORMAT json"
-    connection = duckdb.connect(config={"autoinstall_known_extensions": "false"})
-    connection.execute("SET TimeZone = 'UTC'")
-    connection.register("answers", table)
-    quoted = str(path).replace("'", "''")
-    connection.execute(f"COPY answers TO '{quoted}' ({options})")
+_PIECE = 1 << 20

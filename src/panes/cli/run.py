@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Annotated, Literal
@@ -14,7 +15,10 @@ import typer
 from panes.cli.files import BATCH, Source
 from panes.cli.outputs import Output
 from panes.cli.show import meter, say
+from panes.engine import in_steps
+from panes.engine.open_join import OpenJoin
 from panes.engine.open_query import OpenQuery
+from panes.engine.opened import opened
 from panes.errors import OptionError, PanesError
 from panes.frames import require_streams
 from panes.planning.terms import Run
@@ -160,7 +164,7 @@ def run(
         punctuation=punctuation,
         bounded=not keep_open if engine == "spark" else not streamed,
     )
-    asked = OpenQuery(text, options)
+    asked = opened(text, options)
     sources = [Source.parse(text) for text in inputs]
     require_streams(asked.query.streams, {s.name: s for s in sources})
     if late_output is not None and Path(late_output) == Path(output):
@@ -179,22 +183,26 @@ def run(
         return
     if checkpoint is not None or keep_open:
         raise OptionError("--checkpoint and --keep-open need --engine spark")
-    answers = pa.concat_tables(_answers(asked, sources, batch_rows))
-    Output(output).write(answers)
-    _report(asked, len(answers), late_output)
+    answers = Output(output).write_each(_answers(asked, sources, batch_rows))
+    _report(asked, answers, late_output)
 
 
-def _answers(asked: OpenQuery, sources: list[Source], batch_rows: int) -> list[pa.Table]:
+def _answers(
+    asked: OpenQuery | OpenJoin, sources: list[Source], batch_rows: int
+) -> Iterator[pa.Table]:
+    """The answers, as files are read: some of them at a time, in their order."""
     counts = [s.rows for s in sources]
     total = None if None in counts else sum(c or 0 for c in counts)
-    found = []
     with meter("rows", total) as bar:
         for source in sources:
             for batch in source.batches(batch_rows):
-                found.append(asked.push(**{source.name: batch}))
+                if isinstance(asked, OpenJoin):
+                    joined = asked.push(**{source.name: batch})
+                    yield from [joined] if joined.num_columns else []
+                else:
+                    yield from in_steps.push(asked, {source.name: batch})
                 bar.advance(len(batch))
-    found.append(asked.finish())
-    return found
+    yield from [asked.finish()] if isinstance(asked, OpenJoin) else in_steps.finish(asked)
 
 
 def require_spark(module: str) -> ModuleType:
@@ -208,7 +216,7 @@ def require_spark(module: str) -> ModuleType:
         ) from None
 
 
-def _report(asked: OpenQuery, answers: int, late_output: str | None) -> None:
+def _report(asked: OpenQuery | OpenJoin, answers: int, late_output: str | None) -> None:
     late, rejected = asked.late, asked.rejected
     if late_output is not None:
         Output(late_output).write(late)

@@ -13,9 +13,10 @@ import typer
 import panes
 from panes.bench.workloads import bids, packets
 from panes.cli.files import Source
-from panes.cli.run import read_query
+from panes.cli.run import read_query, require_spark
 from panes.cli.show import meter, say
 from panes.errors import OptionError, QueryError
+from panes.language.join_query import JoinQuery
 from panes.reference.compare import difference
 from panes.windows.spec import PerRow
 
@@ -42,6 +43,11 @@ QUERIES = (
     "FROM bids [RANGE 1 minute RATTR ts SLIDE 1 ROW PA item] WHERE price > 20",
     "SELECT proto, max(len) AS largest, max_by(srcIP, len) AS sender "
     "FROM main1 [RANGE 20 seconds SLIDE 1 minute WATTR ts] GROUP BY proto",
+    "SELECT a.ts, a.len, b.len FROM main1 a LEFT JOIN main2 b "
+    "ON a.srcIP = b.srcIP AND b.ts BETWEEN a.ts - INTERVAL 2 SECONDS AND a.ts + INTERVAL 1 SECOND",
+    "SELECT a.srcIP, count(*) AS pairs, max(b.len) AS largest [TUMBLING 1 minute WATTR a.ts] "
+    "FROM main1 a [RANGE 3 seconds WATTR ts], main2 b [RANGE 2 seconds WATTR ts] "
+    "WHERE a.srcIP = b.srcIP GROUP BY a.srcIP",
 )
 
 
@@ -56,8 +62,20 @@ def verify(
         int, typer.Option(help="How many rows of each stream to use. The oracle is slow.")
     ] = 1_000,
     spark: Annotated[bool, typer.Option(help="Check Spark too, if it is installed.")] = True,
+    crash: Annotated[
+        int | None,
+        typer.Option(
+            help="Instead, run the query as a stream on Spark and kill it this many times: the "
+            "driver, a Python worker, an executor; at random and at named points. Each time it is "
+            "started again. No answer may be lost, come twice, or be wrong."
+        ),
+    ] = None,
+    seed: Annotated[int, typer.Option(help="With --crash: draws other moments to kill at.")] = 0,
 ) -> None:
     """Compare the answers of every engine with the oracle, the slow and obvious way."""
+    if crash is not None:
+        _crash(query, inputs or [], rows, crash, seed)
+        return
     work = list(_given(query, inputs or [], rows) if query else _built_in(rows))
     engines = dict(LOCAL)
     if spark and importlib.util.find_spec("pyspark") is not None:
@@ -75,6 +93,15 @@ def verify(
     say(f"{len(work)} queries x {len(engines)} engines: " + _counted(verdicts))
     if verdicts["differs"]:
         raise typer.Exit(1)
+
+
+def _crash(query: str | None, inputs: list[str], rows: int, kills: int, seed: int) -> None:
+    if query is None:
+        raise OptionError(
+            "--crash kills one query", hint="panes verify busy.sql --input bids=bids.parquet ..."
+        )
+    [(text, streams)] = _given(query, inputs, rows)
+    require_spark("panes.cli.crash").crash(text, streams, kills, seed)
 
 
 def _judge(engine: Engine, text: str, streams: Streams, want: pa.Table) -> tuple[str, str]:
@@ -101,10 +128,12 @@ def _on_spark(text: str, streams: Streams) -> pa.Table:
 
 
 def _in_order(text: str, answers: pa.Table) -> pa.Table:
-    """Answers by window and key; those of per-row windows, which have neither, by all columns."""
+    """Answers by window and key; those of joins and per-row windows by all columns."""
     query = panes.open(text).query
-    per_row = query.window is not None and isinstance(query.window.spec, PerRow)
-    names = answers.column_names if per_row else answers.column_names[: 2 + len(query.keys)]
+    by_all = isinstance(query, JoinQuery) or (
+        query.window is not None and isinstance(query.window.spec, PerRow)
+    )
+    names = answers.column_names if by_all else answers.column_names[: 2 + len(query.keys)]
     return answers.sort_by([(name, "ascending", "at_start") for name in names])
 
 
@@ -116,7 +145,12 @@ def _in_batches(text: str, streams: Streams) -> pa.Table:
     """Streams shuffled (unless rows are counted) and pushed in turns, in uneven batches."""
     query = panes.open(text)
     rng = np.random.default_rng(0)
-    counted = query.query.window is not None and query.query.window.measure == "rows"
+    asked = query.query
+    counted = (
+        not isinstance(asked, JoinQuery)
+        and asked.window is not None
+        and asked.window.measure == "rows"
+    )
     found = []
     for name, table in streams.items():
         order = np.arange(len(table)) if counted else rng.permutation(len(table))
@@ -124,7 +158,7 @@ def _in_batches(text: str, streams: Streams) -> pa.Table:
         cuts = np.unique(np.r_[0, rng.integers(0, len(table) + 1, 7), len(table)])
         found += [query.push(**{name: shuffled.slice(a, b - a)}) for a, b in _pairs(cuts)]
     found.append(query.finish())
-    return _in_order(text, pa.concat_tables(found))
+    return _in_order(text, pa.concat_tables([f for f in found if f.num_columns]))
 
 
 LOCAL: dict[str, Engine] = {"local": _at_once, "local, streamed": _in_batches}

@@ -17,14 +17,14 @@ from numpy.typing import NDArray
 
 from panes.aggregates.custom import UserAggregate
 from panes.arrays.columns import column_of
-from panes.axis import FOREVER, LIMIT
+from panes.axis import LIMIT
 from panes.engine.open_query import OpenQuery
 from panes.join.progress import joint
 from panes.language.query import WINDOW_COLUMNS
 from panes.pipelines.join_stage import WID, JoinStage
 from panes.planning.join_query_plan import AT, PAIRS, Aggregation, JoinQueryPlan
 from panes.planning.terms import Run
-from panes.windows.extent import edges_of, windows_closed
+from panes.windows.extent import edges_of
 from panes.windows.spec import PanedSpec
 
 
@@ -51,7 +51,7 @@ class Above(Protocol):
 
 def above(plan: JoinQueryPlan, run: Run, aggregates: Sequence[UserAggregate]) -> Above | None:
     """What aggregates the joined rows of a plan; None if none are made, or given as they are."""
-    if plan.aggregation is None or plan.aggregation.by == "partners":
+    if plan.aggregation is None or plan.aggregation.fold is not None:
         return None
     if plan.aggregation.by == "positions":
         return PositionGroups(plan, plan.aggregation, aggregates)
@@ -78,7 +78,8 @@ class JoinedWindows:
     def take(self, joined: pa.Table, stage: JoinStage) -> pa.Table:
         """Take in joined rows; gives the answers that are final by what the join promises now."""
         found = self._query.push(**{PAIRS: self._placed(joined)})
-        progress = self._progress(stage)
+        assert self._by != "positions"
+        progress = stage.progress_above(self._by)
         if progress > -LIMIT:
             closed = self._query.punctuate(pairs=min(progress, LIMIT - 1))
             found = pa.concat_tables([found, closed])
@@ -97,15 +98,6 @@ class JoinedWindows:
     def stored(self) -> dict[str, int]:
         """How much is stored above the join."""
         return {name: self._query.state[name] for name in ("keys", "partials", "bytes")}
-
-    def _progress(self, stage: JoinStage) -> int:
-        windows = self._plan.join.windows
-        if self._by == "window":
-            assert windows is not None
-            least = min(stage.promised)
-            return least if abs(least) >= FOREVER else windows_closed(windows, least)
-        assert self._by != "positions" and self._by != "partners"  # noqa: PT018 - mypy follows it
-        return stage.progress(self._by)
 
     def _placed(self, joined: pa.Table) -> pa.Table:
         """Joined rows with the column that they are windowed by."""
@@ -164,18 +156,23 @@ class PositionGroups:
     def _complete(self, rows: pa.Table, stage: JoinStage) -> NDArray[np.bool_]:
         by_left, by_right = self._aggregation.grouped
         join = self._plan.join
+        left, has_left = self._positions(rows, join.left_at)
+        right, has_right = self._positions(rows, join.right_at)
         complete = np.zeros(len(rows), dtype=np.bool_)
         if by_left:
-            left, no_left = join.axis.ticks(column_of(rows, join.left_at))
-            passed = left < stage.progress("left")
-            complete |= passed if no_left is None else passed & ~no_left
+            complete |= has_left & (left < stage.progress("left"))
         if by_right:
-            right, no_right = join.axis.ticks(column_of(rows, join.right_at))
-            passed = right < stage.progress("right")
-            complete |= passed if no_right is None else passed & ~no_right
+            complete |= has_right & (right < stage.progress("right"))
         if by_left and by_right:
-            complete |= joint(stage.promised, left, right)
+            complete |= has_left & has_right & joint(stage.promised, left, right)
         return complete
+
+    def _positions(self, rows: pa.Table, name: str) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+        """The positions of one side, and which rows have one."""
+        if name not in rows.column_names:
+            return np.zeros(len(rows), dtype=np.int64), np.zeros(len(rows), dtype=np.bool_)
+        at, missing = self._plan.join.axis.ticks(column_of(rows, name))
+        return at, np.ones(len(rows), dtype=np.bool_) if missing is None else ~missing
 
     def _grouped(self, rows: pa.Table) -> pa.Table:
         """Aggregates of whole groups: windows play no part, so all rows lie in one."""
@@ -190,10 +187,11 @@ class PositionGroups:
 def _position(plan: JoinQueryPlan, joined: pa.Table, by: str) -> pa.Array:
     if by == "window":
         return column_of(joined, WID)
-    sides = [column_of(joined, n).cast(plan.join.axis.type)
-             for n in (plan.join.left_at, plan.join.right_at)]  # fmt: skip
+    kind = plan.join.axis.type
+    names = (plan.join.left_at, plan.join.right_at)
+    sides = [column_of(joined, name).cast(kind).cast(pa.int64()) for name in names]
     element_wise = pc.max_element_wise if by == "max" else pc.min_element_wise
-    return element_wise(*sides)
+    return element_wise(*sides).cast(kind)
 
 
 def _edges(plan: JoinQueryPlan, spec: PanedSpec, wid: NDArray[np.int64]) -> list[pa.Array]:

@@ -1,7 +1,6 @@
 """A query over a join of streams in this process: push, punctuate, finish.
 
-Each side is admitted as the stream of any query is: placed, filtered, late rows set aside. Then a
-`JoinStage` joins what counts, and joined rows are selected, or aggregated in windows above. What
+Batches go through a `JoinRun`, which joins their rows, and joined rows through `JoinAnswers`. What
 fails on the way leaves no trace: the query is as it was before the call.
 """
 
@@ -9,34 +8,26 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from numbers import Integral
 
 import pyarrow as pa
 
-from panes.admit.gate import Gate
-from panes.admit.inputs import Inputs
-from panes.admit.promises import Promises
 from panes.admit.set_aside import SetAside
 from panes.aggregates.custom import UserAggregate
-from panes.axis import BEGINNING, FOREVER, parse_instant
 from panes.engine.all_or_nothing import whole
 from panes.engine.in_turn import Turn, in_turn
-from panes.engine.joined_windows import Above, above, with_edges
+from panes.engine.join_answers import JoinAnswers
+from panes.engine.join_run import JoinRun
+from panes.engine.joined_windows import Above
 from panes.engine.open_query import Instant
 from panes.errors import InputError, OptionError, QueryError, UnknownStreamError
 from panes.frames import to_table
-from panes.join.rule import Arrivals
 from panes.language.join_query import JoinQuery
 from panes.language.join_text import read_join
 from panes.operators.inner import joined_schemas
-from panes.pipelines.fold_stage import FoldStage
-from panes.pipelines.join_stage import JoinStage
 from panes.planning.explain_join import explain_join
-from panes.planning.join_plan import JoinPlan, SourcePlan
 from panes.planning.join_query_plan import JoinQueryPlan, plan_join_query
-from panes.planning.scalar import Projection
-from panes.planning.terms import Run, Terms, agree, require_terms
-from panes.windows.partners import Band, CommonWindows
+from panes.planning.join_terms import require_join_options
+from panes.planning.terms import Run
 
 
 class OpenJoin:
@@ -56,7 +47,7 @@ class OpenJoin:
         now: Callable[[], int] = lambda: time.time_ns() // 1_000,
     ) -> None:
         self.query = read_join(text, aggregates) if isinstance(text, str) else text
-        _require_options(self.query, run)
+        require_join_options(self.query, run)
         self._run, self._aggregates, self._now = run, tuple(aggregates), now
         self._schemas: dict[str, pa.Schema] = {}
         self._waiting_calls: list[Callable[[_Bound], pa.Table]] = []
@@ -156,7 +147,7 @@ class OpenJoin:
     @in_turn
     def progress(self) -> Mapping[str, int]:
         """What is promised of each side, in ticks of the axis, by the name of the side."""
-        return {} if self._bound is None else self._bound.promised()
+        return {} if self._bound is None else self._bound.run.promised()
 
     @property
     @in_turn
@@ -165,7 +156,7 @@ class OpenJoin:
         stored = dict.fromkeys(("left_rows", "right_rows", "left_bytes", "right_bytes"), 0)
         held = {"keys": 0, "partials": 0, "bytes": 0}
         if self._bound is not None:
-            stored |= self._bound.stage.stored()
+            stored |= self._bound.run.stage.stored()
             held |= {} if self._bound.above is None else self._bound.above.stored
         total = stored["left_bytes"] + stored["right_bytes"] + held["bytes"]
         rows = stored["left_rows"] + stored["right_rows"]
@@ -202,13 +193,12 @@ class OpenJoin:
             self._schemas.setdefault(name, table.schema.remove_metadata())
         if self._bound is not None:
             return
-        known = dict(self._schemas)
-        for source in self.query.join.sources:
-            first = next((known[s] for s in source.streams if s in known), None)
-            if first is None:
-                return
-            known |= {s: first for s in source.streams if s not in known}
-        self._bound = _Bound(self.query, known, self._run, self._aggregates, self._set_aside)
+        known = known_schemas(self.query, self._schemas)
+        if known is None:
+            return
+        plan = plan_join_query(self.query, joined_schemas(self.query.join, known), self._aggregates)
+        run = JoinRun(plan, self._run, self._set_aside)
+        self._bound = _Bound(plan, run, JoinAnswers(plan, self._run, self._aggregates))
 
     def _require_running(self) -> None:
         if self._finished:
@@ -226,204 +216,41 @@ class OpenJoin:
         return self._bound
 
 
-class _Side:
-    """One side while the query runs: its columns, what it has promised, and its gate."""
-
-    def __init__(self, plan: SourcePlan, terms: Terms, *, carries_promises: bool) -> None:
-        self.plan, self._terms = plan, terms
-        query = plan.plan.query
-        self._inputs = Inputs.of(query, terms, carries_promises=carries_promises)
-        self._promises = Promises(query, terms)
-        self._arrived = 0
-
-    @property
-    def streams(self) -> tuple[str, ...]:
-        """The streams that this side reads."""
-        return self.plan.source.streams
-
-    @property
-    def promised(self) -> int:
-        """No later row of this side lies before."""
-        return self._promises.melded()[0]
-
-    def admit(
-        self, tables: Mapping[str, pa.Table], now: int, open_from: int, set_aside: SetAside
-    ) -> list[Arrivals]:
-        """Take in batches of its streams; gives the rows that count."""
-        mine = {name: tables[name] for name in self.streams if name in tables}
-        inputs = self._inputs.after(mine)
-        promised = self._promises.known(inputs.chains)
-        gate = Gate(
-            self.plan.plan, self._terms, now, promised, open_from,
-            counted="joined with rows that are not forgotten",
-            closed="all it could be joined with is forgotten",
-        )  # fmt: skip
-        admitted = gate.admit_all(mine, inputs.chains, self._arrived)
-        self._inputs = inputs
-        self._promises.settle(inputs.chains)
-        for batch in admitted:
-            self._arrived += batch.rows
-            inputs.chains[batch.stream].settle()
-            set_aside.add(batch.late, batch.rejected, ahead=batch.ahead)
-            self._promises.observe(batch.stream, batch.placed, batch.promise)
-        defining = self.plan.plan.defining_columns
-        return [
-            Arrivals(b.arrival.at, (), tuple(b.arrival.columns[c] for c in defining))
-            for b in admitted
-            if len(b.arrival.at)
-        ]
-
-    def punctuate(self, stream: str, at: int, why: str) -> None:
-        """A stream of this side promises that no row before `at` will come."""
-        self._promises.punctuate(stream, at, why, self._inputs.chains)
-
-    def end(self) -> None:
-        """No stream of this side will send any more."""
-        self._promises.end()
-
-    def forget(self, progress: int) -> None:
-        """Nothing before `progress` will come out of what FROM makes of the streams."""
-        for chain in self._inputs.chains.values():
-            chain.forget(progress)
-
-
 class _Bound:
-    """A query over a join whose columns are known: its plan, its sides, and what is stored."""
+    """A query over a join whose columns are known: the join, and what is answered of it."""
 
-    def __init__(
-        self,
-        query: JoinQuery,
-        schemas: Mapping[str, pa.Schema],
-        run: Run,
-        aggregates: Sequence[UserAggregate],
-        set_aside: SetAside,
-    ) -> None:
-        self.plan = plan_join_query(query, joined_schemas(query.join, schemas), aggregates)
-        if not run.bounded:
-            require_streamable_join(self.plan)
-        asked = self.plan.join.right.plan.query
-        self._terms = agree(asked, run)
-        require_terms(run, asked, self.plan.join.axis.kind)
-        self._sides = [
-            _Side(source, self._terms, carries_promises=not run.bounded)
-            for source in self.plan.join.sources
-        ]
-        self._set_aside = set_aside
-        fold = None if self.plan.aggregation is None else self.plan.aggregation.fold
-        join = self.plan.join
-        self.stage = JoinStage(join) if fold is None else FoldStage(join, fold)
-        self.above: Above | None = above(self.plan, run, aggregates)
+    def __init__(self, plan: JoinQueryPlan, run: JoinRun, answers: JoinAnswers) -> None:
+        self.plan, self.run, self._answers = plan, run, answers
 
-    def promised(self) -> dict[str, int]:
-        """What is promised of each side."""
-        return {side.plan.name: side.promised for side in self._sides}
+    @property
+    def above(self) -> Above | None:
+        """The windows above the join."""
+        return self._answers.above
 
     def take(self, tables: Mapping[str, pa.Table], now: int, *, ends: bool = False) -> pa.Table:
         """Take in batches; with `ends`, they are the last ones."""
-        rows = {
-            side.plan.name: side.admit(tables, now, self._open_from(side), self._set_aside)
-            for side in self._sides
-        }
-        self._beat(now)
-        if ends:
-            for side in self._sides:
-                side.end()
-        return self._answered(rows, ends=ends)
+        return self._answers.of(self.run.take(tables, now, ends=ends), self.run, ends=ends)
 
     def punctuate(self, promised: Mapping[str, Instant]) -> pa.Table:
         """Streams promise something; gives what that proves."""
-        kind = self.plan.join.axis.kind
-        for name, instant in promised.items():
-            if kind != "time" and not isinstance(instant, Integral):
-                raise OptionError(f"`{name}` has no time axis: a promise is a whole number there")
-            for side in self._sides:
-                if name in side.streams:
-                    side.punctuate(name, parse_instant(instant), "punctuation")
-        return self._answered({})
+        return self._answers.of(self.run.punctuate(promised), self.run)
 
     def beat(self, now: int) -> pa.Table:
         """The clock promises something; gives what that proves."""
-        self._beat(now)
-        return self._answered({})
-
-    def _beat(self, now: int) -> None:
-        if self._terms.heartbeat is not None:
-            at = self._terms.heartbeat.promise(now)
-            for side in self._sides:
-                for name in side.streams:
-                    side.punctuate(name, at, "heartbeat")
-
-    def _open_from(self, side: _Side) -> int:
-        """The first position of a side that a row can still be joined from, if it comes late."""
-        join, promised = self.plan.join, self.promised()
-        if side.plan.name == join.right.name and isinstance(join.left, SourcePlan):
-            other = promised[join.left.name]
-            return join.partners.right_from(
-                min(join.partners.left_from(promised[side.plan.name]), other)
-            )
-        if isinstance(join.left, SourcePlan):
-            other = promised[join.right.name]
-            return join.partners.left_from(
-                min(join.partners.right_from(promised[side.plan.name]), other)
-            )
-        return BEGINNING
-
-    def _answered(self, rows: Mapping[str, Sequence[Arrivals]], *, ends: bool = False) -> pa.Table:
-        """Join rows, and give what is selected of joined rows or aggregated above them."""
-        promised = self.promised()
-        for side in self._sides:
-            side.forget(promised[side.plan.name])
-        if isinstance(self.stage, FoldStage):
-            return self.stage.answers(rows, promised)
-        joined = self.stage.step(rows, promised)
-        if self.above is None:
-            return self._selected(with_edges(self.plan, joined))
-        passing, _ = Projection((), self.plan.answers.where)(joined)
-        joined = joined if passing is None else joined.take(pa.array(passing))
-        return self.above.finish(joined) if ends else self.above.take(joined, self.stage)
-
-    def _selected(self, joined: pa.Table) -> pa.Table:
-        plan = self.plan
-        passing, columns = plan.answers(joined)
-        edges = list(joined.columns[: 2 * plan.names_windows])
-        if passing is not None:
-            edges = [c.take(pa.array(passing)) for c in edges]
-        return pa.table([*edges, *columns], schema=plan.schema())
+        return self._answers.of(self.run.beat(now), self.run)
 
 
-def require_streamable_join(plan: JoinQueryPlan) -> None:
-    """Refuse a join that would keep rows for ever, and say which."""
-    join: SourcePlan | JoinPlan = plan.join
-    while isinstance(join, JoinPlan):
-        partners = join.partners
-        kept = []
-        if isinstance(partners, CommonWindows) and partners.is_open:
-            kept = [join.left.name, join.right.name]
-        elif isinstance(partners, Band):
-            kept += [join.left.name] * (partners.high >= FOREVER)
-            kept += [join.right.name] * (partners.low <= BEGINNING)
-        if kept:
-            rows = " and ".join(f"`{name}`" for name in kept)
-            raise QueryError(
-                f"on streams, this join would keep every row of {rows} for ever",
-                hint=f"bound how far apart rows may be on both sides: AND {join.right_at} BETWEEN "
-                f"{join.left_at} - INTERVAL 1 HOUR AND {join.left_at} + INTERVAL 1 HOUR",
-            )
-        below = join.left
-        if isinstance(below, JoinPlan) and join.left_at not in (below.left_at, below.right_at):
-            raise QueryError(
-                f"joined rows of {below.name} make no progress on `{join.left_at}`",
-                hint=f"join by `{below.left_at}` or `{below.right_at}`",
-            )
-        join = below
+def known_schemas(
+    query: JoinQuery, schemas: Mapping[str, pa.Schema]
+) -> dict[str, pa.Schema] | None:
+    """The columns of all streams; None unless every side has sent a batch.
 
-
-def _require_options(query: JoinQuery, run: Run) -> None:
-    """Refuse options that mean nothing for a join."""
-    aggregates = query.above is not None or query.select.args.get("group") is not None
-    if run.late == "revise":
-        raise OptionError("late='revise' is for windows over one stream; a pair is given once")
-    if run.rows_late is not None and run.rows_late < 0:
-        raise OptionError(f"rows_late is a whole number of rows, got {run.rows_late!r}")
-    if run.store is not None and not aggregates:
-        raise OptionError("a join has no choice of stores")
+    Streams of a union that have not been seen yet look like the others.
+    """
+    known = dict(schemas)
+    for source in query.join.sources:
+        first = next((known[s] for s in source.streams if s in known), None)
+        if first is None:
+            return None
+        known |= {s: first for s in source.streams if s not in known}
+    return known

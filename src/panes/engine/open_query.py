@@ -27,7 +27,14 @@ from panes.axis import BEGINNING, FOREVER, parse_instant
 from panes.engine.all_or_nothing import whole
 from panes.engine.in_turn import Turn, in_turn
 from panes.engine.run_observer import RunObserver
-from panes.errors import InputError, OptionError, QueryError, UnknownStreamError
+from panes.errors import (
+    InputError,
+    NoProgressWarning,
+    OptionError,
+    QueryError,
+    UnknownStreamError,
+    warn,
+)
 from panes.frames import to_table
 from panes.language.parse import parse
 from panes.language.query import Query
@@ -38,11 +45,22 @@ from panes.pipelines.pipeline import Pipeline
 from panes.planning.choose_store import choose_store
 from panes.planning.explain import explain
 from panes.planning.plan import Plan, plan
-from panes.planning.terms import Run, agree, require_streamable, require_terms
+from panes.planning.terms import Run, agree, require_streamable, require_terms, stalled
+from panes.progress.stall import Stall
 from panes.stores.durations import ArrivalSkew
 from panes.windows.spec import Sliding
 
+ARRIVALS = "rows of the stream"
+_STORED = (
+    *("keys", "partials", "bytes", "key_bytes", "rows", "waiting_rows", "waiting_bytes"),
+    "waiting_answers",
+)
 Instant: TypeAlias = "str | int | dt.datetime"
+
+
+def bytes_of(state: Mapping[str, int]) -> int:
+    """All bytes of a state."""
+    return sum(size for name, size in state.items() if name.endswith("bytes"))
 
 
 class OpenQuery:
@@ -72,6 +90,8 @@ class OpenQuery:
         self._set_aside = SetAside()
         self._skew = ArrivalSkew()
         self._observer = RunObserver(self._skew)
+        self._stall = Stall(None if run.bounded else run.stall_rows)
+        self._newest: dict[str, int] = {}
         self._arrived = 0
         self._plan: Plan | None = None
         self._pipeline: Pipeline | None = None
@@ -89,6 +109,15 @@ class OpenQuery:
         All or nothing: if a batch is refused, or its answers cannot be computed, the query is as it
         was before.
         """
+        arrival = self._take_in(batches)
+        self._beat()
+        self._advance()
+        self._tell_stall(arrival)
+        self._offer_early()
+        return self._released(arrival)
+
+    def _take_in(self, batches: Mapping[str, object]) -> Arrival:
+        """Take in a batch of each named stream, and close nothing yet."""
         self._require_running()
         if not batches:
             raise OptionError("push needs a batch", hint=f"push({self.query.streams[0]}=table)")
@@ -99,7 +128,13 @@ class OpenQuery:
         promised = self._promises.known(inputs.chains)
         pipeline = self._pipeline or self._new_pipeline(plan, promised.progress)
         gate = Gate(
-            plan, self.terms, self._now(), promised, pipeline.open_from, pipeline.counts_late
+            plan,
+            self.terms,
+            self._now(),
+            promised,
+            pipeline.open_from,
+            pipeline.counts_late,
+            self._newest,
         )
         admitted = gate.admit_all(tables, inputs.chains, self._arrived)
         arrival = joined([batch.arrival for batch in admitted])
@@ -108,10 +143,7 @@ class OpenQuery:
         self._inputs, self._plan, self._pipeline, self._answers = inputs, plan, pipeline, answers
         self._note(admitted, pipeline)
         self._revise(admitted, pipeline, answers)
-        self._beat()
-        self._advance()
-        self._offer_early()
-        return self._released(arrival)
+        return arrival
 
     @in_turn
     @whole
@@ -131,6 +163,7 @@ class OpenQuery:
                 self._promises.punctuate(name, position, "punctuation", self._inputs.chains)
             else:
                 self._promises.punctuate_key(name, values, position, self._inputs.chains)
+                self._stall.moved(self._promises.melded()[0])
         self._advance()
         return self._released()
 
@@ -162,26 +195,23 @@ class OpenQuery:
     @whole
     def finish(self) -> pa.Table:
         """The stream has ended: gives all answers that are left, and forgets everything."""
-        self._require_running()
-        if self._plan is None or self._pipeline is None or self._answers is None:
-            names = ", ".join(f"`{name}`" for name in self.query.streams)
-            raise InputError(
-                f"the query has seen no batch of {names}, so its answers have no columns",
-                hint="push an empty table with the stream's schema",
-            )
-        self._pipeline = self._pipeline.settled(FOREVER)
+        pipeline, answers = self._require_begun()
         with self._observer.timed():
-            if self._plan.counts_arrivals:
-                closed = Closed(self._pipeline.close(self._arrived), "rows of the stream")
+            if pipeline.plan.counts_arrivals:
+                closed = Closed(pipeline.close(self._arrived), ARRIVALS)
             else:
                 promised = self._promises.known(self._inputs.chains)
-                closed = self._closing.finish(self._pipeline, promised)
-        self._observer.closed(self._pipeline, closed.answers)
-        self._answers.close(closed.answers, closed.why)
+                closed = self._closing.finish(pipeline, promised)
+        self._observer.closed(pipeline, closed.answers)
+        answers.close(closed.answers, closed.why)
+        return self._end(answers)
+
+    def _end(self, answers: Answers) -> pa.Table:
+        """Forget everything; gives the answers that are left."""
         self._promises.end()
         self._pipeline = None
         self._finished = True
-        return self._answers.rest()
+        return answers.rest()
 
     # What there is to see
 
@@ -216,18 +246,25 @@ class OpenQuery:
     @property
     @in_turn
     def state(self) -> Mapping[str, int]:
-        """How much is stored: keys, partials, rows that the store keeps, bytes of both.
+        """How much is stored: keys, partials, rows, answers, and the bytes of each.
+
+        ``bytes`` are those of partials and of rows that the store keeps. ``operator_bytes`` are
+        rows that DISTINCT inside FROM remembers. ``total_bytes`` are all bytes.
 
         Rows wait beside the store for ``ORIGIN FIRST`` to be known, for their own per-row window
         to end, or for the rows before them where a column orders them. Answers wait where a
         `flush` releases them a few at a time. Rows that were set aside are counted; the first
         million of late and of rejected ones are stored.
         """
-        stored = {"keys": 0, "partials": 0, "bytes": 0, "rows": 0, "waiting_rows": 0}
+        stored = dict.fromkeys(_STORED, 0)
         if self._pipeline is not None:
             stored |= self._pipeline.stored()
-        waiting = 0 if self._answers is None else self._answers.waiting
-        return stored | {"waiting_answers": waiting, **self._set_aside.counts}
+        if self._answers is not None:
+            stored["waiting_answers"] = self._answers.waiting
+            stored["waiting_bytes"] += self._answers.waiting_bytes
+        stored["operator_bytes"] = sum(chain.nbytes for chain in self._inputs.chains.values())
+        stored |= self._set_aside.counts
+        return stored | {"total_bytes": bytes_of(stored)}
 
     @property
     def plan(self) -> Plan:
@@ -246,6 +283,18 @@ class OpenQuery:
     def _require_running(self) -> None:
         if self._finished:
             raise QueryError("the query has finished; open it again to ask once more")
+
+    def _require_begun(self) -> tuple[Pipeline, Answers]:
+        """What there is to finish: a pipeline that knows its windows, and its answers."""
+        self._require_running()
+        if self._pipeline is None or self._answers is None:
+            names = ", ".join(f"`{name}`" for name in self.query.streams)
+            raise InputError(
+                f"the query has seen no batch of {names}, so its answers have no columns",
+                hint="push an empty table with the stream's schema",
+            )
+        self._pipeline = self._pipeline.settled(FOREVER)
+        return self._pipeline, self._answers
 
     def _require_keyed(self) -> Plan:
         """Promises for one key need windows that can close for one key."""
@@ -300,6 +349,9 @@ class OpenQuery:
             self._inputs.chains[batch.stream].settle()
             self._set_aside.add(batch.late, batch.rejected, ahead=batch.ahead)
             self._promises.observe(batch.stream, batch.placed, batch.promise)
+            if batch.newest is not None:
+                before = self._newest.get(batch.stream, BEGINNING)
+                self._newest[batch.stream] = max(before, batch.newest)
             self._observer.saw(batch, pipeline)
 
     def _revise(self, admitted: Sequence[Admitted], pipeline: Pipeline, answers: Answers) -> None:
@@ -330,10 +382,19 @@ class OpenQuery:
             self._answers.close(answers, reason)
         self._promises.forget_passed()
 
+    def _tell_stall(self, arrival: Arrival) -> None:
+        """Tell, once, that rows come and nothing closes."""
+        assert self._plan is not None
+        if self._plan.counts_arrivals:
+            return
+        progress, least = self._promises.least()
+        if self._stall.push(len(arrival.at), progress):
+            warn(stalled(self._stall.rows, self.terms, least), NoProgressWarning)
+
     def _reached(self) -> tuple[int, str]:
         """How far the stream is, and why."""
         if self._plan is not None and self._plan.counts_arrivals:
-            return self._arrived, "rows of the stream"
+            return self._arrived, ARRIVALS
         return self._promises.melded()
 
     def _offer_early(self) -> None:

@@ -20,18 +20,22 @@ from panes.admit.promises import Promised
 from panes.admit.set_aside import SetAside
 from panes.aggregates.custom import UserAggregate
 from panes.asking.prepared import Prepared
+from panes.asking.row_questions import RowQuestions, ordering_of
 from panes.asking.row_tail import RowTail
 from panes.axis import BEGINNING
 from panes.engine.register_file import Beside
+from panes.errors import NoProgressWarning, warn
 from panes.frames import require_same_columns
 from panes.language.expressions import quoted
 from panes.language.parse import parse
 from panes.language.query import Query
+from panes.language.row_question import RowQuestion
 from panes.operators.operator import Chain
 from panes.planning.plan import Plan, plan
 from panes.planning.scalar import Projection
-from panes.planning.terms import Run, Terms, agree, require_lateness
+from panes.planning.terms import Run, Terms, agree, require_lateness, stalled
 from panes.progress.promise import Promise
+from panes.progress.stall import Stall
 from panes.register.classed_panes import Filled
 from panes.register.failures import blaming, failed_reading
 from panes.register.manifest import Manifest, take_up_queries
@@ -68,8 +72,10 @@ class Reading:
         self._aggregates = tuple(aggregates)
         self.set_aside = SetAside()
         self.tail = RowTail(keep_rows) if keep_rows else None
+        self.row_questions = RowQuestions(queries.stream)
         self.schema: pa.Schema | None = None
         self.terms: Terms | None = None
+        self._stall = Stall(run.stall_rows)
         self._plan: Plan | None = None
 
     # What is settled
@@ -140,6 +146,13 @@ class Reading:
         stream, column = quoted(self._queries.stream), quoted(axis.column or "")
         return f"SELECT count(*) FROM {stream} [TUMBLING {size} WATTR {column}]"
 
+    def settle_rows(self, asked: RowQuestion) -> None:
+        """A question for rows has the axis of all, or is the first to say which."""
+        query = parse(ordering_of(asked))
+        if self.schema is not None:
+            self.settle_axis(plan(query, {self._queries.stream: self.schema}), self.schema)
+        self.settle_terms(agree(query, self._run))
+
     # Rows come
 
     def require_same_columns(self, schema: pa.Schema) -> None:
@@ -158,11 +171,15 @@ class Reading:
             store.panes.add(partials)
         if self.tail is not None:
             self.tail.push(rows)
+        self.row_questions.push(at, rows, max(queries.newest, int(at.max(initial=BEGINNING))))
         self.set_aside.add(admitted.late, admitted.rejected, ahead=admitted.ahead)
         queries.newest = max(queries.newest, int(admitted.placed.max(initial=BEGINNING)))
         queries.promise.observe(admitted.placed)
         if admitted.promise is not None:
             queries.promise.punctuate(admitted.promise)
+        if self._stall.push(len(at), queries.promise.at) and self.terms is not None:
+            told = stalled(self._stall.rows, self.terms, queries.stream)
+            warn(told, NoProgressWarning)
         return PreparedRows(at, read, queries.newest)
 
     def _fill(self, store: SharedStore, at: NDArray[np.int64], rows: pa.Table) -> Filled:
@@ -175,7 +192,10 @@ class Reading:
         assert self.terms is not None
         queries = self._queries
         promised = Promised({queries.stream: queries.promise.at})
-        gate = Gate(self._plan, self.terms, self._now(), promised, queries.open_from())
+        newest = {} if queries.newest == BEGINNING else {queries.stream: queries.newest}
+        gate = Gate(
+            self._plan, self.terms, self._now(), promised, queries.open_from(), newest=newest
+        )
         return gate.admit(queries.stream, table, Chain(), 0)
 
 

@@ -23,18 +23,21 @@ from panes.answers.portions import Portion, QueryAnswers
 from panes.asking.ask_panes import ask_panes
 from panes.asking.preparable import as_width
 from panes.asking.prepared import Prepared
-from panes.axis import FOREVER, Duration, parse_instant
+from panes.asking.row_questions import ordering_of
+from panes.asking.row_window import answered, ask_tail
+from panes.axis import ARRIVAL, FOREVER, Duration, parse_instant
 from panes.engine import register_file
 from panes.engine.added import Added
 from panes.engine.all_or_nothing import all_or_nothing
 from panes.engine.in_turn import Turn, in_turn
-from panes.engine.open_query import Instant
+from panes.engine.open_query import Instant, bytes_of
 from panes.engine.reading import Reading
 from panes.engine.register_file import Beside
 from panes.engine.rounds import run_round
 from panes.errors import InputError, OptionError, QueryError, StateError
 from panes.frames import to_table
 from panes.language.parse import parse
+from panes.language.row_question import RowQuestion, read_row_question
 from panes.planning.plan import plan
 from panes.planning.terms import Run, agree
 from panes.register.explain import explain_stores
@@ -234,20 +237,29 @@ class Register:
     @property
     @in_turn
     def state(self) -> Mapping[str, int]:
-        """How much is stored: queries, stores, keys, partials, bytes; prepared questions."""
-        stores = self.stores
-        return {
+        """How much is stored: queries, stores, keys, partials, prepared questions, and bytes.
+
+        ``bytes`` are those of partials, ``key_bytes`` of keys, ``table_bytes`` of tables that
+        rounds of answers use again. ``total_bytes`` are all of them.
+        """
+        stores, tail = self.stores, self._reading.tail
+        row_questions = self._reading.row_questions
+        stored = {
             "queries": len(self._queries.asked),
             "failed": len(self._queries.failed) + len(self._prepared.failed),
             "stores": len(stores),
             "keys": sum(len(s.panes.groups) for s in stores if len(s.panes)),
             "partials": sum(len(s.panes) for s in stores),
             "bytes": sum(s.panes.nbytes for s in stores),
-            "rows": 0 if self._reading.tail is None else len(self._reading.tail),
-            "prepared": len(self._prepared),
+            "key_bytes": sum(s.panes.key_bytes for s in stores),
+            "table_bytes": sum(s.panes.table_bytes for s in stores),
+            "rows": row_questions.rows + (0 if tail is None else len(tail)),
+            "row_bytes": row_questions.nbytes + (0 if tail is None else tail.nbytes),
+            "prepared": len(self._prepared) + len(row_questions),
             "prepared_bytes": self._prepared.nbytes,
             **self._reading.set_aside.counts,
         }
+        return stored | {"total_bytes": bytes_of(stored)}
 
     @property
     @in_turn
@@ -267,6 +279,10 @@ class Register:
         """
         self._require_running()
         width = as_width(within)
+        rows = read_row_question(text, self._aggregates)
+        if rows is not None:
+            self._prepare_rows(text, rows, width)
+            return
         query = parse(text, self._aggregates, once=True)
         is_placed = query.window is not None and query.window.measure != "rows"
         terms = agree(query, self._run) if is_placed else None
@@ -276,19 +292,39 @@ class Register:
         if terms is not None:
             self._reading.settle_terms(terms)
 
+    def _prepare_rows(self, text: str, rows: RowQuestion, width: object) -> None:
+        """Keep the rows that a question asks for, from now on."""
+        reading = self._reading
+        if width is not None:
+            raise OptionError("rows are exact: within is for aggregates")
+        reading.row_questions.require_preparable(rows)
+        with all_or_nothing(reading):
+            reading.settle_rows(rows)
+            if reading.schema is not None:
+                answered(rows, reading.schema.empty_table(), reading.schema, ARRIVAL, (0, 0))
+            reading.row_questions.prepare(text, rows, self._queries.newest)
+
     @in_turn
     def forget(self, text: str, *, within: float | None = None) -> None:
         """Keep no longer what only this prepared question needs."""
+        if text in self._reading.row_questions.asked:
+            self._reading.row_questions.forget(text, self._queries.newest)
+            return
         self._prepared.forget((text, as_width(within)))
 
     @in_turn
     def prepared(self) -> list[tuple[str, float | None]]:
         """The prepared questions: text and `within`, in the order in which they came."""
-        return self._prepared.asked
+        return [*self._prepared.asked, *((t, None) for t in self._reading.row_questions.asked)]
 
     @in_turn
     def ask(self, text: str, *, within: float | None = None) -> pa.Table:
         """An answer now, from what is stored: of the newest panes, or of the last rows.
+
+        A question without an aggregate asks for rows, as in ``SELECT * FROM bids [RANGE 1 hour
+        WATTR ts] WHERE item = 7 ORDER BY price LIMIT 10``: of the window that ends just after the
+        newest row. Rows are there once the question, or one with a longer window, is prepared, or
+        as long as all rows fit into ``keep_rows``.
 
         ``[RANGE 10 minutes WATTR ts]`` ends with the pane of the newest row. ``[ROWS 500]`` needs
         to be prepared, or a register with ``keep_rows``. `within` asks for the interval that was
@@ -299,6 +335,9 @@ class Register:
         found = self._prepared.find((text, width))
         if found is not None:
             return found
+        rows = read_row_question(text, self._aggregates)
+        if rows is not None:
+            return self._ask_rows(rows)
         query = parse(text, self._aggregates, once=True)
         schema = self._reading.schema
         if schema is None or query.streams != (self.stream,) or query.window is None:
@@ -315,6 +354,21 @@ class Register:
             return self._prepared.ask(planned, spec.size, width, self._reading.tail)
         store = self._queries.store_of(planned)
         return ask_panes(planned, store, spec.size, self._queries.newest)
+
+    def _ask_rows(self, asked: RowQuestion) -> pa.Table:
+        """Rows of the live window, from those that are kept."""
+        reading, schema = self._reading, self._reading.schema
+        if schema is None or asked.stream.lower() != self.stream.lower():
+            raise QueryError(
+                f"only rows of `{self.stream}` can be asked for, once it has sent a batch"
+            )
+        if asked.window.measure == "rows":
+            return ask_tail(asked, reading.tail, schema)
+        query = parse(ordering_of(asked))
+        self._queries.require_same_axis("asked", plan(query, {self.stream: schema}))
+        axis, newest = self._queries.axis, self._queries.newest
+        assert axis is not None
+        return reading.row_questions.ask(asked, reading.tail, schema, axis, newest)
 
     @in_turn
     def save(self, path: str | Path) -> None:
@@ -378,6 +432,9 @@ class Register:
                     reading.bind(asked, schema)
                 self._prepared.bind(schema, reading.settle_axis)
                 reading.schema = schema
+                for rows in reading.row_questions.asked.values():
+                    reading.settle_rows(rows)
+                    answered(rows, schema.empty_table(), schema, ARRIVAL, (0, 0))
         except BaseException:
             self._queries.forget_bindings()
             raise
@@ -387,7 +444,8 @@ class Register:
             raise QueryError("the register has finished; open another one to go on")
 
     def _require_axis(self) -> None:
-        is_asked = self._queries.asked or len(self._prepared)
+        row_questions = self._reading.row_questions
+        is_asked = self._queries.asked or len(self._prepared) or len(row_questions)
         if self._reading.terms is None or not (self._reading.has_axis or is_asked):
             raise InputError(
                 f"the register of `{self.stream}` has no query yet, so it cannot know which column "

@@ -49,7 +49,7 @@ def fill(
         pairs, partials = _fill_table(rows, slots, cells, pieces, executor)
         starts = base + pairs // group_count * cut.grid
         return Fragment(starts, pairs % group_count, partials)
-    if panes < 1 << 31:
+    if panes < 1 << 31 and is_dense(len(rows), group_count):
         pane = cut.pane_slots(at, base, np.zeros_like(groups), 1)
         ragged = Ragged.over(pane, groups, group_count)
         if is_dense(len(rows), ragged.size):

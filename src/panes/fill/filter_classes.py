@@ -33,6 +33,11 @@ class Classes:
     def __len__(self) -> int:
         return self._count
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the sets, and of what finds their numbers."""
+        return self._words.nbytes + self._table.nbytes
+
     def number(self, words: Words) -> NDArray[np.int64]:
         """The numbers of sets; new ones get the next."""
         width = max(words.shape[1], self._words.shape[1])

@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 from panes.algebra.monoid import Columns, Monoid, merge_slots
 from panes.arrays.slots import compact_slots
 
+_MOST_CODES = 1 << 62
+
 
 @dataclass(frozen=True, slots=True)
 class Fragment:
@@ -61,14 +63,18 @@ def merged(fragments: Sequence[Fragment], monoids: Sequence[Monoid]) -> Fragment
     starts = np.concatenate([f.starts for f in fragments])
     groups = np.concatenate([f.groups for f in fragments])
     panes = np.unique(np.concatenate([np.unique(f.starts) for f in fragments]))
-    width = int(groups.max(initial=0)) + 1
+    names, width = None, int(groups.max(initial=0)) + 1
+    if len(panes) * width >= _MOST_CODES:
+        names, groups = np.unique(groups, return_inverse=True)
+        width = len(names)
     codes = np.searchsorted(panes, starts) * width + groups
     slots, pairs = compact_slots(codes, len(panes) * width)
 
     def merge(index: int, own: tuple[Columns, ...]) -> Columns:
         return merge_slots(monoids[index], np.concatenate(own, axis=1), slots, len(pairs))
 
-    return Fragment(panes[pairs // width], pairs % width, shared_columns(merge, *fragments))
+    named = pairs % width if names is None else names[pairs % width]
+    return Fragment(panes[pairs // width], named, shared_columns(merge, *fragments))
 
 
 def shared_columns(

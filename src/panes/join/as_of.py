@@ -18,12 +18,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from panes.arrays import order_keys
-from panes.axis import BEGINNING, FOREVER
+from panes.axis import BEGINNING
 from panes.join.key_codes import equal_keys
 from panes.join.matches import matches, reached
 from panes.join.rule import Arrivals, JoinedRows, JoinRule, Numbers, Progress
 from panes.join.sorted_rows import SortedRows
-from panes.join.waiting_rows import WaitingRows, take_due
+from panes.join.time_blocks import TimeBlocks
+from panes.join.waiting_rows import WaitingRows, codes_collide, take_due
 from panes.windows.partners import Reach
 
 _NONE = np.empty(0, dtype=np.int64)
@@ -34,7 +35,20 @@ class AsOfJoin:
 
     def __init__(self, rule: JoinRule) -> None:
         self.rule, self._rows = rule, WaitingRows(rule)
-        self.left, self.right = self._rows.left, self._rows.right
+
+    @property
+    def left(self) -> TimeBlocks:
+        """The rows on the left that wait."""
+        return self._rows.left
+
+    @property
+    def right(self) -> TimeBlocks:
+        """The rows on the right that may be found."""
+        return self._rows.right
+
+    def keep_in(self, left: TimeBlocks, right: TimeBlocks) -> None:
+        """Keep the rows of both sides there from now on."""
+        self._rows.left, self._rows.right = left, right
 
     def step(
         self, left: Arrivals, right: Arrivals, before: Progress, after: Progress
@@ -53,17 +67,15 @@ class AsOfJoin:
 
     def _needed_from(self, after: Progress) -> int:
         """From here on, rows on the right may be found by a row on the left."""
-        oldest = min((int(run.at.min()) for run in self.left.everything()), default=FOREVER)
-        return self._rows.band.right_from(min(after.left, oldest))
+        return self._rows.band.right_from(min(after.left, self.left.oldest))
 
     def _answered(self, due: SortedRows) -> Iterator[JoinedRows]:
         """Rows on the left with their last partner, all partners being there."""
         pool = self._rows.partners_of(due)
         found = np.full(len(due), -1, dtype=np.int64)
         if pool is not None:
-            rows, candidates = self._candidates(due, pool)
-            rows, candidates = _greatest(rows, candidates, pool)
-            found[rows] = candidates
+            rows, partners = self._last_partners(due, pool)
+            found[rows] = partners
         has_one = np.flatnonzero(found >= 0)
         if len(has_one):
             yield JoinedRows(due, has_one, pool, found[has_one])
@@ -72,20 +84,26 @@ class AsOfJoin:
             alone = np.flatnonzero((found < 0) & (due.marks[:, 0] <= BEGINNING))
             yield JoinedRows(due, alone, None, _NONE)
 
-    def _candidates(self, due: SortedRows, pool: SortedRows) -> tuple[Numbers, Numbers]:
-        """The last partners of each row: one, or several at the same position."""
+    def _last_partners(self, due: SortedRows, pool: SortedRows) -> tuple[Numbers, Numbers]:
+        """Rows that have a partner, and the last partner of each."""
         assert due.marks is not None
         first, last = self._rows.band.of_left(due.at)
         within = Reach(np.maximum(first, due.marks[:, 0]), 0, last, 0)
-        if self.rule.accepts is None and not self.rule.hashed:
-            begin, count = reached(due, within, pool)
-            rows = np.flatnonzero(count)
-            newest = begin[rows] + count[rows] - 1
-            # All rows of the key at the newest position, so that ties can be decided.
-            at = np.full(len(due), BEGINNING)
-            at[rows] = pool.at[newest]
-            until = np.where(at > BEGINNING, at, BEGINNING - 1)
-            return matches(due, Reach(at, 0, until, 0), pool)
+        hashed = self.rule.hashed
+        if self.rule.accepts is not None or (hashed and codes_collide(pool, hashed)):
+            return _greatest(*self._candidates(due, within, pool), pool)
+        begin, count = reached(due, within, pool)
+        rows = np.flatnonzero(count)
+        partners = _greatest_of_ties(begin[rows] + count[rows] - 1, pool)
+        if hashed:
+            same = equal_keys(due.taken(rows)[-hashed:], pool.taken(partners)[-hashed:])
+            rows, partners = rows[same], partners[same]
+        return rows, partners
+
+    def _candidates(
+        self, due: SortedRows, within: Reach, pool: SortedRows
+    ) -> tuple[Numbers, Numbers]:
+        """The last partners of each row that pass all conditions: one, or several in one place."""
         rows, candidates = matches(due, within, pool)
         one, other = due.taken(rows), pool.taken(candidates)
         passing = np.ones(len(rows), dtype=np.bool_)
@@ -99,6 +117,24 @@ class AsOfJoin:
         np.maximum.at(newest, rows, pool.at[candidates])
         is_newest = pool.at[candidates] == newest[rows]
         return rows[is_newest], candidates[is_newest]
+
+
+def _greatest_of_ties(newest: Numbers, pool: SortedRows) -> Numbers:
+    """For each place of a last row of its key and position, the greatest row of these.
+
+    Ties are decided once for each key and position, however many rows ask.
+    """
+    begins = np.ones(len(pool), dtype=np.bool_)
+    begins[1:] = (pool.code[1:] != pool.code[:-1]) | (pool.at[1:] != pool.at[:-1])
+    first = np.maximum.accumulate(np.where(begins, np.arange(len(pool)), 0))
+    last, which = np.unique(newest, return_inverse=True)
+    count = last - first[last] + 1
+    if not len(last) or count.max() == 1:
+        return newest
+    number = np.repeat(np.arange(len(last)), count)
+    within = np.arange(len(number)) - np.repeat(np.cumsum(count) - count, count)
+    _, greatest = _greatest(number, first[last][number] + within, pool)
+    return greatest[which]
 
 
 def _greatest(rows: Numbers, candidates: Numbers, pool: SortedRows) -> tuple[Numbers, Numbers]:

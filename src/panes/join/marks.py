@@ -63,6 +63,7 @@ def mark(
         np.minimum.at(marks[:, 0], rows, first)
         return
     _, slide, origin = ruler(partners.spec)
+    require_room(float((last - first + 1).sum(dtype=np.float64)))
     _set_bits(marks, rows, first_wid(at[rows], slide, origin), first, last)
 
 

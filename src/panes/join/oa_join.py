@@ -50,6 +50,15 @@ class OAJoin:
         self.left, self.right = TimeBlocks(rule.partners.width), TimeBlocks(rule.partners.width)
         self._newest = BEGINNING
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes of rows that are stored."""
+        return self.left.nbytes + self.right.nbytes
+
+    def keep_in(self, left: TimeBlocks, right: TimeBlocks) -> None:
+        """Keep the rows of both sides there from now on."""
+        self.left, self.right = left, right
+
     def step(
         self, left: Arrivals, right: Arrivals, before: Progress, after: Progress
     ) -> Iterator[JoinedRows]:

@@ -10,9 +10,9 @@ for measuring, and nothing else uses them.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import pairwise
 
 import numpy as np
+import pyarrow as pa
 
 from panes.join.matches import matches
 from panes.join.oa_join import OAJoin
@@ -106,16 +106,27 @@ def _some(joined: JoinedRows, which: Numbers) -> JoinedRows:
 
 
 def _in_order(found: list[JoinedRows]) -> Iterator[JoinedRows]:
-    """Joined rows by the position of their left row, one piece for each stretch of one run."""
+    """Joined rows by the position of their left row, written out one after the other."""
     if not found:
         return
-    piece = np.repeat(np.arange(len(found)), [len(joined) for joined in found])
-    place = np.concatenate([np.arange(len(joined)) for joined in found])
     order = np.argsort(np.concatenate([_left_at(joined) for joined in found]), kind="stable")
-    piece, place = piece[order], place[order]
-    edges = np.flatnonzero(np.r_[True, piece[1:] != piece[:-1], True])
-    for begin, end in pairwise(edges.tolist()):
-        yield _some(found[piece[begin]], place[begin:end])
+    every = np.arange(len(order))
+    left = _written([(joined.left, joined.left_index) for joined in found], order)
+    right = _written([(joined.right, joined.right_index) for joined in found], order)
+    yield JoinedRows(left, every, right, every)
+
+
+def _written(parts: list[tuple[SortedRows | None, Numbers]], order: Numbers) -> SortedRows:
+    """One side of joined rows, in the order asked for and not in that of their keys."""
+    sides = [(rows, index) for rows, index in parts if rows is not None]
+    columns = zip(*(rows.taken(index) for rows, index in sides), strict=True)
+    which = pa.array(order)
+    return SortedRows(
+        np.concatenate([rows.code[index] for rows, index in sides])[order],
+        np.concatenate([rows.at[index] for rows, index in sides])[order],
+        np.arange(len(order)),
+        tuple(pa.concat_arrays(pieces).take(which) for pieces in columns),
+    )
 
 
 def _width(rows: SortedRows | None) -> int:

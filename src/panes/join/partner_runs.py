@@ -22,7 +22,7 @@ from panes.join.progress import individual
 from panes.join.rule import Arrivals, JoinRule, Numbers, Progress
 from panes.join.sorted_rows import SortedRows
 from panes.join.time_blocks import TimeBlocks
-from panes.join.waiting_rows import WaitingRows, take_due
+from panes.join.waiting_rows import WaitingRows, codes_collide, take_due
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,18 +82,13 @@ class PartnerRunsJoin:
     ) -> tuple[SortedRows, Numbers, Numbers]:
         """The same runs; where different keys have one hash, of the rows that are equal only."""
         hashed = self.rule.hashed
+        some = np.flatnonzero(count)
+        mine = equal_keys(due.taken(some)[-hashed:], pool.taken(begin[some])[-hashed:])
+        if mine.all() and not codes_collide(pool, hashed):
+            return pool, begin, count
         rows = np.repeat(np.arange(len(due)), count)
         first = np.cumsum(count) - count
         places = np.arange(len(rows)) - np.repeat(first, count) + np.repeat(begin, count)
-        mixed = np.zeros(len(pool), dtype=np.bool_)
-        mixed[1:] = pool.code[1:] == pool.code[:-1]
-        keys = pool.taken(np.arange(len(pool)))[-hashed:]
-        before = np.maximum(np.arange(len(pool)) - 1, 0)
-        same = equal_keys(keys, pool.taken(before)[-hashed:])
-        some = np.flatnonzero(count)
-        mine = equal_keys(due.taken(some)[-hashed:], pool.taken(begin[some])[-hashed:])
-        if (same | ~mixed).all() and mine.all():
-            return pool, begin, count
         equal = equal_keys(due.taken(rows)[-hashed:], pool.taken(places)[-hashed:])
         kept = places[equal]
         lengths = np.bincount(rows[equal], minlength=len(due))

@@ -19,29 +19,43 @@ import numpy as np
 from numpy.typing import NDArray
 
 from panes.axis import BEGINNING, FOREVER
-from panes.join.rule import Progress
+from panes.join.rule import How, Progress
 from panes.windows.partners import Band, Partners
 
 Of: TypeAlias = Literal["left", "right", "max", "min"]
 
 
-def individual(partners: Partners, promised: Progress, of: Of) -> int:
+def individual(
+    partners: Partners, promised: Progress, of: Of, *, how: How = "inner", as_of: bool = False
+) -> int:
     """No joined row to come has a position before this: of one side, or the later or earlier one.
+
+    Rows that are given without a partner wait for the other side, and count here with the only
+    position they have. So do all rows of an as-of join, which may find a partner that came long
+    before.
 
     >>> individual(Band(-2, 2), Progress(10, 7), "left")
     5
     >>> individual(Band(-2, 2), Progress(10, 7), "max")
     7
+    >>> individual(Band(-2, 2), Progress(10, 7), "max", how="left")
+    5
     """
     left, right = promised
+    if as_of:
+        passed = min(left, partners.left_from(right))
+        return passed if of in ("left", "max") else partners.right_from(passed)
     partner_of_left, partner_of_right = partners.right_from(left), partners.left_from(right)
+    of_left, of_right = min(left, partner_of_right), min(right, partner_of_left)
     if of == "left":
-        return min(left, partner_of_right)
+        return of_left
     if of == "right":
-        return min(right, partner_of_left)
-    if of == "max":
-        return min(max(left, partner_of_left), max(right, partner_of_right))
-    return min(min(left, partner_of_left), min(right, partner_of_right))
+        return of_right
+    if of == "min":
+        return min(of_left, of_right)
+    bounds = [max(left, partner_of_left), max(right, partner_of_right)]
+    bounds += [of_left] * (how in ("left", "full")) + [of_right] * (how in ("right", "full"))
+    return min(bounds)
 
 
 def joint(

@@ -3,7 +3,8 @@
 A block holds the rows of one stretch of positions, as a few runs, each sorted by key and position.
 A probe meets the runs of the blocks that it reaches and no others, and forgetting drops blocks.
 Runs of a block are merged when they are of like size, so that there are never more than a few, and
-a row is moved as often as its block has doubled.
+a row is moved as often as its block has doubled. Where rows would lie in very many blocks, blocks
+become twice as long: nothing moves then, since two neighbours are one block from there on.
 
 Rows that have passed are dropped with their block. In the block where the promise lies they stay
 until half of it has passed, or until they are looked for; whoever probes leaves them out.
@@ -16,11 +17,12 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from panes.axis import BEGINNING
+from panes.axis import BEGINNING, FOREVER
 from panes.join.sorted_rows import SortedRows
 
 _FEW = 4_096
 _BLOCKS_WITHIN_REACH = 8
+_MOST_BLOCKS = 64
 
 
 class TimeBlocks:
@@ -48,15 +50,23 @@ class TimeBlocks:
         """Bytes of memory of all rows."""
         return sum(run.nbytes for runs in self._blocks.values() for run in runs)
 
+    @property
+    def oldest(self) -> int:
+        """No row lies before."""
+        runs = (run for runs in self._blocks.values() for run in runs)
+        return min((int(run.at.min()) for run in runs), default=FOREVER)
+
     def add(self, rows: SortedRows) -> None:
         """Take in rows."""
         if not len(rows):
             return
         number = rows.at // self._width
-        first, last = int(number.min()), int(number.max())
-        if first == last:
-            self._append(first, rows)
+        if number.min() == number.max():
+            self._append(int(number[0]), rows)
             return
+        while len({*np.unique(number).tolist(), *self._numbers()}) > _MOST_BLOCKS:
+            self._widen()
+            number = rows.at // self._width
         for block in np.unique(number).tolist():
             self._append(block, rows.where(number == block))
 
@@ -104,6 +114,18 @@ class TimeBlocks:
             newer = runs.pop()
             runs[-1] = runs[-1].merged(newer)
         self._blocks[block] = tuple(runs)
+
+    def _numbers(self) -> Iterator[int]:
+        """The blocks that there are."""
+        yield from self._blocks
+
+    def _widen(self) -> None:
+        """Let blocks be twice as long."""
+        self._width *= 2
+        wider: dict[int, tuple[SortedRows, ...]] = {}
+        for block in sorted(self._blocks):
+            wider[block // 2] = (*wider.get(block // 2, ()), *self._blocks[block])
+        self._blocks = wider
 
     def _set(self, block: int, runs: tuple[SortedRows, ...]) -> None:
         if runs:

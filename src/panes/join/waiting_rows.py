@@ -14,7 +14,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from panes.axis import BEGINNING
-from panes.join.key_codes import key_codes
+from panes.join.key_codes import equal_keys, key_codes
 from panes.join.rule import Arrivals, JoinRule
 from panes.join.sorted_rows import SortedRows
 from panes.join.time_blocks import TimeBlocks
@@ -73,3 +73,11 @@ def together(runs: Sequence[SortedRows]) -> SortedRows | None:
     for run in runs:
         pool = run if pool is None else pool.merged(run)
     return pool
+
+
+def codes_collide(pool: SortedRows, hashed: int) -> bool:
+    """Whether rows of different keys have the same code, which next to never happens."""
+    place = np.flatnonzero(pool.code[1:] == pool.code[:-1])
+    keys = pool.columns[-hashed:]
+    one, other = (pa.array(pool.row[p]) for p in (place, place + 1))
+    return not equal_keys([k.take(one) for k in keys], [k.take(other) for k in keys]).all()

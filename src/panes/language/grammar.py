@@ -53,6 +53,13 @@ def parse_select(tokens: list[Token], text: str) -> exp.Select:
             line=first.get("line"),
             column=first.get("col"),
         ) from None
+    except RecursionError:
+        raise
+    except Exception as failure:  # what builds a call of sqlglot's trusts its arguments
+        raise QueryError(
+            f"the query cannot be read: {type(failure).__name__} in the grammar",
+            hint="check the number of arguments of every function",
+        ) from None
     if len(trees) != 1 or not isinstance(trees[0], exp.Select):
         raise QueryError("a window query is exactly one SELECT")
     return trees[0]

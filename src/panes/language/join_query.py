@@ -60,6 +60,11 @@ class Join:
     as_of: bool = False
 
     @property
+    def name(self) -> str:
+        """What the join is called in messages."""
+        return f"{self.left.name} and {self.right.name}"
+
+    @property
     def sources(self) -> tuple[Source, ...]:
         """The sides that are no joins, from left to right."""
         return (*self.left.sources, self.right)

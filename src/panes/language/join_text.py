@@ -24,7 +24,8 @@ from panes.language.expressions import require_known
 from panes.language.grammar import parse_select, table_token
 from panes.language.join_query import How, Join, JoinQuery, Side, Source
 from panes.language.query import Early
-from panes.language.select import refuse_the_rest
+from panes.language.select import refuse_the_rest, require_scalar
+from panes.language.set_query import SET_OPERATIONS
 from panes.language.sources import Sources, read_inner, read_union
 from panes.language.tokens import TokenReader, tokenize
 
@@ -53,7 +54,7 @@ def is_join(text: str) -> bool:
     while reader.here is not None:
         word = reader.word()
         depth += (word in ("(", "[")) - (word in (")", "]"))
-        if depth == 0 and word in _AFTER_FROM and inside:
+        if depth == 0 and (word in _AFTER_FROM or word in SET_OPERATIONS) and inside:
             return False
         if depth == 0 and inside and (word == "," or _joins(reader)):
             return True
@@ -234,6 +235,7 @@ def _read_condition(reader: TokenReader, join: Join, text: str) -> Join:
     ]
     condition: exp.Expression = parse_select(words, text).args["where"].this
     require_known(condition)
+    require_scalar(condition, "ON", ())
     return replace(join, condition=condition)
 
 

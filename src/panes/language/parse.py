@@ -19,6 +19,7 @@ from panes.language.clause import is_clause, read_clause, read_early, window_of
 from panes.language.grammar import STREAM, parse_select, table_token
 from panes.language.query import Early, Query, Window
 from panes.language.select import read_select
+from panes.language.set_query import said_as_groups
 from panes.language.sources import Sources, read_inner, read_union
 from panes.language.tokens import TokenReader, error_at, tokenize
 from panes.windows.spec import PerRow
@@ -34,9 +35,9 @@ def parse(text: str, aggregates: Sequence[UserAggregate] = (), *, once: bool = F
     >>> query.streams, query.window.column, query.outputs[0].name
     (('bids',), 'ts', 'high')
     """
-    plain, sources, window, early = _take_out(tokenize(text), once=once)
-    per_row = window is not None and isinstance(window.spec, PerRow)
     try:
+        plain, sources, window, early = take_out(said_as_groups(tokenize(text)), once=once)
+        per_row = window is not None and isinstance(window.spec, PerRow)
         query = _read(
             _Plain(
                 tuple((t.token_type, t.text, t.line, t.col) for t in plain),
@@ -89,7 +90,7 @@ def _read(plain: _Plain) -> Query:
     )
 
 
-def _take_out(
+def take_out(
     tokens: list[Token], *, once: bool
 ) -> tuple[list[Token], Sources, Window | None, Early | None]:
     """The tokens without clause and streams; the streams; the window; what EMIT says."""
@@ -100,10 +101,11 @@ def _take_out(
     sources = Sources()
     window: Window | None = None
     early: Early | None = None
+    depth = 0  # of parentheses that are open, as in ``extract(hour FROM ts)``
     while reader.here is not None:
         if early is not None:
             raise reader.error(f"nothing follows EMIT EARLY, found {reader.found()}")
-        if reader.word() == "EMIT" and sources.streams and not _is_open(plain):
+        if reader.word() == "EMIT" and sources.streams and depth <= 0:
             reader.take()
             reader.expect("EARLY", "after EMIT")
             early = read_early(reader)
@@ -116,7 +118,7 @@ def _take_out(
             if window is not None and found != window:
                 raise error_at(bracket, "a query over one stream has one window, found a second")
             window = found
-        elif reader.word() == "FROM" and not sources.streams and not _is_open(plain):
+        elif reader.word() == "FROM" and not sources.streams and depth <= 0:
             plain.append(reader.take())
             start = reader.here
             read_union(reader, sources)
@@ -124,6 +126,7 @@ def _take_out(
             plain.append(table_token(start))
         else:
             plain.append(reader.take())
+            depth += _deeper(plain[-1])
     if not sources.streams:
         raise QueryError("the query reads no stream", hint="add FROM and the stream's name")
     for name in sources.streams:
@@ -135,12 +138,9 @@ def _take_out(
     return plain, sources, window, early
 
 
-def _is_open(plain: list[Token]) -> bool:
-    """Whether a parenthesis is open, as in ``extract(hour FROM ts)``."""
-    depth = 0
-    for token in plain:
-        depth += (token.token_type == TokenType.L_PAREN) - (token.token_type == TokenType.R_PAREN)
-    return depth > 0
+def _deeper(token: Token) -> int:
+    """By how much a token goes into parentheses, or out of them."""
+    return (token.token_type == TokenType.L_PAREN) - (token.token_type == TokenType.R_PAREN)
 
 
 def _refuse_join(reader: TokenReader) -> None:

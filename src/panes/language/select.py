@@ -71,7 +71,9 @@ def read_select(
         text=text,
         streams=streams,
         window=window,
-        where=None if where is None else _scalar(_unqualified(where.this, names), "WHERE", user),
+        where=None
+        if where is None
+        else require_scalar(_unqualified(where.this, names), "WHERE", user),
         keys=keys.named(outputs),
         key_order=keys.order(outputs),
         calls=tuple(taken.calls),
@@ -192,7 +194,7 @@ class _Taken:
         columns, constants = _split(node, arguments, constants_of(name))
         check = [*columns, *([where] if where is not None else [])]
         for part in check:
-            _scalar(part, f"the argument of {name}", self.user)
+            require_scalar(part, f"the argument of {name}", self.user)
         return AggregateCall(
             name, tuple(columns), constants, where, distinct, skip_nulls, _sql(tree)
         )
@@ -231,7 +233,9 @@ def _split(
     return arguments[:cut], tuple(values)
 
 
-def _scalar(tree: exp.Expression, where: str, user: Sequence[UserAggregate]) -> exp.Expression:
+def require_scalar(
+    tree: exp.Expression, where: str, user: Sequence[UserAggregate]
+) -> exp.Expression:
     """A row-level expression, or a refusal if it aggregates."""
     for node in tree.walk():
         if isinstance(node, exp.Anonymous) and is_aggregate(node.name, user):

@@ -27,6 +27,13 @@ class Seen:
     def __len__(self) -> int:
         return 0 if self.rows is None else len(self.rows)
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes of rows and positions."""
+        if self.rows is None or self.at is None:
+            return 0
+        return self.rows.nbytes + self.at.nbytes
+
 
 class Distinct:
     """The different rows of a stream; `seen` is all that is held.
@@ -38,6 +45,11 @@ class Distinct:
     def __init__(self, axis: Axis, within: int | None = 0) -> None:
         self._axis, self._within = axis, within
         self.seen = self._pushed = Seen()
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the rows that could come again."""
+        return self.seen.nbytes
 
     def push(self, rows: pa.Table) -> pa.Table:
         """The rows that have not come before."""

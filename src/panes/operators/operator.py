@@ -24,6 +24,11 @@ class Operator(Protocol):
     what comes out, `settle` remembers that it went in.
     """
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes of what is remembered."""
+        ...
+
     def push(self, rows: pa.Table) -> pa.Table:
         """The rows that come out for rows that go in."""
         ...
@@ -51,6 +56,11 @@ class Chain:
     operators: Sequence[Operator] = ()
     axis: Axis | None = None
     moves: Callable[[pa.Table, NDArray[np.int64]], NDArray[np.int64]] | None = None
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of what they remember."""
+        return sum(operator.nbytes for operator in self.operators)
 
     def push(self, rows: pa.Table) -> pa.Table:
         """Rows through all of them."""

@@ -21,6 +21,11 @@ class Select:
 
     where: exp.Expression
 
+    @property
+    def nbytes(self) -> int:
+        """Nothing is remembered."""
+        return 0
+
     def push(self, rows: pa.Table) -> pa.Table:
         """The rows that pass."""
         passing, _ = Projection((), self.where)(rows)
@@ -49,6 +54,11 @@ class Project:
     columns: Sequence[tuple[str, exp.Expression]]
     axis: Axis | None
     position: str
+
+    @property
+    def nbytes(self) -> int:
+        """Nothing is remembered."""
+        return 0
 
     def push(self, rows: pa.Table) -> pa.Table:
         """The expressions over the rows."""

@@ -42,7 +42,7 @@ def draw(measured: Measured, title: str, path: Path) -> Path:
 
 
 def _draw_panel(axes: Axes, panel: Panel) -> None:
-    (_draw_bars if panel.kind == "bars" else _draw_lines)(axes, panel)
+    {"lines": _draw_lines, "bars": _draw_bars, "labels": _draw_labels}[panel.kind](axes, panel)
     axes.set_xlabel(panel.x)
     axes.set_ylabel(panel.y)
     axes.set_title(panel.title, fontsize=10)
@@ -53,7 +53,7 @@ def _draw_panel(axes: Axes, panel: Panel) -> None:
         axes.set_yscale("log")
     else:
         axes.set_ylim(bottom=min(0.0, axes.get_ylim()[0]))
-    if len(panel.series) > 1:
+    if len(panel.series) > 1 and panel.kind != "labels":
         axes.legend(frameon=False, fontsize=8, ncols=1 + len(panel.series) // 7)
 
 
@@ -83,6 +83,27 @@ def _draw_bars(axes: Axes, panel: Panel) -> None:
         colour = _COLOURS[number % len(_COLOURS)]
         axes.bar(left, [y for _, y in points], width * 0.92, label=name, color=colour)
     axes.set_xticks(list(places.values()), [_short(x) for x in places])
+
+
+def _draw_labels(axes: Axes, panel: Panel) -> None:
+    """Names at points, and lines around them."""
+    kinds = list(dict.fromkeys(name.split(", ")[0] for name in panel.outlines))
+    for name, points in panel.outlines.items():
+        kind, variant = name.split(", ", 1)
+        is_first = kind == kinds[0]
+        x, y = zip(*points, strict=True)
+        axes.plot(x, y, color=_COLOURS[-1], linewidth=1.2, linestyle="-" if is_first else ":")
+        if not is_first:
+            at = points[len(points) // 2]
+            axes.annotate(variant, at, (3, 2), textcoords="offset points", fontsize=7.5)
+    shades = np.linspace(0.0, 1.0, max(len(panel.series), 2))
+    for shade, (name, points) in zip(shades.tolist(), panel.series.items(), strict=False):
+        for at in points:
+            axes.plot(
+                *at, marker="o", markersize=13, color=(1 - 0.55 * shade, 0.93 - 0.35 * shade, 1)
+            )
+            axes.annotate(name, at, ha="center", va="center", fontsize=8)
+    axes.set_aspect("equal")
 
 
 def _every_x(panel: Panel) -> list[float]:

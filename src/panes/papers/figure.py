@@ -7,7 +7,7 @@ shape that differs is a result and is shown as one; a wrong answer is an error.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 Points = tuple[tuple[float, float], ...]
@@ -15,15 +15,20 @@ Points = tuple[tuple[float, float], ...]
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """One pair of axes and the series drawn in it. Labels carry the unit."""
+    """One pair of axes and the series drawn in it. Labels carry the unit.
+
+    Of kind `labels`, the name of a series is written at each of its points. `outlines` are lines
+    named ``kind, variant``: the first kind is solid, others are dotted and carry their variant.
+    """
 
     x: str
     y: str
     series: Mapping[str, Points]
     title: str = ""
-    kind: Literal["lines", "bars"] = "lines"
+    kind: Literal["lines", "bars", "labels"] = "lines"
     x_scale: Literal["linear", "log"] = "linear"
     y_scale: Literal["linear", "log"] = "linear"
+    outlines: Mapping[str, Points] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -80,8 +80,8 @@ def _measured(document: dict[str, Any]) -> Measured:
 
 
 def _panel(document: dict[str, Any]) -> Panel:
-    series = {
-        name: tuple((float(x), float(y)) for x, y in points)
-        for name, points in document["series"].items()
-    }
-    return Panel(**{**document, "series": series})
+    series, outlines = (
+        {name: tuple((float(x), float(y)) for x, y in points) for name, points in named.items()}
+        for named in (document["series"], document.get("outlines", {}))
+    )
+    return Panel(**{**document, "series": series, "outlines": outlines})

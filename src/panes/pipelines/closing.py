@@ -18,6 +18,8 @@ from panes.pipelines.pipeline import Pipeline
 from panes.progress.describe import Describe
 from panes.windows.families import ends_of as edges_of_ends
 
+THE_END = "the end of the stream"
+
 
 class Closed(NamedTuple):
     """Answers of windows that are closed now, before the SELECT's expressions; and by what."""
@@ -57,9 +59,15 @@ class Closing:
         elif progress != BEGINNING and self._passes(pipeline, progress):
             yield Closed(pipeline.close(progress), why)
 
+    def advance_in_steps(self, pipeline: Pipeline, progress: int, why: str) -> Iterator[Closed]:
+        """As `advance`, where no promise is for some keys only: some answers with each step."""
+        if progress != BEGINNING and self._passes(pipeline, progress):
+            for answers in pipeline.close_in_steps(progress):
+                yield Closed(answers, why)
+
     def finish(self, pipeline: Pipeline, promised: Promised) -> Closed:
         """Close everything: the stream has ended."""
-        why = "the end of the stream"
+        why = THE_END
         if promised.of_keys:
             end = Promised(dict.fromkeys(promised.at, FOREVER))
             return Closed(pipeline.close_each(self._before, end), why)

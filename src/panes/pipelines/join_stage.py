@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
+from typing import Literal, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -15,6 +16,8 @@ from numpy.typing import NDArray
 
 from panes.arrays.columns import column_of
 from panes.arrays.workers import workers
+from panes.axis import BEGINNING, FOREVER
+from panes.errors import InputError
 from panes.join.as_of import AsOfJoin
 from panes.join.key_codes import are_exact
 from panes.join.oa_join import OAJoin
@@ -23,10 +26,14 @@ from panes.join.progress import Of, individual
 from panes.join.rule import Arrivals, Columns, JoinedRows, JoinRule, Progress
 from panes.planning.join_plan import JoinPlan, SidePlan
 from panes.planning.scalar import Projection
+from panes.windows.extent import windows_closed
+from panes.windows.limit import require_room
 
 WID = "__wid"
 """The column of joined rows that has the number of their window."""
 _FEW = 16_384
+Above: TypeAlias = Literal["left", "right", "max", "min", "window"]
+"""What windows above a join lie on: a position of joined rows, or the number of their window."""
 
 
 class JoinStage:
@@ -45,21 +52,69 @@ class JoinStage:
         self.join: OAJoin | AsOfJoin | PartnerRunsJoin = self._join()
         self.below = JoinStage(plan.left) if isinstance(plan.left, JoinPlan) else None
         self.promised = Progress()
+        self._nowhere: pa.Table | None = None
 
     def _join(self) -> OAJoin | AsOfJoin | PartnerRunsJoin:
         return AsOfJoin(self.rule) if self.plan.as_of else OAJoin(self.rule)
 
     def progress(self, of: Of) -> int:
         """What is promised of joined rows to come."""
-        return individual(self.plan.partners, self.promised, of)
+        plan = self.plan
+        return individual(plan.partners, self.promised, of, how=plan.how, as_of=plan.as_of)
+
+    def progress_above(self, by: Above) -> int:
+        """What is promised of joined rows to come, where windows above them lie on `by`."""
+        if by != "window":
+            return self.progress(by)
+        windows, least = self.plan.windows, min(self.promised)
+        assert windows is not None
+        return least if abs(least) >= FOREVER else windows_closed(windows, least)
+
+    def resume(self, promised: Mapping[str, int]) -> None:
+        """Go on where these promises of the sides have been made."""
+        left = promised.get(self.plan.left.name, BEGINNING)
+        if self.below is not None:
+            self.below.resume(promised)
+            left = self.below.progress(self._of_below)
+        self.promised = Progress(left, promised[self.plan.right.name])
+
+    def open_from(self, side: str) -> int:
+        """The first position of a side that a late row of it can still be joined from."""
+        partners, promised = self.plan.partners, self.promised
+        if self.below is not None:
+            return BEGINNING
+        if side == self.plan.right.name:
+            return partners.right_from(min(partners.left_from(promised.right), promised.left))
+        return partners.left_from(min(partners.right_from(promised.left), promised.right))
+
+    @property
+    def _of_below(self) -> Of:
+        """Which position of joined rows below is the one here."""
+        assert self.below is not None
+        return "left" if self.plan.left_at == self.below.plan.left_at else "right"
 
     def step(self, rows: Mapping[str, Sequence[Arrivals]], promised: Mapping[str, int]) -> pa.Table:
         """Take in rows of the sides, by name; gives joined rows. Promises hold from now on."""
         assert not isinstance(self.join, PartnerRunsJoin)
         left, right, after = self.arrivals(rows, promised)
         before, self.promised = self.promised, after
-        found = [self._gathered(j) for j in self.join.step(left, right, before, after) if len(j)]
+        found, count = [], 0
+        for joined in self.join.step(left, right, before, after):
+            count += len(joined)
+            require_room(count)
+            found += [self._gathered(joined)] if len(joined) else []
+        if self._nowhere is not None and self.rule.gives_lone_left and self.plan.windows is None:
+            found.append(self._without_partner(self._nowhere))
         return pa.concat_tables([self.schema().empty_table(), *found])
+
+    def _without_partner(self, left: pa.Table) -> pa.Table:
+        """Rows on the left as they are given without a partner."""
+        own = set(left.column_names)
+        columns = [
+            column_of(left, f.name) if f.name in own else pa.nulls(len(left), f.type)
+            for f in self.plan.schema()
+        ]
+        return pa.table(columns, schema=self.plan.schema())
 
     def arrivals(
         self, rows: Mapping[str, Sequence[Arrivals]], promised: Mapping[str, int]
@@ -98,13 +153,13 @@ class JoinStage:
             name = self.plan.left.name
             return _one(rows.get(name, ()), self.plan.left), promised[name]
         joined = self.below.step(rows, promised)
-        below = self.below.plan
-        of: Of = "left" if self.plan.left_at == below.left_at else "right"
         at, missing = self.plan.axis.ticks(column_of(joined, self.plan.left_at))
-        if missing is not None:  # without a partner below, it has no position here
+        self._nowhere = None
+        if missing is not None:  # without a partner below, a row may have no position here
+            self._nowhere = joined.filter(pa.array(missing))
             joined, at = joined.filter(pa.array(~missing)), at[~missing]
         columns = [column_of(joined, name) for name in self._names[0]]
-        return Arrivals(at, (), columns), self.below.progress(of)
+        return Arrivals(at, (), columns), self.below.progress(self._of_below)
 
     def _with_keys(self, rows: Arrivals, keys: Projection, names: Sequence[str]) -> Arrivals:
         """Rows with their keys, in the types that both sides are compared in."""
@@ -112,7 +167,7 @@ class JoinStage:
             return rows
         _, values = keys(pa.table(list(rows.columns), names=names))
         cast = [
-            value if value.type == wanted else value.cast(wanted)
+            value if value.type == wanted else _cast(value, wanted)
             for value, wanted in zip(values, self.plan.key_types, strict=True)
         ]
         return Arrivals(rows.at, cast, rows.columns)
@@ -149,6 +204,14 @@ class JoinStage:
                 yield partial(pa.nulls, len(joined), self.plan.schema().field(name).type)
             else:
                 yield partial(rows.columns[place].take, index)
+
+
+def _cast(keys: pa.Array, wanted: pa.DataType) -> pa.Array:
+    """Keys as values of another type; a large integer becomes the nearest float, as in Spark."""
+    try:
+        return keys.cast(wanted, safe=not pa.types.is_floating(wanted))
+    except pa.ArrowInvalid as failure:
+        raise InputError(f"keys of a join cannot be compared as {wanted}: {failure}") from None
 
 
 def _one(arrivals: Sequence[Arrivals], side: SidePlan) -> Arrivals:

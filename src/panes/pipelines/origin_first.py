@@ -76,4 +76,8 @@ class OriginFirst(Pipeline):
     def stored(self) -> dict[str, int]:
         """How much is stored: nothing but rows that wait."""
         waiting = sum(len(arrival.passing_at) for arrival in self._waiting)
-        return {"keys": 0, "partials": 0, "bytes": 0, "rows": 0, "waiting_rows": waiting}
+        return {
+            **dict.fromkeys(("keys", "partials", "bytes", "key_bytes", "rows"), 0),
+            "waiting_rows": waiting,
+            "waiting_bytes": sum(arrival.nbytes for arrival in self._waiting),
+        }

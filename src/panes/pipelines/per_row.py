@@ -11,7 +11,7 @@ constant number of times however many windows hold it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -24,6 +24,7 @@ from panes.arrays.radix import sort
 from panes.arrays.workers import workers
 from panes.pipelines.pipeline import StorePipeline
 from panes.pipelines.ranks import Ranks
+from panes.pipelines.steps import row_pauses
 from panes.planning.plan import Plan
 from panes.stores.parcel import Parcel
 from panes.stores.store import PositionStore, StoreName, position_store
@@ -53,6 +54,11 @@ class PerRowPipeline(StorePipeline):
     def waiting(self) -> int:
         """How many rows wait for their window to be complete."""
         return len(self._waiting)
+
+    @property
+    def waiting_bytes(self) -> int:
+        """Bytes of the rows that wait, and of the number of rows each partition has had."""
+        return self._waiting.nbytes + self._ranks.count.nbytes
 
     def add(self, arrival: Arrival) -> None:
         """Take in rows; those behind progress count in open windows but have none of their own."""
@@ -85,6 +91,16 @@ class PerRowPipeline(StorePipeline):
     def close_all(self, *, in_order: bool = True) -> pa.Table:
         """The same for all rows: nothing that comes later reaches back to them."""
         return self.close(self.newest + self._window.size, in_order=in_order)
+
+    def close_in_steps(self, progress: int) -> Iterator[pa.Table]:
+        """As `close`, the windows of some rows with each step."""
+        for pause in row_pauses(self._waiting.positions(), self.first_open, progress):
+            yield self.close(pause)
+        yield self.close(progress)
+
+    def close_all_in_steps(self) -> Iterator[pa.Table]:
+        """As `close_all`, the windows of some rows with each step."""
+        return self.close_in_steps(self.newest + self._window.size)
 
     @property
     def ended(self) -> int:

@@ -11,7 +11,7 @@ Answers leave a pipeline before the SELECT's expressions: windows, keys and lowe
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -21,6 +21,7 @@ from panes.admit.arrival import Arrival
 from panes.admit.promises import Promised
 from panes.answers.lower import lowered_windows
 from panes.axis import BEGINNING
+from panes.pipelines.steps import pauses
 from panes.planning.plan import Plan
 from panes.stores.handover import PartOf
 from panes.stores.keyed_panes import KeyedPanes
@@ -57,6 +58,17 @@ class Pipeline(ABC):
     @abstractmethod
     def close_all(self, *, in_order: bool = True) -> pa.Table:
         """The same at the end of the stream."""
+
+    def close_in_steps(self, progress: int) -> Iterator[pa.Table]:
+        """As `close`, the answers in the same order, a part of them with each step.
+
+        Whoever takes a part and no more has closed just its windows.
+        """
+        yield self.close(progress)
+
+    def close_all_in_steps(self) -> Iterator[pa.Table]:
+        """The same at the end of the stream."""
+        yield self.close_all()
 
     def close_each(self, before: Promised, now: Promised) -> pa.Table:  # noqa: ARG002
         """As `close`, where each group has its own progress: what it was, and what it is now.
@@ -97,7 +109,7 @@ class Pipeline(ABC):
 
     @abstractmethod
     def stored(self) -> dict[str, int]:
-        """How much is stored: keys, partials, bytes, rows and waiting rows."""
+        """How much is stored: keys, partials, rows and waiting rows, and the bytes of each."""
 
     def _nothing(self) -> pa.Table:
         """No answers, with their columns."""
@@ -130,6 +142,17 @@ class StorePipeline(Pipeline):
         """Note that a row at `newest` has come somewhere in the stream, here or at another host."""
         self.newest = max(self.newest, newest)
 
+    def _pauses(self, store: KeyedPanes, first: int, end: int) -> Iterator[int]:
+        """Windows to pause before, on the way from one window to another."""
+        return pauses(
+            self.spec,
+            store.partial_starts(),
+            first,
+            end,
+            keys=store.keys,
+            key_bytes=store.key_bytes,
+        )
+
     def _lowered(self, found: WindowPartials | None) -> pa.Table:
         """Windows, keys and lowered aggregates, under their numbers."""
         return lowered_windows(self.plan, self.spec, found)
@@ -139,14 +162,21 @@ class StorePipeline(Pipeline):
         """How many rows wait beside the store."""
         return 0
 
+    @property
+    def waiting_bytes(self) -> int:
+        """Bytes of what waits beside the store, and of what says which rows are next."""
+        return 0
+
     def stored(self) -> dict[str, int]:
-        """How much is stored: keys, partials, bytes, rows and waiting rows."""
+        """How much is stored: keys, partials, rows and waiting rows, and the bytes of each."""
         return {
             "keys": self.store.keys,
             "partials": len(self.store),
             "bytes": self.store.nbytes,
+            "key_bytes": self.store.key_bytes,
             "rows": self.store.rows,
             "waiting_rows": self.waiting,
+            "waiting_bytes": self.waiting_bytes,
         }
 
     # From host to host

@@ -8,7 +8,7 @@ column has passed them, and are numbered then.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -21,7 +21,7 @@ from panes.pipelines.pipeline import StorePipeline
 from panes.pipelines.ranks import Ranks
 from panes.planning.plan import Plan
 from panes.stores.durations import ArrivalSkew
-from panes.stores.keyed_panes import inside
+from panes.stores.keyed_panes import KeyedPanes, inside
 from panes.stores.parcel import Parcel
 from panes.stores.store import StoreName, WindowStore, window_store
 from panes.stores.waiting_rows import Waiting, WaitingRows, arrays, numbered
@@ -48,6 +48,12 @@ class RankedRowsPipeline(StorePipeline):
     def waiting(self) -> int:
         """How many rows wait to be numbered."""
         return len(self._waiting)
+
+    @property
+    def waiting_bytes(self) -> int:
+        """Bytes of the rows that wait, and of the number of rows each partition has had."""
+        counted = (self._ranks.count, self._partition_of, self._answered)
+        return self._waiting.nbytes + self._partitions.nbytes + sum(a.nbytes for a in counted)
 
     def add(self, arrival: Arrival) -> None:
         """Take in rows; those behind progress are left out, for their rank is taken."""
@@ -96,14 +102,36 @@ class RankedRowsPipeline(StorePipeline):
         """The same for all rows. A window that is not full when the stream ends has no answer."""
         return self.close(self.ended, in_order=in_order)
 
+    def close_all_in_steps(self) -> Iterator[pa.Table]:
+        """As `close_all`, a few windows with each step."""
+        return self.close_in_steps(self.ended)
+
+    def close_in_steps(self, progress: int) -> Iterator[pa.Table]:
+        """As `close`, a few windows with each step."""
+        end_due = self._end_due(progress)
+        if len(end_due) and isinstance(self.store, KeyedPanes):
+            first, end = int(self._answered.min()), int(end_due.max())
+            for pause in self._pauses(self.store, first, end):
+                yield self._answers_before(np.minimum(end_due, pause), in_order=True)
+        yield self._answers_before(end_due, in_order=True)
+
     def close(self, progress: int, *, in_order: bool = True) -> pa.Table:
         """Number the rows before `progress`, and answer the windows whose last row has come."""
+        return self._answers_before(self._end_due(progress), in_order=in_order)
+
+    def _end_due(self, progress: int) -> NDArray[np.int64]:
+        """Number the rows before `progress`; gives for each group where its full windows end."""
         self.first_open = max(self.first_open, progress)
         self._number(self._waiting.due(progress))
-        if not len(self._partition_of):
-            return self._nothing()
         counted = self._ranks.count[self._partition_of]
         end_due: NDArray[np.int64] = first_wid(counted, self.spec.slide, self.spec.origin)
+        return end_due
+
+    def _answers_before(self, end_due: NDArray[np.int64], *, in_order: bool) -> pa.Table:
+        """Answer the windows before that of each group, which is not yet answered."""
+        if not len(end_due):
+            return self._nothing()
+        end_due = np.maximum(end_due, self._answered)
         answers = self._lowered(self.store.roll(self._answered, end_due, in_order=in_order))
         if len(answers):
             self.store.evict(end_due if self.plan.partition_columns else int(end_due[0]))

@@ -6,7 +6,7 @@ those from `first_revisable` on are still stored, and answered again when a row 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -21,7 +21,7 @@ from panes.axis import BEGINNING
 from panes.pipelines.pipeline import StorePipeline
 from panes.planning.plan import Plan
 from panes.stores.durations import ArrivalSkew
-from panes.stores.keyed_panes import inside
+from panes.stores.keyed_panes import KeyedPanes, inside
 from panes.stores.parcel import Parcel
 from panes.stores.store import StoreName, WindowStore, window_store
 from panes.windows.extent import extent, first_wid, ruler, windows_closed, windows_reached
@@ -88,6 +88,17 @@ class SlidingPipeline(StorePipeline):
         reached = windows_reached(self.spec, self.newest)
         self.first_revisable = reached
         return self._close_before(reached, in_order=in_order)
+
+    def close_in_steps(self, progress: int) -> Iterator[pa.Table]:
+        """As `close`, a few windows with each step."""
+        yield from self._steps_before(windows_closed(self.spec, progress))
+        yield self.close(progress)
+
+    def close_all_in_steps(self) -> Iterator[pa.Table]:
+        """As `close_all`, a few windows with each step."""
+        if self.newest != BEGINNING:
+            yield from self._steps_before(windows_reached(self.spec, self.newest))
+        yield self.close_all()
 
     @property
     def first_needed(self) -> int:
@@ -159,6 +170,14 @@ class SlidingPipeline(StorePipeline):
         """Take in what other pipelines of this plan handed over, as far as it is still needed."""
         starts = self.panes.take(parcels, self.has_open_window)
         self.reach(int(starts.max(initial=BEGINNING)))
+
+    def _steps_before(self, end: int) -> Iterator[pa.Table]:
+        """Close what is before a window, but for the last step."""
+        if self.newest == BEGINNING or not isinstance(self.store, KeyedPanes):
+            return
+        end_due = min(end, windows_reached(self.spec, self.newest))
+        for pause in self._pauses(self.store, self.first_open, end_due):
+            yield self._close_before(pause, in_order=True)
 
     def _close_before(self, end: int, *, in_order: bool) -> pa.Table:
         answers = self._nothing()

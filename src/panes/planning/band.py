@@ -20,7 +20,7 @@ from panes.errors import OptionError, QueryError
 from panes.planning.joined_columns import operands
 from panes.windows.partners import Band
 
-_COMPARISONS = (exp.LT, exp.LTE, exp.GT, exp.GTE, exp.EQ)
+COMPARISONS = (exp.LT, exp.LTE, exp.GT, exp.GTE, exp.EQ)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +96,7 @@ def _bound(
     condition: exp.Expression, types: Mapping[str, pa.DataType], is_left: Callable[[str], bool]
 ) -> tuple[tuple[str, str], int, int] | None:
     """What a comparison says of ``right - left``: the two columns, and the least and greatest."""
-    if not isinstance(condition, _COMPARISONS):
+    if not isinstance(condition, COMPARISONS):
         return None
     one, other = (_sum(part, types) for part in operands(condition))
     if one is None or other is None:

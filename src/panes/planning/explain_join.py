@@ -23,8 +23,6 @@ _BY = {
     "max": "the later position of both sides",
     "min": "the earlier position of both sides",
     "window": "the windows of the join",
-    "partners": "rows of the left side, each with the aggregates of its partners; pairs are "
-    "never made",
     "positions": "each group is given as soon as no more joined rows of its positions can come",
 }
 
@@ -108,6 +106,9 @@ def _above_lines(plan: JoinQueryPlan) -> Iterator[str]:
     if found.by in ("left", "right", "max", "min") and window is not None:
         text = describe(window).replace(f"`{AT}`", _BY.get(found.by, ""))
         yield line("above", f"windows over joined rows: {text}")
+    elif found.fold is not None:
+        yield line("above", "rows of the left side, each with the aggregates of its partners")
+        yield line("", "pairs are never made")
     else:
         yield line("above", _BY[found.by])
     calls = ", ".join(call.sql for call in found.query.calls)

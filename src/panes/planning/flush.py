@@ -16,6 +16,9 @@ from panes.errors import OptionError
 class SlowFlush:
     """At most so many answers with each batch; none later than `within` after its window's end.
 
+    At most a million answers wait: if more become final than batches release, the oldest beyond a
+    million are released with the next batch.
+
     >>> SlowFlush(at_most=1000, within="2 minutes").at_most
     1000
     """

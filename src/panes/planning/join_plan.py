@@ -19,7 +19,7 @@ from panes.errors import ColumnTypeError, MissingStreamError, QueryError
 from panes.language.clause import Length, Parts
 from panes.language.join_query import How, Join, Side, Source
 from panes.language.query import Query, Window
-from panes.planning.band import Positions, find_band
+from panes.planning.band import COMPARISONS, Positions, find_band
 from panes.planning.joined_columns import (
     JoinedColumns,
     all_of,
@@ -108,6 +108,23 @@ class JoinPlan:
         return (*left, self.right)
 
     @property
+    def identity(self) -> tuple[object, ...]:
+        """Two joins of the same streams are the same if they agree in this."""
+        return (
+            self.how,
+            self.as_of,
+            self.partners,
+            (self.left_at, self.right_at),
+            *(e.sql() for keys in (self.left_keys, self.right_keys) for e in keys.expressions),
+            None if self.rest is None or self.rest.where is None else self.rest.where.sql(),
+            *(
+                (s.source.names, s.source.streams, s.source.inner, str(s.plan.rows.where))
+                for s in self.sources
+            ),
+            self.left.identity if isinstance(self.left, JoinPlan) else None,
+        )
+
+    @property
     def gives_right(self) -> bool:
         """Whether joined rows have the columns of the right side."""
         return self.how not in ("semi", "anti")
@@ -133,18 +150,26 @@ class Joined:
 
 
 def plan_join(
-    join: Join, schemas: Mapping[str, pa.Schema], where: exp.Expression | None, needs: Needs
+    join: Join,
+    schemas: Mapping[str, pa.Schema],
+    where: exp.Expression | None,
+    needs: Needs,
+    *,
+    is_shared: bool = False,
 ) -> Joined:
     """Bind a join to the schemas of its streams.
 
     `needs` tells, given the joined columns, which expressions are over the result. `schemas` are
-    those of the streams after what FROM makes of each.
+    those of the streams after what FROM makes of each. A join that `is_shared` by several queries
+    gives all columns up, and what WHERE asks of one side alone is asked of joined rows.
     """
     require_names([s.names for s in join.sources])
     bound = _Binding.of(join, schemas)
     asked = [bound.columns.qualified(c) for c in conjuncts(where)]
     wanted = {c.name for tree in needs(bound.columns) for c in tree.find_all(exp.Column)}
-    filters, after = bound.pushed_down(join, asked)
+    filters, after = bound.pushed_down(join, asked, is_shared=is_shared)
+    if is_shared:
+        wanted |= set(bound.columns.schema().names)
     wanted |= {c.name for tree in after for c in tree.find_all(exp.Column)}
     planned = bound.planned(join, filters, wanted)
     return Joined(planned, bound.columns, all_of(after))
@@ -170,9 +195,12 @@ class _Binding:
         return cls(joined_columns(join, schemas), schemas)
 
     def pushed_down(
-        self, join: Join, asked: Sequence[exp.Expression]
+        self, join: Join, asked: Sequence[exp.Expression], *, is_shared: bool
     ) -> tuple[list[exp.Expression], list[exp.Expression]]:
         """What WHERE asks of the pairs of an inner join, and what it asks of joined rows."""
+        if is_shared and join.how == "inner" and not join.as_of:
+            mine = [c for c in asked if len(self.columns.sides_of(c)) > 1]
+            return mine, [c for c in asked if not any(c is m for m in mine)]
         if join.how == "inner" and not join.as_of and not isinstance(join.left, Join):
             mine = [c for c in asked if c.find(exp.Column) is None or self.columns.sides_of(c)]
             return mine, [c for c in asked if not any(c is m for m in mine)]
@@ -233,16 +261,48 @@ class _Binding:
                 conditions, self._types, lambda name: self._side_of_joined(name) != right
             )
             if found is None:
+                raise self._without_band(join, conditions, right)
+            if join.as_of and found.band.high > 0:
                 raise QueryError(
-                    "nothing says how far apart joined rows may be",
-                    hint="add AND r.ts BETWEEN l.ts - INTERVAL 5 SECONDS AND l.ts, or a window: "
-                    "l [RANGE 5 seconds WATTR ts], r [RANGE 5 seconds WATTR ts]",
+                    "an ASOF JOIN finds the last row at or before, and ON asks for one after",
+                    hint=f"{found.right} <= {found.left}, or r [RANGE 5 minutes WATTR ts]",
                 )
             return found, rest
         first, second = clauses
         left_sides = range(right)
         left = self._position(first, list(left_sides), join)
         return Positions(left, self._position(second, [right], join), _band(join)), conditions
+
+    def _without_band(
+        self, join: Join, conditions: Sequence[exp.Expression], right: int
+    ) -> QueryError:
+        """Nothing bounds the distance of joined rows: why, as far as that can be told."""
+        for condition in conditions:
+            sides = self.columns.sides_of(condition)
+            is_bound = isinstance(condition, COMPARISONS) and not isinstance(condition, exp.EQ)
+            if is_bound and right in sides and len(sides) > 1:
+                names = dict.fromkeys(c.name for c in condition.find_all(exp.Column))
+                types = " and ".join(f"`{n}` is {self._types[n]}" for n in names)
+                written = condition.sql(dialect="spark").replace("`", "")
+                return QueryError(
+                    f"`{written}` does not say how far apart joined rows may be: {types}",
+                    hint="compare timestamps with timestamps, both with a time zone or both "
+                    "without, or integers with integers, at a distance of fixed length: "
+                    "r.ts <= l.ts + INTERVAL 5 SECONDS",
+                )
+        hint = (
+            "add AND r.ts BETWEEN l.ts - INTERVAL 5 SECONDS AND l.ts, or a window: "
+            "l [RANGE 5 seconds WATTR ts], r [RANGE 5 seconds WATTR ts]"
+        )
+        if len(self.columns.names) > 2:
+            hint = (
+                "of three streams, each join has its own: FROM l JOIN r ON ... [TUMBLING 5 minutes "
+                "WATTR ts] JOIN m ON ... [TUMBLING 5 minutes WATTR ts]"
+            )
+        return QueryError(
+            f"nothing says how far apart rows of {join.left.name} and {join.right.name} may be",
+            hint=hint,
+        )
 
     def _axis(self, join: Join, positions: Positions) -> Axis:
         """What positions mean on both sides, which must be the same."""
@@ -392,14 +452,8 @@ class _Binding:
 
     def _equal(self, join: Join, name: str) -> exp.Expression:
         """What USING says of one column."""
-        right = len(join.sources) - 1
-        holders = [
-            s
-            for s in range(right)
-            if name.lower() in (n.lower() for n in self.columns.schemas[s].names)
-        ]
-        left = self.columns.column(holders[0] if holders else 0, name)
-        return exp.EQ(this=column(left), expression=column(self.columns.column(right, name)))
+        one, other = using_sides(join, self.columns, name)
+        return exp.EQ(this=one, expression=other)
 
     def _side_of_joined(self, name: str) -> int | None:
         found = self.columns.sides_of(column(name))
@@ -424,22 +478,51 @@ def _schema_of(source: Source, schemas: Mapping[str, pa.Schema]) -> pa.Schema:
     return pa.schema(shared)
 
 
+def using_sides(
+    join: Join, columns: JoinedColumns, name: str
+) -> tuple[exp.Expression, exp.Expression]:
+    """What a column of USING is on the left of a join, and on its right.
+
+    On the left it may itself be a column of USING, of a join below.
+    """
+    right = len(join.sources) - 1
+    other = column(columns.column(right, name))
+    below = _using(join.left, columns) if isinstance(join.left, Join) else {}
+    if name.lower() in below:
+        return below[name.lower()], other
+    holders = [
+        s for s in range(right)
+        if name.lower() in (n.lower() for n in columns.schemas[s].names)
+    ]  # fmt: skip
+    if len(holders) > 1:
+        sides = ", ".join(f"`{columns.column(s, name)}`" for s in holders)
+        raise QueryError(
+            f"USING (`{name}`) could be any of {sides}", hint="write ON, and say which"
+        )
+    return column(columns.column(holders[0] if holders else right - 1, name)), other
+
+
+def using_columns(join: Join, columns: JoinedColumns) -> dict[str, set[str]]:
+    """The columns of USING in the order of Spark's *, with the joined columns that each unites."""
+    below = using_columns(join.left, columns) if isinstance(join.left, Join) else {}
+    found: dict[str, set[str]] = {}
+    for name in join.using:
+        one, other = using_sides(join, columns, name)
+        known = next((n for n in below if n.lower() == name.lower()), None)
+        united = below.pop(known) if known else set()
+        own = {c.name for side in (one, other) for c in side.find_all(exp.Column)}
+        found[columns.column(len(join.sources) - 1, name).rpartition(".")[2]] = united | own
+    return found | below
+
+
 def _using(join: Join, columns: JoinedColumns) -> dict[str, exp.Expression]:
     """What a column of USING stands for: the side that always has it, or either."""
-    found: dict[str, exp.Expression] = {}
-    step: Side = join
-    while isinstance(step, Join):
-        right = len(step.sources) - 1
-        for name in step.using:
-            sides = [
-                column(columns.column(side, name))
-                for side in (right - 1, right)
-                if name.lower() in (n.lower() for n in columns.schemas[side].names)
-            ]
-            first = sides[-1] if step.how == "right" else sides[0]
-            both = exp.Coalesce(this=sides[0], expressions=sides[1:])
-            found.setdefault(name.lower(), both if step.how == "full" else first)
-        step = step.left
+    found = _using(join.left, columns) if isinstance(join.left, Join) else {}
+    for name in join.using:
+        one, other = using_sides(join, columns, name)
+        either = exp.Coalesce(this=one.copy(), expressions=[other.copy()])
+        kinds = {"right": other, "full": either}
+        found[name.lower()] = kinds.get(join.how, one)
     return found
 
 

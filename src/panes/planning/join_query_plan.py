@@ -18,11 +18,11 @@ from panes.aggregates.catalog import is_aggregate
 from panes.aggregates.custom import UserAggregate
 from panes.errors import QueryError
 from panes.language.clause import Parts, window_of
-from panes.language.join_query import JoinQuery
+from panes.language.join_query import Join, JoinQuery
 from panes.language.places import error_in
 from panes.language.query import WINDOW_COLUMNS, Key, Query, Window
 from panes.language.select import name_of, read_select
-from panes.planning.join_plan import JoinPlan, plan_join
+from panes.planning.join_plan import JoinPlan, plan_join, using_columns
 from panes.planning.joined_columns import JoinedColumns, column
 from panes.planning.plan import Plan, plan
 from panes.planning.scalar import Projection
@@ -34,7 +34,7 @@ PAIRS = "pairs"
 AT = "__at"
 """The column of joined rows that has their position, where no column of a side is that."""
 
-By: TypeAlias = Literal["left", "right", "max", "min", "window", "positions", "partners"]
+By: TypeAlias = Literal["left", "right", "max", "min", "window", "positions"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +42,9 @@ class Aggregation:
     """A window query over joined rows, and what their position in it is.
 
     `by` positions: there are no windows, and a group is complete as soon as no more pairs of its
-    positions can come; `grouped` tells of which sides the position is part of the group. `by`
-    partners: groups are of the left side alone and aggregates of the right one, so that `fold`
-    answers them without making pairs.
+    positions can come; `grouped` tells of which sides the position is part of the group. Where
+    groups are of the left side alone and aggregates of the right one, `fold` answers them without
+    making pairs.
     """
 
     query: Query
@@ -85,17 +85,25 @@ class JoinQueryPlan:
 
 
 def plan_join_query(
-    query: JoinQuery, schemas: Mapping[str, pa.Schema], aggregates: Sequence[UserAggregate] = ()
+    query: JoinQuery,
+    schemas: Mapping[str, pa.Schema],
+    aggregates: Sequence[UserAggregate] = (),
+    *,
+    is_shared: bool = False,
 ) -> JoinQueryPlan:
-    """Bind a query over a join to the schemas of its streams, after what FROM makes of each."""
+    """Bind a query over a join to the schemas of its streams, after what FROM makes of each.
+
+    A join that `is_shared` makes its pairs, whatever this query needs of them.
+    """
     items = _Items(query, aggregates)
     where = query.select.args.get("where")
-    joined = plan_join(query.join, schemas, None if where is None else where.this, items.over)
+    asked = None if where is None else where.this
+    joined = plan_join(query.join, schemas, asked, items.over, is_shared=is_shared)
     if not items.aggregates:
         outputs, names = items.outputs(joined.columns)
         return JoinQueryPlan(query, joined.plan, names, Projection(outputs, joined.after))
     aggregation = items.aggregation(
-        joined.columns, joined.plan, asks_after=joined.after is not None
+        joined.columns, joined.plan, asks_after=is_shared or joined.after is not None
     )
     passed = tuple(column(name) for name in joined.plan.columns)
     return JoinQueryPlan(
@@ -114,6 +122,11 @@ class _Items:
         self.aggregates = self._select.args.get("group") is not None or any(
             is_aggregate(n.name, user) for n in calls
         )
+        if query.emits_early and not self.aggregates:
+            raise QueryError(
+                "EMIT EARLY is for joined rows that are aggregated: pairs are given at once",
+                hint="leave out EMIT EARLY",
+            )
         if query.above is not None and not self.aggregates:
             raise QueryError(
                 "a window above a join holds joined rows that are aggregated",
@@ -163,10 +176,8 @@ class _Items:
                 hint="give them a window: count(*) [TUMBLING 1 minute WATTR l.ts], or group by "
                 f"`{join.left_at}` or `{join.right_at}`",
             )
-        fold = None if asks_after else self._fold(query, join)
-        if fold is not None and grouped[0]:
-            return Aggregation(query, "partners", grouped, fold)
-        return Aggregation(query, by, grouped)
+        fold = self._fold(query, join) if grouped[0] and not asks_after else None
+        return Aggregation(query, by, grouped, fold)
 
     def _fold(self, query: Query, join: JoinPlan) -> Plan | None:
         """The plan of a fold over the partners of each left row; None if pairs have to be made."""
@@ -220,7 +231,7 @@ class _Items:
             if isinstance(item, exp.Star) or (
                 isinstance(item, exp.Column) and isinstance(item.this, exp.Star)
             ):
-                items += _starred(item, columns, semi=self._query.join.how in ("semi", "anti"))
+                items += _starred(item, columns, self._query.join)
             else:
                 tree = columns.qualified(cast(exp.Expression, item.unalias()))
                 written = name_of(item)
@@ -258,25 +269,30 @@ def _on(clause: Parts, name: str) -> Parts:
 
 
 def _starred(
-    item: exp.Expression, columns: JoinedColumns, *, semi: bool
+    item: exp.Expression, columns: JoinedColumns, join: Join
 ) -> list[tuple[str, str, exp.Expression]]:
-    """All columns of all sides, or of the one that is named."""
+    """All columns of all sides, or of the one that is named; those of USING first, and once."""
     star = item if isinstance(item, exp.Star) else item.this
     if any(star.args.values()):
         raise error_in(item, "* EXCEPT and the like are not understood over a join")
     sides = list(range(len(columns.names)))
+    found: list[tuple[str, str, exp.Expression]] = []
+    merged: set[str] = set()
     if isinstance(item, exp.Column):
         side = columns.side_of(item.table)
         if side is None:
             raise error_in(item, f"no side of the join is called `{item.table}`")
         sides = [side]
-    elif semi:
-        sides = sides[:-1]
-    found: list[tuple[str, str, exp.Expression]] = []
+    else:
+        sides = sides[:-1] if join.how in ("semi", "anti") else sides
+        for name, same in using_columns(join, columns).items():
+            found.append((name, name, columns.using[name.lower()].copy()))
+            merged |= same
     for side in sides:
         for field in columns.schemas[side]:
             name = columns.column(side, field.name)
-            found.append((field.name, name, column(name)))
+            if name not in merged:
+                found.append((field.name, name, column(name)))
     return found
 
 
@@ -292,13 +308,14 @@ def _is_edge(tree: exp.Expression, name: str, columns: JoinedColumns) -> bool:
 
 def _short(query: Query) -> tuple[Key, ...]:
     """Keys that are not selected, under the short names of their columns where these are free."""
-    taken = {o.name.lower() for o in query.outputs} | {k.name.lower() for k in query.keys}
+    taken = [o.name.lower() for o in query.outputs] + [k.name.lower() for k in query.keys]
+    short_names = [k.name.rpartition(".")[2].lower() for k in query.keys]
     keys = []
     for key in query.keys:
         tree = key.expression
         short = key.name.rpartition(".")[2]
-        if isinstance(tree, exp.Column) and tree.name == key.name and short.lower() not in taken:
+        is_free = short.lower() not in taken and short_names.count(short.lower()) == 1
+        if isinstance(tree, exp.Column) and tree.name == key.name and is_free:
             key = Key(short, tree)
-            taken.add(short.lower())
         keys.append(key)
     return tuple(keys)

@@ -87,6 +87,11 @@ class JoinedColumns:
         holders = list(self._holders(name))
         if not holders and len(path) == 1 and name.lower() in self.aliases:
             return node
+        if not holders and name in self.schema().names:
+            owner, _, own = name.partition(".")
+            raise error_in(
+                node, f"`{name}` in one pair of backticks is one name", f"`{owner}`.`{own}`"
+            )
         if not holders:
             raise UnknownColumnError(
                 ".".join(path), stream=self._described(), columns=self.schema().names

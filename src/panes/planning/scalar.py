@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from sqlglot import exp
 
 from panes.arrays.columns import column_of
-from panes.errors import PanesError, QueryError, UnknownColumnError
+from panes.errors import PanesError, QueryError, UnknownColumnError, is_interrupt
 from panes.language.expressions import to_sql
 
 _ROW = "__row"
@@ -78,11 +78,19 @@ class Projection:
             self._connection.register("batch", self._statement.batch(table))
             result = _answered(self._connection, self._statement.text)
             self._connection.unregister("batch")
+        except duckdb.InterruptException:
+            self._connection = None
+            raise KeyboardInterrupt from None
         except duckdb.Error as failure:
             self._connection = None
             if isinstance(failure, duckdb.FatalException | duckdb.InternalException):
                 _database.cache_clear()  # it answers nobody any more
             raise self._explained(failure, (*computed, self.where)) from None
+        except RuntimeError as failure:
+            self._connection = None
+            if is_interrupt(failure):
+                raise KeyboardInterrupt from None
+            raise
         rows = column_of(result, _ROW).to_numpy()
         return rows, [column_of(result, f"c{i}") for i in range(len(computed))]
 

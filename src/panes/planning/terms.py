@@ -13,6 +13,7 @@ from panes.planning.flush import Flush, LazyFlush, SlowFlush
 from panes.planning.plan import Plan
 from panes.progress.bounds import Bound, Unbounded, WithinLateness, WithinRows
 from panes.progress.heartbeat import Heartbeat
+from panes.progress.stall import MOST_STALLED
 from panes.stores.store import STORES
 from panes.windows.limit import MOST_ANSWERS
 from panes.windows.spec import Landmark, Sliding
@@ -44,6 +45,7 @@ class Run:
     flush: Flush | None = None
     why: bool = False
     max_answers: int | None = MOST_ANSWERS
+    stall_rows: int | None = MOST_STALLED
     by_watermark: bool = False
 
 
@@ -51,6 +53,8 @@ class Run:
 class Terms:
     """What a stream promises and what becomes of late rows: checked, and in ticks.
 
+    `max_ahead` is how far ahead of the clock a row may be. On an axis without a clock, `max_step`
+    is how far ahead of all other rows.
     `by_watermark`: only the host's own watermark moves progress, not the rows.
     """
 
@@ -59,6 +63,7 @@ class Terms:
     late: Late = "open"
     revise_within: int | None = None
     max_ahead: int | None = DAY
+    max_step: int | None = None
     punctuation: str | None = None
     heartbeat: Heartbeat | None = None
     flush: Flush | None = None
@@ -80,6 +85,11 @@ class Terms:
     def trusts_rows(self) -> bool:
         """Whether rows alone move progress, so that one from the future could close everything."""
         return self.lateness is not None or self.rows_late is not None
+
+    @property
+    def makes_progress(self) -> bool:
+        """Whether anything but the user's own punctuation moves progress."""
+        return self.trusts_rows or self.punctuation is not None or self.heartbeat is not None
 
     def bound(self) -> Bound:
         """The bound on the disorder of one source, which has seen nothing yet."""
@@ -117,6 +127,10 @@ def agree(query: Query, run: Run) -> Terms:
         isinstance(run.max_answers, Integral) and run.max_answers > 0
     ):
         raise OptionError(f"max_answers is a number of answers, got {run.max_answers!r}")
+    if run.stall_rows is not None and not (
+        isinstance(run.stall_rows, Integral) and run.stall_rows > 0
+    ):
+        raise OptionError(f"stall_rows is a number of rows, got {run.stall_rows!r}")
     measure = "time" if query.window is None else query.window.measure
     is_ordered = measure == "rows" and query.window is not None and query.window.column is not None
     lateness = run.lateness
@@ -135,6 +149,7 @@ def agree(query: Query, run: Run) -> Terms:
         late=run.late,
         revise_within=_ticks(run.revise_within, "revise_within"),
         max_ahead=_ticks(run.max_ahead, "max_ahead"),
+        max_step=_step(run.max_ahead, "ordered" if is_ordered else measure),
         punctuation=run.punctuation,
         heartbeat=None if heartbeat is None else Heartbeat(heartbeat),
         flush=run.flush,
@@ -142,6 +157,15 @@ def agree(query: Query, run: Run) -> Terms:
         max_answers=run.max_answers,
         by_watermark=run.by_watermark,
     )
+
+
+def _step(max_ahead: Duration | None, measure: str) -> int | None:
+    """How far a row may be ahead of the others, if whoever asked said so by a whole number."""
+    if not isinstance(max_ahead, Integral):
+        return None
+    if measure == "rows":
+        raise OptionError("rows are counted as they arrive, so none is ahead: leave out max_ahead")
+    return int(max_ahead)
 
 
 def _require_replaceable(query: Query) -> None:
@@ -169,7 +193,11 @@ def require_terms(run: Run, query: Query, measure: str) -> None:
         _require_units(run, measure)
         return
     within = None if run.flush is None else run.flush.within
-    given = {"revise_within": run.revise_within, "a flush's within": within}
+    given = {
+        "revise_within": run.revise_within,
+        "a flush's within": within,
+        "max_ahead": None if run.max_ahead == Run().max_ahead else run.max_ahead,
+    }
     for name, length in given.items():
         if length is not None and not isinstance(length, Integral):
             raise OptionError(f"the window has no time axis, so {name} is a whole number")
@@ -203,6 +231,26 @@ def require_lateness(lateness: Duration | None, measure: str) -> None:
     if lateness is not None and measure != "time" and not isinstance(lateness, Integral):
         raise OptionError(
             f"the window has no time axis, so lateness is a whole number, got {lateness!r}"
+        )
+
+
+def stalled(rows: int, terms: Terms, least: str) -> str:
+    """What to say of a stream whose progress does not move, and which input holds it back."""
+    why = f"`{least}` has not moved"
+    if not terms.makes_progress:
+        why = "give a lateness, a punctuation column or a heartbeat, or call punctuate"
+    return (
+        f"{rows:,} rows have come since progress last moved, so no window closes and all are kept: "
+        f"{why}. stall_rows=None turns this warning off"
+    )
+
+
+def require_clock(terms: Terms) -> None:
+    """Refuse on Spark what only one process knows: how far all rows of a stream have come."""
+    if terms.max_step is not None:
+        raise OptionError(
+            "on Spark max_ahead is measured against the clock, and an integer axis has none",
+            hint="leave out max_ahead, and filter wrong positions out of the DataFrame",
         )
 
 

@@ -18,9 +18,9 @@ from sqlglot import exp
 from panes.aggregates.custom import UserAggregate
 from panes.language.join_query import Join, JoinQuery, Side, Source
 from panes.language.query import WINDOW_COLUMNS, Query
-from panes.planning.join_plan import JoinPlan, SourcePlan, joined_columns
+from panes.planning.join_plan import JoinPlan, SourcePlan, joined_columns, using_sides
 from panes.planning.join_query_plan import AT, PAIRS, JoinQueryPlan, plan_join_query
-from panes.planning.joined_columns import JoinedColumns, column, joined_name
+from panes.planning.joined_columns import JoinedColumns, joined_name
 from panes.planning.scalar import Projection
 from panes.reference.derived import derived
 from panes.reference.folds import order
@@ -77,16 +77,19 @@ def _joined(
     join: Join, plan: JoinPlan, sides: Mapping[str, pa.Table], columns: JoinedColumns
 ) -> pa.Table:
     """All joined rows, with all columns of both sides."""
-    left = _placed(_side(join.left, plan.left, sides, columns), plan, plan.left_at)
+    mine = _side(join.left, plan.left, sides, columns)
+    # A joined row without a position has no partner; a row of a stream without one is no row.
+    keeps_all = isinstance(join.left, Join) and plan.windows is None
+    left = _Rows(mine) if keeps_all else _placed(mine, plan, plan.left_at)
     right = _placed(_source(join.right, sides), plan, plan.right_at)
     pairs = _pairs(join, plan, left, right, columns)
     spec = plan.windows
     if plan.as_of:
         rows = _as_of(pairs, left, right, plan)
     elif spec is None:
-        mine = [(i, None) for i in range(len(left.table))]
-        other = [(j, None) for j in range(len(right.table))]
-        rows = _by_kind(plan.how, [(i, j, None) for i, j in pairs], mine, other)
+        lefts = [(i, None) for i in range(len(left.table))]
+        rights = [(j, None) for j in range(len(right.table))]
+        rows = _by_kind(plan.how, [(i, j, None) for i, j in pairs], lefts, rights)
     else:
         rows = _in_windows(plan, spec, pairs, left, right)
     return _table(plan, spec, rows, left, right)
@@ -115,7 +118,7 @@ def _pairs(
         return found
     low, high = plan.partners.low, plan.partners.high
     mine, other = left.at(plan, plan.left_at), right.at(plan, plan.right_at)
-    return [(a, b) for a, b in found if low <= _between(mine[a], other[b]) <= high]
+    return [(a, b) for a, b in found if _is_between(low, mine[a], other[b], high)]
 
 
 def _in_windows(
@@ -179,6 +182,7 @@ def _table(
     plan: JoinPlan, spec: PanedSpec | None, rows: Sequence[Row], left: _Rows, right: _Rows
 ) -> pa.Table:
     mine = left.table.take(pa.array([i for i, _, _ in rows], pa.int64()))
+    mine = mine.drop_columns([n for n in WINDOW_COLUMNS if n in mine.column_names])
     columns, names = list(mine.columns), list(mine.column_names)
     if plan.gives_right:
         other = right.table.take(pa.array([j for _, j, _ in rows], pa.int64()))
@@ -204,7 +208,7 @@ def _aggregated(
     assert found is not None
     if found.by in ("left", "right"):
         return answer(found.query, {PAIRS: joined}, aggregates)
-    if found.by in ("positions", "partners"):
+    if found.by == "positions":
         once = joined.append_column(AT, pa.array([0] * len(joined), pa.int64()))
         return answer(found.query, {PAIRS: once}, aggregates).drop_columns(list(WINDOW_COLUMNS))
     if found.by == "window":
@@ -253,18 +257,13 @@ def _placed(table: pa.Table, plan: JoinPlan, at: str) -> _Rows:
 
 
 def _using(name: str, join: Join, columns: JoinedColumns) -> exp.Expression:
-    right = len(join.sources) - 1
-    left = next(s for s in range(right) if name in columns.schemas[s].names)
-    return exp.EQ(
-        this=column(columns.column(left, name)), expression=column(columns.column(right, name))
-    )
+    one, other = using_sides(join, columns, name)
+    return exp.EQ(this=one, expression=other)
 
 
 def _has_clause(join: Join) -> bool:
     return join.clause is not None or any(s.clause is not None for s in join.sources)
 
 
-def _between(left: int | None, right: int | None) -> int:
-    assert left is not None
-    assert right is not None
-    return right - left
+def _is_between(low: int, left: int | None, right: int | None, high: int) -> bool:
+    return left is not None and right is not None and low <= right - left <= high

@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from panes.aggregates.aggregate import Piece, Rows
 from panes.arrays.compiled import compiled
 from panes.arrays.key_numbers import KeyNumbers
+from panes.arrays.slots import distinct
 from panes.arrays.workers import workers
 from panes.axis import BEGINNING, FOREVER
 from panes.fill.fill import fill
@@ -92,6 +93,17 @@ class ClassedPanes:
     def nbytes(self) -> int:
         """Bytes the partials take."""
         return self.fragments.nbytes + sum(v.store.nbytes for v in self.values.values())
+
+    @property
+    def key_bytes(self) -> int:
+        """Bytes the key values take, and the sets of filters that classes are."""
+        keys = self.groups.nbytes + sum(v.key_bytes for v in self.values.values())
+        return keys + self._classes.nbytes
+
+    @property
+    def table_bytes(self) -> int:
+        """Bytes of the tables that rounds of answers have made."""
+        return 0 if self.tables is None else self.tables.nbytes
 
     @property
     def classes(self) -> list[int]:
@@ -242,7 +254,7 @@ class ClassedPanes:
     def _forget_keys(self) -> None:
         for values in self.values.values():
             values.forget_keys()
-        live = np.unique(self.fragments.live_groups() // self.width)
+        live = distinct(self.fragments.live_groups() // self.width)
         if not self.groups.mostly_dead(len(live)):
             return
         renamed = self.groups.keep(live)

@@ -39,6 +39,7 @@ class Needs:
         self.shapes: list[Shape] = []
         self.since: dict[Stored, int] = {}
         self._alike: dict[object, int] = {}
+        self._next_alike = 0
 
     def describe(self, plan: Plan) -> Shape:
         """What a query would need, by columns that are needed already or have the next numbers.
@@ -50,7 +51,8 @@ class Needs:
     def add(self, plan: Plan, newest: int) -> Shape:
         """What a query needs, from now on stored; rows up to `newest` have come without it."""
         shape = shape_of(plan, self.rows, self._aggregates)
-        shape.alike = self._alike.setdefault(shape.likeness(), len(self._alike))
+        shape.alike = self._alike.setdefault(shape.likeness(), self._next_alike)
+        self._next_alike = max(self._next_alike, shape.alike + 1)
         self._store(sorted(filters_of(shape)), newest)
         self._store(sorted_pieces(shape), newest)
         self._store(shape.value_sets, newest)
@@ -65,6 +67,8 @@ class Needs:
     def remove(self, shape: Shape) -> None:
         """A shape has no queries left: forget what only it needed."""
         self.shapes.remove(shape)
+        live = {s.alike for s in self.shapes}
+        self._alike = {likeness: n for likeness, n in self._alike.items() if n in live}
         needed: set[Stored] = {ALL_ROWS}.union(*(needed_by(s) for s in self.shapes))
         self.since = {n: at for n, at in self.since.items() if n in needed}
         self.rows.keep(self.filters | {c for s in self.shapes for c in s.columns})

@@ -34,6 +34,7 @@ Filter = int | None
 
 # Below one filled pair in so many, going through the panes of each query visits less.
 _SPARSE = 16
+_FEW_CELLS = 65_536
 _MOST_STORED = 1 << 24
 
 
@@ -45,6 +46,14 @@ class Located:
     panes: NDArray[np.int32]
     ranks: NDArray[np.int32]
     classes: NDArray[np.int32]
+
+
+@dataclass(frozen=True, slots=True)
+class Classed:
+    """The indexes of partials class by class: those of class `c` begin at ``begins[c]``."""
+
+    order: NDArray[np.int64]
+    begins: NDArray[np.int64]
 
 
 @dataclass(slots=True)
@@ -88,6 +97,7 @@ class PaneTables:
         self._capacity = len(self.starts)
         self._tables: dict[Piece, Tables] = {}
         self._whole: Located | None = None
+        self._by_class: Classed | None = None
         self._keys: list[pa.Array] = []
         self._windows = 0  # that there are keys for
         first: dict[int, Piece] = {}
@@ -99,6 +109,13 @@ class PaneTables:
         return type(None), ()
 
     @property
+    def nbytes(self) -> int:
+        """Bytes of all tables, and of what says where panes and keys stand in them."""
+        beside = self.starts.nbytes + self.groups.nbytes + self._rank.nbytes
+        tables = sum(made.stack.nbytes for made in self._tables.values())
+        return beside + tables + sum(c.nbytes for c in self._keys)
+
+    @property
     def size(self) -> int:
         """How many pairs of a pane and a key there could be."""
         return len(self.starts) * len(self.groups)
@@ -106,7 +123,37 @@ class PaneTables:
     @property
     def is_dense(self) -> bool:
         """Whether a table is no waste."""
-        return self.size <= _SPARSE * self._partials + 65_536
+        return self.size <= _SPARSE * self._partials + _FEW_CELLS
+
+    def is_sparse_under(self, where: Filter) -> bool:
+        """Whether a filter lets through so few partials that a table of them is a waste."""
+        if where is None or self.size <= _FEW_CELLS:
+            return False
+        partials = int(np.diff(self._classed().begins) @ self._panes.holding(where))
+        return self.size > _SPARSE * partials + _FEW_CELLS
+
+    def passing(self, where: Filter) -> NDArray[np.int64]:
+        """The indexes of the partials that a filter lets through, ascending.
+
+        A filter that few of them pass looks at no others.
+        """
+        holding, classed = self._panes.holding(where), self._classed()
+        if where is None or 4 * int(np.diff(classed.begins) @ holding) > len(classed.order):
+            return np.flatnonzero(holding[self.whole().classes])
+        parts = [
+            classed.order[classed.begins[c] : classed.begins[c + 1]]
+            for c in np.flatnonzero(holding).tolist()
+        ]
+        return np.sort(np.concatenate([np.empty(0, dtype=np.int64), *parts]))
+
+    def _classed(self) -> Classed:
+        """All partials class by class."""
+        if self._by_class is None:
+            classes, count = self.whole().classes, len(self._panes.holding(None))
+            order = np.argsort(classes, kind="stable")
+            begins = np.searchsorted(classes[order], np.arange(count + 1))
+            self._by_class = Classed(order, begins)
+        return self._by_class
 
     def is_mostly_stored(self) -> bool:
         """Whether half of the panes, or more, are still stored."""
@@ -180,7 +227,7 @@ class PaneTables:
 
     def forget_whole(self) -> None:
         """Forget everything but the tables."""
-        self._whole = self._stored = None
+        self._whole = self._stored = self._by_class = None
 
     def _combine(
         self, piece: Piece, into: Tables, located: Located, rows: NDArray[np.int64]

@@ -32,7 +32,7 @@ def roll_alone(
 ) -> Iterator[Portion]:
     """The answers of one shape, query by query."""
     shape = one.shape
-    fragment, monoids = _filtered(panes, tables, shape)
+    fragment, monoids = _filtered(tables, shape)
     for index, first, end in zip(
         one.which.tolist(), one.first.tolist(), one.end.tolist(), strict=True
     ):
@@ -70,23 +70,22 @@ def _lowered(
             yield need.aggregate.lower(multisets[need.values])
 
 
-def _filtered(
-    panes: ClassedPanes, tables: PaneTables, shape: Shape
-) -> tuple[Fragment, list[Monoid]]:
+def _filtered(tables: PaneTables, shape: Shape) -> tuple[Fragment, list[Monoid]]:
     """The panes of a shape: keys without classes, its pieces under their filters."""
     whole = tables.whole()
-    own = np.flatnonzero(panes.holding(shape.where)[whole.classes])
+    passing = tables.passing(shape.where)
     width = len(tables.groups)
-    cells = whole.panes[own].astype(np.int64) * width + whole.ranks[own]
+    cells = whole.panes[passing].astype(np.int64) * width + whole.ranks[passing]
     numbers, pairs = compact_slots(cells, tables.size)
-    slot = np.full(len(whole.classes), -1, dtype=np.int64)
-    slot[own] = numbers
     partials, monoids = [], []
     for wanted in shape.pieces:
-        own = np.flatnonzero(panes.holding(wanted.where)[whole.classes])
+        own, slots = passing, numbers
+        if wanted.where != shape.where:
+            own = tables.passing(wanted.where)
+            slots = numbers[np.searchsorted(passing, own)]  # whatever passes it, passes WHERE
         monoid = wanted.piece.monoid
         stored = np.take(whole.partials[wanted.piece], own, axis=1)
-        partials.append(merge_slots(monoid, stored, slot[own], len(pairs)))
+        partials.append(merge_slots(monoid, stored, slots, len(pairs)))
         monoids.append(monoid)
     starts, groups = tables.starts[pairs // width], tables.groups[pairs % width]
     return Fragment(starts, groups, tuple(partials)), monoids

@@ -81,6 +81,7 @@ def answer(panes: ClassedPanes, due: Sequence[Due], finish: Finish = selected) -
         lasting = tables_over(panes)
     cells = 0 if lasting is None else lasting.size
     if lasting is not None and lasting.is_dense:
+        compiled -= {id(one) for one in due if lasting.is_sparse_under(one.shape.where)}
         lasting.make(_wanted(lasting, [one.shape for one in due if id(one) in compiled]))
     for batch in _batches(due, compiled, len(panes.groups), cells):
         tables, is_compiled = lasting, id(batch[0]) in compiled

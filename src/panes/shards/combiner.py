@@ -4,6 +4,7 @@ A task sees some rows of a batch and knows nothing of progress. It fills panes a
 and sends each shard one package: the partials of the shard's keys, and marks that say how far
 the task's rows reach. Only the store, which knows what was promised before, can tell late rows;
 for that, the positions of all rows go to one shard, and the rows themselves if they are wanted.
+Where all rows are sent anyway, their shards tell which are late.
 """
 
 from __future__ import annotations
@@ -64,6 +65,7 @@ class Combiner:
 
     filler: Filler
     shards: int
+    notes_positions: bool = True
     _waiting: list[pa.Table] = field(default_factory=list)
     _rows: int = 0
     _had_rows: bool = False
@@ -118,7 +120,8 @@ class Combiner:
         if not len(at):
             return
         self._note_positions(source, at, "newest")
-        self._note_rows(table, source, at)
+        if self.notes_positions:
+            self._note_rows(table, source, at)
         self.filler.take(table, source, at)
 
     def _sources(self, table: pa.Table) -> NDArray[np.int32]:

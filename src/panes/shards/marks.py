@@ -6,7 +6,7 @@ in, so rows are late only by what was promised before their batch.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 
 import numpy as np
@@ -15,7 +15,7 @@ import pyarrow as pa
 from panes.admit.set_aside import late_reasons
 from panes.axis import Axis
 from panes.progress.promise import Promise
-from panes.shards.names import AT, EVERY_SOURCE, MARKS, ROW, SOURCE, positions_name
+from panes.shards.names import AT, ENDED, EVERY_SOURCE, MARKS, ROW, SOURCE, positions_name
 from panes.stores.parcel import widened
 
 
@@ -52,13 +52,18 @@ def read_marks(tables: Mapping[str, pa.Table]) -> dict[int, Marks]:
     return {row.pop(SOURCE): Marks(**row) for row in tables[MARKS].to_pylist()}
 
 
+def have_ended(marks: Iterable[Mapping[int, Marks]]) -> bool:
+    """Whether a task says that its sources have ended."""
+    return any(mark.promise == ENDED for found in marks for mark in found.values())
+
+
 def observe_marks(marks: Mapping[int, Marks], promises: Sequence[Promise]) -> None:
     """Move the promises of sources by what a task has seen of them."""
     for number, mark in marks.items():
         for promise in promises if number == EVERY_SOURCE else [promises[number]]:
             if mark.high is not None:
                 promise.observe(np.array([mark.high]))
-            if mark.promise is not None:
+            if mark.promise is not None and mark.promise != ENDED:
                 promise.punctuate(mark.promise)
 
 

@@ -10,6 +10,8 @@ passes WHERE, what is promised with it, and the whole row. All but the position 
 
 TOO_FAR_AHEAD = LIMIT + 1
 """The position of a row that lies too far ahead of the clock."""
+ENDED = LIMIT
+"""The promise of a source that has ended: not that time has passed, but that nothing more comes."""
 EVERY_SOURCE = -1
 """The source of what is no row of any stream, but may promise something for all of them."""
 

@@ -10,7 +10,7 @@ given out (`panes.shards.waiting_answers`).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -23,7 +23,7 @@ from panes.axis import BEGINNING
 from panes.pipelines.choose import pipeline_of
 from panes.planning.plan import Plan
 from panes.planning.terms import Terms
-from panes.shards.marks import late_rows, observe_marks, read_marks
+from panes.shards.marks import have_ended, late_rows, observe_marks, read_marks
 from panes.shards.names import AT, PASSING, REJECTED, ROWS, SOURCE, column_name
 from panes.shards.pipeline_blocks import PipelineBlocks
 from panes.shards.query_state import QueryState
@@ -84,8 +84,8 @@ class QueryShard:
             if ROWS in tables:
                 self._add_rows(tables[ROWS])
         touched = self._panes.touched()
-        for tables in opened:
-            marks = read_marks(tables)
+        seen = [read_marks(tables) for tables in opened]
+        for marks in seen:
             observe_marks(marks, promises)
             for mark in marks.values():
                 if mark.newest is not None:
@@ -97,7 +97,15 @@ class QueryShard:
         answers = self._answers(parcels)
         released = self._waiting.released(answers, parcels, self._progress[0])
         self._write(touched)
-        return self._outcome(released, late, rejected)
+        given = self._outcome(released, late, rejected)
+        return self._and_the_rest(given) if have_ended(seen) else given
+
+    def _and_the_rest(self, given: Outcome) -> Outcome:
+        """A batch that is the last one, as its packages say: what it gave, and all that is left."""
+        shard = QueryShard(self._plan, self._terms, self._state, shards=self._shards)
+        rest = shard.finish()
+        answers = pa.concat_tables([given.answers, rest.answers])
+        return replace(rest, answers=answers, late=given.late, rejected=given.rejected)
 
     def _begin_at_epoch(self) -> None:
         """A host's watermark stands at the epoch before there is any, and rows can be late then."""

@@ -53,16 +53,20 @@ class Definition:
 
     data: bytes
     name: str
+    number: int = 0
 
     @classmethod
-    def of(cls, queries: Queries, dumps: Callable[[Queries], bytes]) -> Definition:
+    def of(
+        cls, queries: Queries, dumps: Callable[[Queries], bytes], *, number: int = 0
+    ) -> Definition:
         """What a register has now; the cuts are chosen here, once for all.
 
-        `dumps` is how the host sends objects: a user's functions are among them.
+        `dumps` is how the host sends objects: a user's functions are among them. `number` is that
+        of the list of queries, which grows: a state refuses one that is older than itself.
         """
         for store in queries.stores.values():
             store.cut  # noqa: B018 - found here, and sent with the rest
-        return cls(zlib.compress(dumps(queries)), uuid4().hex)
+        return cls(zlib.compress(dumps(queries)), uuid4().hex, number)
 
     def queries(self) -> Queries:
         """The queries, with nothing stored."""
@@ -191,10 +195,26 @@ class RegisterShard:
         tables = codec.unpack(data)
         require_register(tables)
         about = tables[_VERSION].to_pylist()[0]
+        if about["definition"] != self._definition.name:
+            self._require_newer(about.get("number", 0))
         live = LIVE.take(about["version"])
         if live is not None and live.definition == self._definition.name:
             return live
         return self._taken_up(tables, about["definition"], about.get("whole", 0))
+
+    def _require_newer(self, number: int) -> None:
+        """Refuse queries that do not follow those which the state was written with.
+
+        Every list of queries has the number after the one that was found. So where the newest list
+        is lost, the next one has a number that the state has already. Queries that are only tried
+        are of no list, and have no number.
+        """
+        if self._definition.number and number >= self._definition.number:
+            raise StateError(
+                f"the state was written with list {number} of the register's queries, and the "
+                f"newest list in panes-register is {self._definition.number - 1}: one is missing",
+                hint="take the checkpoint from a backup, or start with a new one",
+            )
 
     def _taken_up(self, tables: Mapping[str, pa.Table], definition: str, whole: int) -> LiveShard:
         """From its bytes, for the queries of now."""
@@ -224,6 +244,7 @@ class RegisterShard:
                     {
                         "version": [version],
                         "definition": [live.definition],
+                        "number": [self._definition.number],
                         "whole": [live.whole],
                     }
                 ),
@@ -231,7 +252,9 @@ class RegisterShard:
                 **to_tables(self._queries),
             }
         )
-        size = sum(store.panes.nbytes for store in stores)
+        size = sum(
+            store.panes.nbytes + store.panes.key_bytes + store.panes.table_bytes for store in stores
+        )
         LIVE.put(version, live, size + len(self._definition.data))
 
     def _touch_all(self) -> None:

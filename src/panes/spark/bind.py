@@ -41,14 +41,14 @@ class BoundQuery:
 
 
 def bind(
-    text: str, streams: Mapping[str, DataFrame], user: Sequence[UserAggregate] = ()
+    text: str | Query, streams: Mapping[str, DataFrame], user: Sequence[UserAggregate] = ()
 ) -> BoundQuery:
-    """Read a query and check it against the DataFrames, which are looked at for columns only."""
-    query = parse(text, user)
+    """Check a query against the DataFrames, which are looked at for columns only."""
+    query = parse(text, user) if isinstance(text, str) else text
     require_streams(query.streams, streams)
     if len({streams[name].isStreaming for name in query.streams}) > 1:
         raise QueryError("some of the streams are streaming DataFrames and some are not")
-    query, frames = _derived(query, tuple(streams[name] for name in query.streams))
+    query, frames = derived(query, tuple(streams[name] for name in query.streams))
     bound = bind_query(query, frames, tuple(user))
     _require_order(bound.plan)
     return bound
@@ -63,7 +63,7 @@ def bind_query(
     return BoundQuery(bound, frames, user)
 
 
-def _derived(query: Query, frames: tuple[DataFrame, ...]) -> tuple[Query, tuple[DataFrame, ...]]:
+def derived(query: Query, frames: tuple[DataFrame, ...]) -> tuple[Query, tuple[DataFrame, ...]]:
     """What SELECTs inside FROM make of DataFrames: Spark's own filter, projection and distinct.
 
     On streams rows that are filtered out make progress, so there the filter becomes a column and
@@ -75,18 +75,21 @@ def _derived(query: Query, frames: tuple[DataFrame, ...]) -> tuple[Query, tuple[
     by_flag = frames[0].isStreaming and window is not None and window.measure != "rows"
     by_flag = by_flag and not isinstance(None if window is None else window.spec, PerRow)
     given = zip(query.streams, frames, query.inner, strict=True)
-    derived = tuple(_selected(f, i, query, n, by_flag=by_flag) for n, f, i in given)
+    for name, frame in zip(query.streams, frames, strict=True):
+        require_order_kept(query, name, arrow_schema(frame), is_stream=frame.isStreaming)
+    made = tuple(selected_from(f, i, n, by_flag=by_flag) for n, f, i in given)
     if by_flag:
         flag: exp.Expression = exp.column(PASSES, quoted=True)
         if query.where is not None:
             flag = exp.And(this=exp.Paren(this=query.where), expression=flag)
         query = replace(query, where=flag)
-    return query, derived
+    return query, made
 
 
-def _selected(
-    frame: DataFrame, inner: Inner | None, query: Query, stream: str, *, by_flag: bool
+def selected_from(
+    frame: DataFrame, inner: Inner | None, stream: str, *, by_flag: bool = False
 ) -> DataFrame:
+    """What a SELECT inside FROM makes of a DataFrame; with a flag, all rows are still there."""
     passes = F.lit(True)
     if inner is not None:
         schema = arrow_schema(frame)
@@ -96,7 +99,6 @@ def _selected(
             frame = frame if by_flag else frame.where(condition)
         columns = [F.col(quoted(name)) for name in frame.columns]
         if inner.columns is not None:
-            require_order_kept(query, stream, schema, is_stream=frame.isStreaming)
             trees = ((resolve(o.expression, schema, stream=stream), o.name) for o in inner.columns)
             columns = [sql(tree).alias(name) for tree, name in trees]
         if inner.distinct and frame.isStreaming:

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import reduce
@@ -86,6 +87,34 @@ class Hosted:
     output: T.StructType
 
 
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """More streams that are sent to the same shards, and what a task does with their rows."""
+
+    projected: Sequence[DataFrame]
+    combiner: Callable[[], Combiner]
+
+
+class Trial(Protocol):
+    """What tries a stream by killing it (`panes.crash`): it stands around the shards."""
+
+    def hosted(self, hosted: Hosted, /) -> Hosted: ...
+    def given(self, frame: DataFrame, /) -> DataFrame: ...
+
+
+_TRIAL: ContextVar[Trial | None] = ContextVar("trial", default=None)
+
+
+@contextmanager
+def tried_by(trial: Trial) -> Iterator[None]:
+    """Streams that are made in the block are on trial."""
+    before = _TRIAL.set(trial)
+    try:
+        yield
+    finally:
+        _TRIAL.reset(before)
+
+
 def host(
     projected: Sequence[DataFrame],
     hosted: Hosted,
@@ -93,19 +122,29 @@ def host(
     terms: Terms,
     *,
     bounded: bool,
+    beside: Sequence[Beside] = (),
 ) -> DataFrame:
-    """What all shards give, for streams that have been projected to what a combiner reads."""
-    session = projected[0].sparkSession
+    """What all shards give, for streams that have been projected to what a combiner reads.
+
+    Streams `beside` them have other columns, and each a combiner of its own.
+    """
+    session, trial = projected[0].sparkSession, _TRIAL.get()
+    if trial is not None:
+        hosted = trial.hosted(hosted)
     _require_state_store(session.conf.get("spark.sql.streaming.stateStore.providerClass"))
     united = list(projected)
     if terms.heartbeat is not None:
         united.append(_heartbeat(session, terms.heartbeat.slack))
     if bounded:
         united.append(_one_row_per_run(session))
-    plans = [streaming_plan(frame) for frame in projected] if bounded else []
+    others = [frame for side in beside for frame in side.projected]
+    plans = [streaming_plan(frame) for frame in (*projected, *others)] if bounded else []
     tasks_tell = bounded and all(plan.per_row for plan in plans)
     combine = Combine(hosted.combiner, shards, tell_empty=tasks_tell)
     sent = _united(united).mapInArrow(combine, _SENT)
+    for side in beside:
+        others_combine = replace(combine, combiner=side.combiner)
+        sent = sent.union(_united(side.projected).mapInArrow(others_combine, _SENT))
     if bounded and not tasks_tell:
         read = [source for plan in plans for source in plan.sources]
         no_rows = _united([source.where(_NEVER).select(*_no_row()) for source in read])
@@ -113,12 +152,13 @@ def host(
     if bounded:
         sent = sent.withWatermark(WHEN, "0 seconds")
     by_watermark = WatermarkHost(hosted, terms.max_answers) if terms.by_watermark else None
-    return sent.groupBy(SHARD).transformWithStateInPandas(
+    given = sent.groupBy(SHARD).transformWithStateInPandas(
         statefulProcessor=by_watermark or StateHost(hosted, terms.max_answers, bounded=bounded),
         outputStructType=hosted.output,
         outputMode="append",
         timeMode="eventtime" if bounded or terms.by_watermark else "none",
     )
+    return given if trial is None else trial.given(given)
 
 
 def shard_numbers(session: SparkSession, asked: int | None, *, is_keyed: bool) -> tuple[int, ...]:

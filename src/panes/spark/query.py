@@ -11,16 +11,16 @@ from pyspark.sql import functions as F  # noqa: N812 - as everyone writes it
 
 from panes.aggregates.custom import UserAggregate
 from panes.errors import OptionError, QueryError
+from panes.language.join_query import JoinQuery
 from panes.language.query import Query
-from panes.planning.terms import Run, agree, require_lateness
-from panes.spark.batch import per_row
-from panes.spark.batch import ranked_rows as rows
-from panes.spark.batch import sliding as batch
+from panes.language.read import read
+from panes.planning.terms import Run, agree, require_clock, require_lateness
+from panes.spark.batch.answer import answer_bounded
 from panes.spark.bind import bind
 from panes.spark.host import named_batch, with_watermark
+from panes.spark.join.query import answer_join
 from panes.spark.stream import query as stream
 from panes.spark.stream.query import LATE, REJECTED
-from panes.windows.spec import PerRow
 
 Sink: TypeAlias = "str | Path | Callable[[DataFrame, int], None]"
 """A folder, which gets a subfolder per micro-batch, or a function of a DataFrame and its number."""
@@ -33,20 +33,23 @@ def answer(
     run: Run = Run(),  # noqa: B008 - frozen
 ) -> DataFrame:
     """The answers, as a DataFrame of the same kind as the streams."""
-    bound = bind(text, streams, user)
+    query = read(text, user)
+    if isinstance(query, JoinQuery):
+        return answer_join(query, streams, user, run)
+    bound = bind(query, streams, user)
     if bound.is_streaming:
         require_lateness(run.lateness, bound.plan.placing.kind)
         run = with_watermark(bound.frames, bound.plan.axis.column or "", run)
     terms = agree(bound.plan.query, run)
+    if bound.is_streaming:
+        require_clock(terms)
     _require_possible(bound.plan.query, run, is_streaming=bound.is_streaming)
     if bound.is_streaming:
         answered = stream.answers_and_set_aside if run.with_late else stream.answer
         return answered(bound, terms, run)
     if run.with_late:
         raise QueryError("these DataFrames are bounded, so no row of them is late")
-    if isinstance(bound.plan.window.spec, PerRow):
-        return per_row.answer(bound)
-    return rows.answer(bound) if bound.plan.axis.kind == "rows" else batch.answer(bound)
+    return answer_bounded(bound)
 
 
 def _require_possible(query: Query, run: Run, *, is_streaming: bool) -> None:

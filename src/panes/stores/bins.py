@@ -26,7 +26,7 @@ from panes.aggregates.aggregate import Rows
 from panes.algebra.monoid import Columns, Monoid
 from panes.arrays.key_numbers import KeyNumbers
 from panes.arrays.radix import number_pairs
-from panes.arrays.slots import moved
+from panes.arrays.slots import distinct, moved
 from panes.arrays.workers import workers
 from panes.fill.fill import fill
 from panes.fill.fragment import Fragment
@@ -65,6 +65,11 @@ class Bins:
     def rows(self) -> int:
         """How many rows are buffered: none, ever."""
         return 0
+
+    @property
+    def key_bytes(self) -> int:
+        """Bytes that the key values take."""
+        return self._numbers.nbytes
 
     @property
     def nbytes(self) -> int:
@@ -127,7 +132,7 @@ class Bins:
 
     def _contributions(self, new: Fragment) -> tuple[NDArray[np.int64], list[Columns]]:
         """Which bins new rows reach, and with what."""
-        groups = np.unique(self._group)
+        groups = distinct(self._group)
         bins = np.searchsorted(self._group, np.append(groups, self.keys))
         targets, offsets = by_group(new.groups, groups)
         starts = moved(new.starts, targets, len(new))
@@ -165,7 +170,7 @@ class Bins:
 
     def forget_keys(self) -> NDArray[np.int64] | None:
         """Drop keys that have no bin, if they are many; gives the new number of each group."""
-        live = np.unique(self._group)
+        live = distinct(self._group)
         if not self._numbers.mostly_dead(len(live)):
             return None
         renamed = self._numbers.keep(live)

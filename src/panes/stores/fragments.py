@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from panes.algebra.monoid import Monoid
+from panes.arrays.slots import distinct
 from panes.axis import BEGINNING, FOREVER
 from panes.fill.fragment import Fragment, joined, merged, shared_columns
 
@@ -78,8 +79,10 @@ class Fragments:
 
     def live_groups(self) -> NDArray[np.int64]:
         """The groups that hold anything, ascending."""
-        stored = [np.flatnonzero(np.bincount(f.groups)) for f in self._fragments]
-        return np.unique(np.concatenate(stored)) if stored else np.empty(0, dtype=np.int64)
+        stored = [distinct(f.groups) for f in self._fragments]
+        if len(stored) == 1:
+            return stored[0]
+        return distinct(np.concatenate(stored)) if stored else np.empty(0, dtype=np.int64)
 
     def rename_groups(self, new_name: NDArray[np.int64]) -> None:
         """Give groups new numbers; the order of numbers must stay the same."""

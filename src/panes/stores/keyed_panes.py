@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from panes.aggregates.aggregate import Rows
 from panes.algebra.monoid import Columns
 from panes.arrays.key_numbers import KeyNumbers
+from panes.arrays.slots import distinct
 from panes.arrays.workers import workers
 from panes.fill.fill import fill
 from panes.fill.fragment import Fragment, merged
@@ -61,6 +62,11 @@ class KeyedPanes:
     def nbytes(self) -> int:
         """Bytes the partials take."""
         return self._store.nbytes + sum(v.store.nbytes for v in self._values)
+
+    @property
+    def key_bytes(self) -> int:
+        """Bytes that the key values take."""
+        return self._groups.nbytes + sum(v.key_bytes for v in self._values)
 
     @property
     def key_columns(self) -> list[pa.Array]:
@@ -135,6 +141,10 @@ class KeyedPanes:
                 store.add(found)
         self._store.add(merged(fragments, self._store.monoids))
         return np.concatenate([f.starts for f in fragments]) if fragments else _NOTHING
+
+    def partial_starts(self) -> NDArray[np.int64]:
+        """Where the pane of every partial begins, ascending."""
+        return self._store.everything().starts
 
     def pane_starts(self) -> NDArray[np.int64]:
         """Where the panes that hold anything begin."""
@@ -230,7 +240,7 @@ class KeyedPanes:
             values.forget_keys()
         live = self._store.live_groups()
         if needed is not None:
-            live = np.union1d(live, needed)
+            live = distinct(np.concatenate([live, needed]))
         if not self._groups.mostly_dead(len(live)):
             return None
         renamed = self._groups.keep(live)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from panes.aggregates.aggregate import Rows
 from panes.aggregates.arithmetic import COUNT
 from panes.arrays.key_numbers import KeyNumbers
-from panes.arrays.slots import moved
+from panes.arrays.slots import distinct, moved
 from panes.fill.fill import ALL_ROWS, fill
 from panes.fill.fragment import Fragment, merged
 from panes.kernels.sliding_multiset import SlidingMultiset
@@ -45,6 +45,11 @@ class ValueStore:
         self._pairs = KeyNumbers([pa.int64(), *self._types])
         self._spec, self._executor = spec, executor
         self.store = PaneStore(spec, [COUNT], executor)
+
+    @property
+    def key_bytes(self) -> int:
+        """Bytes that the different values take."""
+        return self._pairs.nbytes
 
     def over(self, spec: PanedSpec) -> ValueStore:
         """The same values, read under other windows; nothing is to be added to it."""
@@ -96,9 +101,9 @@ class ValueStore:
         """The multisets of the answers, at least one, that the pane store gave."""
         wids = rolled.cover.wid
         stored = self.store.under(int(wids.min()), int(wids.max()) + 1)
-        pairs = np.unique(stored.groups)
+        pairs = distinct(stored.groups)
         group_of, *values = self._pairs.columns(pairs)
-        rank, distinct = _ranked(values)
+        rank, ranked = _ranked(values)
         of_pair = np.searchsorted(pairs, stored.groups)
         groups = group_of.to_numpy()[of_pair]
         targets, offsets = by_group(groups, rolled.groups)
@@ -108,7 +113,7 @@ class ValueStore:
             self._spec, wids, rolled.cover.offsets, starts=starts, groups=offsets
         )
         return SlidingMultiset(
-            values=distinct,
+            values=ranked,
             groups=offsets,
             rank=moved(rank[of_pair], targets, size),
             count=moved(stored.partials[0][0], targets, size),

@@ -11,6 +11,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from panes.arrays.slots import distinct
+
 
 @dataclass(frozen=True, slots=True)
 class BufferedRows:
@@ -73,8 +75,8 @@ class RowBuffer:
 
     def live_groups(self) -> NDArray[np.int64]:
         """The groups that have rows, ascending."""
-        stored = [np.flatnonzero(np.bincount(rows.groups)) for rows in self._chunks]
-        return np.unique(np.concatenate(stored)) if stored else np.empty(0, dtype=np.int64)
+        stored = [distinct(rows.groups) for rows in self._chunks]
+        return distinct(np.concatenate(stored)) if stored else np.empty(0, dtype=np.int64)
 
     def rename_groups(self, new_name: NDArray[np.int64]) -> None:
         """Give groups new numbers."""

@@ -60,6 +60,11 @@ class RowsAndPartials(ABC):
         return len(self.buffer)
 
     @property
+    def key_bytes(self) -> int:
+        """Bytes that the key values take."""
+        return self.partials.key_bytes
+
+    @property
     def nbytes(self) -> int:
         """Bytes of partials and rows."""
         return self.partials.nbytes + self.buffer.nbytes

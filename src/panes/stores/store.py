@@ -51,6 +51,11 @@ class Store(Protocol):
         ...
 
     @property
+    def key_bytes(self) -> int:
+        """Bytes that the key values take."""
+        ...
+
+    @property
     def key_columns(self) -> list[pa.Array]:
         """The key values of every group, by its number."""
         ...

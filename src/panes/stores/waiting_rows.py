@@ -36,6 +36,12 @@ class Waiting:
     def __len__(self) -> int:
         return len(self.at)
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes of positions, groups and columns."""
+        beside = self.at.nbytes + self.group.nbytes + self.row.nbytes
+        return beside + sum(c.nbytes for c in self.columns)
+
     def taken(self, which: NDArray[np.generic]) -> Waiting:
         """Some of the rows, with the columns of no others, in the order of the rows."""
         row = self.row[which]
@@ -55,9 +61,18 @@ class WaitingRows:
     def __len__(self) -> int:
         return sum(map(len, self._stored))
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all rows."""
+        return sum(w.nbytes for w in self._stored)
+
     def add(self, rows: Waiting) -> None:
         """Let rows wait."""
         self._stored.append(rows)
+
+    def positions(self) -> NDArray[np.int64]:
+        """Where the rows lie, in no order."""
+        return self._everything().at
 
     def due(self, progress: int) -> Waiting:
         """Take out the rows before `progress`, by position and then in the order they came."""

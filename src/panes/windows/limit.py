@@ -13,6 +13,8 @@ from contextvars import ContextVar
 from panes.errors import LimitError
 
 MOST_ANSWERS = 100_000_000
+_STEPS = 100
+"""How many full steps may follow each other where a table is answered in steps."""
 _most: ContextVar[int | None] = ContextVar("most", default=MOST_ANSWERS)
 
 
@@ -24,6 +26,27 @@ def at_most(answers: int | None) -> Iterator[None]:
         yield
     finally:
         _most.reset(before)
+
+
+def fitting(answers: int) -> int:
+    """So many answers, or half of what a step may give if that is less: they are guessed."""
+    most = _most.get()
+    return answers if most is None else max(min(answers, most // 2), 1)
+
+
+def require_room_in_steps(answers: float) -> None:
+    """The same for answers that are given step by step: a hundred full steps may follow each other.
+
+    They take no memory, but would fill a disk.
+    """
+    most = _most.get()
+    if most is not None and answers > _STEPS * most:
+        raise LimitError(
+            f"all steps together would give up to {int(answers):,} answers, and max_answers allows "
+            f"{_STEPS} steps of {most:,}",
+            hint="use a longer SLIDE, a shorter RANGE or fewer keys; "
+            "with max_answers=None all are given",
+        )
 
 
 def require_room(answers: float) -> None:

@@ -7,10 +7,6 @@ forgets a query or brings back one that was removed, answers in another query's 
 
 from __future__ import annotations
 
-import os
-import signal
-import subprocess
-import sys
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -25,8 +21,7 @@ from panes.engine.register import Register
 from panes.errors import OptionError, QueryError, StateError
 from panes.spark.register import deliver
 from tests.register.workload import QUERIES, SCHEMA, rows
-from tests.spark.register import killed_run
-from tests.spark.register.killed_run import LATENESS, MORE, placed, registered
+from tests.spark.register.registered import LATENESS, MORE, placed, registered
 from tests.spark.streaming import as_batches, found
 from tests.support import assert_rows
 
@@ -210,32 +205,6 @@ def test_a_watched_folder_says_what_runs(spark: SparkSession, tmp_path: Path) ->
     mirror.push(batches[2])
     register.stop()
     mirror.assert_answered(spark, out)
-
-
-@pytest.mark.slow
-def test_a_register_that_is_killed_goes_on(spark: SparkSession, tmp_path: Path) -> None:
-    batches = [rows(number, 60, 30 * number) for number in range(5)]
-    files = as_batches(tmp_path / "in", batches[:2])
-    done = subprocess.run(
-        [sys.executable, "-m", killed_run.__name__, str(tmp_path)],
-        env={**os.environ, "PYSPARK_PYTHON": sys.executable},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == -signal.SIGKILL, done.stderr[-2000:]
-    as_batches(files, batches[4:], first=4)
-    register = registered(spark, files, "all", "keyed")
-    register.start(checkpoint=str(tmp_path / "state"), sink=str(tmp_path / "out"))
-    assert list(register.queries()) == ["all", "dear"]
-    register.process_all_available()
-    register.stop()
-    mirror = Mirror("all", "keyed")
-    mirror.push(*batches[:2])
-    mirror.register.remove("keyed")
-    mirror.register.add("dear", QUERIES["dear"])
-    mirror.push(*batches[2:])
-    mirror.assert_answered(spark, tmp_path / "out")
 
 
 def test_what_cannot_run_is_refused_with_the_reason(spark: SparkSession, tmp_path: Path) -> None:

@@ -1,25 +1,20 @@
-"""A stream that stops, crashes or is killed goes on from its checkpoint: nothing lost or twice.
+"""A stream that stops or crashes goes on from its checkpoint: nothing lost or twice.
 
 Catches: state that is not all in the checkpoint, a batch that runs again and counts its rows or
 answers its windows again, an end of the stream that is told to no one after a crash, and a
-checkpoint that is taken for the state of a query that it does not belong to.
+checkpoint that is taken for the state of a query that it does not belong to. Processes are killed
+in tests/crash.
 """
 
 from __future__ import annotations
 
 import datetime as dt
-import os
 import re
 import shutil
-import signal
-import subprocess
-import sys
-import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -31,8 +26,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 import panes
 import panes.spark
 from panes.spark.session import DEFAULTS
-from tests.spark.stream import held_run
-from tests.spark.stream.held_run import LATENESS, MINUTES, TEXT, minute, run_held
+from tests.spark.stream.minutes import LATENESS, MINUTES, TEXT, minute
 from tests.spark.streaming import as_batches, at_seconds, found, read_stream, run_to_end
 from tests.support import assert_rows, slow
 
@@ -169,99 +163,6 @@ def test_why_the_session_keeps_to_format_1(
         pytest.raises(StreamingQueryException, match="CheckpointInfo length: 0"),
     ):
         run_to_end(ask(spark, folder / "in", bounded=True), place)
-
-
-# Processes that are killed in the middle of a batch.
-
-
-@contextmanager
-def driver(place: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """A process of its own for `run_held`, killed at the end with all that it started."""
-    root, command = Path(__file__).parents[3], [sys.executable, "-m", held_run.__name__, str(place)]
-    with TemporaryDirectory(prefix="panes-") as scratch, (place / "log").open("wb") as log:
-        environment = {**os.environ, "TMPDIR": scratch}
-        process = subprocess.Popen(
-            command, cwd=root, env=environment, stdout=log, stderr=log, start_new_session=True
-        )
-        try:
-            yield process
-        finally:
-            kill(process)
-
-
-def kill(process: subprocess.Popen[bytes]) -> None:
-    """Kill a driver, its JVM and its Python workers at once, and see them dead."""
-    family = [process.pid, *descendants(process.pid)]
-    for pid in family:
-        with suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGKILL)
-    process.wait()
-    wait_until(lambda: parents().keys().isdisjoint(family))
-
-
-def parents() -> dict[int, int]:
-    """The parent of every process that lives."""
-    found = {}
-    for path in Path("/proc").glob("[0-9]*/stat"):
-        with suppress(OSError):
-            state, parent = path.read_text().rpartition(")")[2].split()[:2]
-            if state not in "ZX":
-                found[int(path.parent.name)] = int(parent)
-    return found
-
-
-def children(*of: int) -> list[int]:
-    return [pid for pid, parent in parents().items() if parent in of]
-
-
-def descendants(of: int) -> list[int]:
-    return [pid for child in children(of) for pid in (child, *descendants(child))]
-
-
-def workers(driver: int) -> list[int]:
-    """The Python workers of a driver: forked by the daemons of its JVM."""
-    jvm = children(driver)
-    return children(*children(*jvm))
-
-
-def wait_until(what: Callable[[], bool]) -> None:
-    give_up = time.monotonic() + 120
-    while not what():
-        assert time.monotonic() < give_up
-        time.sleep(0.01)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("lose_workers", "die", "batch"), [((), "rows", 1), (("rows", "answers"), "end", 3)]
-)
-def test_processes_killed_in_a_batch(
-    spark: SparkSession, tmp_path: Path, lose_workers: tuple[str, ...], die: str, batch: int
-) -> None:
-    """Without its workers, a driver tries again; without the driver, another one goes on."""
-    as_batches(tmp_path / "in", MINUTES)
-    for moment in (*lose_workers, die):
-        (tmp_path / moment).touch()
-    with driver(tmp_path) as process:
-
-        def wait_for(moment: str) -> None:
-            flag = tmp_path / f"{moment}.waits"
-            wait_until(lambda: flag.exists() or process.poll() is not None)
-            assert flag.exists(), (tmp_path / "log").read_text()[-3000:]
-
-        for moment in lose_workers:
-            wait_for(moment)
-            for pid in workers(process.pid):
-                os.kill(pid, signal.SIGKILL)
-            (tmp_path / moment).unlink()
-        wait_for(die)
-    for moment in lose_workers:
-        assert int((tmp_path / f"{moment}.attempt").read_text()) > 0, "a task ran again"
-    assert (tmp_path / "checkpoint" / "offsets" / str(batch)).exists()
-    assert not (tmp_path / "checkpoint" / "commits" / str(batch)).exists()
-    (tmp_path / die).unlink()
-    run_held(spark, tmp_path)
-    assert_rows(found(spark, tmp_path / "out"), WANTED)
 
 
 # Another query on the checkpoint, or the same one elsewhere.

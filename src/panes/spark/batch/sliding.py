@@ -43,7 +43,7 @@ Batches = Iterator[pa.RecordBatch]
 def answer(bound: BoundQuery) -> DataFrame:
     """The answers to a window query, as a DataFrame that computes them when it is used."""
     plan = bound.plan
-    projected = reduce(DataFrame.union, [_project(plan, f) for f in bound.frames])
+    projected = placed_rows(bound)
     if plan.window.origin_first:
         plan = _with_origin(plan, projected)
         bound = replace(bound, plan=plan)
@@ -60,6 +60,11 @@ def _place(filled: DataFrame, keys: Sequence[Column]) -> DataFrame:
         return filled.coalesce(1)
     partitions = filled.sparkSession.conf.get("spark.sql.shuffle.partitions") or "2"
     return filled.repartition(int(partitions), *keys)
+
+
+def placed_rows(bound: BoundQuery) -> DataFrame:
+    """What the plan reads of the rows of all streams that have a place and pass WHERE."""
+    return reduce(DataFrame.union, [_project(bound.plan, f) for f in bound.frames])
 
 
 def _project(plan: Plan, frame: DataFrame) -> DataFrame:

@@ -1,8 +1,9 @@
 """The queries of a register in its checkpoint, beside Spark's own files.
 
 The texts and numbers of all queries are one line of JSON in one of two folders, which take turns:
-whatever happens while one is written, the other one is whole. Written and read through DataFrames,
-so it may lie wherever Spark's checkpoint can.
+whatever happens while one is written, the other one is whole. A folder has the line in two files: a
+register that had lost its newest list would go back to the one before. Written and read through
+DataFrames, so it may lie wherever Spark's checkpoint can.
 """
 
 from __future__ import annotations
@@ -29,7 +30,9 @@ def read(session: SparkSession, checkpoint: str) -> Manifest | None:
 
 def write(session: SparkSession, checkpoint: str, manifest: Manifest) -> None:
     """Replace the older of the two lines."""
-    frame = session.createDataFrame([(to_json(manifest),)], "value string").coalesce(1)
+    text = to_json(manifest)
+    copies = session.createDataFrame([(0, text), (1, text)], "copy int, value string")
+    frame = copies.repartitionByRange(2, "copy").select("value")
     frame.write.mode("overwrite").text(f"{checkpoint}/{_FOLDER}/turn={manifest.version % 2}")
 
 

@@ -22,7 +22,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from panes.aggregates.custom import UserAggregate
 from panes.axis import SECOND, Duration, parse_duration
 from panes.engine.added import Added
-from panes.errors import FailedQueryWarning, OptionError, QueryError, warn
+from panes.errors import FailedQueryWarning, OptionError, QueryError, StateError, warn
 from panes.language.parse import parse
 from panes.planning.terms import Run
 from panes.register.explain import explain_stores
@@ -235,6 +235,8 @@ class SparkRegister:
                 assert query is not None
                 self._run.settle(query)
                 with self._lock:
+                    if isinstance(self._run.failure, StateError):
+                        raise self._run.failure from None
                     if self._run.failure is not None or self._run.query is query:
                         raise
         self._warn()

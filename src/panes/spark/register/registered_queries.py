@@ -19,7 +19,7 @@ from panes.axis import Duration
 from panes.errors import OptionError, PanesError, QueryError
 from panes.language.query import Query
 from panes.planning.plan import Plan
-from panes.planning.terms import Run, Terms, agree, require_lateness
+from panes.planning.terms import Run, Terms, agree, require_clock, require_lateness
 from panes.register.manifest import (
     FailedEntry,
     Manifest,
@@ -46,6 +46,7 @@ class RegisteredQueries:
         self._comparable = comparable(frame)
         self._sinks: dict[str, Sink] = {}
         self._watched: set[str] = set()
+        self.version = 0
         self._removed: dict[str, str] = {}
 
     def __bool__(self) -> bool:
@@ -171,7 +172,7 @@ class RegisteredQueries:
         self.queries.failed.pop(name, None)
 
     def _plan(self, queries: Queries, asked: Asked) -> None:
-        agree(asked.query, self.run)
+        require_clock(agree(asked.query, self.run))
 
         def plan_of(query: Query) -> Plan:
             plan = bind_query(query, (self.frame,), self.aggregates).plan
@@ -184,7 +185,8 @@ class RegisteredQueries:
     # The manifest
 
     def manifest(self, *, shards: int, version: int) -> Manifest:
-        """The queries as the checkpoint has them."""
+        """The queries as the checkpoint has them, of which this is the version from now on."""
+        self.version = version
         return Manifest(
             stream=self.stream,
             shards=shards,

@@ -14,9 +14,11 @@ from contextlib import suppress
 from dataclasses import dataclass
 from threading import Event, RLock, Thread
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
+from panes.errors import StateError
+from panes.spark.checkpoint import require_sources, require_whole
 from panes.spark.query import Sink
 from panes.spark.register.deliver import Deliver, RegisterSink
 from panes.spark.register.registered_queries import RegisteredQueries
@@ -64,8 +66,11 @@ def start_query(
         bounded=start.bounded,
         rows=start.late is not None or start.rejected is not None,
         name=registered.run.name,
+        number=registered.version,
         only_rows=instead is not None,
     )
+    if instead is None:
+        require_sources(start.checkpoint, given)
     deliver = Deliver(
         plans=tuple(plans),
         axis_type=frame.schema[queries.axis.column or ""].dataType,
@@ -187,8 +192,19 @@ class RegisterRun:
             except Exception as also:
                 also.__context__ = failure
                 failure = also
-            self.failure = failure
+            self.failure = None if failure is None else self._damage() or failure
             self.end()
+
+    def _damage(self) -> StateError | None:
+        """What is damaged in the checkpoint of a streaming query that has ended, if anything is."""
+        session = SparkSession.getActiveSession()
+        if session is None or self.start is None:
+            return None
+        try:
+            require_whole(session, self.start.checkpoint)
+        except StateError as damage:
+            return damage
+        return None
 
     def _wait_for(self, query: StreamingQuery) -> None:
         """Settle a streaming query once it has ended."""

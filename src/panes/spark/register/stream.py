@@ -71,13 +71,14 @@ def emitted(
     bounded: bool,
     rows: bool,
     name: str,
+    number: int = 0,
     only_rows: bool = False,
 ) -> DataFrame:
     """What a register gives in every batch: packages of answers and of rows set aside, status.
 
     With `only_rows`, no expression is evaluated, and every row is rejected.
     """
-    definition = Definition.of(queries, dumps)
+    definition = Definition.of(queries, dumps, number=number)
     count, keep_rows = len(shards), terms.drops_late
     projected = _project(frame, queries, terms, rows=rows or only_rows)
     if only_rows:

@@ -9,8 +9,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import pandas as pd
 import pyarrow as pa
@@ -27,7 +28,7 @@ from panes.planning.terms import Run, Terms, require_streamable
 from panes.shards.combiner import Combiner
 from panes.shards.names import AT, PASSING, PROMISE, ROW, SOURCE, TOO_FAR_AHEAD, column_name
 from panes.shards.query_filler import PlanFiller
-from panes.shards.query_shard import Outcome, QueryShard
+from panes.shards.query_shard import QueryShard
 from panes.spark.answers import (
     answer_texts,
     handed_over,
@@ -70,9 +71,14 @@ def answers_and_set_aside(bound: BoundQuery, terms: Terms, run: Run) -> DataFram
         is_answer,
         F.struct(*map(F.expr, answer_texts(bound.plan, status_columns(bound.plan, terms)))),
     )
-    row = F.col(SET_ASIDE)[WHOLE].cast(_row_type(bound.frames)).alias(WHOLE)
-    apart = F.when(is_set_aside, F.struct(F.col(SET_ASIDE)[KIND], F.col(SET_ASIDE)[REASON], row))
-    return wanted.select(answer.alias("answer"), apart.alias("apart"))
+    return wanted.select(answer.alias("answer"), rows_apart(bound.frames).alias("apart"))
+
+
+def rows_apart(frames: Sequence[DataFrame]) -> Column:
+    """Rows that were set apart, with the kind and the reason; NULL in others."""
+    apart = F.col(SET_ASIDE)
+    row = apart[WHOLE].cast(row_type(frames)).alias(WHOLE)
+    return F.when(apart.isNotNull(), F.struct(apart[KIND], apart[REASON], row))
 
 
 def _tagged(bound: BoundQuery, terms: Terms, run: Run, *, rows: bool) -> DataFrame:
@@ -91,12 +97,18 @@ def _tagged(bound: BoundQuery, terms: Terms, run: Run, *, rows: bool) -> DataFra
     shards = shard_numbers(bound.frames[0].sparkSession, run.shards, is_keyed=keyed)
     several = len(bound.frames) > 1 or terms.heartbeat is not None or run.bounded
     projected = [
-        _project(bound, number, terms, several=several, rows=rows)
+        project(
+            bound,
+            number,
+            terms,
+            source=number if several else None,
+            row_of=bound.frames if rows else None,
+        )
         for number in range(len(bound.frames))
     ]
     row = projected[0].schema[ROW].dataType if rows else None
     emitted = _emitted_schema(plan, row, status_columns(plan, terms))
-    emit = Emit(to_arrow_schema(emitted), packed=not _survives_pandas(emitted))
+    emit = Emit(to_arrow_schema(emitted), packed=not survives_pandas(emitted))
     count, keep_rows = len(shards), terms.drops_late
     hosted = Hosted(
         combiner=lambda: Combiner(PlanFiller(plan, keep_rows), count),
@@ -109,24 +121,33 @@ def _tagged(bound: BoundQuery, terms: Terms, run: Run, *, rows: bool) -> DataFra
     return observed(typed, run.name, STATUS)
 
 
-def _project(
-    bound: BoundQuery, number: int, terms: Terms, *, several: bool, rows: bool
+def project(
+    bound: BoundQuery,
+    number: int,
+    terms: Terms,
+    *,
+    source: int | None = None,
+    row_of: Sequence[DataFrame] | None = None,
 ) -> DataFrame:
-    """What the combiner needs of a stream: no row is left out, since each one makes progress."""
+    """What the combiner needs of a stream: no row is left out, since each one makes progress.
+
+    Rows are those of the `source` of that number, if it is given. With `row_of`, each has its whole
+    row too, with the columns of all these DataFrames.
+    """
     plan, frame = bound.plan, bound.frames[number]
     at = ticks(frame, plan.axis.column or "")
     if plan.placing.kind == "time" and terms.lateness is not None and terms.max_ahead is not None:
         latest = F.unix_micros(F.current_timestamp()) + F.lit(terms.max_ahead)
         at = F.when(at > latest, F.lit(TOO_FAR_AHEAD)).otherwise(at)
     columns = {AT: at}
-    if several:
-        columns[SOURCE] = F.lit(number)
+    if source is not None:
+        columns[SOURCE] = F.lit(source)
     if terms.punctuation is not None:
         schema = arrow_schema(frame)
         stream = plan.query.streams[number]
         columns[PROMISE] = ticks(frame, promise_column(plan, schema, terms.punctuation, stream))
-    if rows:
-        columns[ROW] = _whole_row(bound.frames, number)
+    if row_of is not None:
+        columns[ROW] = _whole_row(row_of, frame)
     expressions = [sql(e) for e in plan.rows.expressions]
     if plan.rows.where is not None:
         passing = F.coalesce(sql(plan.rows.where), F.lit(False))
@@ -140,11 +161,11 @@ def _project(
     return frame.select(*(c.alias(name) for name, c in columns.items()))
 
 
-def _whole_row(frames: Sequence[DataFrame], number: int) -> Column:
+def _whole_row(frames: Sequence[DataFrame], frame: DataFrame) -> Column:
     """A row with the columns of all streams, under numbers: a name may hold what Arrow cuts off."""
-    own = set(frames[number].columns)
-    values = (F.col(quoted(f.name)) if f.name in own else F.lit(None) for f in _row_type(frames))
-    types = [f.dataType for f in _row_type(frames)]
+    own = set(frame.columns)
+    values = (F.col(quoted(f.name)) if f.name in own else F.lit(None) for f in row_type(frames))
+    types = [f.dataType for f in row_type(frames)]
     return F.struct(
         *(
             v.cast(kind).alias(f"c{i}")
@@ -153,7 +174,7 @@ def _whole_row(frames: Sequence[DataFrame], number: int) -> Column:
     )
 
 
-def _row_type(frames: Sequence[DataFrame]) -> T.StructType:
+def row_type(frames: Sequence[DataFrame]) -> T.StructType:
     """The columns of all streams; text where their types differ."""
     types: dict[str, T.DataType] = {}
     for frame in frames:
@@ -169,17 +190,19 @@ class Emit:
 
     Spark takes pandas frames from a store. Columns backed by Arrow go through them unchanged but
     for timestamps and nested values; where there are any, the rows leave `packed`, as bytes.
+    `shown` are the tables of rows that an outcome has beside its status.
     """
 
     schema: pa.Schema
     packed: bool
+    shown: Callable[[Any], Sequence[pa.Table]] = lambda outcome: [handed_over(outcome.answers)]
 
-    def __call__(self, outcome: Outcome) -> Iterator[pd.DataFrame]:
+    def __call__(self, outcome: Any) -> Iterator[pd.DataFrame]:
         counts = {name: len(getattr(outcome, name)) for name in (ANSWERS, LATE, REJECTED)}
         status = pa.table({STATUS: [status_of(outcome, **counts)]})
-        parts = [handed_over(outcome.answers), status]
+        parts = [*self.shown(outcome), status]
         if SET_ASIDE in self.schema.names:
-            parts += [_set_aside(getattr(outcome, kind), kind) for kind in (LATE, REJECTED)]
+            parts += [set_aside_rows(getattr(outcome, kind), kind) for kind in (LATE, REJECTED)]
         rows = pa.concat_tables([self._filled(part) for part in parts if len(part)])
         if self.packed:
             yield pd.DataFrame({PACKAGE: [codec.pack({ANSWERS: rows})]})
@@ -205,7 +228,7 @@ class Emit:
         return pa.table(columns, schema=self.schema)
 
 
-def _set_aside(table: pa.Table, kind: str) -> pa.Table:
+def set_aside_rows(table: pa.Table, kind: str) -> pa.Table:
     if not len(table):
         return pa.table({SET_ASIDE: pa.nulls(0)})
     each = pa.array([kind] * len(table))
@@ -214,13 +237,18 @@ def _set_aside(table: pa.Table, kind: str) -> pa.Table:
 
 
 def _emitted_schema(plan: Plan, row: T.DataType | None, status: Sequence[str]) -> T.StructType:
-    schema = handed_over_schema(plan, status).add(STATUS, "string")
+    return with_status(handed_over_schema(plan, status), row)
+
+
+def with_status(schema: T.StructType, row: T.DataType | None) -> T.StructType:
+    """The columns of what a store emits: also its status, and rows set apart if wanted."""
+    schema = schema.add(STATUS, "string")
     if row is not None:
         apart = T.StructType().add(KIND, "string").add(REASON, "string").add(WHOLE, row)
         schema = schema.add(SET_ASIDE, apart)
     return schema
 
 
-def _survives_pandas(schema: T.StructType) -> bool:
+def survives_pandas(schema: T.StructType) -> bool:
     plain = (T.NumericType, T.StringType, T.BooleanType, T.BinaryType)
     return all(isinstance(f.dataType, plain) for f in schema.fields)

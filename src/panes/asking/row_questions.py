@@ -1,0 +1,96 @@
+"""Questions for rows that a register was told of, and the rows that are kept for all of them.
+
+Rows are kept as long as the longest window needs them, and not at all without such a question.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from panes.arrays.columns import column_of
+from panes.asking.row_tail import RowTail
+from panes.asking.row_window import RowWindow, ask_row_window
+from panes.axis import Axis
+from panes.errors import QueryError
+from panes.language.expressions import quoted
+from panes.language.row_question import RowQuestion
+
+
+class RowQuestions:
+    """The prepared questions for rows of a register, by their text."""
+
+    def __init__(self, stream: str) -> None:
+        self.stream = stream
+        self.asked: dict[str, RowQuestion] = {}
+        self._window: RowWindow | None = None
+
+    def __len__(self) -> int:
+        return len(self.asked)
+
+    @property
+    def rows(self) -> int:
+        """How many rows are kept."""
+        return 0 if self._window is None else len(self._window)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the rows that are kept."""
+        return 0 if self._window is None else self._window.nbytes
+
+    def require_preparable(self, asked: RowQuestion) -> None:
+        """Refuse what no rows are kept for."""
+        if asked.stream.lower() != self.stream.lower():
+            raise QueryError(f"only rows of `{self.stream}` can be asked for")
+        if asked.window.measure == "rows":
+            raise QueryError(
+                "the last rows as they came are kept by the register itself",
+                hint=f"panes.register(..., keep_rows={asked.size})",
+            )
+
+    def prepare(self, text: str, asked: RowQuestion, newest: int) -> None:
+        """Keep from now on the rows that answer a question."""
+        self.asked[text] = asked
+        size = max(question.size for question in self.asked.values())
+        if self._window is None:
+            self._window = RowWindow(size, newest)
+        else:
+            self._window.grow(size, newest)
+
+    def forget(self, text: str, newest: int) -> None:
+        """Forget a question, and the rows that only it needs."""
+        del self.asked[text]
+        if not self.asked:
+            self._window = None
+        elif self._window is not None:
+            self._window.grow(max(q.size for q in self.asked.values()), newest)
+
+    def push(self, at: NDArray[np.int64], rows: pa.Table, newest: int) -> None:
+        """Rows that were admitted."""
+        if self._window is not None:
+            self._window.push(at, rows, newest)
+
+    def ask(
+        self, asked: RowQuestion, tail: RowTail | None, schema: pa.Schema, axis: Axis, newest: int
+    ) -> pa.Table:
+        """The rows that a question asks for, if its window is kept, or all rows are in a tail."""
+        window = self._window
+        if window is None or asked.size > window.size:
+            if tail is None or tail.arrived > len(tail):
+                raise QueryError(
+                    "no rows are kept that reach back so far",
+                    hint="reg.prepare(...) the same question; it is answered from the rows to come",
+                )
+            window = RowWindow(asked.size)
+            if tail.arrived:
+                rows = tail.last(tail.keep)
+                window.push(axis.ticks(column_of(rows, axis.column or ""))[0], rows, newest)
+        return ask_row_window(asked, window, schema, axis, newest)
+
+
+def ordering_of(asked: RowQuestion) -> str:
+    """A query over the column that orders the rows of a question."""
+    size = "1 second" if asked.window.measure == "time" else "1"
+    column = quoted(asked.window.column or "")
+    return f"SELECT count(*) FROM {quoted(asked.stream)} [TUMBLING {size} WATTR {column}]"

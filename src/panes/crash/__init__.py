@@ -1,0 +1,1 @@
+"""Streams on Spark that are killed, started again, and compared with the oracle."""

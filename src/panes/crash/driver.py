@@ -1,0 +1,57 @@
+"""A driver of Spark that runs jobs until it is killed: ``python -m panes.crash.driver MASTER``.
+
+It is told folders, one a line, each with a job in it. It says in the folder how the job goes.
+"""
+
+from __future__ import annotations
+
+import pickle
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import panes.spark
+from panes.crash import daemon
+from panes.crash.place import Place
+from panes.errors import PanesError
+
+JOB = "job"
+_QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+
+
+def session(master: str) -> Any:
+    """A small session; what it writes beside its checkpoint goes to the temporary folder."""
+    scratch = tempfile.gettempdir()
+    return panes.spark.session(
+        master=master,
+        spark__ui__enabled="false",
+        spark__sql__shuffle__partitions="2",
+        spark__driver__memory="1g",
+        spark__driver__extraJavaOptions=f"{_QUICK} -Djava.io.tmpdir={scratch}",
+        spark__executor__extraJavaOptions=_QUICK,
+        spark__local__dir=scratch,
+        spark__python__daemon__module=daemon.__name__,
+        spark__task__maxFailures="20",
+        spark__deploy__maxExecutorRetries="-1",
+    )
+
+
+def main() -> None:
+    """Run the jobs of all folders that are named on standard input."""
+    spark = session(sys.argv[1])
+    spark.range(2).mapInArrow(lambda rows: rows, "id long").count()  # lets the daemon start, too
+    for line in sys.stdin:
+        place = Place(Path(line.strip()))
+        place.kills.note_driver()
+        job = pickle.loads((place.folder / JOB).read_bytes())
+        try:
+            job.run(spark, place)
+        except Exception as failure:
+            place.say(failed=str(failure), refused=isinstance(failure, PanesError))
+        else:
+            place.say(done=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,94 @@
+"""A user's query and some of their rows, as jobs that can be killed.
+
+The rows are cut into batches in the order of their files. They come so late in these batches as
+they do, and the stream is given just that lateness, so windows close on the way and no row is late.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+import panes
+from panes.crash.jobs import Change, Job, QueryJob, RegisterJob, Streams, mirrored
+from panes.errors import PanesError
+from panes.language.join_query import JoinQuery
+
+BATCHES = 5
+_FIRST, _SECOND = "as_given", "added_later"
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """Jobs over the same rows: the query alone, and in a register whose queries change.
+
+    `register` is None for a query that no register takes, and then `refused` says why.
+    """
+
+    streams: Streams
+    query: Job
+    register: Job | None
+    refused: str
+
+
+def sample(text: str, tables: Mapping[str, pa.Table]) -> Sample:
+    """The jobs of a query over tables."""
+    streams = {name: cut(table, BATCHES) for name, table in tables.items()}
+    options: dict[str, Any] = {"bounded": True, "max_ahead": None, **_lateness(text, streams)}
+    register, refused = None, ""
+    [*names] = streams
+    change = Change(BATCHES // 2, add={_SECOND: text})
+    kept = {name: value for name, value in options.items() if name != "bounded"}
+    if len(names) > 1:
+        refused = "a register reads one stream"
+    elif "lateness" not in kept:
+        refused = "the order of these rows says nothing of progress"
+    else:
+        try:
+            panes.register(names[0], **kept).add(_FIRST, text)
+            register = RegisterJob(names[0], {_FIRST: text}, kept, change)
+        except PanesError as error:
+            refused = str(error).splitlines()[0]
+    return Sample(streams, QueryJob(text, options), register, refused)
+
+
+def cut(table: pa.Table, batches: int) -> list[pa.Table]:
+    """A table in so many parts, as equal as can be; fewer if it has fewer rows."""
+    edges = np.linspace(0, len(table), min(batches, max(1, len(table))) + 1).astype(int).tolist()
+    return [table.slice(a, b - a) for a, b in pairwise(edges)]
+
+
+def _lateness(text: str, streams: Streams) -> dict[str, object]:
+    """The least lateness with which no row is late; nothing where no lateness does it."""
+    query = panes.open(text).query
+    if isinstance(query, JoinQuery):  # its sides may lie on columns of different names
+        return {}
+    window = query.window
+    column = None if window is None else window.column
+    most: list[int] = []
+    for tables in streams.values():
+        if column is None or column not in tables[0].column_names:
+            return {}
+        most.append(_disorder([t.column(column) for t in tables]))
+    kind = next(iter(streams.values()))[0].schema.field(column).type
+    ticks = max(most)
+    lateness = timedelta(microseconds=ticks) if pa.types.is_timestamp(kind) else ticks
+    tried = {"lateness": lateness, "max_ahead": None}
+    _, apart = mirrored(text, {**tried, "bounded": True}, streams)
+    return {"lateness": lateness} if not len(apart["late"]) else {}
+
+
+def _disorder(columns: Sequence[pa.ChunkedArray]) -> int:
+    """How far a position lies behind the greatest one before it, at most."""
+    at = pa.chunked_array([c for column in columns for c in column.drop_null().chunks])
+    if pa.types.is_timestamp(at.type):
+        at = at.cast(pa.timestamp("us", at.type.tz), safe=False)
+    ticks = pc.cast(at, pa.int64()).to_numpy()
+    return int((np.maximum.accumulate(ticks) - ticks).max()) if len(ticks) else 0

@@ -1,0 +1,300 @@
+"""Many queries over joins of the same streams: queries with the same join share it.
+
+Two queries have the same join if they join the same sides by the same keys, band or windows and
+conditions; they may differ in what they select, in filters on one side, and in the windows above.
+Rows are then stored and joined once, and each query takes of the joined rows what it needs. A query
+that only aggregates the partners of each left row needs no pairs and has a join of its own.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+import pyarrow as pa
+
+from panes.admit.set_aside import SetAside
+from panes.aggregates.custom import UserAggregate
+from panes.engine.added import Added
+from panes.engine.all_or_nothing import whole
+from panes.engine.in_turn import Turn, in_turn
+from panes.engine.join_answers import JoinAnswers
+from panes.engine.join_run import JoinRun
+from panes.engine.open_join import known_schemas
+from panes.engine.open_query import Instant
+from panes.errors import (
+    FailedQueryWarning,
+    InputError,
+    OptionError,
+    PanesError,
+    QueryError,
+    UnknownStreamError,
+    warn,
+)
+from panes.frames import to_table
+from panes.language.join_query import JoinQuery
+from panes.language.join_text import is_join, read_join
+from panes.operators.inner import joined_schemas
+from panes.planning.explain_join import explain_join
+from panes.planning.join_query_plan import JoinQueryPlan, plan_join_query
+from panes.planning.terms import Run
+
+
+class JoinRegister:
+    """Queries over joins of some streams, which come and go while rows are pushed.
+
+    Threads may share it: they take turns.
+    """
+
+    def __init__(
+        self,
+        streams: Sequence[str],
+        run: Run = Run(),  # noqa: B008 - frozen
+        *,
+        aggregates: Sequence[UserAggregate] = (),
+        now: Callable[[], int] = lambda: time.time_ns() // 1_000,
+    ) -> None:
+        if run.late == "revise":
+            raise OptionError("late='revise' is for windows over one stream; a pair is given once")
+        self.streams = tuple(streams)
+        self._run, self._aggregates, self._now = run, tuple(aggregates), now
+        self._asked: dict[str, JoinQuery] = {}
+        self._failed: dict[str, tuple[JoinQuery, str]] = {}
+        self._schemas: dict[str, pa.Schema] = {}
+        self._joins: dict[object, _SharedJoin] = {}
+        self._early: list[Callable[[JoinRun], pa.Table]] = []
+        self._finished = False
+        self._turn = Turn(run.max_answers)
+
+    # Queries
+
+    @in_turn
+    @whole
+    def add(self, name: str, text: str) -> Added:
+        """Answer one more query from now on, of the rows that are stored and those to come."""
+        self._require_running()
+        if name in self._asked:
+            raise QueryError(f"there is a query `{name}` already", hint="remove it first")
+        if not is_join(text):
+            raise QueryError("a register of several streams takes queries over joins of them")
+        query = read_join(text, self._aggregates)
+        for stream in query.streams:
+            if stream not in self.streams:
+                raise UnknownStreamError(stream, streams=self.streams)
+        self._asked[name] = query
+        self._failed.pop(name, None)
+        self._bind(name, query)
+        return Added(self, name)
+
+    @in_turn
+    @whole
+    def remove(self, name: str) -> None:
+        """Answer a query no longer, and forget a join that only it needed."""
+        if name not in self._asked:
+            known = ", ".join(self._asked) or "none"
+            raise QueryError(f"there is no query `{name}`", hint=f"queries: {known}")
+        del self._asked[name]
+        self._unbind(name)
+
+    @in_turn
+    def queries(self) -> dict[str, str]:
+        """The texts of all queries, by name, in the order in which they came."""
+        return {name: query.text for name, query in self._asked.items()}
+
+    @in_turn
+    def exact_from(self, name: str) -> object | None:
+        """None: a query over a join is answered of all rows that are stored when it comes."""
+        if name not in self._asked:
+            raise QueryError(f"there is no query `{name}`")
+        return None
+
+    @property
+    @in_turn
+    def failed(self) -> dict[str, str]:
+        """The queries that were set aside because they could not be answered, and why."""
+        return {name: reason for name, (_, reason) in self._failed.items()}
+
+    @in_turn
+    def put_back(self, name: str) -> Added:
+        """Answer a query again that was set aside."""
+        if name not in self._failed:
+            raise QueryError(f"no query `{name}` was set aside")
+        return self.add(name, self._failed[name][0].text)
+
+    # The streams
+
+    @in_turn
+    @whole
+    def push(self, /, **batches: object) -> dict[str, pa.Table]:
+        """Take in a batch of each named stream; gives what is joined or final from now on.
+
+        All or nothing: if a batch is refused, the register is as it was before. A query that cannot
+        be answered is set aside (`failed`), and the others go on.
+        """
+        self._require_running()
+        if not batches:
+            raise OptionError("push needs a batch", hint=f"push({self.streams[0]}=table)")
+        tables = {name: to_table(batch, name) for name, batch in batches.items()}
+        for name, table in tables.items():
+            if name not in self.streams:
+                raise UnknownStreamError(name, streams=self.streams)
+            self._schemas.setdefault(name, table.schema.remove_metadata())
+        for name, query in self._asked.items():
+            self._bind(name, query)
+        now = self._now()
+        return self._answers(
+            lambda run: run.take({n: t for n, t in tables.items() if n in run.streams}, now)
+        )
+
+    @in_turn
+    @whole
+    def punctuate(self, /, **promised: Instant) -> dict[str, pa.Table]:
+        """Promise that no later row of a stream lies before an instant; gives what that proves."""
+        self._require_running()
+        for name in promised:
+            if name not in self.streams:
+                raise UnknownStreamError(name, streams=self.streams)
+        return self._answers(
+            lambda run: run.punctuate({n: p for n, p in promised.items() if n in run.streams})
+        )
+
+    @in_turn
+    @whole
+    def finish(self) -> dict[str, pa.Table]:
+        """The streams have ended: gives all that is left, and forgets everything."""
+        self._require_running()
+        now = self._now()
+        found = self._answers(lambda run: run.take({}, now, ends=True), ends=True)
+        self._finished = True
+        self._joins.clear()
+        return found
+
+    def ask(self, text: str) -> pa.Table:  # noqa: ARG002
+        """Refused: joined rows are given when they are joined and not stored."""
+        raise QueryError(
+            "a register of joins answers no questions: joined rows are not stored",
+            hint="add the query, or ask a register of one stream",
+        )
+
+    # What there is to see
+
+    @property
+    @in_turn
+    def late(self) -> pa.Table:
+        """Rows that broke a promise, with the reason; once for each join that reads them."""
+        return self._together("late")
+
+    @property
+    @in_turn
+    def rejected(self) -> pa.Table:
+        """Rows that have no place on the axis, with the reason; once for each join."""
+        return self._together("rejected")
+
+    @property
+    @in_turn
+    def state(self) -> Mapping[str, int]:
+        """How much is stored: queries, joins, rows and bytes of both sides of all joins."""
+        stored = [join.run.stage.stored() for join in self._joins.values()]
+        rows = sum(s["left_rows"] + s["right_rows"] for s in stored)
+        nbytes = sum(s["left_bytes"] + s["right_bytes"] for s in stored)
+        counts = {"queries": len(self._asked), "failed": len(self._failed)}
+        return {**counts, "joins": len(self._joins), "rows": rows, "bytes": nbytes}
+
+    @in_turn
+    def explain(self, *, details: bool = False) -> str:
+        """How each join is run, and which queries share it."""
+        parts = []
+        for join in self._joins.values():
+            names = ", ".join(join.answers)
+            first = next(iter(join.answers.values()))
+            parts.append(f"queries    {names}\n" + explain_join(first.plan, details=details))
+        return "\n".join(parts)
+
+    # Within
+
+    def _bind(self, name: str, query: JoinQuery) -> None:
+        """Find or make the join of a query, if all its streams are known and it has none yet."""
+        if any(name in join.answers for join in self._joins.values()):
+            return
+        known = known_schemas(
+            query, {s: schema for s, schema in self._schemas.items() if s in query.streams}
+        )
+        if known is None:
+            return
+        schemas = joined_schemas(query.join, known)
+        plan = plan_join_query(query, schemas, self._aggregates)
+        folds = plan.aggregation is not None and plan.aggregation.fold is not None
+        if not folds:
+            plan = plan_join_query(query, schemas, self._aggregates, is_shared=True)
+        key: object = (name,) if folds else plan.join.identity
+        if key not in self._joins:
+            self._joins[key] = _SharedJoin(plan, self._run, self._early)
+        self._joins[key].answers[name] = JoinAnswers(plan, self._run, self._aggregates)
+
+    def _unbind(self, name: str) -> None:
+        for key, join in list(self._joins.items()):
+            join.answers.pop(name, None)
+            if not join.answers:
+                del self._joins[key]
+
+    def _answers(
+        self, call: Callable[[JoinRun], pa.Table], *, ends: bool = False
+    ) -> dict[str, pa.Table]:
+        """What every query answers after a step of its join; those that fail are set aside."""
+        found: dict[str, pa.Table] = {}
+        failing: dict[str, PanesError] = {}
+        for join in list(self._joins.values()):
+            try:
+                joined = join.after(call)
+            except InputError:
+                raise  # a batch that is refused is no fault of a query
+            except PanesError as error:
+                failing |= dict.fromkeys(join.answers, error)
+                continue
+            for name, answers in join.answers.items():
+                try:
+                    found[name] = answers.of(joined, join.run, ends=ends)
+                except PanesError as error:
+                    failing[name] = error
+        bound = {name for join in self._joins.values() for name in join.answers}
+        self._early = [*self._early, call] if bound != set(self._asked) else []
+        for name, reason in failing.items():
+            self._failed[name] = (self._asked.pop(name), str(reason))
+            self._unbind(name)
+            warn(f"query `{name}` failed and is set aside; the others go on. {reason}",
+                 FailedQueryWarning)  # fmt: skip
+        return {name: found[name] for name in self._asked if name in found}
+
+    def _together(self, which: str) -> pa.Table:
+        tables = list(self._set_aside(which))
+        return pa.concat_tables(tables, promote_options="default") if tables else pa.table({})
+
+    def _set_aside(self, which: str) -> Iterator[pa.Table]:
+        for join in self._joins.values():
+            schemas = [self._schemas[s] for s in join.run.streams if s in self._schemas]
+            yield getattr(join.set_aside, which)(schemas)
+
+    def _require_running(self) -> None:
+        if self._finished:
+            raise QueryError("the register has finished; open it again")
+
+
+class _SharedJoin:
+    """A join, and the answers of all queries that share it.
+
+    What came `early`, before the columns of all its streams were known, is still to be taken in.
+    """
+
+    def __init__(
+        self, plan: JoinQueryPlan, run: Run, early: Sequence[Callable[[JoinRun], pa.Table]]
+    ) -> None:
+        self.set_aside = SetAside()
+        self.run = JoinRun(plan, run, self.set_aside)
+        self.answers: dict[str, JoinAnswers] = {}
+        self._early = list(early)
+
+    def after(self, call: Callable[[JoinRun], pa.Table]) -> pa.Table:
+        """Joined rows after a call, and after those that waited for it."""
+        calls = [*self._early, call]
+        self._early = []
+        return pa.concat_tables([one(self.run) for one in calls])

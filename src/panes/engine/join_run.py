@@ -1,0 +1,160 @@
+"""A join while it runs in this process: its sides are admitted, and its rows joined.
+
+Each side is admitted as the stream of any query is: placed, filtered, late rows set aside. A
+`JoinStage` joins what counts. What becomes of joined rows is said elsewhere
+(`panes.engine.join_answers`), so that several queries may share one join.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from numbers import Integral
+
+import pyarrow as pa
+
+from panes.admit.gate import Gate
+from panes.admit.inputs import Inputs
+from panes.admit.promises import Promises
+from panes.admit.set_aside import SetAside
+from panes.axis import parse_instant
+from panes.engine.open_query import Instant
+from panes.errors import OptionError
+from panes.join.rule import Arrivals
+from panes.pipelines.fold_stage import FoldStage
+from panes.pipelines.join_stage import JoinStage
+from panes.planning.join_plan import SourcePlan
+from panes.planning.join_query_plan import JoinQueryPlan
+from panes.planning.join_terms import COUNTED, FORGOTTEN, require_streamable_join
+from panes.planning.terms import Run, Terms, agree, require_terms
+
+
+class JoinRun:
+    """The sides of a join, what they have promised, and the rows that may still be joined."""
+
+    def __init__(self, plan: JoinQueryPlan, run: Run, set_aside: SetAside) -> None:
+        self.join = plan.join
+        if not run.bounded:
+            require_streamable_join(plan)
+        asked = self.join.right.plan.query
+        self._terms = agree(asked, run)
+        require_terms(run, asked, self.join.axis.kind)
+        self._sides = [
+            JoinSide(source, self._terms, carries_promises=not run.bounded)
+            for source in self.join.sources
+        ]
+        self._set_aside = set_aside
+        fold = None if plan.aggregation is None else plan.aggregation.fold
+        self.stage = JoinStage(self.join) if fold is None else FoldStage(self.join, fold)
+
+    @property
+    def streams(self) -> frozenset[str]:
+        """The streams that any side reads."""
+        return frozenset(stream for side in self._sides for stream in side.streams)
+
+    def promised(self) -> dict[str, int]:
+        """What is promised of each side."""
+        return {side.plan.name: side.promised for side in self._sides}
+
+    def take(self, tables: Mapping[str, pa.Table], now: int, *, ends: bool = False) -> pa.Table:
+        """Take in batches; gives joined rows, or answers of a fold. With `ends`, no more come."""
+        rows = {
+            side.plan.name: side.admit(
+                tables, now, self.stage.open_from(side.plan.name), self._set_aside
+            )
+            for side in self._sides
+        }
+        self._beat(now)
+        if ends:
+            for side in self._sides:
+                side.end()
+        return self._joined(rows)
+
+    def punctuate(self, promised: Mapping[str, Instant]) -> pa.Table:
+        """Streams promise something; gives what that proves."""
+        for name, instant in promised.items():
+            if self.join.axis.kind != "time" and not isinstance(instant, Integral):
+                raise OptionError(f"`{name}` has no time axis: a promise is a whole number there")
+            for side in self._sides:
+                if name in side.streams:
+                    side.punctuate(name, parse_instant(instant), "punctuation")
+        return self._joined({})
+
+    def beat(self, now: int) -> pa.Table:
+        """The clock promises something; gives what that proves."""
+        self._beat(now)
+        return self._joined({})
+
+    def _beat(self, now: int) -> None:
+        if self._terms.heartbeat is not None:
+            at = self._terms.heartbeat.promise(now)
+            for side in self._sides:
+                for name in side.streams:
+                    side.punctuate(name, at, "heartbeat")
+
+    def _joined(self, rows: Mapping[str, Sequence[Arrivals]]) -> pa.Table:
+        promised = self.promised()
+        for side in self._sides:
+            side.forget(promised[side.plan.name])
+        if isinstance(self.stage, FoldStage):
+            return self.stage.answers(rows, promised)
+        return self.stage.step(rows, promised)
+
+
+class JoinSide:
+    """One side while the query runs: its columns, what it has promised, and its gate."""
+
+    def __init__(self, plan: SourcePlan, terms: Terms, *, carries_promises: bool) -> None:
+        self.plan, self._terms = plan, terms
+        query = plan.plan.query
+        self._inputs = Inputs.of(query, terms, carries_promises=carries_promises)
+        self._promises = Promises(query, terms)
+        self._arrived = 0
+
+    @property
+    def streams(self) -> tuple[str, ...]:
+        """The streams that this side reads."""
+        return self.plan.source.streams
+
+    @property
+    def promised(self) -> int:
+        """No later row of this side lies before."""
+        return self._promises.melded()[0]
+
+    def admit(
+        self, tables: Mapping[str, pa.Table], now: int, open_from: int, set_aside: SetAside
+    ) -> list[Arrivals]:
+        """Take in batches of its streams; gives the rows that count."""
+        mine = {name: tables[name] for name in self.streams if name in tables}
+        inputs = self._inputs.after(mine)
+        promised = self._promises.known(inputs.chains)
+        gate = Gate(
+            self.plan.plan, self._terms, now, promised, open_from,
+            counted=COUNTED, closed=FORGOTTEN,
+        )  # fmt: skip
+        admitted = gate.admit_all(mine, inputs.chains, self._arrived)
+        self._inputs = inputs
+        self._promises.settle(inputs.chains)
+        for batch in admitted:
+            self._arrived += batch.rows
+            inputs.chains[batch.stream].settle()
+            set_aside.add(batch.late, batch.rejected, ahead=batch.ahead)
+            self._promises.observe(batch.stream, batch.placed, batch.promise)
+        defining = self.plan.plan.defining_columns
+        return [
+            Arrivals(b.arrival.at, (), tuple(b.arrival.columns[c] for c in defining))
+            for b in admitted
+            if len(b.arrival.at)
+        ]
+
+    def punctuate(self, stream: str, at: int, why: str) -> None:
+        """A stream of this side promises that no row before `at` will come."""
+        self._promises.punctuate(stream, at, why, self._inputs.chains)
+
+    def end(self) -> None:
+        """No stream of this side will send any more."""
+        self._promises.end()
+
+    def forget(self, progress: int) -> None:
+        """Nothing before `progress` will come out of what FROM makes of the streams."""
+        for chain in self._inputs.chains.values():
+            chain.forget(progress)

@@ -1,0 +1,116 @@
+"""BW: a ring that is linked backwards, the newest row first (5.3).
+
+| arrival | seal | evict | memory beside AUX |
+|---|---|---|---|
+| search, then 1 | d per basic window | N / D per value of the basic window | none (paper), d here |
+
+N rows and D values in the window, d values in a basic window. Per row, as the paper has it:
+``d + (d / b) (1 + D + N / D)`` in, ``(d / b) N / D`` out. All rows of a value leave together: its
+ring is followed once, from the index to the oldest row that stays. Here a basic window remembers
+its values and the youngest row of each, so that none of its own rows need be looked at.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from panes.arrays.compiled import compiled
+from panes.index.basic_windows import BasicWindow, Summary
+from panes.index.domain import Entries
+from panes.index.row_links import (
+    HIDDEN,
+    HIDDEN_FIRST,
+    HIDDEN_LAST,
+    LAST,
+    RowLinks,
+    long_number,
+)
+from panes.index.row_ring import SHORT, Rows
+
+
+class Bw(RowLinks):
+    """Backward links, local to the newest basic window until it is sealed."""
+
+    def _link(self, entries: Entries, first: int) -> int:
+        mask = self.rows.mask
+        return int(
+            _prepend(entries, first, self.links, mask, self.heads, self._came, self._different)
+        )
+
+    def seal(self) -> Summary | None:
+        entries = self._take_hidden()
+        counts, youngest = np.empty_like(entries), np.empty_like(entries)
+        parts = (self.heads, self.domain.counts, self.links, self.rows.mask)
+        _connect(entries, counts, youngest, *parts)
+        return Summary(entries, counts, youngest)
+
+    def evict(self, window: BasicWindow) -> None:
+        gone = window.summary
+        assert gone is not None
+        assert gone.youngest is not None
+        parts = (self.heads, self.domain.counts, self.links, self.rows.mask)
+        _cut_off(gone.entries, gone.youngest, gone.counts, *parts)
+
+    def _collect(self, entries: Entries, begins: NDArray[np.int64], found: Rows) -> bool:
+        place = (self.links, self.rows.mask, self.heads, self.rows.begin)
+        return bool(_collect_backward(entries, begins, found, *place))
+
+
+@compiled
+def _prepend(entries, first, links, mask, heads, came, different):  # type: ignore[no-untyped-def]
+    for i in range(entries.shape[0]):
+        entry, row = entries[i], np.int32((first + i) & SHORT)
+        if heads[entry, HIDDEN] == 0:
+            came[different] = entry
+            different += 1
+            heads[entry, HIDDEN_FIRST] = row
+            links[row & mask] = -1 - entry
+        else:
+            links[row & mask] = heads[entry, HIDDEN_LAST]
+        heads[entry, HIDDEN_LAST] = row
+        heads[entry, HIDDEN] += 1
+    return different
+
+
+@compiled
+def _connect(entries, came, youngest, heads, counts, links, mask):  # type: ignore[no-untyped-def]
+    for i in range(entries.shape[0]):
+        entry = entries[i]
+        if heads[entry, LAST] >= 0:
+            links[heads[entry, HIDDEN_FIRST] & mask] = heads[entry, LAST]
+        heads[entry, LAST] = youngest[i] = heads[entry, HIDDEN_LAST]
+        came[i] = heads[entry, HIDDEN]
+        counts[entry] += came[i]
+        heads[entry, HIDDEN] = 0
+
+
+@compiled
+def _cut_off(entries, youngest, gone, heads, counts, links, mask):  # type: ignore[no-untyped-def]
+    """Let each ring end before its youngest row of the oldest basic window."""
+    for i in range(entries.shape[0]):
+        entry = entries[i]
+        counts[entry] -= gone[i]
+        row = heads[entry, LAST]
+        if row == youngest[i]:
+            heads[entry, LAST] = -1
+            continue
+        while links[row & mask] != youngest[i]:
+            row = links[row & mask]
+        links[row & mask] = -1 - entry
+
+
+@compiled
+def _collect_backward(entries, begins, found, links, mask, heads, begin):  # type: ignore[no-untyped-def]
+    for i in range(entries.shape[0]):
+        if entries[i] >= 0:
+            row, at = heads[entries[i], LAST], begins[i + 1]
+            while row >= 0:
+                at -= 1
+                if at < begins[i]:
+                    return False
+                found[at] = long_number(row, begin)
+                row = links[row & mask]
+            if at > begins[i]:
+                return False
+    return True

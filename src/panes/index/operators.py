@@ -1,0 +1,85 @@
+"""What can be asked of a window, classified as in the paper (3.1 and 3.2).
+
+The mode says on which side of an operator there are windows. The group says what a new answer can
+be made from. Both together say which index helps: none, one of values and counts, or one of rows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum, IntEnum
+
+
+class Mode(IntEnum):
+    """Where an operator has windows."""
+
+    PASSING = 1
+    """No windows: each row is looked at once, as by a filter."""
+    WINDOW_IN = 2
+    """A window on the input; answers come as rows come, as of a join or a question."""
+    WINDOW_OUT = 3
+    """No window on the input; the output is stored as one, as of a filter that is asked later."""
+    WINDOW_IN_AND_OUT = 4
+    """Both: the answers over windows are stored as a window themselves."""
+
+    @property
+    def needs_rows(self) -> bool:
+        """Whether rows of the input must be stored."""
+        return self in (Mode.WINDOW_IN, Mode.WINDOW_IN_AND_OUT)
+
+
+class Group(Enum):
+    """What an answer follows from when the window slides."""
+
+    INCREMENTAL = "from the answer before, and the basic windows that come and go"
+    BY_HISTOGRAM = "from values and their counts"
+    BY_ROWS = "from the rows of the window"
+
+
+@dataclass(frozen=True, slots=True)
+class Operator:
+    """A question, its mode and group; `in_order` if it needs values by size."""
+
+    name: str
+    mode: Mode
+    group: Group
+    in_order: bool = False
+
+    @property
+    def helped_by(self) -> str:
+        """The index that makes it cheap."""
+        if not self.mode.needs_rows or self.group is Group.INCREMENTAL:
+            return "none"
+        return "set-valued" if self.group is Group.BY_HISTOGRAM else "attribute-valued"
+
+
+OPERATORS: dict[str, Operator] = {
+    operator.name: operator
+    for operator in (
+        Operator("filter", Mode.PASSING, Group.INCREMENTAL),
+        Operator("filter stored as a window", Mode.WINDOW_OUT, Group.INCREMENTAL),
+        Operator("sum", Mode.WINDOW_IN, Group.INCREMENTAL),
+        Operator("count", Mode.WINDOW_IN, Group.BY_HISTOGRAM),
+        Operator("values", Mode.WINDOW_IN, Group.BY_HISTOGRAM, in_order=True),
+        Operator("histogram", Mode.WINDOW_IN, Group.BY_HISTOGRAM, in_order=True),
+        Operator("quantiles", Mode.WINDOW_IN, Group.BY_HISTOGRAM, in_order=True),
+        Operator("rank", Mode.WINDOW_IN, Group.BY_HISTOGRAM, in_order=True),
+        Operator("nearest", Mode.WINDOW_IN, Group.BY_HISTOGRAM, in_order=True),
+        Operator("top", Mode.WINDOW_IN, Group.BY_HISTOGRAM, in_order=True),
+        Operator("intersection", Mode.WINDOW_IN, Group.BY_HISTOGRAM, in_order=True),
+        Operator("difference", Mode.WINDOW_IN, Group.BY_HISTOGRAM, in_order=True),
+        Operator("semi_join", Mode.WINDOW_IN, Group.BY_HISTOGRAM),
+        Operator("rows", Mode.WINDOW_IN, Group.BY_ROWS),
+        Operator("between", Mode.WINDOW_IN, Group.BY_ROWS, in_order=True),
+        Operator("sorted", Mode.WINDOW_IN, Group.BY_ROWS, in_order=True),
+        Operator("join", Mode.WINDOW_IN, Group.BY_ROWS),
+        Operator("windowed join", Mode.WINDOW_IN_AND_OUT, Group.BY_ROWS),
+    )
+}
+
+QUESTIONS: tuple[str, ...] = tuple(
+    name
+    for name, operator in OPERATORS.items()
+    if operator.helped_by != "none" and operator.name not in ("join", "windowed join")
+)
+"""What a window index is asked, by the names of its methods."""

@@ -1,0 +1,137 @@
+"""Attribute-valued indexes: all rows of a value are linked, and its entry points to them.
+
+RING, AUX, BW and DB differ in the direction of the links and in what arrivals and evictions do
+with them (paper, 5). A link is the short number of a row, or, where the ring goes back to the
+index, the entry: ``-1 - entry``. Rows that are not sealed stand in links of their own. All four are
+built on a domain, which finds the entry of a value.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable
+
+import numpy as np
+from numba.extending import register_jitable
+from numpy.typing import NDArray
+
+from panes.errors import StateError
+from panes.index.basic_windows import BasicWindows
+from panes.index.domain import NULL, Domain, Entries, Keys, resized
+from panes.index.index import Index, Nulls
+from panes.index.row_ring import SHORT, RowRing, Rows
+from panes.index.set_index import counts_of
+
+FIRST, LAST, HIDDEN_FIRST, HIDDEN_LAST, HIDDEN, STUB = range(6)
+"""What the integers of an entry are: its first and last row in the window, those among rows that
+are not sealed, how many of these there are, and the row at which a dirty ring ends."""
+
+
+class RowLinks(Index):
+    """A domain, and for each entry where its rows begin and end. Rows carry links."""
+
+    def __init__(
+        self, rows: RowRing, windows: BasicWindows, make_domain: Callable[[], Domain]
+    ) -> None:
+        super().__init__(rows, windows)
+        self.domain = make_domain()
+        self.heads: NDArray[np.int32] = np.zeros((0, 8), dtype=np.int32)  # half a cache line each
+        self._came: Entries = np.empty(1024, dtype=np.int32)
+        self._different = 0
+        self._grow()
+
+    @property
+    def nbytes(self) -> int:
+        return int(self.domain.nbytes + self.heads.nbytes + self._came.nbytes)
+
+    def add(self, first: int, keys: Keys, is_null: Nulls) -> None:
+        if is_null is None:
+            entries = self.domain.enter(keys)
+        else:
+            entries = np.full(len(keys), NULL, dtype=np.int32)
+            entries[~is_null] = self.domain.enter(keys[~is_null])
+        self._grow()
+        if self._different + len(keys) > len(self._came):
+            self._came = resized(self._came, 2 * (self._different + len(keys)))
+        self._different = self._link(entries, first & SHORT)
+
+    def _grow(self) -> None:
+        if len(self.heads) < self.domain.size:
+            before = len(self.heads)
+            self.heads = resized(self.heads, self.domain.size, -1)
+            self.heads[before:, HIDDEN] = 0
+
+    @property
+    def links(self) -> NDArray[np.int32]:
+        """The link of each row, by place."""
+        return self.rows.pointers
+
+    def _take_hidden(self) -> Entries:
+        """The entries that have hidden rows, which are then no longer hidden."""
+        entries = self._came[: self._different].copy()
+        self._different = 0
+        return entries
+
+    @abstractmethod
+    def _link(self, entries: Entries, first: int) -> int:
+        """Link hidden rows; gives how many entries have such rows."""
+
+    @abstractmethod
+    def _collect(self, entries: Entries, begins: NDArray[np.int64], found: Rows) -> bool:
+        """Write the rows of each entry from where they begin, ascending.
+
+        Says whether every ring had as many rows as its value's count.
+        """
+
+    def count_one(self, key: int) -> int:
+        entry = self.domain.find_one(key)
+        return 0 if entry < 0 else int(self.domain.counts[entry])
+
+    def counts(self, keys: Keys) -> NDArray[np.int64]:
+        return counts_of(self.domain, keys)
+
+    def present(self) -> tuple[Keys, NDArray[np.int64]]:
+        return self.domain.present()
+
+    def rows_by_key(self, keys: Keys) -> tuple[Rows, NDArray[np.int64]]:
+        return self._rows_of(self.domain.find(keys))
+
+    def rows_of_one(self, key: int) -> Rows:
+        entry = self.domain.find_one(key)
+        if entry < 0:
+            return np.zeros(0, dtype=np.int64)
+        rows = self.domain.counts[entry]
+        found = np.empty(rows, dtype=np.int64)
+        self._follow(np.array([entry], dtype=np.int32), np.array([0, rows]), found)
+        return found
+
+    def _follow(self, entries: Entries, begins: NDArray[np.int64], found: Rows) -> None:
+        if not self._collect(entries, begins, found):
+            raise StateError("a window index is damaged: links and counts of a value differ")
+
+    def null_rows(self) -> Rows:
+        return self._rows_of(np.array([NULL], dtype=np.int32))[0]
+
+    def _rows_of(self, entries: Entries) -> tuple[Rows, NDArray[np.int64]]:
+        begins = np.zeros(len(entries) + 1, dtype=np.int64)
+        np.cumsum(np.where(entries >= 0, self.domain.counts[entries], 0), out=begins[1:])
+        found = np.empty(begins[-1], dtype=np.int64)
+        self._follow(entries, begins, found)
+        return found, begins
+
+    def purge(self) -> None:
+        gone = self.domain.purge()
+        self.heads[gone] = -1
+        self.heads[gone, HIDDEN] = 0
+
+    def live_keys(self) -> Keys:
+        return np.sort(self.domain.keys[self.domain.ordered()])
+
+    def rekey(self, number_of: NDArray[np.int64]) -> None:
+        self.domain.rekey(number_of)
+
+
+@register_jitable
+def long_number(row, begin):  # type: ignore[no-untyped-def]
+    """The number of a row of the window that begins with row `begin`."""
+    return begin + ((row - begin) & SHORT)

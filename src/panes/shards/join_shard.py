@@ -1,0 +1,161 @@
+"""One shard of a join of streams: OA-Join at a host that keeps its state.
+
+Each batch, a shard is given the packages of all tasks: rows of its keys, and marks of how far every
+task's rows reach. It joins the rows with each other and with what is stored, gives pairs at once
+and rows without a partner as soon as progress proves it, and puts back what is new. Every shard
+is told all marks, so all of them know the same progress after every batch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from panes.admit.set_aside import late_reasons
+from panes.arrays.columns import column_of
+from panes.axis import BEGINNING, FOREVER, LIMIT
+from panes.join.rule import Arrivals
+from panes.pipelines.join_stage import Above
+from panes.planning.join_plan import JoinPlan, SourcePlan
+from panes.planning.join_terms import COUNTED, FORGOTTEN
+from panes.planning.terms import Terms
+from panes.shards.join_filler import rows_name
+from panes.shards.join_state import JoinState
+from panes.shards.marks import observe_marks, read_marks
+from panes.shards.names import AT, ENDED, REJECTED, ROW, SOURCE, column_name
+from panes.shards.state import State
+from panes.stores import codec
+
+_NOTHING_SET_ASIDE = pa.table({"reason": pa.array([], pa.string())})
+
+
+@dataclass(frozen=True, slots=True)
+class JoinOutcome:
+    """What a batch gave: joined rows, rows set aside, and sizes.
+
+    `promise` is what is promised of joined rows to come, on the axis of what stands above the join;
+    None if nothing is, or nothing stands there. `partials` are rows here: what is stored.
+    """
+
+    answers: pa.Table
+    late: pa.Table
+    rejected: pa.Table
+    promise: int | None
+    progress: int
+    partials: int
+    nbytes: int
+
+
+class JoinShard:
+    """A shard's part of a join, for one batch. `by` is what the windows above lie on, if any."""
+
+    def __init__(
+        self, join: JoinPlan, terms: Terms, state: State, *, shards: int, by: Above | None = None
+    ) -> None:
+        self._join, self._terms, self._by = join, terms, by
+        self._about = JoinState(join, terms, state, shards=shards)
+
+    def take(self, packages: Sequence[bytes]) -> JoinOutcome:
+        """Take in one batch; gives what is joined, or proved to be alone, from now on."""
+        opened = [codec.unpack(data) for data in packages]
+        about = self._about
+        rows: dict[str, list[Arrivals]] = {}
+        late: list[pa.Table] = []
+        first = 0
+        for number, side in enumerate(self._join.sources):
+            tables = [t[rows_name(number)] for t in opened if rows_name(number) in t]
+            if tables:
+                rows[side.name] = [self._admit(side, first, pa.concat_tables(tables), late)]
+            first += len(side.source.streams)
+        for package in opened:
+            marks = read_marks(package)
+            observe_marks(marks, about.promises)
+            for mark in marks.values():
+                about.newest = max(about.newest, BEGINNING if mark.high is None else mark.high)
+        joined = about.stage.step(rows, about.promised())
+        promise = self._promise()
+        about.write()
+        rejected = [t[REJECTED] for t in opened if REJECTED in t]
+        return self._outcome(joined, late, rejected, promise)
+
+    def finish(self) -> JoinOutcome:
+        """The streams have ended: gives all rows without a partner, and forgets everything.
+
+        If they go on after all, what can be joined with nothing that was forgotten is in time.
+        """
+        about = self._about
+        joined = about.stage.step({}, dict.fromkeys(about.promised(), FOREVER))
+        if about.newest != BEGINNING:
+            for promise in about.promises:
+                promise.punctuate(about.newest + _reach(self._join) + 1)
+        about.write()
+        return self._outcome(joined, [], [], None if self._by is None else ENDED)
+
+    def _admit(
+        self, side: SourcePlan, first: int, table: pa.Table, late: list[pa.Table]
+    ) -> Arrivals:
+        """The rows of a side that count; late ones are noted with the reason."""
+        at = column_of(table, AT).to_numpy()
+        about = self._about
+        promised = self._promised_of(first, table)
+        is_late = at < promised
+        columns = [column_of(table, column_name(i)) for i in range(len(side.columns))]
+        if not is_late.any():
+            return Arrivals(at, (), columns)
+        which = np.flatnonzero(is_late)
+        is_open = at[which] >= about.stage.open_from(side.name)
+        each = np.broadcast_to(promised, len(at))[which]
+        reasons = late_reasons(
+            side.axis, each, is_open, late=self._terms.late, counted=COUNTED, closed=FORGOTTEN
+        )
+        noted = {"reason": pa.array(reasons)}
+        if ROW in table.column_names:
+            noted[ROW] = table.column(ROW).take(pa.array(which))
+        late.append(pa.table(noted))
+        if not self._terms.drops_late:
+            return Arrivals(at, (), columns)
+        counted = np.flatnonzero(~is_late)
+        return Arrivals(at[counted], (), [c.take(pa.array(counted)) for c in columns])
+
+    def _promised_of(self, first: int, table: pa.Table) -> NDArray[np.int64]:
+        """What the source of each row had promised before this batch."""
+        promised = np.array([p.at for p in self._about.promises])
+        if SOURCE not in table.column_names:
+            return promised[first : first + 1]
+        found: NDArray[np.int64] = promised[column_of(table, SOURCE).to_numpy()]
+        return found
+
+    def _promise(self) -> int | None:
+        """What is promised of joined rows to come, where windows above them wait for it."""
+        if self._by is None:
+            return None
+        at = self._about.stage.progress_above(self._by)
+        return at if -LIMIT < at < LIMIT else None
+
+    def _outcome(
+        self,
+        joined: pa.Table,
+        late: Sequence[pa.Table],
+        rejected: Sequence[pa.Table],
+        promise: int | None,
+    ) -> JoinOutcome:
+        about = self._about
+        return JoinOutcome(
+            answers=joined,
+            late=pa.concat_tables(late) if late else _NOTHING_SET_ASIDE,
+            rejected=pa.concat_tables(rejected) if rejected else _NOTHING_SET_ASIDE,
+            promise=promise,
+            progress=about.progress,
+            partials=about.rows,
+            nbytes=about.nbytes,
+        )
+
+
+def _reach(join: JoinPlan) -> int:
+    """How far apart rows of a join, and of those below it, can be at most."""
+    below = _reach(join.left) if isinstance(join.left, JoinPlan) else 0
+    return join.partners.width + below

@@ -1,0 +1,65 @@
+"""A query over a join bound to Spark DataFrames: each side is bound as the stream of any query."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from pyspark.sql import DataFrame
+
+from panes.aggregates.custom import UserAggregate
+from panes.errors import QueryError
+from panes.frames import require_streams
+from panes.language.join_query import JoinQuery
+from panes.planning.join_query_plan import JoinQueryPlan, plan_join_query
+from panes.spark.bind import BoundQuery, arrow_schema, bind_query, derived, selected_from
+
+
+@dataclass(frozen=True, slots=True)
+class BoundJoin:
+    """A plan, and its sides from left to right, each with the DataFrames that it reads."""
+
+    plan: JoinQueryPlan
+    sides: tuple[BoundQuery, ...]
+    user: tuple[UserAggregate, ...] = ()
+
+    @property
+    def is_streaming(self) -> bool:
+        """Whether the DataFrames are streams."""
+        return self.sides[0].is_streaming
+
+    @property
+    def frames(self) -> tuple[DataFrame, ...]:
+        """The DataFrames of all sides."""
+        return tuple(frame for side in self.sides for frame in side.frames)
+
+
+def bind_join(
+    query: JoinQuery, streams: Mapping[str, DataFrame], user: Sequence[UserAggregate] = ()
+) -> BoundJoin:
+    """Check a query against DataFrames, which are looked at for columns only."""
+    require_streams(query.streams, streams)
+    if len({streams[name].isStreaming for name in query.streams}) > 1:
+        raise QueryError(
+            "some of the joined streams are streaming DataFrames and some are not",
+            hint="read all of them with spark.readStream, or all with spark.read",
+        )
+    schemas = {
+        name: arrow_schema(selected_from(streams[name], inner, name))
+        for source in query.join.sources
+        for name, inner in zip(source.streams, source.inner, strict=True)
+    }
+    plan = _with_pairs(plan_join_query(query, schemas, user))
+    sides = []
+    for source in plan.join.sources:
+        frames = tuple(streams[name] for name in source.source.streams)
+        sides.append(bind_query(*derived(source.plan.query, frames), ()))
+    return BoundJoin(plan, tuple(sides), tuple(user))
+
+
+def _with_pairs(plan: JoinQueryPlan) -> JoinQueryPlan:
+    """The plan, in which groups of left rows are made of pairs: only one process folds partners."""
+    found = plan.aggregation
+    if found is None or found.fold is None:
+        return plan
+    return replace(plan, aggregation=replace(found, fold=None))

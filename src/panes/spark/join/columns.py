@@ -1,0 +1,96 @@
+"""Columns of joined DataFrames that only Panes sees, and window arithmetic as Spark SQL text.
+
+A side of a join has its position in `AT`, its keys in columns of their own, and its own columns
+under their joined names, ``l.ts``, which no internal name has: those have no dot.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pyspark.sql import DataFrame
+from pyspark.sql import types as T  # noqa: N812 - as everyone writes it
+
+from panes.axis import BEGINNING, FOREVER, Axis
+from panes.language.expressions import quoted, to_sql
+from panes.planning.join_plan import JoinPlan
+from panes.shards.names import AT
+from panes.spark.answers import edge_texts, named
+from panes.spark.internals import spark_type
+from panes.windows.partners import Band
+from panes.windows.spec import Landmark, PanedSpec, Sliding
+
+LEFT_AT, RIGHT_AT = "__left_at", "__right_at"
+LEFT_KEY, RIGHT_KEY = "__left_key", "__right_key"
+LEFT_SLOT, RIGHT_SLOT = "__left_slot", "__right_slot"
+"""Position, keys, and the bucket of time or the window, of rows of each side."""
+
+
+def side_columns(side: DataFrame) -> list[str]:
+    """The texts of a side's own columns."""
+    return [quoted(name) for name in side.columns if name != AT]
+
+
+def keyed(side: DataFrame, join: JoinPlan, *, is_left: bool) -> DataFrame:
+    """A side with its position and keys under the names of this side."""
+    keys = [
+        to_sql(e, "spark") for e in (join.left_keys if is_left else join.right_keys).expressions
+    ]
+    names = key_names(join, is_left=is_left)
+    position = named(AT, LEFT_AT if is_left else RIGHT_AT)
+    return side.selectExpr(position, *map(named, keys, names), *side_columns(side))
+
+
+def key_names(join: JoinPlan, *, is_left: bool) -> list[str]:
+    """What the columns of keys are called."""
+    name = LEFT_KEY if is_left else RIGHT_KEY
+    return [f"{name}{i}" for i in range(len(join.key_types))]
+
+
+def multiple_of(at: str, step: int, phase: int = 0) -> str:
+    """How many whole steps from `phase` to a position: rounded down, for negative ones too."""
+    moved = at if not phase else f"({at} - {phase}L)"
+    return f"(({moved} - pmod({moved}, {step}L)) div {step}L)"
+
+
+def first_window(spec: PanedSpec, at: str) -> str:
+    """The oldest window that holds a position."""
+    return multiple_of(at, spec.slide, spec.origin)
+
+
+def last_window(spec: Sliding, at: str) -> str:
+    """The newest window that holds a position; one before the oldest if none does."""
+    return f"({multiple_of(at, spec.slide, spec.origin - spec.size)} - 1L)"
+
+
+def window_edges(spec: PanedSpec, wid: str, axis: Axis) -> list[str]:
+    """Where windows start and end, from their numbers, in the type of the axis."""
+    end = f"({spec.origin}L + ({wid} + 1L) * {spec.slide}L)"
+    start = "CAST(NULL AS BIGINT)" if isinstance(spec, Landmark) else f"({end} - {spec.size}L)"
+    return edge_texts(start, end, axis_type(axis))
+
+
+def axis_type(axis: Axis) -> T.DataType | None:
+    """The type of positions on a time axis; others have none."""
+    return spark_type(axis.type) if axis.kind == "time" else None
+
+
+def all_hold(conditions: Sequence[str]) -> str:
+    """One condition that holds where all do."""
+    return " AND ".join(conditions) or "TRUE"
+
+
+def from_ticks(ticks: str, data_type: T.DataType | None) -> str:
+    """A value of a type of time from the number that stands for it; others are as they are."""
+    if isinstance(data_type, T.TimestampType):
+        return f"timestamp_micros({ticks})"
+    if isinstance(data_type, T.TimestampNTZType):
+        return f"timestampadd(MICROSECOND, {ticks}, CAST('1970-01-01' AS TIMESTAMP_NTZ))"
+    return f"date_from_unix_date({ticks})" if isinstance(data_type, T.DateType) else ticks
+
+
+def within(band: Band) -> list[str]:
+    """How far apart the rows of a pair may be."""
+    distance = f"{RIGHT_AT} - {LEFT_AT}"
+    found = [f"{distance} >= {band.low}L"] * (band.low > BEGINNING)
+    return found + [f"{distance} <= {band.high}L"] * (band.high < FOREVER)

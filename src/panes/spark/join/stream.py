@@ -1,0 +1,210 @@
+"""A join of streaming DataFrames: rows to the shards of their keys, one OA-Join per shard.
+
+    rows of each side --select--> position, columns --mapInArrow: combine--> a package per shard
+         --shuffle by shard--> transformWithState: the stored rows of a shard --> joined rows
+         --select--> what was asked, or --> windows above, in the same streaming query
+
+Shards also give what is promised of joined rows to come, each the same, in every batch. To the
+windows above that is a punctuation like any other, so they close in the batch that proves it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - as everyone writes it
+from pyspark.sql import types as T  # noqa: N812
+
+from panes.axis import parse_duration
+from panes.errors import OptionError, QueryError
+from panes.language.expressions import quoted
+from panes.pipelines.join_stage import WID, Above
+from panes.planning.join_query_plan import Aggregation, JoinQueryPlan
+from panes.planning.join_terms import require_join_options, require_streamable_join
+from panes.planning.terms import Run, Terms, agree, require_clock, require_terms
+from panes.shards.combiner import Combiner
+from panes.shards.join_filler import SideFiller
+from panes.shards.join_keys import shard_keys
+from panes.shards.join_shard import JoinOutcome, JoinShard
+from panes.shards.names import PROMISE, ROW, column_name
+from panes.spark.answers import named
+from panes.spark.bind import sql
+from panes.spark.column_names import PACKAGE, SET_ASIDE, STATUS
+from panes.spark.host import Beside, Hosted, host, shard_numbers, with_watermark
+from panes.spark.internals import to_arrow_schema
+from panes.spark.join.bind import BoundJoin
+from panes.spark.join.columns import axis_type, from_ticks
+from panes.spark.observe import observed
+from panes.spark.stream.query import Emit, project, survives_pandas, with_status
+
+_TICKS: dict[type[T.DataType], T.DataType] = {
+    T.TimestampType: T.LongType(),
+    T.TimestampNTZType: T.LongType(),
+    T.DateType: T.IntegerType(),
+}
+"""Types that do not go through pandas unchanged, and the numbers that stand for them there."""
+
+
+def terms_of(bound: BoundJoin, run: Run) -> tuple[Run, Terms]:
+    """The terms of the joined streams; lateness may come from their own watermarks."""
+    plan = bound.plan
+    require_join_options(plan.query, run)
+    require_streamable_join(plan)
+    for what, is_asked in {f"store={run.store!r}": run.store not in (None, "panes"),
+                           "rows_late": run.rows_late is not None}.items():  # fmt: skip
+        if is_asked:
+            raise QueryError(f"{what} is not available on Spark",
+                             hint="panes.open runs a query in one process")  # fmt: skip
+    found = [with_watermark(s.frames, s.plan.axis.column or "", run) for s in bound.sides]
+    given = [r.lateness for r in found]
+    if run.lateness is None and all(lateness is not None for lateness in given):
+        longest = max(given, key=lambda one: parse_duration(one or 0, option="lateness"))
+        run = replace(run, lateness=longest)
+    asked = plan.join.right.plan.query
+    require_terms(run, asked, plan.join.axis.kind)
+    terms = agree(asked, replace(run, flush=None, why=False, store=None))
+    require_clock(terms)
+    closes = (terms.lateness, terms.punctuation, terms.heartbeat)
+    if all(c is None for c in closes) and not run.bounded:
+        raise OptionError(
+            "nothing says how the streams progress, so every row would be kept for ever",
+            hint='give lateness="10 seconds", punctuation=, heartbeat=, or bounded=True for an '
+            "availableNow run; watermarks of the streams will do too",
+        )
+    return run, terms
+
+
+def emitted(bound: BoundJoin, terms: Terms, run: Run, by: Above | None = None) -> DataFrame:
+    """Everything the shards give, under joined names: joined rows, promises, rows set apart."""
+    join = bound.plan.join
+    keys = shard_keys(join)
+    shards = shard_numbers(bound.frames[0].sparkSession, run.shards, is_keyed=bool(keys[0]))
+    count = len(shards)
+    projected = _projected(bound, terms, run)
+    combiners = [
+        _Combiners(SideFiller(side, number, keys[number]), count)
+        for number, side in enumerate(join.sources)
+    ]
+    row = projected[0][0].schema[ROW].dataType if run.with_late else None
+    given = with_status(_joined_schema(bound, by), row)
+    emit = Emit(to_arrow_schema(given), packed=not survives_pandas(given), shown=Shown(by))
+    hosted = Hosted(
+        combiner=combiners[0],
+        shard=lambda state: JoinShard(join, terms, state, shards=count, by=by),
+        emit=emit,
+        output=T.StructType().add(PACKAGE, "binary") if emit.packed else given,
+    )
+    beside = [Beside(p, c) for p, c in zip(projected[1:], combiners[1:], strict=True)]
+    stored = host(projected[0], hosted, shards, terms, bounded=run.bounded, beside=beside)
+    typed = stored.mapInArrow(emit.unpack, given) if emit.packed else stored
+    name = run.name if bound.plan.aggregation is None else f"{run.name}_join"
+    return _under_joined_names(bound, observed(typed, name, STATUS))
+
+
+def _projected(bound: BoundJoin, terms: Terms, run: Run) -> list[list[DataFrame]]:
+    """What combiners read of the streams of each side, which are numbered through."""
+    found: list[list[DataFrame]] = []
+    source = 0
+    for side in bound.sides:
+        found.append([])
+        for number in range(len(side.frames)):
+            row_of = bound.frames if run.with_late else None
+            found[-1].append(project(side, number, terms, source=source, row_of=row_of))
+            source += 1
+    return found
+
+
+class _Combiners:
+    """What every task over the streams of a side does with its rows."""
+
+    def __init__(self, filler: SideFiller, shards: int) -> None:
+        self._filler, self._shards = filler, shards
+
+    def __call__(self) -> Combiner:
+        filler = SideFiller(self._filler.side, self._filler.number, self._filler.keys)
+        return Combiner(filler, self._shards, notes_positions=False)
+
+
+class Shown:
+    """The rows of an outcome: joined ones under numbers, and what is promised of those to come."""
+
+    def __init__(self, by: Above | None) -> None:
+        self._by = by
+
+    def __call__(self, outcome: JoinOutcome) -> list[pa.Table]:
+        joined = outcome.answers
+        names = [n if n == WID else column_name(i) for i, n in enumerate(joined.column_names)]
+        found = [joined.rename_columns(names)]
+        if outcome.promise is not None:
+            found.append(pa.table({PROMISE: pa.array([outcome.promise], pa.int64())}))
+        return found
+
+
+def _types(bound: BoundJoin) -> dict[str, T.DataType]:
+    """Spark's types of all joined columns."""
+    found: dict[str, T.DataType] = {}
+    for side, of in zip(bound.plan.join.sources, bound.sides, strict=True):
+        for name in side.columns:
+            own = name.removeprefix(f"{side.name}.")
+            found[name] = of.frames[0].schema[own].dataType
+    return found
+
+
+def _joined_schema(bound: BoundJoin, by: Above | None) -> T.StructType:
+    """The columns of joined rows as they leave a shard."""
+    types, schema = _types(bound), T.StructType()
+    for i, name in enumerate(bound.plan.join.columns):
+        schema = schema.add(column_name(i), _TICKS.get(type(types[name]), types[name]))
+    if bound.plan.join.windows is not None:
+        schema = schema.add(WID, "long")
+    return schema if by is None else schema.add(PROMISE, "long")
+
+
+def _under_joined_names(bound: BoundJoin, given: DataFrame) -> DataFrame:
+    """Columns under their joined names, in their own types."""
+    types = _types(bound)
+    columns = [
+        named(from_ticks(column_name(i), types[name]), name)
+        for i, name in enumerate(bound.plan.join.columns)
+    ]
+    others = [n for n in (WID, PROMISE, STATUS, SET_ASIDE) if n in given.columns]
+    return given.selectExpr(*columns, *others)
+
+
+def joined_only(given: DataFrame) -> DataFrame:
+    """Of everything that shards give, the joined rows."""
+    return given.where(F.col(STATUS).isNull()).drop(STATUS)
+
+
+def lies_on(plan: JoinQueryPlan, found: Aggregation) -> Above:
+    """What the windows above lie on, where they are closed by promises.
+
+    Groups by positions are windows of one position each: of the only one, or of the later one.
+    """
+    if found.by != "positions":
+        return found.by
+    by_left, by_right = found.grouped
+    if by_left and by_right:
+        return "max"
+    may_lack = {"left": ("right", "full"), "right": ("left", "full")}
+    by: Above = "left" if by_left else "right"
+    if plan.join.how in may_lack[by]:
+        at = plan.join.left_at if by_left else plan.join.right_at
+        raise QueryError(
+            f"on streams, joined rows without `{at}` would be kept for ever in one group",
+            hint="group by the positions of both sides, or give a window: "
+            f"count(*) [TUMBLING 1 minute WATTR {at}]",
+        )
+    return by
+
+
+def with_promises(plan: JoinQueryPlan, given: DataFrame, *, of_numbers: bool) -> DataFrame:
+    """Joined rows that pass WHERE and rows that promise, for the windows above."""
+    rows = joined_only(given)
+    if plan.answers.where is not None:
+        rows = rows.where(F.col(PROMISE).isNotNull() | sql(plan.answers.where))
+    kind = None if of_numbers else axis_type(plan.join.axis)
+    promise = named(from_ticks(PROMISE, kind), PROMISE)
+    return rows.selectExpr(*(quoted(n) for n in rows.columns if n != PROMISE), promise)

@@ -1,0 +1,77 @@
+"""Any text is answered or refused in our own words, on every way in, and soon."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from panes.errors import QueryError
+from panes.language.parse import parse
+from tests.fuzz.corpus import corpus
+from tests.fuzz.mutations import mutated
+from tests.fuzz.outcomes import WAYS, outcome
+
+WAY = st.sampled_from(sorted(WAYS))
+_NO_HURRY = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
+
+
+def texts(data: st.DataObject) -> str:
+    """A text of the corpus, mutated as Hypothesis decides."""
+    return mutated(corpus(), lambda count: data.draw(st.integers(0, count - 1)))
+
+
+def require_ours(way: str, text: str) -> None:
+    found = outcome(way, text)
+    assert not found.is_fault, f"{way}, {found.seconds:.1f} s, {found.error!r}: {text!r}"
+
+
+@given(data=st.data(), way=WAY)
+@settings(max_examples=150, suppress_health_check=_NO_HURRY)
+def test_a_mutated_text_is_answered_or_refused(data: st.DataObject, way: str) -> None:
+    require_ours(way, texts(data))
+
+
+@pytest.mark.slow
+@given(data=st.data(), way=WAY)
+@settings(max_examples=6_000, suppress_health_check=_NO_HURRY, phases=[Phase.generate])
+def test_many_mutated_texts_are_answered_or_refused(data: st.DataObject, way: str) -> None:
+    require_ours(way, texts(data))
+
+
+@given(text=st.text(max_size=200), way=WAY)
+@settings(max_examples=30)
+def test_a_text_of_any_characters_is_refused(text: str, way: str) -> None:
+    require_ours(way, text)
+
+
+def test_mutations_leave_some_texts_that_are_answered() -> None:
+    """Otherwise nothing behind the grammar is tried."""
+    answered = sum(outcome("table", text).kind == "answered" for text in corpus()[:40])
+    assert answered > 20
+
+
+# What fuzzing has found, each text as short as it can be.
+FOUND = {
+    "a builder of sqlglot's trusts its arguments": "SELECT max(x) * map(x) AS m FROM t",
+    "a number that no machine has": "SELECT top_k(i, 340282366920938463463374607431768211456)"
+    " AS c FROM bids [TUMBLING 5 WATTR at]",
+    "an infinite number": "SELECT top_k(i, 1e400) AS c FROM bids [TUMBLING 5 WATTR at]",
+    "streams in very many parentheses": "SELECT count(*) AS n FROM " + "(" * 3_000 + "bids"
+    + ")" * 3_000 + " [TUMBLING 10 WATTR at]",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("text", FOUND.values(), ids=FOUND)
+@pytest.mark.parametrize("way", WAYS)
+def test_what_fuzzing_has_found_is_refused(way: str, text: str) -> None:
+    assert outcome(way, text).kind == "refused"
+
+
+def test_many_froms_inside_parentheses_are_read_in_time() -> None:
+    """Whether a parenthesis is open is not counted anew at every FROM."""
+    columns = ", ".join(f"max(extract(hour FROM ts)) AS c{i}" for i in range(400))
+    query = parse(f"SELECT {columns} FROM bids [TUMBLING 1 hour WATTR ts]")
+    assert len(query.outputs) == 400
+    with pytest.raises(QueryError, match="reads no stream"):
+        parse("SELECT " + "(" + "FROM " * 20_000)

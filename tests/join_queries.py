@@ -1,0 +1,108 @@
+"""Rows of three streams for tests of hosted joins, and the queries that are asked of them."""
+
+from __future__ import annotations
+
+import datetime as dt
+
+import numpy as np
+import pyarrow as pa
+
+START = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
+
+
+def stream(seed: int, rows: int = 60, seconds: int = 60) -> pa.Table:
+    """Rows at whole seconds, many at the same one, some without a key, a value or a position."""
+    rng = np.random.default_rng(seed)
+
+    def holes(values: list[object], share: float = 0.1) -> list[object]:
+        missing = rng.random(rows) < share
+        return [None if hole else v for v, hole in zip(values, missing, strict=True)]
+
+    at = rng.integers(0, seconds, rows).tolist()
+    instants: list[object] = [START + dt.timedelta(seconds=s) for s in at]
+    numbers: list[object] = (rng.integers(-8, 8, rows) / 4).tolist()
+    floats = [float("nan") if rng.random() < 0.1 else v for v in numbers]
+    return pa.table(
+        {
+            "id": pa.array(range(rows), pa.int64()),
+            "ts": pa.array(holes(instants, 0.05), pa.timestamp("us", "UTC")),
+            "at": pa.array(holes(list(at), 0.05), pa.int64()),
+            "k": pa.array(holes(rng.integers(0, 4, rows).tolist()), pa.int32()),
+            "s": pa.array(holes(rng.choice(["a", "b", "é`"], rows).tolist()), pa.string()),
+            "x": pa.array(holes(list(floats)), pa.float64()),
+        }
+    )
+
+
+L, R, THIRD = stream(1), stream(2), stream(3, rows=30)
+
+BAND = "r.at BETWEEN l.at - 3 AND l.at + 4"
+EVERY_KIND = ("JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL OUTER JOIN")
+BANDS = (
+    "SELECT l.id, r.x FROM l [RANGE 7 seconds WATTR ts], r [RANGE 4 seconds WATTR ts] "
+    "WHERE l.k = r.k",
+    "SELECT l.id AS i, r.id AS j FROM l, r WHERE r.ts > l.ts - INTERVAL 3 SECONDS "
+    "AND r.ts <= l.ts AND l.s = r.s AND l.x > 0 AND r.x IS NOT NULL",
+    *(f"SELECT l.id AS i, r.id AS j FROM l {kind} r ON l.k = r.k AND {BAND}"
+      for kind in EVERY_KIND),
+    *(f"SELECT l.id AS i, r.id AS j, l.x FROM l {kind} r ON l.k = r.k AND l.s = r.s AND {BAND} "
+      "AND l.x <= r.x AND l.id % 2 = 0" for kind in EVERY_KIND),
+    f"SELECT l.id, l.s FROM l SEMI JOIN r ON l.k = r.k AND {BAND} AND r.x > 0",
+    f"SELECT l.id, l.s FROM l ANTI JOIN r ON l.k = r.k AND {BAND} AND r.x > 0",
+    "SELECT l.id AS i, r.id AS j FROM l FULL JOIN r ON r.ts = l.ts AND r.x = l.x",
+    "SELECT l.id AS i, r.id AS j FROM l JOIN r ON r.at - l.at >= 10 AND r.at <= l.at + 12",
+    f"SELECT l.id AS i, r.id AS j FROM l LEFT JOIN r ON l.k = r.k AND {BAND} WHERE r.id IS NULL "
+    "OR l.id > 20",
+    f"SELECT * FROM l JOIN r USING (k) WHERE {BAND}",
+    "SELECT k, l.id, r.s FROM l FULL JOIN r USING (k) [RANGE 9 SLIDE 3 WATTR at]",
+    "SELECT l.id AS i, r.id AS j FROM l JOIN r ON l.k = r.x AND r.at <= l.at AND r.at > l.at - 9",
+    "SELECT l.id AS i, r.id AS j FROM l LEFT JOIN r ON l.k = r.k AND r.at >= l.at",
+    "SELECT a.id AS i, b.id AS j FROM l a [RANGE 5 WATTR at], l b [RANGE 5 WATTR at] "
+    "WHERE a.k = b.k AND a.id < b.id",
+    "SELECT u.id AS i, r.id AS j FROM (l UNION ALL t) u [RANGE 4 WATTR at], r [RANGE 2 WATTR at] "
+    "WHERE u.k = r.k",
+    "SELECT d.n AS i, r.id AS j FROM (SELECT at + 1 AS at, k, id * 2 AS n FROM l WHERE x > 0) d "
+    "LEFT JOIN r ON d.k = r.k AND r.at BETWEEN d.at - 2 AND d.at + 2",
+    "SELECT l.id AS i, r.id AS j, t.id AS m FROM l [RANGE 3 WATTR at], r [RANGE 3 WATTR at], "
+    "t [RANGE 5 WATTR at] WHERE l.k = r.k AND r.s = t.s",
+    "SELECT l.id AS i, r.id AS j, t.id AS m FROM l LEFT JOIN r ON l.k = r.k AND "
+    "r.at BETWEEN l.at - 1 AND l.at + 1 LEFT JOIN t ON r.k = t.k AND t.at BETWEEN r.at AND "
+    "r.at + 4",
+)  # fmt: skip
+WINDOWS = (
+    *(f"SELECT l.id AS i, r.id AS j FROM l {kind} r ON l.k = r.k [TUMBLING 5 seconds WATTR ts]"
+      for kind in EVERY_KIND),
+    *(f"SELECT l.id AS i, r.id AS j FROM l {kind} r ON l.s = r.s AND l.x < r.x "
+      "[RANGE 9 SLIDE 4 WATTR at]" for kind in EVERY_KIND),
+    "SELECT l.id FROM l SEMI JOIN r ON l.k = r.k [RANGE 9 SLIDE 4 WATTR at]",
+    "SELECT l.id FROM l ANTI JOIN r ON l.k = r.k [RANGE 9 SLIDE 4 WATTR at]",
+    "SELECT l.id AS i, r.id AS j FROM l FULL JOIN r ON l.k = r.k [RANGE 3 SLIDE 8 WATTR at]",
+    "SELECT l.id AS i, r.id AS j FROM l FULL JOIN r ON l.k = r.k AND l.s = r.s "
+    "[RANGE ALL SLIDE 20 WATTR at]",
+    "SELECT l.id AS i, r.id AS j FROM l, r [TUMBLING 2 WATTR at]",
+)  # fmt: skip
+AS_OF = (
+    "SELECT l.id, r.id AS j, r.x FROM l ASOF JOIN r [RANGE 6 seconds WATTR ts] ON l.k = r.k",
+    "SELECT l.id, r.id AS j, r.x FROM l ASOF LEFT JOIN r [RANGE 6 WATTR at] ON l.k = r.k",
+    "SELECT l.id, r.x FROM l ASOF LEFT JOIN r [RANGE 3 WATTR at]",
+    "SELECT l.id, r.id AS j FROM l ASOF LEFT JOIN r ON l.k = r.k AND r.at <= l.at - 2 "
+    "AND r.at >= l.at - 9",
+    "SELECT l.id, r.id AS j FROM l ASOF JOIN r ON l.k = r.k AND r.at <= l.at",
+    "SELECT l.id, r.id AS j FROM l ASOF LEFT JOIN r [RANGE 6 WATTR at] ON l.k = r.k AND r.x > l.x",
+)
+ABOVE = (
+    "SELECT count(*) AS n, sum(r.x) AS t [RANGE 10 SLIDE 5 WATTR l.at] FROM l [RANGE 3 WATTR at], "
+    "r [RANGE 3 WATTR at] WHERE l.k = r.k",
+    "SELECT l.k, max(r.x) AS top [TUMBLING 10 seconds WATTR r.ts] FROM l [RANGE 3 seconds WATTR "
+    "ts], r [RANGE 3 seconds WATTR ts] WHERE l.k = r.k GROUP BY l.k HAVING count(*) > 2",
+    "SELECT count(*) AS n [TUMBLING 10 WATTR max(l.at, r.at)] FROM l LEFT JOIN r ON l.k = r.k AND "
+    "r.at BETWEEN l.at - 3 AND l.at + 4",
+    "SELECT count(*) AS n [TUMBLING 10 WATTR min(l.at, r.at)] FROM l FULL JOIN r ON l.k = r.k AND "
+    "r.at BETWEEN l.at - 3 AND l.at + 4",
+    "SELECT l.s, count(*) AS n FROM l JOIN r ON l.k = r.k [RANGE 10 SLIDE 5 WATTR at] "
+    "GROUP BY l.s",
+    "SELECT l.at, count(*) AS n, sum(r.id) AS t FROM l [RANGE 3 WATTR at], r [RANGE 3 WATTR at] "
+    "WHERE l.k = r.k GROUP BY l.at",
+    "SELECT l.at, r.at AS o, count(*) AS n FROM l [RANGE 3 WATTR at], r [RANGE 3 WATTR at] "
+    "WHERE l.k = r.k GROUP BY l.at, r.at",
+)  # fmt: skip

@@ -1,0 +1,72 @@
+"""What questions and queries leave behind in a store: nothing, once they are answered or gone."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+import panes
+from panes.errors import PanesError
+from panes.planning.plan import Plan
+from panes.register.needs import Needs
+
+STANDING = "SELECT item, count(*) AS n, sum(price) AS s FROM bids [RANGE 10 SLIDE 5 WATTR at] {}"
+ROWS = pa.table({"at": [1, 2, 7], "item": [1, 2, 1], "price": [1.0, 2.0, 3.0]})
+
+
+@pytest.fixture
+def made(monkeypatch: pytest.MonkeyPatch) -> list[Needs]:
+    """The needs of every store that is made."""
+    found: list[Needs] = []
+    before = Needs.__init__
+
+    def remember(self: Needs, *arguments: object) -> None:
+        before(self, *arguments)  # type: ignore[arg-type]
+        found.append(self)
+
+    monkeypatch.setattr(Needs, "__init__", remember)
+    return found
+
+
+def size_of(needs: Needs) -> tuple[int, ...]:
+    rows = needs.rows
+    return rows.end, len(rows), len(rows.filters), len(needs.since), len(needs._alike)
+
+
+def test_asking_many_different_questions_spends_no_column_numbers(
+    made: list[Needs], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    register = panes.register("bids", lateness=0)
+    register.add("standing", STANDING.format("GROUP BY item"))
+    register.push(ROWS)
+    looked_at: list[Plan] = []
+    describe = Needs.describe
+
+    def watched(self: Needs, plan: Plan) -> object:
+        looked_at.append(plan)
+        return describe(self, plan)
+
+    monkeypatch.setattr(Needs, "describe", watched)
+    before = [size_of(needs) for needs in made]
+    for i in range(20):
+        shown = f"SELECT item, sum(price) AS s{i} FROM bids [RANGE 10 WATTR at] GROUP BY item"
+        assert len(register.ask(shown)) == 2
+        new = f"SELECT item, sum(price + {i}) AS s FROM bids [RANGE 10 WATTR at] WHERE price > {i}"
+        with pytest.raises(PanesError, match="nothing is stored"):
+            register.ask(f"{new} GROUP BY item")
+    assert len(looked_at) == 40
+    assert [size_of(needs) for needs in made] == before
+
+
+def test_queries_that_come_and_go_leave_no_columns_behind(made: list[Needs]) -> None:
+    register = panes.register("bids", lateness=0)
+    register.add("standing", STANDING.format("GROUP BY item"))
+    register.push(ROWS)
+    before = [size_of(needs)[1:] for needs in made]
+    for i in range(5):
+        register.add("guest", STANDING.format(f"WHERE price > {i} GROUP BY item, price + {i}"))
+        register.remove("guest")
+        added = f"SELECT item, max(price + {i}) AS m FROM bids [RANGE 10 SLIDE 5 WATTR at]"
+        register.add("guest", f"{added} WHERE price > {i} GROUP BY item")
+        register.remove("guest")
+    assert [size_of(needs)[1:] for needs in made[: len(before)]] == before
