@@ -323,6 +323,7 @@ def test_the_nearest_value_is_near_to_what_was_asked_and_not_to_its_whole_part()
     assert index.nearest(asked).to_pylist() == [1, 1, 3, 1, 3, 3, None]
     assert [index.nearest(v) for v in asked] == [1, 1, 3, 1, 3, 3, None]
     assert index.nearest(np.array([2.1])).to_pylist() == [3]
+    assert index.nearest(np.float32(2.1)) == index.nearest(pa.scalar(2.1)) == 3
     assert whole_numbers().nearest(2.1) is None
 
 

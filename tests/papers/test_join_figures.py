@@ -27,7 +27,7 @@ from panes.windows.partners import Band
 
 @pytest.fixture(scope="module")
 def by_band() -> fig_7_6.Found:
-    return fig_7_6.measure((1, 4), (OA, OPOB, OPIB), seconds=70, rate=20, flows=8, runs=1)
+    return fig_7_6.measure((1, 4), (OA, OPOB, OPIB), seconds=24, rate=20, flows=8, runs=1)
 
 
 def test_oa_join_stores_no_more_than_either_baseline_at_any_band(by_band: fig_7_6.Found) -> None:
@@ -91,12 +91,12 @@ def pairs(given: Iterator[JoinedRows]) -> list[tuple[int, int]]:
 
 
 def test_8_9_the_same_rows_wait_in_the_join_as_in_merge() -> None:
-    found = fig_8_9.measure((0, 20, 40), seconds=70, rate=5, flows=20)
+    found = fig_8_9.measure((0, 30), seconds=50, rate=5, flows=20)
     iop, oop = found[fig_8_9.IOP], found[fig_8_9.OOP]
     assert iop[0].peak_bytes == oop[0].peak_bytes
-    for skew in (0, 20, 40):
+    for skew in (0, 30):
         assert oop[skew].peak_rows == iop[skew].peak_rows
-    assert oop[0].peak_rows < oop[20].peak_rows < oop[40].peak_rows
+    assert oop[0].peak_rows < oop[30].peak_rows
 
 
 def test_8_10_late_rows_of_one_side_cost_memory_only_in_one_order() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import duckdb
 import pyarrow as pa
 import pytest
-from sqlglot import parse_one
+from sqlglot import exp
 
 import panes
 from panes.planning import scalar
@@ -16,6 +16,7 @@ INTERRUPTS = [
     duckdb.InterruptException("INTERRUPT Error: Interrupted!"),
     KeyboardInterrupt(),
 ]
+DOUBLED = exp.Mul(this=exp.column("price"), expression=exp.Literal.number(2))
 ROWS = pa.table({"at": [1, 2], "price": [1.0, 2.0]})
 
 
@@ -30,7 +31,7 @@ def interrupted(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
 def test_an_interrupt_is_told_as_one_and_the_next_call_answers(
     monkeypatch: pytest.MonkeyPatch, error: BaseException
 ) -> None:
-    doubled = Projection((parse_one("price * 2"),), None)
+    doubled = Projection((DOUBLED,), None)
     with monkeypatch.context() as patch:
         interrupted(patch, error)
         with pytest.raises(KeyboardInterrupt):
@@ -56,4 +57,4 @@ def test_an_interrupted_push_can_be_repeated(
 def test_another_error_of_python_stays_what_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     interrupted(monkeypatch, RuntimeError("something else"))
     with pytest.raises(RuntimeError, match="something else"):
-        Projection((parse_one("price * 2"),), None)(ROWS)
+        Projection((DOUBLED,), None)(ROWS)

@@ -164,7 +164,9 @@ def nearest_one(window: LiveWindow, value: object) -> Any:
     if len(candidates) < 2:
         return candidates[0] if candidates else None
     low, high = candidates
-    sought = Fraction(value)  # type: ignore[arg-type]
+    value = value.item() if isinstance(value, np.generic) else value
+    assert isinstance(value, int | float | Decimal)
+    sought = Fraction(value)
     return high if Fraction(high) - sought < sought - Fraction(low) else low
 
 

@@ -78,7 +78,7 @@ class JoinedWindows:
     def take(self, joined: pa.Table, stage: JoinStage) -> pa.Table:
         """Take in joined rows; gives the answers that are final by what the join promises now."""
         found = self._query.push(**{PAIRS: self._placed(joined)})
-        assert self._by != "positions" and self._by != "partners"  # noqa: PT018 - mypy follows it
+        assert self._by != "positions"
         progress = stage.progress_above(self._by)
         if progress > -LIMIT:
             closed = self._query.punctuate(pairs=min(progress, LIMIT - 1))

@@ -27,7 +27,7 @@ from panes.papers.joined_counts import (
     two_links,
 )
 
-RUNS = 3
+RUNS = 2
 Found = dict[float, dict[str, Counted]]
 
 

@@ -57,7 +57,8 @@ def measure(
     """By way and seconds of delay."""
     text = QUERY.format(sources=sources(SIDES))
     few = {n: link.rows for n, link in links_of(seconds=90, rate=0.4, flows=3, delay=0).items()}
-    require_same(panes.sql(text, **few), panes.oracle(text, **few), of="Q8-4")
+    asked, told = (in_one_order(ask(text, **few)) for ask in (panes.sql, panes.oracle))
+    require_same(asked, told, of="Q8-4")
     found: Found = {way: {} for way in WAYS}
     for delay in delays:
         links = links_of(seconds=seconds, rate=rate, flows=flows, delay=delay)

@@ -48,7 +48,8 @@ def measure(skews: Sequence[float], *, seconds: float, rate: float, flows: int) 
     """By way and seconds of skew."""
     text = QUERY.format(sources=sources(SIDES))
     few = {n: link.rows for n, link in links_of(seconds=30, rate=1, flows=3, skew=0).items()}
-    require_same(panes.sql(text, **few), panes.oracle(text, **few), of="Q8-3")
+    asked, told = (in_one_order(ask(text, **few)) for ask in (panes.sql, panes.oracle))
+    require_same(asked, told, of="Q8-3")
     found: Found = {IOP: {}, OOP: {}}
     for skew in skews:
         links = links_of(seconds=seconds, rate=rate, flows=flows, skew=skew)
@@ -96,11 +97,10 @@ def _claims(found: Found) -> Iterator[Claim]:
         0.95 < min(rows) <= max(rows) < 1.05,
     )
     more = [b.peak_bytes / a.peak_bytes for a, b in zip(iop, oop, strict=True)]
-    small = [ratio for skew, ratio in zip(SKEWS, more, strict=True) if skew < 20]
     yield Claim(
         "below a skew of 20 s the overhead of OOP is inconsequential",
-        f"OOP / IOP {max(small):.2f} without skew, {more[1]:.2f} at {SKEWS[1]} s (bar: 1.05 below)",
-        max(small) < 1.05,
+        f"OOP / IOP {more[0]:.2f} without skew, {more[1]:.2f} at {SKEWS[1]} s (bar: 1.05 at both)",
+        max(more[:2]) < 1.05,
     )
     yield Claim(
         "OOP uses at most 20 % more memory than IOP",

@@ -60,6 +60,6 @@ def bind_join(
 def _with_pairs(plan: JoinQueryPlan) -> JoinQueryPlan:
     """The plan, in which groups of left rows are made of pairs: only one process folds partners."""
     found = plan.aggregation
-    if found is None or found.by != "partners":
+    if found is None or found.fold is None:
         return plan
-    return replace(plan, aggregation=replace(found, by="positions", fold=None))
+    return replace(plan, aggregation=replace(found, fold=None))

@@ -183,7 +183,6 @@ def lies_on(plan: JoinQueryPlan, found: Aggregation) -> Above:
 
     Groups by positions are windows of one position each: of the only one, or of the later one.
     """
-    assert found.by != "partners"
     if found.by != "positions":
         return found.by
     by_left, by_right = found.grouped
