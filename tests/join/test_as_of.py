@@ -136,7 +136,7 @@ def test_a_late_row_finds_what_is_stored_for_rows_in_time() -> None:
     assert told(query.finish()) == []
 
 
-@settings(max_examples=25)
+@settings(max_examples=10)
 @given(steps=histories(), size=RANGES)
 def test_a_window_above_an_as_of_join_loses_nothing(steps: list[Step], size: int) -> None:
     for at in ("l.at", "r.at", "max(l.at, r.at)", "min(l.at, r.at)"):
