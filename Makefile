@@ -3,7 +3,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: setup demo test test-slow torture torture-texts torture-kills check format bench lock clean
+.PHONY: setup demo test test-slow torture torture-tests torture-texts torture-kills check format bench lock clean
 
 setup: .venv/.ready
 
@@ -17,7 +17,7 @@ demo: setup
 	$(BIN)/panes demo
 
 test: setup
-	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not slow"
+	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not slow and not torture"
 
 test-slow: setup
 	$(BIN)/python -m pytest -n 2 --dist loadgroup -m slow tests
@@ -27,7 +27,10 @@ test-slow: setup
 COUNT ?= 100000
 SECONDS ?= 3600
 KILLS ?= 100
-torture: torture-texts torture-kills
+torture: torture-tests torture-texts torture-kills
+
+torture-tests: setup
+	$(BIN)/python -m pytest -n 2 --dist loadgroup -m torture tests
 
 torture-texts: setup
 	$(BIN)/python -m tests.torture.texts --count $(COUNT) --seconds $(SECONDS)

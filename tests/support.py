@@ -166,6 +166,11 @@ def slow(*values: Any) -> Any:
     return pytest.param(*values, marks=pytest.mark.slow)
 
 
+def torture(*values: Any) -> Any:
+    """A case of a table that only ``make torture`` runs."""
+    return pytest.param(*values, marks=pytest.mark.torture)
+
+
 def in_turns(one: Sequence[Any], other: Sequence[Any]) -> list[Any]:
     """Every pair of both; each value of the first is in one pair that is not slow."""
     chosen = [(v, other[i % len(other)]) for i, v in enumerate(one)]

@@ -32,7 +32,7 @@ from panes.crash.place import Place
 from panes.crash.trials import Cell, Torment, drivers_for
 from panes.crash.verdict import Verdict
 from tests.crash.cases import CASES
-from tests.support import slow
+from tests.support import torture
 
 
 def endured(spark: SparkSession, name: str, folder: Path, *kills: tuple[str, int]) -> Verdict:
@@ -72,13 +72,13 @@ def test_every_case_is_killed() -> None:
     assert {*QUICK, *OTHERS} == {*CASES}
 
 
-@pytest.mark.parametrize("name", [*QUICK, *map(slow, OTHERS)])
+@pytest.mark.parametrize("name", [*QUICK, *map(torture, OTHERS)])
 def test_workers_killed_at_named_points(spark: SparkSession, tmp_path: Path, name: str) -> None:
     kills = {**QUICK, **OTHERS}[name]
     assert endured(spark, name, tmp_path, *kills) == Verdict()
 
 
-@pytest.mark.slow
+@pytest.mark.torture
 @pytest.mark.parametrize(
     ("name", "victim", "points"),
     [

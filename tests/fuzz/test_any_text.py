@@ -32,7 +32,7 @@ def test_a_mutated_text_is_answered_or_refused(data: st.DataObject, way: str) ->
     require_ours(way, texts(data))
 
 
-@pytest.mark.slow
+@pytest.mark.torture
 @given(data=st.data(), way=WAY)
 @settings(max_examples=6_000, suppress_health_check=_NO_HURRY, phases=[Phase.generate])
 def test_many_mutated_texts_are_answered_or_refused(data: st.DataObject, way: str) -> None:

@@ -20,7 +20,7 @@ def test_all_indexes_equal_a_plain_list_in_any_history(
     run_state_machine_as_test(histories(data_type=data_type), settings=HISTORIES)
 
 
-@pytest.mark.slow
+@pytest.mark.torture
 @pytest.mark.parametrize("kind", KINDS)
 def test_each_kind_equals_a_plain_list_in_long_histories(
     kind: Kind, monkeypatch: pytest.MonkeyPatch

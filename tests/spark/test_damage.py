@@ -196,7 +196,7 @@ def test_a_register_does_not_go_back_to_an_older_list_of_queries(
     assert verdict(register.folder) == Verdict()
 
 
-@pytest.mark.slow
+@pytest.mark.torture
 @pytest.mark.parametrize("of", ["query", "register"])
 def test_no_damage_makes_a_wrong_answer(
     spark: SparkSession, of: str, request: pytest.FixtureRequest
