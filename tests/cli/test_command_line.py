@@ -116,7 +116,7 @@ def test_explain_is_for_people_who_have_read_the_readme(folder: Path) -> None:
 def test_verify_compares_every_engine_with_the_oracle(folder: Path) -> None:
     done = call("verify", "--rows", "150", "--no-spark", folder=folder)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "8 queries x 2 engines: all equal" in done.stderr
+    assert "10 queries x 2 engines: all equal" in done.stderr
 
 
 def test_verify_compares_spark_too(spark: SparkSession, folder: Path) -> None:
