@@ -78,7 +78,7 @@ def test_late_and_rejected_rows_go_to_their_own_sinks(
     )
     here = panes.open(text, lateness="1 minute", late=late)
     first = [here.push(s=b) for b in batches[:2]]
-    with pytest.warns(panes.RejectedRowsWarning, match="ahead of the clock"):
+    with pytest.warns(panes.RejectedRowsWarning, match="1 row is further ahead"):
         last = here.push(s=batches[2])
     want = pa.concat_tables([*first, last, here.finish()])
     stream = read_stream(spark, as_batches(tmp_path / "in", batches))
