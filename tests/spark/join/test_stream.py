@@ -114,7 +114,7 @@ def start(spark: SparkSession, place: Path, text: str = LEFT, **options: Any) ->
     return run_to_end(panes.sql(text, **{"lateness": "5 seconds", **options}, **streams), place)
 
 
-@pytest.mark.parametrize("text", [LEFT, slow(ABOVE[1])])
+@pytest.mark.parametrize("text", [LEFT, torture(ABOVE[1])])
 def test_a_join_goes_on_from_its_checkpoint(spark: SparkSession, tmp_path: Path, text: str) -> None:
     """Stopped after one batch; the second batch runs again after a crash before its commit."""
     thirds = {name: in_thirds(_in_order(TABLES[name])) for name in "lr"}
