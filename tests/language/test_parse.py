@@ -173,7 +173,7 @@ REFUSED = {
     "SELECT quantile(x) FROM s [RANGE 5 SLIDE 1 WATTR a]": "quantile takes a column and 1 constant",
     "SELECT quantile(x, k) FROM s [RANGE 5 SLIDE 1 WATTR a]": "must be a number, got k",
     "SELECT quantile(x, 1.5) FROM s [RANGE 5 SLIDE 1 WATTR a]": "between 0 and 1, got 1.5",
-    "SELECT top_k(x, 0) FROM s [RANGE 5 SLIDE 1 WATTR a]": "positive whole number, got 0",
+    "SELECT top_k(x, 0) FROM s [RANGE 5 SLIDE 1 WATTR a]": "positive whole number below 2,147,483,648, got 0$",
     "SELECT max(*) FROM s [RANGE 5 SLIDE 1 WATTR a]": r"max\(\*\) has no meaning",
     "SELECT count(*) FROM s": "the query has no window",
     "SELECT count(*)": "the query reads no stream",

@@ -219,6 +219,6 @@ def _whole(call: Call) -> int:
     k = call.parameters[0]
     if not 1 <= k < _MOST_VALUES or k != int(k):
         raise QueryError(
-            f"{call.name}(x, k) needs a positive whole number below {_MOST_VALUES:,}, got {k}"
+            f"{call.name}(x, k) needs a positive whole number below {_MOST_VALUES:,}, got {k:.12g}"
         )
     return int(k)
