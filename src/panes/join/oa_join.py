@@ -32,6 +32,7 @@ from panes.join.key_codes import equal_keys, key_codes
 from panes.join.marks import all_windows, mark, mark_all, newly_joined, no_marks, not_joined
 from panes.join.matches import matches
 from panes.join.rule import Arrivals, JoinedRows, JoinRule, Numbers, Progress
+from panes.join.slices import slices
 from panes.join.sorted_rows import SortedRows
 from panes.join.time_blocks import TimeBlocks
 from panes.windows.extent import windows_closed, windows_reached
@@ -66,10 +67,16 @@ class OAJoin:
 
         `before` is what was promised when the rows came, `after` what is promised from now on.
         """
-        step = _Step(self.rule, before, after)
         for rows in (left, right):
             self._newest = max(self._newest, int(rows.at.max(initial=BEGINNING)))
-        step.end = self._end()
+        reach = self.rule.partners.width
+        for part in slices(left, right, before, after, reach=reach):
+            yield from self._step(*part)
+
+    def _step(
+        self, left: Arrivals, right: Arrivals, before: Progress, after: Progress
+    ) -> Iterator[JoinedRows]:
+        step = _Step(self.rule, before, after, self._end())
         new_left, lone_left = step.sorted_rows(left, is_left=True)
         new_right, lone_right = step.sorted_rows(right, is_left=False)
         mine = [_Marked(run) for run in self._reached(self.left, new_right.rows, of_left=False)]
@@ -260,14 +267,14 @@ class _Step:
         partners, one, other = self.rule.partners, left.rows, right.rows
         left_from = partners.left_from(self.before.right) if right.is_new else BEGINNING
         right_from = partners.right_from(self.before.left) if left.is_new else BEGINNING
-        if not left.is_new:
-            reach = partners.reach(other.at, of_left=False)
-            j, i = matches(other, reach, one, floor=left_from)
-            return i, j
-        reach = partners.reach(one.at, of_left=True)
-        i, j = matches(one, reach, other, floor=right_from)
-        if left_from > BEGINNING and len(i) and one.at.min() < left_from:
-            stored = one.at[i] >= left_from
+        if len(one) <= len(other):  # the shorter side probes: its rows leap over the longer one's
+            i, j = matches(one, partners.reach(one.at, of_left=True), other, floor=right_from)
+            probe, found, since = one, i, left_from
+        else:
+            j, i = matches(other, partners.reach(other.at, of_left=False), one, floor=left_from)
+            probe, found, since = other, j, right_from
+        if since > BEGINNING and len(i) and probe.at.min() < since:
+            stored = probe.at[found] >= since
             i, j = i[stored], j[stored]
         return i, j
 

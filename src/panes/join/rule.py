@@ -65,6 +65,15 @@ class Arrivals:
     keys: Columns = ()
     columns: Columns = ()
 
+    def part(self, begin: int, end: int | None = None) -> Arrivals:
+        """The rows from `begin` on, up to `end`."""
+        end = len(self.at) if end is None else end
+        keys, columns = (
+            tuple(column.slice(begin, end - begin) for column in some)
+            for some in (self.keys, self.columns)
+        )
+        return Arrivals(self.at[begin:end], keys, columns)
+
 
 @dataclass(frozen=True, slots=True)
 class JoinedRows:

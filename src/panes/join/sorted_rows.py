@@ -65,13 +65,17 @@ class SortedRows:
 
     def where(self, kept: NDArray[np.bool_]) -> SortedRows:
         """Some of the rows, without the columns of the others."""
-        rows = self.row[kept]
+        return self.picked(np.flatnonzero(kept))
+
+    def picked(self, places: Numbers) -> SortedRows:
+        """The rows at these places, which are in order, without the columns of the others."""
+        rows = pa.array(self.row[places])
         return SortedRows(
-            self.code[kept],
-            self.at[kept],
+            self.code[places],
+            self.at[places],
             np.arange(len(rows)),
-            tuple(c.take(pa.array(rows)) for c in self.columns),
-            None if self.marks is None else self.marks[kept],
+            tuple(c.take(rows) for c in self.columns),
+            None if self.marks is None else self.marks[places],
         )
 
     def marked(self, marks: NDArray[np.int64]) -> SortedRows:

@@ -60,15 +60,17 @@ class TimeBlocks:
         """Take in rows."""
         if not len(rows):
             return
-        number = rows.at // self._width
-        if number.min() == number.max():
-            self._append(int(number[0]), rows)
-            return
-        while len({*np.unique(number).tolist(), *self._numbers()}) > _MOST_BLOCKS:
+        blocks, which = _blocks(rows.at, self._width)
+        while len({*blocks, *self._numbers()}) > _MOST_BLOCKS:
             self._widen()
-            number = rows.at // self._width
-        for block in np.unique(number).tolist():
-            self._append(block, rows.where(number == block))
+            blocks, which = _blocks(rows.at, self._width)
+        if len(blocks) == 1:
+            self._append(blocks[0], rows)
+            return
+        by_block = np.argsort(which, kind="stable")
+        ends = np.cumsum(np.bincount(which)).tolist()
+        for block, begin, end in zip(blocks, [0, *ends], ends, strict=False):
+            self._append(block, rows.picked(by_block[begin:end]))
 
     def runs(self, first: int, last: int) -> Iterator[SortedRows]:
         """The runs that may have rows at ``first <= at <= last``, oldest blocks first."""
@@ -132,3 +134,16 @@ class TimeBlocks:
             self._blocks[block] = runs
         else:
             self._blocks.pop(block, None)
+
+
+def _blocks(at: NDArray[np.int64], width: int) -> tuple[list[int], NDArray[np.int64]]:
+    """The blocks that positions lie in, and for each position which of them."""
+    number = at // width
+    low, high = int(number.min()), int(number.max())
+    if high - low < len(at):
+        there = np.zeros(high - low + 1, dtype=np.bool_)
+        there[number - low] = True
+        blocks = np.flatnonzero(there)
+        return (blocks + low).tolist(), (np.cumsum(there) - 1)[number - low]
+    found, which = np.unique(number, return_inverse=True)
+    return found.tolist(), which
