@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from unittest.mock import patch
 
 import numpy as np
@@ -17,8 +19,14 @@ from tests.join.histories import BANDS, END, HOWS, WINDOWS, join_text, sides, ta
 from tests.join.nested_loops import EVER, How, NestedLoops, Partners, Row, Step
 
 PARTNERS = st.sampled_from([*BANDS, *WINDOWS])
-ROW_BY_ROW = {"_CHUNK": 1, "_SLICE": 2}
 Sides = tuple[list[Row], list[Row]]
+
+
+@contextmanager
+def row_by_row() -> Iterator[None]:
+    """Slices as short as they can be."""
+    with patch.object(sliced, "_CHUNK", 1), patch.object(sliced, "_SLICE", 2):
+        yield
 
 
 def nearly_sorted(rows: list[Row], disorder: list[int]) -> list[Row]:
@@ -38,7 +46,7 @@ def test_tables_in_slices_give_what_nested_loops_give(
 ) -> None:
     left, right = (nearly_sorted(side, disorder) for side in rows)
     want = NestedLoops(partners, how).step(Step(tuple(left), tuple(right), EVER, EVER))
-    with patch.multiple(sliced, **ROW_BY_ROW):
+    with row_by_row():
         found = panes.sql(join_text(how, partners), l=table(left), r=table(right))
     assert told(found) == sorted(want, key=repr)
 
@@ -60,7 +68,7 @@ def test_pushes_in_slices_give_what_they_prove_late_rows_included(
     )
     query.push(l=table([]), r=table([]))
     seen = [-EVER, -EVER]
-    with patch.multiple(sliced, **ROW_BY_ROW):
+    with row_by_row():
         for number, both in enumerate(batches):
             rows = [
                 nearly_sorted([Row(r.at, r.key, 100 * number + r.id) for r in side], disorder)
@@ -79,7 +87,7 @@ def test_pushes_in_slices_give_what_they_prove_late_rows_included(
 
 def cut(*at: list[int], reach: int) -> list[tuple[list[int], list[int], Progress]]:
     sides = [Arrivals(np.array(side, dtype=np.int64)) for side in at]
-    with patch.multiple(sliced, **ROW_BY_ROW):
+    with row_by_row():
         parts = list(sliced.slices(sides[0], sides[1], Progress(), Progress(70, 80), reach=reach))
     return [(p.left.at.tolist(), p.right.at.tolist(), p.after) for p in parts]
 
@@ -101,7 +109,7 @@ def test_rows_in_no_order_and_reaches_as_long_as_the_batch_have_one_slice() -> N
 def test_a_batch_with_a_late_row_has_one_slice() -> None:
     rows = Arrivals(np.arange(0, 100, 10))
     promises = Progress(0, 1), Progress(0, 0)
-    with patch.multiple(sliced, **ROW_BY_ROW):
+    with row_by_row():
         late, kept = (list(sliced.slices(rows, rows, p, Progress(), reach=1)) for p in promises)
     assert (len(late), len(kept)) == (1, 10)
 

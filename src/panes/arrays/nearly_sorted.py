@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from panes.arrays.compiled import compiled
-from panes.arrays.radix import by_digits, stable_order
+from panes.arrays.radix import by_digits, sort, stable_order
 from panes.arrays.spread import spread
 from panes.arrays.workers import workers
 
@@ -37,6 +37,9 @@ def sort_pairs(majors: Numbers, minors: Numbers) -> tuple[Numbers, Numbers, Numb
         order = np.lexsort((minors, majors))
         return order, majors[order], minors[order]
     low, high = int(majors.min()), int(majors.max())
+    if low == high:
+        order, minor = sort(minors, executor=workers())
+        return order, majors, minor
     index_bits = (len(majors) - 1).bit_length()
     key_bits = (high - low).bit_length()
     dropped = max(key_bits + index_bits - _WORD, 0)
