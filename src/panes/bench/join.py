@@ -204,7 +204,7 @@ def _peak(join: OAJoin | OutputBufferedJoin | InputBufferedJoin, skew: int) -> t
             rows.append(Arrivals(at[first:last], (columns[1],), columns))
             promised.append(end)
         after = Progress(*promised)
-        pairs += sum(len(joined) for joined in join.step(*rows, before, after))
+        pairs += sum(len(joined) for joined in join.step(rows[0], rows[1], before, after))
         peak, before = max(peak, join.nbytes), after
     return peak, pairs
 
