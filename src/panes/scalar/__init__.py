@@ -1,0 +1,1 @@
+"""Scalar SQL with one meaning: Spark's, in ANSI mode, evaluated in this process by DuckDB."""

@@ -1,0 +1,179 @@
+"""How a line of the function table is read, and what a call of the function becomes.
+
+A line has four parts: names, parameters, result, and DuckDB's text, in which ``{0}`` is the first
+argument. Parameters are types; a name in capitals (``T``) is any type, the same wherever it stands;
+``any`` is any type; ``?`` behind one says that it may be left out, ``*`` that it may be repeated.
+``#`` in front says that it must be written as a constant. The result is a type, or the name of a
+parameter's type.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from panes.scalar import types as t
+from panes.scalar.typed import Typed, cast, refuse, widened
+
+Build = Callable[[Sequence[Typed]], Typed]
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """What one argument may be."""
+
+    kind: str
+    optional: bool = False
+    repeated: bool = False
+    constant: bool = False
+
+    @classmethod
+    def parse(cls, text: str) -> Parameter:
+        kind = text.strip("#?* ")
+        return cls(kind, "?" in text, "*" in text, text.strip().startswith("#"))
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One line of the table."""
+
+    names: tuple[str, ...]
+    parameters: tuple[Parameter, ...]
+    result: str
+    text: str
+
+    @classmethod
+    def parse(cls, line: str) -> Rule:
+        names, parameters, result, text = (part.strip() for part in line.split("|", 3))
+        taken = tuple(Parameter.parse(p) for p in parameters.split(",") if p.strip())
+        return cls(tuple(names.split()), taken, result, text)
+
+    def fits(self, arguments: Sequence[Typed]) -> list[Typed] | None:
+        """The arguments as the text takes them; None: this line is not for them."""
+        parameters = list(self.parameters)
+        if parameters and parameters[-1].repeated:
+            last = parameters[-1]
+            parameters += [last] * (len(arguments) - len(parameters))
+        least = sum(not (p.optional or p.repeated) for p in parameters)
+        if not least <= len(arguments) <= len(parameters):
+            return None
+        bound = self._bound(arguments, parameters)
+        if bound is None:
+            return None
+        found = []
+        for argument, parameter in zip(arguments, parameters, strict=False):
+            if parameter.constant and not argument.is_constant:
+                return None
+            brought = brought_to(argument, parameter.kind, bound)
+            if brought is None:
+                return None
+            found.append(brought)
+        return found
+
+    def _bound(
+        self, arguments: Sequence[Typed], parameters: Sequence[Parameter]
+    ) -> dict[str, pa.DataType] | None:
+        """What the names in capitals stand for."""
+        bound: dict[str, pa.DataType] = {}
+        for argument, parameter in zip(arguments, parameters, strict=False):
+            name, is_array = _variable(parameter.kind)
+            if name is None:
+                continue
+            kind = argument.type
+            if is_array:
+                if kind != t.VOID and not t.is_array(kind):
+                    return None
+                kind = t.VOID if kind == t.VOID else kind.value_type
+            wide = t.wider(bound.get(name, t.VOID), kind)
+            if wide is None:
+                return None
+            bound[name] = wide
+        return bound
+
+    def call(self, arguments: Sequence[Typed], fitted: Sequence[Typed]) -> Typed:
+        """What a call becomes."""
+        parameters = list(self.parameters)
+        bound = self._bound(arguments, parameters + parameters[-1:] * len(arguments)) or {}
+        kind = _resolved(self.result, bound, fitted)
+        everything = ", ".join(a.text for a in fitted)
+        text = self.text.format(*(a.text for a in fitted), *("NULL",) * 6, all=everything)
+        return Typed(f"CAST({text} AS {t.duckdb_name(kind)})", kind)
+
+
+def _variable(kind: str) -> tuple[str | None, bool]:
+    if kind.startswith("array<") and kind[6:-1].isupper():
+        return kind[6:-1], True
+    return (kind, False) if kind.isupper() else (None, False)
+
+
+def _resolved(result: str, bound: dict[str, pa.DataType], fitted: Sequence[Typed]) -> pa.DataType:
+    name, is_array = _variable(result)
+    if name is not None:
+        return pa.list_(bound[name]) if is_array else bound[name]
+    if result.startswith("{"):
+        return fitted[int(result[1:-1])].type
+    found = t.parse_type(result)
+    assert found is not None, result
+    return found
+
+
+def brought_to(value: Typed, kind: str, bound: dict[str, pa.DataType]) -> Typed | None:
+    """An argument in the type of its parameter, as Spark brings it there; None: it does not."""
+    name, is_array = _variable(kind)
+    if name is not None:
+        return widened(value, pa.list_(bound[name]) if is_array else bound[name])
+    if kind == "any":
+        return value
+    if kind in _GROUPS:
+        is_of = _GROUPS[kind]
+        if is_of(value.type):
+            return value
+        if value.type == t.VOID and kind in _DEFAULTS:
+            return widened(value, _DEFAULTS[kind])
+        return None
+    to = t.parse_type(kind)
+    assert to is not None, kind
+    return coerced(value, to)
+
+
+def coerced(value: Typed, to: pa.DataType) -> Typed | None:
+    """A value where a type is expected: as it is, widened, or read from text that is a constant."""
+    if value.type == to:
+        return value
+    if t.wider(value.type, to) == to:
+        return widened(value, to)
+    moments = (t.DATE, t.TIMESTAMP, t.TIMESTAMP_NTZ)
+    if value.type in moments and to in moments:
+        return cast(value, to)
+    if value.type == t.STRING and (to in moments or t.is_number(to) or to == t.BOOLEAN):
+        return cast(value, to)
+    if to == t.STRING and (t.is_integer(value.type) or value.type in (t.DATE, t.BOOLEAN)):
+        return cast(value, to)
+    if to == t.DOUBLE and t.is_number(value.type):
+        return widened(value, to)
+    return None
+
+
+_GROUPS: dict[str, Callable[[pa.DataType], bool]] = {
+    "integer": t.is_integer,
+    "number": t.is_number,
+    "fraction": t.is_float,
+    "decimal": t.is_decimal,
+    "array": t.is_array,
+    "map": t.is_map,
+    "struct": t.is_struct,
+    "moment": lambda kind: kind in (t.TIMESTAMP, t.TIMESTAMP_NTZ),
+}
+_DEFAULTS = {"integer": t.INT, "number": t.INT, "fraction": t.DOUBLE, "moment": t.TIMESTAMP}
+
+
+def built(name: str, rules: Sequence[Rule], arguments: Sequence[Typed]) -> Typed:
+    """A call by the first line that is for its arguments."""
+    for rule in rules:
+        fitted = rule.fits(arguments)
+        if fitted is not None:
+            return rule.call(arguments, fitted)
+    given = ", ".join(a.name for a in arguments)
+    raise refuse(f"`{name}` of ({given}) is not translated")
