@@ -25,10 +25,13 @@ MOST_ROWS = 1 << 30
 _FIRST_SIZE = 1 << 10
 
 Rows = NDArray[np.int64]
+_from_buffers = pa.Array.from_buffers
 
 
 class FixedColumn:
     """A column whose values have one width, as raw bytes; validity only if a NULL has come."""
+
+    is_fixed = True
 
     def __init__(self, data_type: pa.DataType, size: int) -> None:
         self.type = data_type
@@ -59,6 +62,8 @@ class FixedColumn:
 
     def take(self, places: Rows) -> pa.Array:
         values = self.values.take(places)
+        if self._valid is None and not self._is_bool:  # the usual one, as short as it can be
+            return _from_buffers(self.type, len(places), [None, pa.py_buffer(values)], 0)
         valid = None if self._valid is None else self._valid.take(places)
         if valid is not None and valid.all():
             valid = None
@@ -67,7 +72,7 @@ class FixedColumn:
         bits = None
         if valid is not None:
             bits = pa.py_buffer(np.packbits(valid, bitorder="little"))
-        return pa.Array.from_buffers(self.type, len(places), [bits, pa.py_buffer(values)])
+        return _from_buffers(self.type, len(places), [bits, pa.py_buffer(values)])
 
     def grow(self, size: int, begin: int, end: int) -> None:
         self.values = moved(self.values, size, begin, end)
@@ -77,6 +82,8 @@ class FixedColumn:
 
 class PiecesColumn:
     """A column of any other type: the arrays that came, joined for each basic window."""
+
+    is_fixed = False
 
     def __init__(self, data_type: pa.DataType) -> None:
         self.type = data_type
@@ -212,10 +219,8 @@ class RowRing:
 
     def take(self, rows: Rows) -> pa.Table:
         """Rows as a table."""
-        places = rows & self.mask
-        arrays = [
-            c.take(rows) if isinstance(c, PiecesColumn) else c.take(places) for c in self.columns
-        ]
+        places = rows & (self.size - 1)
+        arrays = [column.take(places if column.is_fixed else rows) for column in self.columns]
         return pa.Table.from_arrays(arrays, schema=self.schema)
 
     def raw(self, column: int, rows: Rows) -> NDArray[np.generic]:
