@@ -2,7 +2,7 @@
 
 | arrival | seal | evict | memory beside BW |
 |---|---|---|---|
-| search, then 1 | d per basic window | 1 per value of the basic window | D bits, D rows (paper), none here |
+| search, then 1 | d per basic window | 1 per value of the basic window | D bits; none here |
 
 D values in the window, d in a basic window. Per row, as the paper has it:
 ``d + (d / b) (1 + D + N / D)`` in, 1 out. A ring is not followed when rows leave it. In the paper

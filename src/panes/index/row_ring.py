@@ -141,7 +141,7 @@ class RowRing:
         ]
         self.pointers: NDArray[Any] = np.zeros(self.size, dtype=pointer)
         self.is_null: NDArray[np.bool_] | None = None
-        self._words: tuple[NDArray[np.uint64], ...] | None = None
+        self._words: tuple[NDArray[np.generic], ...] | None = None
 
     @property
     def mask(self) -> int:
@@ -237,9 +237,10 @@ class RowRing:
                 arrays.append(self._taken(column, rows))
         return pa.Table.from_arrays(arrays, schema=self.schema)
 
-    def _all_words(self) -> tuple[NDArray[np.uint64], ...]:
+    def _all_words(self) -> tuple[NDArray[np.generic], ...]:
         """The buffers of columns that are just 64 bits for every row, which one loop reads."""
-        return tuple(c.values for c in self.columns if c.is_words)
+        fixed = [column for column in self.columns if isinstance(column, FixedColumn)]
+        return tuple(column.values for column in fixed if column.is_words)
 
     def _taken(self, column: FixedColumn | PiecesColumn, rows: Rows) -> pa.Array:
         return column.take(rows if isinstance(column, PiecesColumn) else rows & self.mask)
