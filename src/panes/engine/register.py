@@ -417,7 +417,7 @@ class Register:
     @in_turn
     def explain(self, *, details: bool = False) -> str:
         """What the queries share, and what that saves; see `panes.explain` for `details`."""
-        prepared = list(self._prepared.explain())
+        prepared = [*self._prepared.explain(), *self._reading.row_questions.explain()]
         return explain_stores(self.stream, self.stores, prepared, details=details)
 
     # Binding
