@@ -113,6 +113,10 @@ class WindowIndex:
 
         Going back changes nothing.
         """
+        self._window.seal_before(self._number_of(to))
+
+    def _number_of(self, to: Instant) -> int:
+        """The number of the basic window that a position is in."""
         if self._axis.column is None:
             raise StateError(
                 "a window of rows advances by itself, when a basic window is full",
@@ -120,7 +124,37 @@ class WindowIndex:
             )
         if self._axis.kind == "integer" and (not isinstance(to, int) or isinstance(to, bool)):
             raise OptionError(f"`{self._axis.column}` counts in whole numbers, got {to!r}")
-        self._window.seal_before(parse_instant(to) // self._basic)
+        return parse_instant(to) // self._basic
+
+    def slides(self, to: Instant, *, every: int = 1) -> Iterator[Any]:
+        """Advance in steps, and give the window's end after each: for questions that stand.
+
+        Each basic window that ends at or before a position is a step. Whoever is behind asks more
+        rarely: with `every`, only every so many basic windows are one, and what is left in the end.
+        The first step is the first basic window that holds a row.
+
+        >>> import panes, pyarrow as pa
+        >>> w = panes.window_index(pa.schema([("at", pa.int64()), ("x", pa.int64())]),
+        ...                        at="at", size=20, basic=10, on="x")
+        >>> w.add(pa.table({"at": [3, 14, 17, 31], "x": [7, 8, 8, 9]}))
+        >>> [(end, len(w.values())) for end in w.slides(40)]
+        [(10, 1), (20, 2), (30, 1), (40, 1)]
+        """
+        if not isinstance(every, int) or isinstance(every, bool) or every < 1:
+            raise OptionError(f"every is a number of basic windows, got {every!r}")
+        last = self._number_of(to)
+        return self._steps(last, every)
+
+    def _steps(self, last: int, every: int) -> Iterator[Any]:
+        while True:
+            with self._turn:
+                first = self._window.next_to_seal
+                if first is None or first >= last:
+                    self._window.seal_before(last)
+                    return
+                self._window.seal_before(min(first + every, last))
+                end = self._label(0)
+            yield end
 
     # What the window is
 
