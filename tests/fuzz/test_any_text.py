@@ -57,6 +57,8 @@ FOUND = {
     "a number that no machine has": "SELECT top_k(i, 340282366920938463463374607431768211456)"
     " AS c FROM bids [TUMBLING 5 WATTR at]",
     "an infinite number": "SELECT top_k(i, 1e400) AS c FROM bids [TUMBLING 5 WATTR at]",
+    "a number of a type that only DuckDB has": "SELECT max_by(i, 340282366920938463463374607431"
+    "768211456) AS c FROM bids [TUMBLING 5 WATTR at]",
     "streams in very many parentheses": "SELECT count(*) AS n FROM " + "(" * 3_000 + "bids"
     + ")" * 3_000 + " [TUMBLING 10 WATTR at]",
 }  # fmt: skip
