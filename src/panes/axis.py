@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass
 from fractions import Fraction
 from numbers import Integral
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, TypeGuard
 
 import numpy as np
 import pyarrow as pa
@@ -68,6 +68,11 @@ def unit_ticks(word: str) -> int | None:
     return UNITS.get(lowered) or UNITS.get(lowered.removesuffix("s"))
 
 
+def is_whole(value: object) -> TypeGuard[int]:
+    """Whether something is a whole number. True is none, and NumPy's lengths of time are none."""
+    return isinstance(value, Integral) and not isinstance(value, bool | np.timedelta64)
+
+
 def written_number(text: str) -> Fraction | None:
     """The number that a text writes, exactly; None if it is none, or too long to be meant.
 
@@ -93,7 +98,7 @@ def parse_duration(text: Duration, *, option: str) -> int:
     """
     if isinstance(text, dt.timedelta):
         return text // dt.timedelta(microseconds=1)
-    if isinstance(text, Integral) and not isinstance(text, bool):
+    if is_whole(text):
         return int(text)
     if not isinstance(text, str):
         raise OptionError(f"{option} must be a duration or whole ticks, got {text!r}")
@@ -133,7 +138,7 @@ def parse_instant(value: str | int | dt.datetime | dt.date) -> int:
     """
     if isinstance(value, np.datetime64):
         value = value.astype("datetime64[us]").item()
-    if isinstance(value, Integral) and not isinstance(value, bool):
+    if is_whole(value):
         ticks = int(value)
         if abs(ticks) >= LIMIT:
             raise OptionError(f"{ticks} lies outside the axis")

@@ -89,9 +89,7 @@ def _as_registered(text: str) -> None:
 
 
 def _as_registered_join(text: str, query: JoinQuery) -> None:
-    register = panes.register(
-        query.streams, max_ahead=None, rows_late=2, max_answers=MOST_ANSWERS
-    )
+    register = panes.register(query.streams, max_ahead=None, rows_late=2, max_answers=MOST_ANSWERS)
     register.add("fuzzed", text)
     for begin in range(0, len(TABLE), 5):
         register.push(**dict.fromkeys(query.streams, TABLE.slice(begin, 5)))

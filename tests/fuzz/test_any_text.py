@@ -64,7 +64,8 @@ FOUND = {
 }  # fmt: skip
 _NUMBERS = ("9" * 5_000, "1e999999999", "\u00b2", "\u0661", "99999999999999999999", "1e-999999999")
 _WITH_NUMBERS = (
-    "SELECT l.id AS i FROM l, r WHERE r.ts > l.ts - INTERVAL 3 SECONDS AND r.ts <= l.ts AND l.x > {}",
+    "SELECT l.id AS i FROM l, r WHERE r.ts > l.ts - INTERVAL 3 SECONDS "
+    "AND r.ts <= l.ts AND l.x > {}",
     "SELECT l.id AS i FROM l JOIN r ON r.at >= l.at - {} AND r.at <= l.at",
     "SELECT l.id AS i FROM l JOIN r ON r.ts >= l.ts - INTERVAL {} SECONDS AND r.ts <= l.ts",
     "SELECT l.id AS i FROM l JOIN r ON r.ts >= l.ts - INTERVAL '{} seconds' AND r.ts <= l.ts",

@@ -46,7 +46,8 @@ def _plain(thing: object) -> dict[str, object]:
         return {_KIND: _DURATION, "microseconds": thing // timedelta(microseconds=1)}
     for kind, known in _KINDS.items():
         if type(thing) is known:
-            return {_KIND: kind, **{f.name: getattr(thing, f.name) for f in fields(known)}}
+            names = [f.name for f in fields(_KINDS[kind])]
+            return {_KIND: kind, **{name: getattr(thing, name) for name in names}}
     raise TypeError(f"a job cannot carry {thing!r}")
 
 

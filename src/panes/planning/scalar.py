@@ -113,7 +113,6 @@ class Projection:
             make = QueryError
         return make(f"cannot evaluate {written}: {said}")
 
-
     def _named(self, trees: Sequence[exp.Expression]) -> str:
         """Expressions as the query writes them."""
         written = ", ".join(f"`{t.sql(dialect='spark')}`" for t in trees)
