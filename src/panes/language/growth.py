@@ -66,10 +66,10 @@ def _number(node: exp.Expr, length: object) -> int:
     while isinstance(length, exp.Neg | exp.Paren):
         sign = -sign if isinstance(length, exp.Neg) else sign
         length = length.this
-    is_number = isinstance(length, exp.Literal) and not length.is_string
-    number = written_whole(length.name) if is_number else None
-    if number is not None:
-        return sign * number
+    if isinstance(length, exp.Literal) and not length.is_string:
+        number = written_whole(length.name)
+        if number is not None:
+            return sign * number
     raise error_in(
         node,
         f"`{node.sql(dialect='spark')}`: how long the result is must be a whole number, written "
