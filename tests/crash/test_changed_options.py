@@ -10,6 +10,7 @@ Spark writes the state of the second attempt under the names of the first.
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -23,7 +24,8 @@ from panes.crash.place import Place, answers_in, release
 from panes.crash.verdict import Verdict, judge
 from tests.crash.cases import SLIDING, STREAM
 
-PATIENT, HASTY = {"lateness": 40}, {"lateness": 20}
+PATIENT: dict[str, Any] = {"lateness": 40}
+HASTY: dict[str, Any] = {"lateness": 20}
 
 
 def wanted() -> pa.Table:

@@ -251,8 +251,8 @@ def at_every_start(session: SparkSession, call: Callable[[str], None]) -> None:
     streams: Any = session.streams
     if hasattr(streams, "_jsqm") and getattr(session, _LISTENS, None) is None:
         listener = _StartListener(session, call)
-        gateway = get_active_spark_context()._gateway
-        ensure_callback_server_started(gateway)
+        gateway: Any = get_active_spark_context()._gateway
+        ensure_callback_server_started(gateway)  # type: ignore[no-untyped-call]
         wrapper = gateway.jvm.org.apache.spark.sql.streaming.PythonStreamingQueryListenerWrapper
         streams._jsqm.addListener(wrapper(listener))
         setattr(session, _LISTENS, listener)
