@@ -19,6 +19,7 @@ class PanesError(Exception):
 
     def __init__(self, message: str, *, hint: str | None = None) -> None:
         super().__init__(message if hint is None else f"{message}\n\nHint: {hint}")
+        self.message, self.hint = message, hint
 
 
 class QueryError(PanesError, ValueError):
@@ -37,6 +38,7 @@ class QueryError(PanesError, ValueError):
     ) -> None:
         where = "" if line is None else f"line {line}, column {column}: "
         super().__init__(where + message, hint=hint)
+        self.message = message
         self.line = line
         self.column = column
 

@@ -36,8 +36,9 @@ Inputs = Annotated[
     typer.Option(
         "--input",
         "-i",
-        help="A stream, as name=path. The path is a Parquet, CSV or NDJSON file, or a folder of "
-        "Parquet files. Repeat the option for several streams.",
+        help="A stream, as name=path. The path is a Parquet, CSV or NDJSON file, a folder of such "
+        "files, a pattern in quotes, or - for standard input. Text may be packed (.csv.gz). Repeat "
+        "the option for several streams.",
     ),
 ]
 
