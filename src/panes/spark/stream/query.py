@@ -134,6 +134,19 @@ def project(
     Rows are those of the `source` of that number, if it is given. With `row_of`, each has its whole
     row too, with the columns of all these DataFrames.
     """
+    columns = projected_columns(bound, number, terms, source=source, row_of=row_of)
+    return bound.frames[number].select(*(c.alias(name) for name, c in columns.items()))
+
+
+def projected_columns(
+    bound: BoundQuery,
+    number: int,
+    terms: Terms,
+    *,
+    source: int | None = None,
+    row_of: Sequence[DataFrame] | None = None,
+) -> dict[str, Column]:
+    """The columns of `project`, over the DataFrame of that number."""
     plan, frame = bound.plan, bound.frames[number]
     at = ticks(frame, plan.axis.column or "")
     if plan.placing.kind == "time" and terms.lateness is not None and terms.max_ahead is not None:
@@ -157,8 +170,7 @@ def project(
             e if i in counted else F.when(passing, e)  # no other row is to be evaluated
             for i, e in enumerate(expressions)
         ]
-    columns |= {column_name(i): e for i, e in enumerate(expressions)}
-    return frame.select(*(c.alias(name) for name, c in columns.items()))
+    return columns | {column_name(i): e for i, e in enumerate(expressions)}
 
 
 def _whole_row(frames: Sequence[DataFrame], frame: DataFrame) -> Column:
