@@ -73,7 +73,7 @@ def test_a_join_of_streams_equals_the_oracle(
     assert metrics(query, name)[-1]["partials"] == 0, "the state returns to nothing"
 
 
-def side(*seconds: float, first: int = 0, k: str = "a") -> pa.Table:
+def side(*seconds: float | None, first: int = 0, k: str = "a") -> pa.Table:
     ids: list[object] = list(range(first, first + len(seconds)))
     return at_seconds(*seconds, id=ids, k=[k] * len(seconds))
 
@@ -107,6 +107,35 @@ def test_rows_are_given_in_the_batch_that_proves_them(spark: SparkSession, tmp_p
     assert_rows(found(spark, sinks["answers"]).drop_columns(["batch"]), pa.concat_tables(given))
     assert_rows(found(spark, sinks["late"]).drop_columns(["batch"]), here.late)
     assert [m["late"] for m in metrics(query)] == [0, 0, 1]
+
+
+def test_rows_that_a_join_sets_aside_are_given_beside_the_windows_above_it(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """The second batch has a row that is late, and one without a position."""
+    left = [side(1, 2, 3), side(0.5, None, 40, first=3)]
+    right = [side(2, 20), side(41, first=2)]
+    streams: dict[str, Any] = {
+        name: read_stream(spark, as_batches(tmp_path / name, tables))
+        for name, tables in {"l": left, "r": right}.items()
+    }
+    text = "SELECT count(*) AS n [TUMBLING 2 seconds WATTR l.ts] FROM l JOIN r ON l.k = r.k AND "
+    text += NEAR
+    tagged = panes.sql(text, lateness="1 second", with_late=True, **streams)
+    sinks = {name: tmp_path / name for name in ("answers", "late", "rejected")}
+    query = (
+        tagged.writeStream.foreachBatch(panes.spark.split(**sinks))
+        .option("checkpointLocation", str(tmp_path / "checkpoint"))
+        .trigger(availableNow=True)
+        .start()
+    )
+    query.awaitTermination()
+    here = panes.open(text, lateness="1 second")
+    given = [here.push(l=a, r=b) for a, b in zip(left, right, strict=True)]
+    assert len(here.late) == len(here.rejected) == 1
+    for sink, want in {"answers": pa.concat_tables(given), "late": here.late,
+                       "rejected": here.rejected}.items():  # fmt: skip
+        assert_rows(found(spark, sinks[sink]).drop_columns(["batch"]), want)
 
 
 def start(spark: SparkSession, place: Path, text: str = LEFT, **options: Any) -> StreamingQuery:
@@ -154,8 +183,6 @@ def test_what_streams_cannot_do_is_refused(spark: SparkSession, folders: dict[st
         panes.sql("SELECT l.id FROM l JOIN r ON l.k = r.k AND r.at >= l.at", lateness=1, **streams)
     with pytest.raises(OptionError, match="late='revise' is for windows over one stream"):
         panes.sql(LEFT, lateness="1 second", late="revise", **streams)
-    with pytest.raises(QueryError, match="with_late is not available for windows above a join"):
-        panes.sql(ABOVE[0], lateness=1, with_late=True, **streams)
     grouped = "SELECT l.at, count(*) AS n FROM l RIGHT JOIN r ON r.at BETWEEN l.at AND l.at + 1"
     with pytest.raises(QueryError, match="would be kept for ever in one group"):
         panes.sql(f"{grouped} GROUP BY l.at", lateness=1, **streams)

@@ -52,11 +52,6 @@ def _answer_stream(bound: BoundJoin, run: Run) -> DataFrame:
         if run.with_late:
             return _with_set_aside(bound, given)
         return selected(plan, joined_only(given))
-    if run.with_late:
-        raise QueryError(
-            "with_late is not available for windows above a join; its metrics count late rows",
-            hint="join into a sink of its own, with_late=True, and aggregate what it wrote",
-        )
     by = lies_on(plan, found)
     given = emitted(bound, terms, run, by)
     rows = with_promises(plan, given, of_numbers=found.by in ("window", "positions"))
@@ -66,8 +61,16 @@ def _answer_stream(bound: BoundJoin, run: Run) -> DataFrame:
         why=run.why, max_answers=run.max_answers,
     )  # fmt: skip
     query = bind_query(found.query, (placed,), bound.user)
-    answers = windows.answer(query, agree(found.query, above), above)
-    return named_windows(plan, found, answers)
+    if not run.with_late:
+        answers = windows.answer(query, agree(found.query, above), above)
+        return named_windows(plan, found, answers)
+    tagged = windows.answers_and_set_aside(query, agree(found.query, above), above, bound.frames)
+    flat = tagged.select("answer.*", F.col("apart").alias(SET_ASIDE))
+    named = named_windows(plan, found, flat)
+    is_apart = F.col(SET_ASIDE).isNotNull()
+    chosen = [F.col(quoted(name)) for name in named.columns if name != SET_ASIDE]
+    answer = F.when(~is_apart, F.struct(*chosen))
+    return named.select(answer.alias("answer"), F.col(SET_ASIDE).alias("apart"))
 
 
 def _with_set_aside(bound: BoundJoin, given: DataFrame) -> DataFrame:

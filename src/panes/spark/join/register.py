@@ -24,6 +24,7 @@ from panes.language.join_text import is_join, read_join
 from panes.planning.explain_join import explain_join
 from panes.planning.terms import Run
 from panes.shards.shared_joins import shared_joins
+from panes.spark.checkpoint import require_sources
 from panes.spark.join.bind import BoundJoin, bind_join
 from panes.spark.join.register_stream import (
     DeliverJoined,
@@ -182,6 +183,7 @@ class SparkJoinRegister:
         run = replace(self._run, bounded=start.bounded)
         joins = shared_joins({n: b.plan for n, b in self._bound.items()}, self._aggregates)
         given = joined_together(self._bound, joins, self.streams, run)
+        require_sources(start.checkpoint, given)
         schemas = {query.name: query.schema() for shared in joins for query in shared.queries}
         writer = given.writeStream.option("checkpointLocation", start.checkpoint)
         if start.bounded:

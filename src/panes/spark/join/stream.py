@@ -202,7 +202,10 @@ def with_promises(plan: JoinQueryPlan, given: DataFrame, *, of_numbers: bool) ->
     """Joined rows that pass WHERE and rows that promise, for the windows above."""
     rows = joined_only(given)
     if plan.answers.where is not None and AT not in rows.columns:  # groups have asked it
-        rows = rows.where(F.col(PROMISE).isNotNull() | sql(plan.answers.where))
+        is_row = F.col(PROMISE).isNull()
+        if SET_ASIDE in rows.columns:
+            is_row &= F.col(SET_ASIDE).isNull()
+        rows = rows.where(~is_row | sql(plan.answers.where))
     kind = None if of_numbers else axis_type(plan.join.axis)
     promise = named(from_ticks(PROMISE, kind), PROMISE)
     return rows.selectExpr(*(quoted(n) for n in rows.columns if n != PROMISE), promise)
