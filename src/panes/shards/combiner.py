@@ -173,6 +173,9 @@ class Combiner:
         self._note_positions(source[valid], promised.drop_null().to_numpy(), "promise")
 
     def _note_positions(self, source: NDArray[np.int32], at: NDArray[np.int64], name: str) -> None:
+        if len(source) and (source == source[0]).all():
+            self._marks.setdefault(int(source[0]), Marks()).raise_to(name, int(at.max()))
+            return
         for number in np.unique(source).tolist():
             greatest = int(at[source == number].max())
             self._marks.setdefault(number, Marks()).raise_to(name, greatest)
