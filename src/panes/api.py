@@ -175,6 +175,7 @@ def open(
     heartbeat: Duration | None = None,
     rows_late: int | None = None,
     revise_within: Duration | None = None,
+    schema: pa.Schema | Mapping[str, pa.Schema] | None = None,
     aggregates: Sequence[UserAggregate] = (),
     store: str | None = None,
     flush: Flush | None = None,
@@ -212,6 +213,9 @@ def open(
     revise_within
         With ``late="revise"``, how far behind progress a window can still be answered again.
         Without it, always, and nothing is ever deleted.
+    schema
+        The columns of the stream, or of each stream by its name. With it, the query is checked at
+        once. Without it, the columns are those of the first batch.
     aggregates
         Your own aggregates: `CustomAggregate` and `WindowFunction`.
     store
@@ -251,7 +255,7 @@ def open(
         max_answers=max_answers,
         stall_rows=stall_rows,
     )
-    return opened(text, run, aggregates)
+    return opened(text, run, aggregates, schema)
 
 
 def register(

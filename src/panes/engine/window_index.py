@@ -31,7 +31,7 @@ from panes.errors import (
     StateError,
     UnknownColumnError,
 )
-from panes.frames import require_same_columns, to_table
+from panes.frames import to_table
 from panes.index.g_index import GROUPS
 from panes.index.keys import value_keys
 from panes.index.kinds import Structure
@@ -113,10 +113,7 @@ class WindowIndex:
 
         Without `at`, rows count as they come, and basic windows are sealed as they fill up.
         """
-        table = to_table(batch, _STREAM)
-        if set(table.column_names) == set(self._window.schema.names):
-            table = table.select(self._window.schema.names)
-        require_same_columns(_STREAM, self._window.schema, table.schema)
+        table = to_table(batch, _STREAM, self._window.schema)
         if len(self._window) + self._window.waiting + len(table) > MOST_ROWS:
             raise LimitError(f"a window index holds at most {MOST_ROWS:,} rows")
         if self._axis.column is None:
