@@ -12,6 +12,7 @@ import pyarrow as pa
 
 import panes
 from panes.crash.jobs import Change, Job, QueryJob, RegisterJob, Streams
+from panes.crash.join_jobs import JoinRegisterJob
 from tests.register.workload import QUERIES, rows
 
 BATCHES = 3
@@ -72,6 +73,9 @@ CASES: dict[str, Case] = {
     "a join": Case(QueryJob(PAIRS, ENDS), TWO),
     "windows above an outer join": Case(
         QueryJob(f"{ABOVE} GROUP BY s.k".replace("JOIN t", "LEFT JOIN t"), ENDS), TWO
+    ),
+    "a register over joins": Case(
+        JoinRegisterJob({"pairs": PAIRS, "sums": f"{ABOVE} GROUP BY s.k"}, {"lateness": 20}), TWO
     ),
     "a register": Case(RegisterJob("s", SOME, {"lateness": 20}), STREAM),
     "a register that changes": Case(RegisterJob("s", SOME, {"lateness": 20}, CHANGE), STREAM),

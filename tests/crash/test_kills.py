@@ -66,6 +66,7 @@ OTHERS = {
     "a union": ((STATE, 1), (STORED, 2)),
     "a join": ((BLOCK, 1), (STORED, 2)),
     "windows above an outer join": ((STATE, 1), (END, 0)),
+    "a register over joins": ((STATE, 1), (STORED, 2)),
     "a register": ((BLOCK, 1), (END, 0)),
 }
 

@@ -32,6 +32,7 @@ from panes.spark.join.register_stream import (
     joined_together,
     require_shared,
 )
+from panes.spark.register.run import stop_between_batches
 from panes.spark.register.uncommitted import forget_uncommitted
 
 
@@ -144,7 +145,7 @@ class SparkJoinRegister:
     def stop(self) -> None:
         """End the streaming query; `start` on the same checkpoint goes on."""
         if self.query is not None:
-            self.query.stop()
+            stop_between_batches(self.query)
         self._start = None
 
     def await_end(self, timeout: float | None = None) -> bool:
@@ -172,7 +173,7 @@ class SparkJoinRegister:
         if start is not None and self.query is not None and self.query.isActive:
             if not bound:
                 raise QueryError("a register that runs needs a query", hint="stop it: reg.stop()")
-            self.query.stop()
+            stop_between_batches(self.query)
             self._bound = bound
             self.query = self._started(start)
         self._bound = bound

@@ -85,11 +85,10 @@ def joined_together(
     session = next(iter(streams.values())).sparkSession
     shards = shard_numbers(session, run.shards, is_keyed=True)
     count, sent = len(shards), SentJoins.of(joins, dumps)
-    terms = Terms()
+    joined = [bound[shared.queries[0].name] for shared in joins]
+    terms = max((terms_of(of, run)[1] for of in joined), key=lambda one: one.lateness or 0)
     uses: dict[str, list[_Use]] = {name: [] for name in streams}
-    for shared in joins:
-        of = bound[shared.queries[0].name]
-        _, terms = terms_of(of, run)
+    for shared, of in zip(joins, joined, strict=True):
         for stream, use in _uses(shared, of, terms):
             uses[stream].append(use)
     sides = [
