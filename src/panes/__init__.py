@@ -1,5 +1,7 @@
 """Sliding-window queries over data streams at the price of tumbling ones."""
 
+from importlib.metadata import version
+
 from panes.aggregates.custom import CustomAggregate, WindowFunction
 from panes.api import explain, open, register, sql, window_index
 from panes.engine.join_register import JoinRegister
@@ -18,6 +20,8 @@ from panes.planning.flush import LazyFlush, SlowFlush
 from panes.planning.terms import Late
 from panes.reference.oracle import oracle
 
+__version__ = version("panes")
+
 __all__ = [
     "CustomAggregate",
     "FailedQueryWarning",
@@ -34,6 +38,7 @@ __all__ = [
     "SlowFlush",
     "WindowFunction",
     "WindowIndex",
+    "__version__",
     "explain",
     "open",
     "oracle",

@@ -20,6 +20,7 @@ class PanesError(Exception):
 
     def __init__(self, message: str, *, hint: str | None = None) -> None:
         super().__init__(message if hint is None else f"{message}\n\nHint: {hint}")
+        self.message, self.hint = message, hint
 
     def of(self, what: str) -> Self:
         """The same error, which says first what is wrong: a query, a question, a file."""
@@ -43,6 +44,7 @@ class QueryError(PanesError, ValueError):
     ) -> None:
         where = "" if line is None else f"line {line}, column {column}: "
         super().__init__(where + message, hint=hint)
+        self.message = message
         self.line = line
         self.column = column
 

@@ -1,6 +1,7 @@
-"""Whatever holds rows in this process, as an Arrow table: pyarrow, pandas, Polars, DuckDB.
+"""Whatever holds rows in this process, as an Arrow table: pyarrow, pandas, Polars, DuckDB, dicts.
 
-A frame is known by the interface it offers and not by its library, so none of them is imported.
+A frame is known by the interface it offers and not by its library, so none of them is imported. All
+batches of a stream have the columns of the first: `panes.batches_alike` sees to it.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from panes.batches_alike import alike
 from panes.errors import (
     InputError,
     MissingStreamError,
@@ -18,8 +20,13 @@ from panes.errors import (
 )
 
 
-def to_table(frame: object, stream: str) -> pa.Table:
-    """An Arrow table of a frame's rows, in a plain layout."""
+def to_table(frame: object, stream: str, known: pa.Schema | None = None) -> pa.Table:
+    """An Arrow table of a frame's rows, in a plain layout, with the columns that are `known`."""
+    table = _plain_table(frame, stream)
+    return table if known is None else alike(table, known, stream)
+
+
+def _plain_table(frame: object, stream: str) -> pa.Table:
     try:
         table = _arrow(frame, stream)
     except (pa.ArrowInvalid, pa.ArrowTypeError) as failure:
@@ -28,6 +35,11 @@ def to_table(frame: object, stream: str) -> pa.Table:
     names = _names(table, stream)
     _require_text(table, stream)
     return pa.table([_plain(c, n) for c, n in zip(table.columns, names, strict=True)], names=names)
+
+
+def empty_tables(schemas: Mapping[str, pa.Schema]) -> dict[str, pa.Table]:
+    """Tables of such columns, in a plain layout, without rows."""
+    return {name: to_table(schema.empty_table(), name) for name, schema in schemas.items()}
 
 
 def is_spark(frame: object) -> bool:
@@ -57,10 +69,15 @@ def _arrow(frame: object, stream: str) -> pa.Table:
         return pa.table(frame)
     if hasattr(frame, "collect") and type(frame).__module__.split(".")[0] == "polars":
         return pa.table(frame.collect())
+    if isinstance(frame, Mapping):
+        return pa.table(dict(frame))
+    if isinstance(frame, list | tuple) and all(isinstance(row, Mapping) for row in frame):
+        names = dict.fromkeys(name for row in frame for name in row)
+        return pa.table({name: pa.array([row.get(name) for row in frame]) for name in names})
     raise InputError(
         f"stream `{stream}` is a {type(frame).__name__}, which holds no rows that can be read",
-        hint="pass a pyarrow Table, a pandas or Polars DataFrame, or anything with "
-        "__arrow_c_stream__",
+        hint="pass a pyarrow Table, a pandas or Polars DataFrame, a list of dicts, or anything "
+        "with __arrow_c_stream__",
     )
 
 
@@ -141,20 +158,3 @@ def _to_microseconds(array: pa.Array, name: str) -> pa.Array:
             f'pyarrow.compute.floor_temporal(table["{name}"], unit="microsecond")',
         )
     return pa.array(ticks, mask=missing).view(pa.timestamp("us", array.type.tz))
-
-
-def require_same_columns(stream: str, known: pa.Schema, other: pa.Schema) -> None:
-    """Refuse a batch whose columns are not those of the batches before."""
-    if not other.equals(known):
-        raise InputError(
-            f"a batch of stream `{stream}` has other columns than the first one: "
-            f"{_differences(known, other)}"
-        )
-
-
-def _differences(known: pa.Schema, other: pa.Schema) -> str:
-    before = {(f.name, str(f.type)) for f in known}
-    after = {(f.name, str(f.type)) for f in other}
-    gone = [f"`{n}` {t} is missing" for n, t in sorted(before - after)]
-    new = [f"`{n}` {t} is new" for n, t in sorted(after - before)]
-    return "; ".join(gone + new) or "the same columns in another order"

@@ -57,7 +57,7 @@ def shown(parameter: inspect.Parameter) -> tuple[str, str]:
 
 PUBLIC: dict[str, Any] = {f"panes.{n}": getattr(panes, n) for n in panes.__all__}
 PUBLIC |= {f"panes.spark.{n}": getattr(panes.spark, n) for n in panes.spark.__all__}
-ELSEWHERE = {"panes.Late", "panes.spark.SparkRegister"}
+ELSEWHERE = {"panes.Late", "panes.__version__", "panes.spark.SparkRegister"}
 TAKES_OPTIONS = [
     name
     for name, thing in PUBLIC.items()

@@ -237,7 +237,9 @@ def test_threads_take_turns() -> None:
 
 def test_a_refused_batch_changes_nothing() -> None:
     index = _advanced(window())
-    with pytest.raises(InputError, match="`price` string is new"):
+    with pytest.raises(
+        InputError, match="`price` of stream `window` is double, and string in this batch"
+    ):
         index.add(pa.table({"at": [12], "price": ["x"]}))
     index.advance(20)
     assert values_of(index) == {1.0: 1}

@@ -1,6 +1,7 @@
 """The streams of a query, as their first batches have shown them.
 
-Every later batch of a stream has the columns of the first. `Inputs` never change: a batch that is
+Every later batch of a stream has the columns of the first (`panes.frames.to_table` is told which
+these are). `Inputs` never change: a batch that is
 refused leaves those that were there before.
 """
 
@@ -12,7 +13,6 @@ from dataclasses import dataclass, field, replace
 import pyarrow as pa
 
 from panes.errors import UnknownStreamError
-from panes.frames import require_same_columns
 from panes.language.query import Query
 from panes.operators.inner import chain_of
 from panes.operators.operator import Chain
@@ -47,11 +47,8 @@ class Inputs:
             if name not in self.query.streams:
                 raise UnknownStreamError(name, streams=self.query.streams)
             schema = table.schema.remove_metadata()
-            known = self.given.get(name)
-            if known is None:
+            if name not in self.given:
                 inputs = inputs._and(name, schema)
-            else:
-                require_same_columns(name, known, schema)
         return inputs
 
     def _and(self, name: str, schema: pa.Schema) -> Inputs:

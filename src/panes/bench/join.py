@@ -1,7 +1,8 @@
 """Joins in one process: a band join of two Arrow tables, against DuckDB and Polars.
 
 Every contender starts from the same two tables and ends with a table of all pairs. A tenth of the
-rows comes out of order by up to a second, and a row has about one partner.
+rows comes out of order by up to a second, and a row has about one partner. Memory is compared with
+the two joins that give their pairs in order.
 """
 
 from __future__ import annotations
@@ -18,8 +19,14 @@ import pyarrow as pa
 import panes
 from panes.bench.measure import Report, timed_in_turns
 from panes.errors import WrongAnswerError
+from panes.join.oa_join import OAJoin
+from panes.join.order_preserving import InputBufferedJoin, OutputBufferedJoin
+from panes.join.rule import Arrivals, JoinRule, Progress
+from panes.windows.partners import Band
 
 KEYS = 100_000
+SECOND = 1_000_000
+SKEWS = (0, 1, 10, 100)
 QUERY = "SELECT l.id, r.x FROM l [RANGE {band} WATTR ts], r [RANGE {band} WATTR ts] WHERE l.k = r.k"
 BAND = "SELECT l.id, r.x FROM l JOIN r ON r.ts BETWEEN l.ts - 1000000 AND l.ts + 1000000"
 
@@ -82,6 +89,7 @@ def run(rows: int, repeat: int, say: Callable[[str], None]) -> Report:
     _pure_band(report, rows, repeat, say)
     _hot_key(report, min(rows, 500_000), repeat, say)
     _promises(report, say)
+    _memory(report, say)
     return report
 
 
@@ -157,6 +165,48 @@ def _promises(report: Report, say: Callable[[str], None]) -> None:
         )
     report.bar("a promise that purges nothing: at most 1 ms", f"{worst * 1e3:.2f} ms",
                met=worst <= 1e-3)  # fmt: skip
+
+
+def _memory(report: Report, say: Callable[[str], None]) -> None:
+    say("comparing the memory of joins in any order and in order, one side up to 100 s behind")
+    worst = 0.0
+    for skew in SKEWS:
+        peaks, pairs = {}, set()
+        for join in (OAJoin, OutputBufferedJoin, InputBufferedJoin):
+            peaks[join], found = _peak(join(JoinRule(Band(-SECOND, SECOND))), skew)
+            pairs.add(found)
+        if len(pairs) > 1:
+            raise WrongAnswerError(f"joins give {pairs} pairs at a skew of {skew} s")
+        ratio = peaks[OAJoin] / min(peaks[OutputBufferedJoin], peaks[InputBufferedJoin])
+        worst = max(worst, ratio)
+    report.bar(
+        f"memory at most that of both ordered joins, skews of {SKEWS[0]} to {SKEWS[-1]} s",
+        f"{worst:.2f} x the smaller at the worst",
+        met=worst <= 1,
+    )
+
+
+def _peak(join: OAJoin | OutputBufferedJoin | InputBufferedJoin, skew: int) -> tuple[int, int]:
+    """The most bytes that a join stores between its steps of a second, and how many pairs it gives.
+
+    The right side comes `skew` seconds after the left one.
+    """
+    sides = [side.sort_by("ts") for side in streams(200_000, keys=1_000)[:2]]
+    peak, pairs, before = 0, 0, Progress()
+    for second in range(-1, 201 + skew):
+        rows, promised = [], []
+        for side, behind in zip(sides, (0, skew), strict=True):
+            begin, end = ((second + more - behind) * SECOND for more in (0, 1))
+            at = side["ts"].to_numpy()
+            first, last = np.searchsorted(at, [begin, end])
+            part = side.slice(first, last - first).combine_chunks()
+            columns = tuple(part[name].combine_chunks() for name in part.column_names)
+            rows.append(Arrivals(at[first:last], (columns[1],), columns))
+            promised.append(end)
+        after = Progress(*promised)
+        pairs += sum(len(joined) for joined in join.step(rows[0], rows[1], before, after))
+        peak, before = max(peak, join.nbytes), after
+    return peak, pairs
 
 
 def _in_turns(

@@ -16,7 +16,7 @@ from panes.arrays.columns import column_of
 from panes.arrays.radix import is_sorted, stable_order
 from panes.axis import Axis, Duration, parse_duration
 from panes.errors import LimitError, OptionError
-from panes.frames import has_text, require_same_columns, to_table
+from panes.frames import has_text, to_table
 from panes.index.live_window import LiveWindow, Piece
 from panes.index.row_ring import MOST_ROWS
 
@@ -59,11 +59,7 @@ class Arrivals:
         schema = self._window.schema
         if isinstance(batch, pa.Table) and not self._has_text and batch.schema.equals(schema):
             return batch  # nothing to convert and nothing to check
-        table = to_table(batch, STREAM)
-        if set(table.column_names) == set(schema.names):
-            table = table.select(schema.names)
-        require_same_columns(STREAM, schema, table.schema)
-        return table
+        return to_table(batch, STREAM, schema)
 
     def _place(self, table: pa.Table, at: NDArray[np.int64]) -> None:
         """Give each row to its basic window, late rows to those that are set aside."""

@@ -134,7 +134,8 @@ class JoinRegister:
         self._require_running()
         if not batches:
             raise OptionError("push needs a batch", hint=f"push({self.streams[0]}=table)")
-        tables = {name: to_table(batch, name) for name, batch in batches.items()}
+        known = self._schemas
+        tables = {name: to_table(batch, name, known.get(name)) for name, batch in batches.items()}
         for name, table in tables.items():
             if name not in self.streams:
                 raise UnknownStreamError(name, streams=self.streams)

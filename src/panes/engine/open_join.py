@@ -20,7 +20,7 @@ from panes.engine.join_run import JoinRun
 from panes.engine.joined_windows import Above
 from panes.engine.open_query import Instant
 from panes.errors import InputError, OptionError, QueryError, UnknownStreamError
-from panes.frames import to_table
+from panes.frames import empty_tables, to_table
 from panes.language.join_query import JoinQuery
 from panes.language.join_text import read_join
 from panes.operators.inner import joined_schemas
@@ -44,6 +44,7 @@ class OpenJoin:
         run: Run = Run(),  # noqa: B008 - frozen
         *,
         aggregates: Sequence[UserAggregate] = (),
+        schemas: Mapping[str, pa.Schema] | None = None,
         now: Callable[[], int] = lambda: time.time_ns() // 1_000,
     ) -> None:
         self.query = read_join(text, aggregates) if isinstance(text, str) else text
@@ -55,6 +56,7 @@ class OpenJoin:
         self._bound: _Bound | None = None
         self._finished = False
         self._turn = Turn(run.max_answers)
+        self._note(empty_tables(schemas or {}))
 
     # What comes
 
@@ -69,7 +71,8 @@ class OpenJoin:
         self._require_running()
         if not batches:
             raise OptionError("push needs a batch", hint=f"push({self.query.streams[0]}=table)")
-        tables = {name: to_table(batch, name) for name, batch in batches.items()}
+        known = self._schemas
+        tables = {name: to_table(batch, name, known.get(name)) for name, batch in batches.items()}
         return self._step(lambda bound: bound.take(tables, self._now()), tables)
 
     @in_turn

@@ -35,7 +35,7 @@ from panes.errors import (
     UnknownStreamError,
     warn,
 )
-from panes.frames import to_table
+from panes.frames import empty_tables, to_table
 from panes.language.parse import parse
 from panes.language.query import Query
 from panes.pipelines.choose import pipeline_of
@@ -78,6 +78,7 @@ class OpenQuery:
         run: Run = Run(),  # noqa: B008 - frozen
         *,
         aggregates: Sequence[UserAggregate] = (),
+        schemas: Mapping[str, pa.Schema] | None = None,
         now: Callable[[], int] = lambda: time.time_ns() // 1_000,
     ) -> None:
         self.query = parse(text, aggregates) if isinstance(text, str) else text
@@ -98,6 +99,9 @@ class OpenQuery:
         self._answers: Answers | None = None
         self._finished = False
         self._turn = Turn(run.max_answers)
+        if schemas:
+            inputs = self._inputs.after(empty_tables(schemas))
+            self._plan, self._inputs = self._planned(inputs), inputs
 
     # What comes
 
@@ -121,7 +125,8 @@ class OpenQuery:
         self._require_running()
         if not batches:
             raise OptionError("push needs a batch", hint=f"push({self.query.streams[0]}=table)")
-        tables = {name: to_table(batch, name) for name, batch in batches.items()}
+        given = self._inputs.given
+        tables = {name: to_table(batch, name, given.get(name)) for name, batch in batches.items()}
         inputs = self._inputs.after(tables)
         plan = self._planned(inputs)
         answers = self._answers or Answers(plan, self.terms)

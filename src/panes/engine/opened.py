@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+
+import pyarrow as pa
 
 from panes.aggregates.custom import UserAggregate
 from panes.engine.open_join import OpenJoin
 from panes.engine.open_query import OpenQuery
+from panes.errors import OptionError, UnknownStreamError
 from panes.language.join_query import JoinQuery
 from panes.language.query import Query
 from panes.language.read import read
@@ -14,10 +17,32 @@ from panes.planning.terms import Run
 
 
 def opened(
-    text: str | Query | JoinQuery, run: Run, aggregates: Sequence[UserAggregate] = ()
+    text: str | Query | JoinQuery,
+    run: Run,
+    aggregates: Sequence[UserAggregate] = (),
+    schema: pa.Schema | Mapping[str, pa.Schema] | None = None,
 ) -> OpenQuery | OpenJoin:
     """Open a query, over one stream or a union, or over a join."""
     query = read(text, aggregates) if isinstance(text, str) else text
+    schemas = _by_stream(schema, query.streams)
     if isinstance(query, JoinQuery):
-        return OpenJoin(query, run, aggregates=aggregates)
-    return OpenQuery(query, run, aggregates=aggregates)
+        return OpenJoin(query, run, aggregates=aggregates, schemas=schemas)
+    return OpenQuery(query, run, aggregates=aggregates, schemas=schemas)
+
+
+def _by_stream(
+    schema: pa.Schema | Mapping[str, pa.Schema] | None, streams: Sequence[str]
+) -> dict[str, pa.Schema]:
+    """What is said of the columns of each stream."""
+    said = {streams[0]: schema} if isinstance(schema, pa.Schema) else dict(schema or {})
+    if isinstance(schema, pa.Schema) and len(streams) > 1:
+        raise OptionError(
+            f"the query reads {len(streams)} streams, and schema is for one",
+            hint=f"say whose it is: schema={{{streams[0]!r}: ...}}",
+        )
+    for name, one in said.items():
+        if name not in streams:
+            raise UnknownStreamError(name, streams=streams)
+        if not isinstance(one, pa.Schema):
+            raise OptionError(f"schema is a pyarrow Schema, got {type(one).__name__}")
+    return said

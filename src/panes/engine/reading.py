@@ -25,7 +25,6 @@ from panes.asking.row_tail import RowTail
 from panes.axis import BEGINNING
 from panes.engine.register_file import Beside
 from panes.errors import NoProgressWarning, warn
-from panes.frames import require_same_columns
 from panes.language.expressions import quoted
 from panes.language.parse import parse
 from panes.language.query import Query
@@ -154,11 +153,6 @@ class Reading:
         self.settle_terms(agree(query, self._run))
 
     # Rows come
-
-    def require_same_columns(self, schema: pa.Schema) -> None:
-        """Refuse a batch with other columns than those that are known."""
-        if self.schema is not None:
-            require_same_columns(self._queries.stream, self.schema, schema)
 
     def take_in(self, table: pa.Table, prepared: Prepared) -> PreparedRows:
         """Take in a batch; gives what prepared questions need of it, which is not taken in yet."""

@@ -149,7 +149,7 @@ class Register:
         that cannot be answered is set aside (`failed`), and the others go on.
         """
         self._require_running()
-        table = to_table(batch, self.stream)
+        table = to_table(batch, self.stream, self._reading.schema)
         self._require_axis()
         self._bind_waiting(table.schema.remove_metadata())
 
@@ -425,7 +425,6 @@ class Register:
     def _bind_waiting(self, schema: pa.Schema) -> None:
         """Queries that were added before the columns were known; all of them or none."""
         reading = self._reading
-        reading.require_same_columns(schema)
         if reading.schema is not None:
             return
         try:

@@ -13,6 +13,7 @@ from sqlglot import exp
 
 from panes.aggregates.catalog import constants_of, is_aggregate
 from panes.aggregates.custom import UserAggregate
+from panes.axis import written_whole
 from panes.errors import QueryError
 from panes.language.expressions import require_known
 from panes.language.places import error_in
@@ -265,9 +266,10 @@ def _resolve_key(tree: exp.Expression, select: exp.Select, names: frozenset[str]
     """
     if isinstance(tree, exp.Literal) and not tree.is_string:
         position = tree.this
-        if not position.isdigit() or not 1 <= int(position) <= len(select.expressions):
+        number = written_whole(position)
+        if number is None or not 1 <= number <= len(select.expressions):
             raise error_in(tree, f"GROUP BY {position} names no selected column")
-        return _unqualified(select.expressions[int(position) - 1].unalias(), names)
+        return _unqualified(select.expressions[number - 1].unalias(), names)
     named = _inlined(tree, select, names)
     aggregates = any(isinstance(n, exp.Anonymous) and is_aggregate(n.name) for n in named.walk())
     is_own = isinstance(tree, exp.Column) and any(

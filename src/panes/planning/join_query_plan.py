@@ -22,10 +22,12 @@ from panes.language.join_query import Join, JoinQuery
 from panes.language.places import error_in
 from panes.language.query import WINDOW_COLUMNS, Key, Query, Window
 from panes.language.select import name_of, read_select
-from panes.planning.join_plan import JoinPlan, plan_join, using_columns
+from panes.planning.bind_join import plan_join
+from panes.planning.join_plan import JoinPlan
 from panes.planning.joined_columns import JoinedColumns, column
 from panes.planning.plan import Plan, plan
 from panes.planning.scalar import Projection
+from panes.planning.using import using_columns
 from panes.windows.partners import Band
 from panes.windows.spec import Sliding
 

@@ -39,8 +39,8 @@ from panes.spark.register.deliver import RegisterSink
 from panes.spark.register.registered_queries import RegisteredQueries
 from panes.spark.register.run import RegisterRun, Start, start_query
 from panes.spark.register.trial import failing_queries
-from panes.spark.register.uncommitted import can_run_again
 from panes.spark.register.watched_queries import LOG, Watched, Watcher, wanted
+from panes.spark.uncommitted import can_run_again
 
 
 class SparkRegister:

@@ -1,0 +1,378 @@
+"""From the text of a join and the columns of its streams to its plan.
+
+Every condition of ON, and of WHERE where it may, becomes one of four things: part of the band, a
+pair of keys, a filter of one side, or the rest, which is asked of pairs. Sides deliver the columns
+that anything above needs, and no others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+import pyarrow as pa
+from sqlglot import exp
+
+from panes.axis import Axis, axis_over
+from panes.errors import ColumnTypeError, QueryError
+from panes.language.clause import Parts
+from panes.language.join_query import Join, Side, Source
+from panes.language.query import Query, Window
+from panes.planning.band import COMPARISONS, Positions, find_band
+from panes.planning.join_clauses import band, clauses, partners, window_of_both
+from panes.planning.join_plan import JoinPlan, SidePlan, SourcePlan
+from panes.planning.joined_columns import (
+    JoinedColumns,
+    all_of,
+    column,
+    conjuncts,
+    joined_name,
+    of_side,
+    operands,
+    require_names,
+)
+from panes.planning.plan import plan
+from panes.planning.scalar import Projection
+from panes.planning.using import joined_columns, using_sides
+from panes.windows.spec import Sliding
+
+Measure: TypeAlias = Literal["time", "integer"]
+_EVERY_POSITION = Sliding(size=1, slide=1)
+Needs: TypeAlias = Callable[[JoinedColumns], Sequence[exp.Expression]]
+
+
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """A bound join, the names its columns go by, and what WHERE asks after joining."""
+
+    plan: JoinPlan
+    columns: JoinedColumns
+    after: exp.Expression | None
+
+
+def plan_join(
+    join: Join,
+    schemas: Mapping[str, pa.Schema],
+    where: exp.Expression | None,
+    needs: Needs,
+    *,
+    is_shared: bool = False,
+) -> Joined:
+    """Bind a join to the schemas of its streams.
+
+    `needs` tells, given the joined columns, which expressions are over the result. `schemas` are
+    those of the streams after what FROM makes of each. A join that `is_shared` by several queries
+    gives all columns up, and what WHERE asks of one side alone is asked of joined rows.
+    """
+    require_names([s.names for s in join.sources])
+    bound = _Binding.of(join, schemas)
+    asked = [bound.columns.qualified(c) for c in conjuncts(where)]
+    wanted = {c.name for tree in needs(bound.columns) for c in tree.find_all(exp.Column)}
+    filters, after = bound.pushed_down(join, asked, is_shared=is_shared)
+    if is_shared:
+        wanted |= set(bound.columns.schema().names)
+    wanted |= {c.name for tree in after for c in tree.find_all(exp.Column)}
+    planned = bound.planned(join, filters, wanted)
+    return Joined(planned, bound.columns, all_of(after))
+
+
+class _Binding:
+    """The sides of a join while it is bound."""
+
+    def __init__(self, columns: JoinedColumns, schemas: Mapping[str, pa.Schema]) -> None:
+        self.columns, self._schemas = columns, schemas
+        self._types = {f.name: f.type for f in columns.schema()}
+
+    @classmethod
+    def of(cls, join: Join, schemas: Mapping[str, pa.Schema]) -> _Binding:
+        return cls(joined_columns(join, schemas), schemas)
+
+    def pushed_down(
+        self, join: Join, asked: Sequence[exp.Expression], *, is_shared: bool
+    ) -> tuple[list[exp.Expression], list[exp.Expression]]:
+        """What WHERE asks of the pairs of an inner join, and what it asks of joined rows."""
+        if is_shared and join.how == "inner" and not join.as_of:
+            mine = [c for c in asked if len(self.columns.sides_of(c)) > 1]
+            return mine, [c for c in asked if not any(c is m for m in mine)]
+        if join.how == "inner" and not join.as_of and not isinstance(join.left, Join):
+            mine = [c for c in asked if c.find(exp.Column) is None or self.columns.sides_of(c)]
+            return mine, [c for c in asked if not any(c is m for m in mine)]
+        if join.how == "inner" and not join.as_of:
+            return list(asked), []
+        return [], list(asked)
+
+    def planned(self, join: Join, filters: Sequence[exp.Expression], wanted: set[str]) -> JoinPlan:
+        """The join of these sides, which also asks `filters`, and gives `wanted` columns up."""
+        right_side = len(join.sources) - 1
+        mine = [self.columns.qualified(c) for c in conjuncts(join.condition)]
+        mine += [c for name in join.using for c in [self._equal(join, name)]]
+        mine += filters
+        below = [c for c in mine if right_side not in self.columns.sides_of(c)]
+        if isinstance(join.left, Join) and join.left.how == "inner" and join.how == "inner":
+            deeper = [c for c in below if self.columns.sides_of(c)]
+            mine = [c for c in mine if not any(c is d for d in deeper)]
+        else:
+            deeper = []
+        positions, conditions = self._positions(join, mine, right_side)
+        left_only, right_only, pairs, rest = self._sorted(join, conditions, right_side)
+        needed = wanted | {positions.left, positions.right}
+        for tree in (*left_only, *right_only, *rest, *(e for pair in pairs for e in pair)):
+            needed |= {c.name for c in tree.find_all(exp.Column)}
+        if join.as_of:  # which of several rows at one position is the last depends on all columns
+            needed |= {
+                joined_name(join.right.name, n) for n in self.columns.schemas[right_side].names
+            }
+        left = self._left(join.left, positions.left, left_only, deeper, needed)
+        right = self._source(join.right, right_side, positions.right, right_only, needed)
+        keys, types, unlike = self._keys(pairs)
+        rest += unlike
+        goes_up = [*left.schema().names] + ([] if join.how in ("semi", "anti")
+                                            else [*right.schema().names])  # fmt: skip
+        return JoinPlan(
+            left=left,
+            right=right,
+            how=join.how,
+            as_of=join.as_of,
+            partners=partners(join, positions),
+            left_at=positions.left,
+            right_at=positions.right,
+            axis=self._axis(join, positions),
+            left_keys=Projection(tuple(k for k, _ in keys), None),
+            right_keys=Projection(tuple(k for _, k in keys), None),
+            key_types=types,
+            rest=None if not rest else Projection((), all_of(rest)),
+            columns=tuple(n for n in goes_up if n in wanted),
+        )
+
+    def _positions(
+        self, join: Join, conditions: list[exp.Expression], right: int
+    ) -> tuple[Positions, list[exp.Expression]]:
+        """The columns that give positions, the band if there is one, and the other conditions."""
+        named = clauses(join)
+        if named is None:
+            found, rest = find_band(
+                conditions, self._types, lambda name: self._side_of_joined(name) != right
+            )
+            if found is None:
+                raise self._without_band(join, conditions, right)
+            if join.as_of and found.band.high > 0:
+                raise QueryError(
+                    "an ASOF JOIN finds the last row at or before, and ON asks for one after",
+                    hint=f"{found.right} <= {found.left}, or r [RANGE 5 minutes WATTR ts]",
+                )
+            return found, rest
+        first, second = named
+        left_sides = range(right)
+        left = self._position(first, list(left_sides), join)
+        return Positions(left, self._position(second, [right], join), band(join)), conditions
+
+    def _without_band(
+        self, join: Join, conditions: Sequence[exp.Expression], right: int
+    ) -> QueryError:
+        """Nothing bounds the distance of joined rows: why, as far as that can be told."""
+        for condition in conditions:
+            sides = self.columns.sides_of(condition)
+            is_bound = isinstance(condition, COMPARISONS) and not isinstance(condition, exp.EQ)
+            if is_bound and right in sides and len(sides) > 1:
+                names = dict.fromkeys(c.name for c in condition.find_all(exp.Column))
+                types = " and ".join(f"`{n}` is {self._types[n]}" for n in names)
+                written = condition.sql(dialect="spark").replace("`", "")
+                return QueryError(
+                    f"`{written}` does not say how far apart joined rows may be: {types}",
+                    hint="compare timestamps with timestamps, both with a time zone or both "
+                    "without, or integers with integers, at a distance of fixed length: "
+                    "r.ts <= l.ts + INTERVAL 5 SECONDS",
+                )
+        hint = (
+            "add AND r.ts BETWEEN l.ts - INTERVAL 5 SECONDS AND l.ts, or a window: "
+            "l [RANGE 5 seconds WATTR ts], r [RANGE 5 seconds WATTR ts]"
+        )
+        if len(self.columns.names) > 2:
+            hint = (
+                "of three streams, each join has its own: FROM l JOIN r ON ... [TUMBLING 5 minutes "
+                "WATTR ts] JOIN m ON ... [TUMBLING 5 minutes WATTR ts]"
+            )
+        return QueryError(
+            f"nothing says how far apart rows of {join.left.name} and {join.right.name} may be",
+            hint=hint,
+        )
+
+    def _axis(self, join: Join, positions: Positions) -> Axis:
+        """What positions mean on both sides, which must be the same."""
+        axes = [
+            axis_over(name, self._types[name], stream=name.rpartition(".")[0])
+            for name in (positions.left, positions.right)
+        ]
+        zones = [bool(getattr(a.type, "tz", None)) for a in axes]
+        if axes[0].kind != axes[1].kind or zones[0] != zones[1]:
+            types = [self._types[n] for n in (positions.left, positions.right)]
+            raise ColumnTypeError(
+                f"`{positions.left}` is {types[0]} and `{positions.right}` is {types[1]}: "
+                "their rows do not lie on one axis",
+                hint="cast one of them in a SELECT inside FROM",
+            )
+        for clause in clauses(join) or ():
+            units = {length.unit for length in (clause.size, clause.slide) if length is not None}
+            if units and units != {_measure(axes[0])}:
+                raise QueryError(
+                    f"`{positions.left}` is {self._types[positions.left]}, so RANGE and SLIDE "
+                    + ("need a unit of time" if axes[0].kind == "time" else "are plain numbers")
+                )
+        return axes[0]
+
+    def _position(self, clause: Parts, sides: list[int], join: Join) -> str:
+        """The column that a clause names, of one of some sides."""
+        if clause.taken is not None or not clause.paths:
+            raise QueryError(
+                "the window of a join names the column it lies on", hint="add WATTR ts"
+            )
+        path = clause.paths[0]
+        if len(path) > 1 and (side := self.columns.side_of(path[0])) is not None:
+            if side in sides:
+                return self.columns.column(side, path[1])
+            if clause is not window_of_both(join):
+                raise QueryError(f"`{'.'.join(path)}` is not a column of this side of the join")
+        for side in reversed(sides):
+            if path[-1].lower() in (n.lower() for n in self.columns.schemas[side].names):
+                return self.columns.column(side, path[-1])
+        return self.columns.column(sides[0], path[-1])
+
+    def _sorted(
+        self, join: Join, conditions: Sequence[exp.Expression], right: int
+    ) -> tuple[
+        list[exp.Expression],
+        list[exp.Expression],
+        list[tuple[exp.Expression, exp.Expression]],
+        list[exp.Expression],
+    ]:
+        """Filters of the left, filters of the right, pairs of keys, and the rest.
+
+        A condition on one side may be asked before joining unless rows of that side are given
+        even without a partner.
+        """
+        left_first = join.how in ("inner", "right", "semi") and isinstance(join.left, Source)
+        right_first = join.how in ("inner", "left", "semi", "anti")
+        of_left: list[exp.Expression] = []
+        of_right: list[exp.Expression] = []
+        pairs: list[tuple[exp.Expression, exp.Expression]] = []
+        rest: list[exp.Expression] = []
+        for condition in conditions:
+            sides = self.columns.sides_of(condition)
+            if sides and right not in sides and left_first:
+                of_left.append(condition)
+            elif sides == {right} and right_first:
+                of_right.append(condition)
+            elif (pair := self._pair(condition, right)) is not None:
+                pairs.append(pair)
+            else:
+                rest.append(condition)
+        return of_left, of_right, pairs, rest
+
+    def _pair(
+        self, condition: exp.Expression, right: int
+    ) -> tuple[exp.Expression, exp.Expression] | None:
+        """The expressions of both sides that an equality compares; None if it is no such thing."""
+        if not isinstance(condition, exp.EQ):
+            return None
+        one, other = operands(condition)
+        sides = self.columns.sides_of(one), self.columns.sides_of(other)
+        if sides[0] and right not in sides[0] and sides[1] == {right}:
+            return one, other
+        if sides[1] and right not in sides[1] and sides[0] == {right}:
+            return other, one
+        return None
+
+    def _keys(
+        self, pairs: Sequence[tuple[exp.Expression, exp.Expression]]
+    ) -> tuple[
+        list[tuple[exp.Expression, exp.Expression]], tuple[pa.DataType, ...], list[exp.Expression]
+    ]:
+        """Pairs that are compared as keys, their types, and pairs of unlike types as conditions."""
+        schema = self.columns.schema()
+        keys: list[tuple[exp.Expression, exp.Expression]] = []
+        types: list[pa.DataType] = []
+        unlike: list[exp.Expression] = []
+        for one, other in pairs:
+            found = Projection((one, other), None).types(schema)
+            common = _common_type(*found)
+            if common is None:
+                unlike.append(exp.EQ(this=one.copy(), expression=other.copy()))
+            else:
+                keys.append((one, other))
+                types.append(common)
+        return keys, tuple(types), unlike
+
+    def _left(
+        self,
+        side: Side,
+        at: str,
+        filters: Sequence[exp.Expression],
+        deeper: Sequence[exp.Expression],
+        needed: set[str],
+    ) -> SidePlan:
+        if isinstance(side, Source):
+            return self._source(side, 0, at, [*filters, *deeper], needed)
+        return self.planned(side, deeper, needed)
+
+    def _source(
+        self,
+        source: Source,
+        side: int,
+        at: str,
+        filters: Sequence[exp.Expression],
+        needed: set[str],
+    ) -> SourcePlan:
+        schema = self.columns.schemas[side]
+        mine = [n for n in schema.names if joined_name(source.name, n) in needed]
+        position = at.removeprefix(joined_name(source.name, ""))
+        own = [of_side(f, source.name) for f in filters]
+        axis = axis_over(position, schema.field(position).type, stream=source.name)
+        asked = Query(
+            text="",
+            streams=source.streams,
+            window=Window(_EVERY_POSITION, _measure(axis), position),
+            where=all_of(own),
+            keys=(),
+            key_order=(),
+            calls=(),
+            outputs=(),
+            having=None,
+            defining=tuple(column(n) for n in mine),
+            inner=source.inner,
+        )
+        planned = plan(asked, dict.fromkeys(source.streams, schema))
+        return SourcePlan(source, planned, tuple(joined_name(source.name, n) for n in mine), at)
+
+    def _equal(self, join: Join, name: str) -> exp.Expression:
+        """What USING says of one column."""
+        one, other = using_sides(join, self.columns, name)
+        return exp.EQ(this=one, expression=other)
+
+    def _side_of_joined(self, name: str) -> int | None:
+        found = self.columns.sides_of(column(name))
+        return next(iter(found), None)
+
+
+def _measure(axis: Axis) -> Measure:
+    return "time" if axis.kind == "time" else "integer"
+
+
+def _common_type(one: pa.DataType, other: pa.DataType) -> pa.DataType | None:
+    """The type in which values of both are compared; None if that takes more than a cast."""
+    if pa.types.is_nested(one) or pa.types.is_nested(other):
+        return None
+    if one == other:
+        return one
+    both = (one, other)
+    if pa.uint64() in both:
+        return None
+    if all(pa.types.is_integer(t) for t in both):
+        return pa.int64()
+    if all(pa.types.is_integer(t) or pa.types.is_floating(t) for t in both):
+        return pa.float64()
+    if all(pa.types.is_string(t) or pa.types.is_large_string(t) for t in both):
+        return pa.large_string()
+    if all(pa.types.is_timestamp(t) for t in both) and bool(one.tz) == bool(other.tz):
+        return pa.timestamp("us", one.tz)
+    return None
