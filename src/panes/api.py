@@ -31,6 +31,7 @@ from panes.planning.explain import explain_unbound
 from panes.planning.explain_join import explain_join
 from panes.planning.flush import Flush
 from panes.planning.join_query_plan import plan_join_query
+from panes.planning.options import require_options
 from panes.planning.plan import plan
 from panes.planning.terms import Late, Run
 from panes.progress.stall import MOST_STALLED
@@ -109,6 +110,7 @@ def sql(
     >>> answers.to_pylist()[0]
     {'window_start': 0, 'window_end': 10, 'item': 'a', 'high': 5.0}
     """
+    require_options(text=text, aggregates=aggregates, batches=batches)
     run = Run(
         lateness=lateness,
         late=late,
@@ -241,6 +243,7 @@ def open(
     >>> query.finish().to_pylist()
     [{'window_start': 10, 'window_end': 20, 'n': 1}]
     """
+    require_options(text=text, aggregates=aggregates)
     run = Run(
         lateness=lateness,
         late=late,
@@ -327,6 +330,8 @@ def register(
      'dear': [{'window_start': -15, 'window_end': 5, 'n': 1},
               {'window_start': -10, 'window_end': 10, 'n': 1}]}
     """
+    require_options(stream=stream, schema=schema, aggregates=aggregates, keep_rows=keep_rows,
+                    hand_over=hand_over, saved=saved)  # fmt: skip
     run = Run(
         lateness=lateness,
         late=late,
@@ -499,6 +504,7 @@ def explain(
     more       give the streams to see types and sizes
     <BLANKLINE>
     """
+    require_options(text=text, aggregates=aggregates, store=store, run=run, details=details)
     query = read(text, aggregates)
     if isinstance(query, JoinQuery):
         return _explained_join(query, streams, aggregates, details=details)

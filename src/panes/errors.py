@@ -12,6 +12,7 @@ import sys
 import warnings
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Self
 
 
 class PanesError(Exception):
@@ -19,6 +20,12 @@ class PanesError(Exception):
 
     def __init__(self, message: str, *, hint: str | None = None) -> None:
         super().__init__(message if hint is None else f"{message}\n\nHint: {hint}")
+        self.message, self.hint = message, hint
+
+    def of(self, what: str) -> Self:
+        """The same error, which says first what is wrong: a query, a question, a file."""
+        self.args = (f"{what}: {self.args[0]}", *self.args[1:])
+        return self
 
 
 class QueryError(PanesError, ValueError):
@@ -37,6 +44,7 @@ class QueryError(PanesError, ValueError):
     ) -> None:
         where = "" if line is None else f"line {line}, column {column}: "
         super().__init__(where + message, hint=hint)
+        self.message = message
         self.line = line
         self.column = column
 

@@ -19,6 +19,7 @@ from pyspark.sql import SparkSession
 
 import panes
 from panes.bench.workloads import bids
+from panes.crash.kills import VICTIMS
 from tests.cli.call import QUERY, call, call_here, run
 from tests.support import slow
 
@@ -127,14 +128,15 @@ def test_verify_compares_spark_too(spark: SparkSession, folder: Path) -> None:
 
 @pytest.mark.slow
 def test_verify_kills_a_query(folder: Path) -> None:
-    """Two kills: of the driver, at random and while a block is written."""
-    words = ("verify", "busy.sql", "-i", "bids=bids.parquet", "--rows", "60", "--crash", "2")
+    """Three kills, at random: of the driver, of a worker and of an executor."""
+    words = ("verify", "busy.sql", "-i", "bids=bids.parquet", "--rows", "60", "--crash", "3")
     done = run(*words, folder=folder)
     assert done.returncode == 0, done.stdout + done.stderr
     head, *lines = (line.split() for line in done.stdout.splitlines())
     assert head[-5:] == ["kills", "runs", "lost", "twice", "wrong"]
-    assert [(line[0], line[-5], line[-3:]) for line in lines] == [("driver", "1", ["0"] * 3)] * 2
-    assert "2 kills" in done.stderr
+    killed = [(line[0], line[-5], line[-3:]) for line in lines]
+    assert killed == [(victim, "1", ["0"] * 3) for victim in VICTIMS]
+    assert "3 kills" in done.stderr
     (folder / "rows.sql").write_text("SELECT count(*) AS n FROM bids [ROWS 5]")
     refused = run("verify", "rows.sql", *words[2:], folder=folder)
     assert refused.returncode == 2
@@ -165,7 +167,7 @@ def test_bench_checks_and_measures_and_keeps_the_numbers(folder: Path) -> None:
 
 REFUSED = {
     ("run", "nope.sql", "-i", "bids=bids.csv"): (2, "no query file at nope.sql"),
-    ("run", "busy.sql", "-i", "bids=nope.csv"): (2, "--input bids: no file or folder at nope.csv"),
+    ("run", "busy.sql", "-i", "bids=nope.csv"): (2, "--input bids: nope.csv is no file or folder"),
     ("run", "busy.sql", "-i", "bids"): (2, "--input takes name=path"),
     ("run", "busy.sql", "-i", "asks=bids.csv"): (2, "reads a stream `bids`, which was not given"),
     ("run", "busy.sql"): (2, "--input"),
@@ -176,7 +178,7 @@ REFUSED = {
     ("run", "busy.sql", "-i", "bids=empty.csv"): (1, "empty.csv is empty, not even a header"),
     ("run", "busy.sql", "-i", "bids=header.csv"): (1, "has no rows, so its columns have no types"),
     ("run", "busy.sql", "-i", "bids=broken.parquet"): (1, "cannot read broken.parquet"),
-    ("run", "busy.sql", "-i", "bids=mixed"): (1, "have different columns"),
+    ("run", "busy.sql", "-i", "bids=mixed"): (1, "b.parquet has no column `a`, and mixed/a.parquet has"),
     ("run", "busy.sql", "-i", "bids=busy.sql"): (1, "neither Parquet, CSV nor NDJSON"),
     ("run", "wrong.sql", "-i", "bids=bids.csv"): (2, "no column `prise` in stream `bids`"),
     ("verify", "busy.sql"): (2, "--input name=path"),

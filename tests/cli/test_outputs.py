@@ -46,15 +46,18 @@ def test_a_result_that_exists_is_replaced_only_when_told(folder: Path) -> None:
 @pytest.mark.parametrize("path", ["bids.parquet", "./bids.parquet", "link.parquet"])
 def test_an_input_is_never_replaced(folder: Path, path: str) -> None:
     Path("link.parquet").symlink_to("bids.parquet")
-    source = Source("bids", Path("bids.parquet"))
+    source = Source.parse("bids=bids.parquet")
     with pytest.raises(OptionError, match="the file that --input bids reads"):
         Output.checked(path, sources=[source], overwrite=True)
 
 
 def test_nothing_is_written_into_a_folder_that_is_read(folder: Path) -> None:
     Path("in").mkdir()
+    pq.write_table(BIDS, "in/a.parquet")
     with pytest.raises(OptionError, match="the file that --input bids reads"):
-        Output.checked("in/new.parquet", sources=[Source("bids", Path("in"))])
+        Output.checked("in/new.parquet", sources=[Source.parse("bids=in")])
+    with pytest.raises(OptionError, match="the file that --input bids reads"):
+        Output.checked("in/a.parquet", sources=[Source.parse("bids=in/*.parquet")], overwrite=True)
 
 
 @pytest.mark.parametrize(
@@ -120,6 +123,6 @@ def test_late_rows_do_not_depend_on_row_groups(folder: Path, group: int) -> None
 @pytest.mark.parametrize("rows", [1, 2, 3, 5, 7])
 def test_batches_have_the_rows_asked_for(folder: Path, rows: int) -> None:
     pq.write_table(BIDS, "grouped.parquet", row_group_size=2)
-    batches = list(Source("bids", Path("grouped.parquet")).batches(rows))
+    batches = list(Source.parse("bids=grouped.parquet").batches(rows))
     assert [len(b) for b in batches if len(b)] == [min(rows, 5 - i) for i in range(0, 5, rows)]
     assert pa.concat_tables(batches).to_pylist() == BIDS.to_pylist()

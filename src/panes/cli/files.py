@@ -1,28 +1,46 @@
-"""Files as streams: Parquet, CSV and NDJSON, read in batches of a fixed number of rows."""
+"""Files as streams: which files an ``--input`` means, and what they hold.
+
+A path is a file, a folder with everything in it, a pattern such as ``logs/*.csv.gz``, or ``-`` for
+standard input. All files of an input are of one format. Folders named ``day=2026-01-01`` give their
+rows a column ``day``.
+"""
 
 from __future__ import annotations
 
+import atexit
+import glob
+import os
+import shutil
+import sys
+import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal, TypeAlias
 
-import duckdb
 import pyarrow as pa
-import pyarrow.dataset as pads
 
-from panes.errors import InputError, OptionError, is_interrupt
+from panes.cli import readers
+from panes.errors import InputError, OptionError
 
-BATCH = 1 << 20
-TEXT_FORMATS = {".csv": "csv", ".ndjson": "json", ".jsonl": "json", ".json": "json"}
+BATCH = readers.BATCH
+Format: TypeAlias = Literal["parquet", "csv", "json"]
+TEXT_FORMATS: dict[str, Format] = {
+    ".csv": "csv", ".ndjson": "json", ".jsonl": "json", ".json": "json",
+}  # fmt: skip
+_FORMATS: dict[str, Format] = {".parquet": "parquet", ".tsv": "csv", **TEXT_FORMATS}
+_PACKED = (".gz", ".zst")
+_STANDARD_INPUT = "-"
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A named input: a file, or a folder of Parquet files."""
+    """A named input: its path as it was given, and the files that this means."""
 
     name: str
     path: Path
+    files: tuple[Path, ...]
+    format: Format
 
     @classmethod
     def parse(cls, text: str) -> Source:
@@ -32,85 +50,104 @@ class Source:
             raise OptionError(
                 f"--input takes name=path, got {text!r}", hint="--input bids=bids.parquet"
             )
-        if not Path(path).exists():
-            raise OptionError(f"--input {name}: no file or folder at {path}")
-        return cls(name, Path(path))
+        if path == _STANDARD_INPUT:
+            spooled = _spooled()
+            return cls(name, spooled, (spooled,), _format(spooled, name))
+        files = tuple(_files(Path(path)))
+        if not files:
+            said = "has no files in it" if Path(path).is_dir() else "is no file or folder"
+            raise OptionError(f"--input {name}: {path} {said}")
+        formats = {_format(file, name): file for file in reversed(files)}
+        if len(formats) > 1:
+            one, other, *_ = sorted(formats.values())
+            raise InputError(
+                f"--input {name}: {one} and {other} are of different formats",
+                hint="name the files of one format: --input bids='logs/*.csv'",
+            )
+        return cls(name, Path(path), files, next(iter(formats)))
 
     @property
     def rows(self) -> int | None:
         """How many rows there are, where that is known without reading them."""
-        if self._text_format():
+        if self.format != "parquet":
             return None
-        with self._reading():
-            return pads.dataset(self.path, format="parquet").count_rows()
+        with readers.told(f"--input {self.name}", self.path):
+            return readers.parquet(self.files, self._base).count_rows()
 
     def batches(self, rows: int = BATCH) -> Iterator[pa.Table]:
-        """The rows in the order of the file, so many at a time; the last batch may be smaller.
+        """The rows in the order of the files' names, so many at a time; the last may be fewer.
 
-        Where batches end does not depend on the file's row groups. There is at least one batch, so
-        that types are known.
+        Where batches end does not depend on row groups. There is at least one batch, so that types
+        are known.
         """
-        with self._reading():
-            read = self._text_batches() if self._text_format() else self._parquet_batches()
+        with readers.told(f"--input {self.name}", self.path):
+            if self.format == "parquet":
+                read = readers.parquet_batches(self.files, self._base)
+            else:
+                read = readers.text_batches(self.files, is_csv=self.format == "csv")
             yield from _in_batches(read, rows)
 
-    @contextmanager
-    def _reading(self) -> Iterator[None]:
-        """Whatever goes wrong in a reader becomes one clear error."""
-        try:
-            yield
-        except (pa.ArrowInvalid, pa.ArrowTypeError, duckdb.Error, OSError) as failure:
-            first = str(failure).strip().splitlines()[0]
-            raise InputError(f"--input {self.name}: cannot read {self.path}: {first}") from None
-        except RuntimeError as failure:
-            if is_interrupt(failure):
-                raise KeyboardInterrupt from None
-            raise
+    def is_among(self, path: Path) -> bool:
+        """Whether a file is one of these, or lies in their folder."""
+        real = Path(os.path.realpath(path))
+        within = [Path(os.path.realpath(f)) for f in (*self.files, self.path)]
+        return any(real.is_relative_to(one) for one in within)
 
-    def _text_format(self) -> str | None:
-        suffix = self.path.suffix.lower()
-        if suffix in TEXT_FORMATS:
-            return TEXT_FORMATS[suffix]
-        if suffix == ".parquet" or self.path.is_dir():
-            return None
-        raise InputError(
-            f"--input {self.name}: {self.path} is neither Parquet, CSV nor NDJSON",
-            hint="name it .parquet, .csv, .ndjson or .jsonl",
+    @property
+    def _base(self) -> Path | None:
+        """The folder below which names of folders are values."""
+        return self.path if self.path.is_dir() else None
+
+
+def _files(path: Path) -> Iterator[Path]:
+    """The files that a path means, by name; hidden ones and Spark's own marks are left out."""
+    if path.is_dir():
+        found = (file for file in sorted(path.rglob("*")) if file.is_file())
+        for file in found:
+            if not any(part[0] in "._" for part in file.relative_to(path).parts):
+                yield file
+    elif path.exists():
+        yield path
+    else:
+        yield from (
+            Path(f) for f in sorted(glob.glob(str(path), recursive=True)) if Path(f).is_file()
         )
 
-    def _parquet_batches(self) -> Iterator[pa.Table]:
-        data = pads.dataset(self.path, format="parquet")
-        schemas = {f.physical_schema.remove_metadata() for f in data.get_fragments()}
-        if len(schemas) > 1:
-            raise InputError(
-                f"--input {self.name}: the files in {self.path} have different columns"
-            )
-        yield data.schema.empty_table()
-        for batch in data.to_batches(batch_size=BATCH):
-            if len(batch):
-                yield pa.Table.from_batches([batch])
 
-    def _text_batches(self) -> Iterator[pa.Table]:
-        if self.path.stat().st_size == 0:
-            raise InputError(f"--input {self.name}: {self.path} is empty, not even a header")
-        connection = duckdb.connect(config={"autoinstall_known_extensions": "false"})
-        connection.execute("SET TimeZone = 'UTC'")
-        if self._text_format() == "csv":
-            rows = connection.read_csv(str(self.path))
-        else:
-            rows = connection.sql(
-                "SELECT * FROM read_json($path, format = 'newline_delimited')",
-                params={"path": str(self.path)},
-            )
-        has_rows = False
-        for batch in rows.to_arrow_reader(BATCH):
-            if len(batch):
-                has_rows = True
-                yield pa.Table.from_batches([batch])
-        if not has_rows:
-            raise InputError(
-                f"--input {self.name}: {self.path} has no rows, so its columns have no types"
-            )
+def _format(file: Path, name: str) -> Format:
+    suffixes = [s.lower() for s in file.suffixes]
+    if suffixes and suffixes[-1] in _PACKED:
+        suffixes.pop()
+    found = _FORMATS.get(suffixes[-1]) if suffixes else None
+    if found is None or (found == "parquet" and file.suffix.lower() in _PACKED):
+        raise InputError(
+            f"--input {name}: {file} is neither Parquet, CSV nor NDJSON",
+            hint="name it .parquet, .csv, .ndjson or .jsonl; text may be packed: .csv.gz",
+        )
+    return found
+
+
+def _spooled() -> Path:
+    """Standard input as a file, which is gone when the command ends; its first bytes say its kind.
+
+    Rows are read more than once, to know their types first, so they cannot be read from a pipe.
+    """
+    folder = Path(tempfile.mkdtemp(prefix="panes-input-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    plain = folder / "standard input"
+    with plain.open("wb") as file:
+        shutil.copyfileobj(sys.stdin.buffer, file)
+    head = readers.first_bytes(plain)
+    packed = next((s for magic, s in _MAGIC.items() if head.startswith(magic)), "")
+    plain = plain.rename(plain.with_name(f"{plain.name}{packed}"))
+    head = readers.first_bytes(plain)
+    kind = ".parquet" if head.startswith(b"PAR1") else ".csv"
+    if head.lstrip().startswith(b"{"):
+        kind = ".ndjson"
+    return plain.rename(folder / f"standard input{kind}{packed}")
+
+
+_MAGIC = {b"\x1f\x8b": ".gz", b"\x28\xb5\x2f\xfd": ".zst"}
 
 
 def _in_batches(tables: Iterator[pa.Table], rows: int) -> Iterator[pa.Table]:

@@ -60,7 +60,7 @@ class Output:
             raise OptionError(f"{option} {path}: this is a folder, not a file")
         real = Path(os.path.realpath(path))
         for source in sources:
-            if real.is_relative_to(os.path.realpath(source.path)):
+            if source.is_among(real):
                 raise OptionError(
                     f"{option} {path} would replace the file that --input {source.name} reads",
                     hint=f"{option} answers{target.suffix}",

@@ -77,7 +77,7 @@ def register(
 ) -> None:
     """Answer all queries of a folder over one stream, which is read once.
 
-    The stream is a Parquet, CSV or NDJSON file, or a folder of Parquet files.
+    The stream is a Parquet, CSV or NDJSON file, or a folder of such files.
     """
     source = Source.parse(given)
     if engine == "spark":

@@ -20,6 +20,7 @@ from sqlglot.tokens import Token, TokenType
 from panes.aggregates.custom import UserAggregate
 from panes.errors import QueryError
 from panes.language.clause import Parts, is_clause, read_clause, read_early
+from panes.language.elsewhere import words_of_here
 from panes.language.expressions import require_known
 from panes.language.grammar import parse_select, table_token
 from panes.language.join_query import How, Join, JoinQuery, Side, Source
@@ -66,9 +67,10 @@ def is_join(text: str) -> bool:
 def read_join(text: str, aggregates: Sequence[UserAggregate] = ()) -> JoinQuery:
     """Understand one SELECT over a join."""
     try:
-        query = _read(text)
-        refuse_the_rest(query.select)
-        require_known(query.select, aggregates)
+        with words_of_here(text):
+            query = _read(text)
+            refuse_the_rest(query.select)
+            require_known(query.select, aggregates)
         return query
     except RecursionError:
         raise QueryError("the query is nested too deeply to be read") from None

@@ -16,6 +16,7 @@ from sqlglot.tokens import Token, TokenType
 from panes.aggregates.custom import UserAggregate
 from panes.errors import QueryError
 from panes.language.clause import is_clause, read_clause, read_early, window_of
+from panes.language.elsewhere import words_of_here
 from panes.language.grammar import STREAM, parse_select, table_token
 from panes.language.query import Early, Query, Window
 from panes.language.select import read_select
@@ -35,6 +36,11 @@ def parse(text: str, aggregates: Sequence[UserAggregate] = (), *, once: bool = F
     >>> query.streams, query.window.column, query.outputs[0].name
     (('bids',), 'ts', 'high')
     """
+    with words_of_here(text):
+        return _parsed(text, aggregates, once=once)
+
+
+def _parsed(text: str, aggregates: Sequence[UserAggregate], *, once: bool) -> Query:
     try:
         plain, sources, window, early = take_out(said_as_groups(tokenize(text)), once=once)
         per_row = window is not None and isinstance(window.spec, PerRow)

@@ -8,35 +8,33 @@ from pyspark.sql import DataFrame, SparkSession
 
 from panes.spark.session import session
 
-_JSON = (".ndjson", ".jsonl", ".json")
-
 
 def spark() -> SparkSession:
     """The session of the command line."""
     return session(spark__ui__enabled="false")
 
 
-def read(path: Path) -> DataFrame:
-    """A file, or a folder of Parquet files, read by Spark."""
-    suffix = path.suffix.lower()
-    if suffix == ".csv":
-        return spark().read.csv(str(path), header=True, inferSchema=True)
-    if suffix in _JSON:
-        return spark().read.json(str(path))
-    return spark().read.parquet(str(path))
+def read(path: Path, format: str) -> DataFrame:
+    """A file, a folder, or the files of a pattern, as Spark reads that format."""
+    if format == "csv":
+        return spark().read.csv(str(path), header=True, inferSchema=True, sep=_separator(path))
+    return spark().read.load(str(path), format=format)
 
 
-def read_stream(path: Path, files_per_batch: int) -> DataFrame:
+def read_stream(path: Path, format: str, files_per_batch: int) -> DataFrame:
     """The same as a stream that goes through the files from the oldest on."""
-    reader = spark().readStream.schema(read(path).schema)
+    reader = spark().readStream.schema(read(path, format).schema)
     reader = reader.option("maxFilesPerTrigger", files_per_batch)
-    suffix = path.suffix.lower()
     folder = path
     if path.is_file():
         folder = path.parent
         reader = reader.option("pathGlobFilter", path.name)
         # Answers in folders named query=... beside it would be taken for parts of a table.
         reader = reader.option("recursiveFileLookup", True)
-    if suffix == ".csv":
-        return reader.option("header", True).csv(str(folder))
-    return reader.json(str(folder)) if suffix in _JSON else reader.parquet(str(folder))
+    if format == "csv":
+        reader = reader.option("header", True).option("sep", _separator(path))
+    return reader.load(str(folder), format=format)
+
+
+def _separator(path: Path) -> str:
+    return "\t" if ".tsv" in path.suffixes else ","

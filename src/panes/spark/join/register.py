@@ -33,7 +33,7 @@ from panes.spark.join.register_stream import (
     require_shared,
 )
 from panes.spark.register.run import stop_between_batches
-from panes.spark.register.uncommitted import forget_uncommitted
+from panes.spark.uncommitted import forget_uncommitted
 
 
 @dataclass(frozen=True, slots=True)

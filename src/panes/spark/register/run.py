@@ -23,7 +23,7 @@ from panes.spark.query import Sink
 from panes.spark.register.deliver import Deliver, RegisterSink
 from panes.spark.register.registered_queries import RegisteredQueries
 from panes.spark.register.stream import answer_columns, emitted
-from panes.spark.register.uncommitted import forget_uncommitted
+from panes.spark.uncommitted import forget_uncommitted
 
 _PATIENCE = 30.0
 _GLANCE = 0.05

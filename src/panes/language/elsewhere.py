@@ -1,0 +1,69 @@
+"""Words that other systems have for windows, and what to write here instead.
+
+They are looked at only when a query cannot be read, so a column may have any of these names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from panes.errors import QueryError
+from panes.language.tokens import TokenReader, tokenize
+
+_TUMBLING = "a tumbling window is FROM bids [TUMBLING 10 minutes WATTR ts]"
+_SLIDING = "a sliding window is FROM bids [RANGE 10 minutes SLIDE 5 minutes WATTR ts]"
+_SESSION = (
+    "there are no windows of sessions; the window before each row is "
+    "FROM bids [RANGE 5 minutes RATTR ts SLIDE 1 ROW]"
+)
+_CUMULATE = "windows that begin with the stream are FROM bids [RANGE ALL SLIDE 1 hour WATTR ts]"
+_OFFSET = "windows are moved by ORIGIN: FROM bids [TUMBLING 1 hour WATTR ts ORIGIN 30 minutes]"
+_QUALIFY = "answers are filtered by HAVING: GROUP BY item HAVING count(*) > 1"
+_LIMIT = "every window has all its answers; to leave some out: GROUP BY item HAVING count(*) > 1"
+_GROUPED = (
+    "answers are for each window already, so only keys are grouped by: GROUP BY item; a column of "
+    "the stream with that name needs another"
+)
+
+WORDS = {
+    "TUMBLE": _TUMBLING,
+    "DESCRIPTOR": _TUMBLING,
+    "WINDOW": _TUMBLING,
+    "HOP": _SLIDING,
+    "HOPPING": _SLIDING,
+    "SLIDING": _SLIDING,
+    "SIZE": _SLIDING,
+    "SESSION": _SESSION,
+    "SESSION_WINDOW": _SESSION,
+    "CUMULATE": _CUMULATE,
+    "OFFSET": _OFFSET,
+    "QUALIFY": _QUALIFY,
+    "LIMIT": _LIMIT,
+    "WINDOW_START": _GROUPED,
+    "WINDOW_END": _GROUPED,
+}
+
+
+@contextmanager
+def words_of_here(text: str) -> Iterator[None]:
+    """If a text cannot be read, and has a word of another system, say what to write instead."""
+    try:
+        yield
+    except QueryError as failure:
+        hint = _hint(text)
+        if hint is None:
+            raise
+        raise QueryError(
+            failure.message, hint=hint, line=failure.line, column=failure.column
+        ) from None
+
+
+def _hint(text: str) -> str | None:
+    """What to write instead of the first word of another system; None: there is none."""
+    try:
+        reader = TokenReader(tokenize(text))
+    except QueryError:
+        return None
+    words = (reader.word(ahead) for ahead in range(len(reader.tokens)))
+    return next((WORDS[word] for word in words if word in WORDS), None)

@@ -1,0 +1,118 @@
+"""Inputs of commands: files, folders, patterns, packed text, partitions and standard input."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import sys
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import panes
+from panes.cli.files import Source
+
+ROWS = "ts,item,price\n1,a,2\n2,b,3\n"
+MORE = "ts,item,price\n11,a,2.5\n"
+LINES = '{"ts": 1, "item": "a"}\n{"ts": 2, "item": "b", "price": 3.5}\n'
+BOTH = [
+    {"ts": 1, "item": "a", "price": 2.0},
+    {"ts": 2, "item": "b", "price": 3.0},
+    {"ts": 11, "item": "a", "price": 2.5},
+]
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "logs").mkdir()
+    return tmp_path
+
+
+def write(path: str, text: str) -> None:
+    Path(path).parent.mkdir(parents=True, exist_ok=True)
+    packed = path.endswith(".gz")
+    Path(path).write_bytes(gzip.compress(text.encode()) if packed else text.encode())
+
+
+def rows(text: str) -> list[dict[str, object]]:
+    return pa.concat_tables(list(Source.parse(text).batches())).to_pylist()
+
+
+@pytest.mark.parametrize("path", ["logs", "logs/*.csv*", "l*/**/*.csv*"])
+def test_many_files_are_one_stream_whose_types_hold_all_values(folder: Path, path: str) -> None:
+    write("logs/a.csv", ROWS)
+    write("logs/b.csv.gz", MORE)
+    write("logs/_SUCCESS", "")
+    write("logs/.hidden.csv", "x\n1\n")
+    assert rows(f"bids={path}") == BOTH
+
+
+def test_folders_of_ndjson_and_other_separators(folder: Path) -> None:
+    write("logs/a.ndjson", LINES)
+    write("logs/b.jsonl.gz", '{"ts": 3, "item": "c"}\n')
+    assert [r["ts"] for r in rows("bids=logs")] == [1, 2, 3]
+    for separator in "\t;|":
+        write("one.csv", ROWS.replace(",", separator))
+        assert rows("bids=one.csv") == [dict(r) for r in BOTH[:2]]
+
+
+def test_names_of_folders_are_columns(folder: Path) -> None:
+    for day in (1, 2):
+        write(f"csv/day={day}/a.csv", ROWS)
+        Path(f"parquet/day={day}").mkdir(parents=True)
+        pq.write_table(pa.table({"ts": [day]}), f"parquet/day={day}/a.parquet")
+    assert [r["day"] for r in rows("bids=csv")] == [1, 1, 2, 2]
+    assert rows("bids=parquet") == [{"ts": 1, "day": 1}, {"ts": 2, "day": 2}]
+    assert Source.parse("bids=parquet").rows == 2
+
+
+@pytest.mark.parametrize("kind", ["csv", "ndjson", "parquet", "packed"])
+def test_standard_input_is_known_by_its_first_bytes(
+    folder: Path, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pq.write_table(pa.table({"ts": [1], "item": ["a"]}), "a.parquet")
+    held = {
+        "csv": ROWS.encode(),
+        "ndjson": LINES.encode(),
+        "parquet": Path("a.parquet").read_bytes(),
+        "packed": gzip.compress(LINES.encode()),
+    }
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(held[kind])))
+    first = rows("bids=-")[0]
+    assert (first["ts"], first["item"]) == (1, "a")
+
+
+REFUSED = {
+    "nothing/*.csv": "nothing/\\*.csv is no file or folder",
+    "logs": "logs has no files in it",
+    "differ": "differ/b.csv has no column `item`, and differ/a.csv has",
+    "more": "more/b.csv has a column `note`, and more/a.csv has not",
+    "types": "`ts` is string in types/b.parquet, and int64 in types/a.parquet",
+    "formats": "formats/a.csv and formats/b.ndjson are of different formats",
+    "ragged.csv": "line 3 of ragged.csv: it has 2 values, and the header has 3 columns",
+    "late.csv": "cannot read line 30002 of late.csv: Error when converting column",
+    "bad.ndjson": "cannot read line 2 of bad.ndjson: Expecting value",
+    "rows.parquet.gz": "is neither Parquet, CSV nor NDJSON",
+}
+
+
+@pytest.mark.parametrize("path", REFUSED)
+def test_what_cannot_be_read_is_named(folder: Path, path: str) -> None:
+    write("differ/a.csv", ROWS)
+    write("differ/b.csv", "ts,price\n1,2\n")
+    write("more/a.csv", ROWS)
+    write("more/b.csv", "ts,item,price,note\n1,a,2,x\n")
+    write("formats/a.csv", ROWS)
+    write("formats/b.ndjson", LINES)
+    write("ragged.csv", "ts,item,price\n1,a,2\n2,b\n3,c,4,5\n")
+    write("late.csv", "ts,item,price\n" + "1,a,2\n" * 30_000 + "7,b,x\n")
+    write("bad.ndjson", '{"ts": 1}\n{"ts": \n{"ts": 3}\n')
+    write("rows.parquet.gz", "")
+    Path("types").mkdir()
+    pq.write_table(pa.table({"ts": [1]}), "types/a.parquet")
+    pq.write_table(pa.table({"ts": ["1"]}), "types/b.parquet")
+    with pytest.raises(panes.PanesError, match=f"(?s)--input bids: .*{REFUSED[path]}"):
+        rows(f"bids={path}")

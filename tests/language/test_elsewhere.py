@@ -1,0 +1,67 @@
+"""Words of other systems are refused with what to write, and what is written so is answered."""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+
+import pyarrow as pa
+import pytest
+
+import panes
+from panes.language.elsewhere import WORDS
+
+NOON = dt.datetime(2026, 1, 1, 12, tzinfo=dt.UTC)
+BIDS = pa.table(
+    {
+        "ts": pa.array([NOON, NOON + dt.timedelta(minutes=3)], pa.timestamp("us", "UTC")),
+        "item": ["a", "a"],
+        "price": [2.0, 3.0],
+    }
+)
+TRIED = {
+    "SELECT count(*) FROM HOP(bids, ts, 5, 10)": "[RANGE 10 minutes SLIDE 5 minutes WATTR ts]",
+    "SELECT count(*) FROM TABLE(TUMBLE(TABLE bids, DESCRIPTOR(ts), 10))": "[TUMBLING 10 minutes",
+    "SELECT count(*) FROM bids [HOP 5 minutes WATTR ts]": "[RANGE 10 minutes SLIDE 5 minutes",
+    "SELECT count(*) FROM bids [SLIDING 10 minutes WATTR ts]": "SLIDE 5 minutes",
+    "SELECT count(*) FROM bids [SESSION 5 minutes WATTR ts]": "no windows of sessions",
+    "SELECT count(*) FROM bids GROUP BY SESSION(ts, 5)": "no windows of sessions",
+    "SELECT count(*) FROM bids GROUP BY TUMBLE(ts, 10)": "[TUMBLING 10 minutes WATTR ts]",
+    "SELECT count(*) FROM bids GROUP BY window(ts, '1 minute')": "[TUMBLING 10 minutes WATTR ts]",
+    "SELECT count(*) FROM bids WINDOW TUMBLING (SIZE 10 SECONDS)": "[TUMBLING 10 minutes",
+    "SELECT count(*) FROM bids [TUMBLING 1 hour OFFSET 9 WATTR ts]": "ORIGIN 30 minutes",
+    "SELECT count(*) FROM bids [TUMBLING 1 hour WATTR ts] QUALIFY rank() = 1": "HAVING",
+    "SELECT count(*) FROM bids [TUMBLING 1 hour WATTR ts] LIMIT 5": "HAVING count(*) > 1",
+    "SELECT count(*) FROM bids [TUMBLING 1 hour WATTR ts] GROUP BY window_start": "already",
+    "SELECT b.item FROM bids b JOIN HOP(bids, ts) c ON b.item = c.item": "SLIDE 5 minutes",
+}
+
+
+@pytest.mark.parametrize("text", TRIED)
+def test_a_word_of_another_system_is_told_what_to_write(text: str) -> None:
+    with pytest.raises(panes.PanesError) as refused:
+        panes.sql(text, bids=BIDS)
+    assert TRIED[text] in str(refused.value).split("Hint: ")[1]
+
+
+@pytest.mark.parametrize("hint", sorted(set(WORDS.values())))
+def test_what_a_hint_says_is_answered(hint: str) -> None:
+    asked = re.search(r"FROM bids \[.*?\]", hint)
+    grouped = re.search(r"GROUP BY item( HAVING .*)?", hint.split(";")[-1].split("; ")[0])
+    assert asked or "GROUP BY item" in hint
+    window = asked[0] if asked else "FROM bids [TUMBLING 10 minutes WATTR ts]"
+    groups = grouped[0] if grouped else ""
+    assert len(panes.sql(f"SELECT count(*) AS n {window} {groups}", bids=BIDS))
+
+
+@pytest.mark.parametrize("name", ["session", "hop", "size", "window"])
+def test_a_column_may_have_any_of_these_names(name: str) -> None:
+    rows = pa.table({"at": [1, 2], name: [5, 6]})
+    text = f"SELECT max(`{name}`) AS high FROM s [TUMBLING 10 WATTR at]"
+    assert panes.sql(text, s=rows)["high"].to_pylist() == [6]
+
+
+def test_a_refusal_without_such_a_word_stays_as_it_is() -> None:
+    with pytest.raises(panes.QueryError) as refused:
+        panes.sql("SELECT count(*) FROM bids [TUMBLING 1 hour WATTR ts] ORDER BY n", bids=BIDS)
+    assert "answers come ordered by window and key" in str(refused.value)
