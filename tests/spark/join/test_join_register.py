@@ -21,6 +21,7 @@ def streams(spark: SparkSession, place: Path) -> dict[str, Any]:
     return {name: read_stream(spark, place / name) for name in "lr"}
 
 
+@pytest.mark.slow
 def test_registered_joins_answer_as_in_one_process_and_queries_come_and_go(
     spark: SparkSession, tmp_path: Path
 ) -> None:
