@@ -32,7 +32,7 @@ from panes.crash.place import Place
 from panes.crash.trials import Cell, Torment, drivers_for
 from panes.crash.verdict import Verdict
 from tests.crash.cases import CASES
-from tests.support import torture
+from tests.support import slow, torture
 
 
 def endured(spark: SparkSession, name: str, folder: Path, *kills: tuple[str, int]) -> Verdict:
@@ -52,6 +52,11 @@ QUICK = {
     "sliding": ((BLOCK, 1), (END, 0)),
     "a register that changes": ((STORED, 1),),
 }
+JOINS = {
+    "a join": ((BLOCK, 1), (STORED, 2)),
+    "windows above an outer join": ((STATE, 1), (END, 0)),
+    "a register over joins": ((STATE, 1), (STORED, 2)),
+}
 OTHERS = {
     "holistic": ((STORED, 1),),
     "landmark": ((BLOCK, 2),),
@@ -64,20 +69,17 @@ OTHERS = {
     "split": ((STORED, 2),),
     "Spark's file sink": ((STORED, 1), (END, 0)),
     "a union": ((STATE, 1), (STORED, 2)),
-    "a join": ((BLOCK, 1), (STORED, 2)),
-    "windows above an outer join": ((STATE, 1), (END, 0)),
-    "a register over joins": ((STATE, 1), (STORED, 2)),
     "a register": ((BLOCK, 1), (END, 0)),
 }
 
 
 def test_every_case_is_killed() -> None:
-    assert {*QUICK, *OTHERS} == {*CASES}
+    assert {*QUICK, *JOINS, *OTHERS} == {*CASES}
 
 
-@pytest.mark.parametrize("name", [*QUICK, *map(torture, OTHERS)])
+@pytest.mark.parametrize("name", [*QUICK, *map(slow, JOINS), *map(torture, OTHERS)])
 def test_workers_killed_at_named_points(spark: SparkSession, tmp_path: Path, name: str) -> None:
-    kills = {**QUICK, **OTHERS}[name]
+    kills = {**QUICK, **JOINS, **OTHERS}[name]
     assert endured(spark, name, tmp_path, *kills) == Verdict()
 
 
