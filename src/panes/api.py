@@ -294,7 +294,8 @@ def register(
         The name of the stream in the queries. With several names, the queries are over joins of
         these streams, and those with the same join share it; rows come by ``push(l=..., r=...)``.
     frame
-        A streaming Spark DataFrame. Without it, rows come by `Register.push`.
+        A streaming Spark DataFrame; for several streams, a mapping from their names to DataFrames.
+        Without it, rows come by `Register.push`.
     lateness, late, max_ahead, punctuation, rows_late, aggregates
         As for `open`. ``late="revise"`` is refused, because a register answers a window once.
     schema
@@ -344,9 +345,11 @@ def register(
         stall_rows=stall_rows,
     )
     if not isinstance(stream, str):
-        _refuse({"frame": frame, "schema": schema, "keep_rows": keep_rows or None,
-                 "hand_over": hand_over, "saved": saved, "shards": shards},
-                "is for a register of one stream")  # fmt: skip
+        _refuse({"schema": schema, "keep_rows": keep_rows or None, "hand_over": hand_over,
+                 "saved": saved}, "is for a register of one stream")  # fmt: skip
+        if frame is not None:
+            return _join_register_on_spark(stream, frame, run, aggregates)
+        _refuse({"shards": shards}, "is for a register on Spark")
         return JoinRegister(stream, run, aggregates=aggregates)
     if frame is not None:
         if not is_spark(frame):
@@ -365,6 +368,26 @@ def register(
     if saved is not None:
         reg.take_up(saved)
     return reg
+
+
+def _join_register_on_spark(
+    names: Sequence[str], frames: object, run: Run, aggregates: Sequence[UserAggregate]
+) -> Any:
+    """A register over joins of streaming DataFrames, which are given by name."""
+    if not isinstance(frames, Mapping) or set(frames) != set(names):
+        raise QueryError(
+            "a register of several streams takes a mapping from their names to DataFrames",
+            hint='panes.register(("l", "r"), {"l": left, "r": right})',
+        )
+    for name, frame in frames.items():
+        if not is_spark(frame):
+            raise QueryError(
+                f"a register takes streaming Spark DataFrames, and `{name}` is a "
+                f"{type(frame).__name__}",
+                hint='for tables, leave it out and push them: panes.register(("l", "r"))',
+            )
+    on_spark = importlib.import_module("panes.spark.join.register").SparkJoinRegister
+    return on_spark({name: frames[name] for name in names}, run, aggregates)
 
 
 def _refuse(options: Mapping[str, object], why: str) -> None:

@@ -179,6 +179,8 @@ class Axis:
         A row without a position is one whose value is NULL or lies outside the axis.
         """
         ticks, inside = _to_ticks(array)
+        if inside is None:
+            return ticks, None if array.null_count == 0 else ~_is_valid(array)
         valid = inside if array.null_count == 0 else inside & _is_valid(array)
         return ticks, None if bool(valid.all()) else ~valid
 
@@ -217,7 +219,8 @@ def _is_valid(array: pa.Array) -> np.ndarray:
     return valid
 
 
-def _to_ticks(array: pa.Array) -> tuple[np.ndarray, np.ndarray]:
+def _to_ticks(array: pa.Array) -> tuple[np.ndarray, np.ndarray | None]:
+    """Positions, and which of them lie on the axis (None: all of them do)."""
     kind = array.type
     if pa.types.is_uint64(kind):
         values = _plain(array, pa.uint64())
@@ -230,7 +233,7 @@ def _to_ticks(array: pa.Array) -> tuple[np.ndarray, np.ndarray]:
         counted = _plain(array.view(width), pa.int64())
         unit = DAY if pa.types.is_date32(kind) else 1_000
         return counted * unit, _between(counted, _FIRST_INSTANT // unit, _LAST_INSTANT // unit)
-    raw = _plain(array.cast(pa.int64()), pa.int64())
+    raw = _plain(array.view(pa.int64()), pa.int64())
     per_second = {"s": 1, "ms": 1_000, "us": SECOND, "ns": 1_000 * SECOND}[kind.unit]
     inside = _between(
         raw, _FIRST_INSTANT * per_second // SECOND, _LAST_INSTANT * per_second // SECOND
@@ -239,19 +242,20 @@ def _to_ticks(array: pa.Array) -> tuple[np.ndarray, np.ndarray]:
         return raw // 1_000, inside
     if kind.unit == "us":
         return raw, inside
-    return np.where(inside, raw, 0) * (SECOND // per_second), inside
+    counted = raw if inside is None else np.where(inside, raw, 0)
+    return counted * (SECOND // per_second), inside
 
 
 def _plain(array: pa.Array, data_type: pa.DataType) -> np.ndarray:
     filled = array if array.null_count == 0 else pc.fill_null(array, pa.scalar(0, array.type))
-    values: np.ndarray = filled.cast(data_type).to_numpy()
+    values: np.ndarray = (filled if filled.type == data_type else filled.cast(data_type)).to_numpy()
     return values
 
 
-def _between(values: np.ndarray, low: int, high: int) -> np.ndarray:
-    """Which values are in [low, high), without overflow for bounds beyond 64 bits."""
+def _between(values: np.ndarray, low: int, high: int) -> np.ndarray | None:
+    """Which values are in [low, high), None if all are; bounds may lie beyond 64 bits."""
     low, high = max(low, -(1 << 63)), min(high, (1 << 63) - 1)
-    if len(values) and low <= values.min() and values.max() < high:
-        return np.ones(len(values), dtype=np.bool_)
+    if not len(values) or (low <= values.min() and values.max() < high):
+        return None
     inside: np.ndarray = (values >= low) & (values < high)
     return inside

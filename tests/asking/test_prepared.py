@@ -332,7 +332,7 @@ def test_questions_that_wait_are_checked_with_the_first_batch() -> None:
     reg.prepare("SELECT max(y) AS h FROM t [ROWS 5]")
     with pytest.raises(panes.PanesError, match="no column `y`") as refused:
         reg.push(rows((1, 1)))
-    assert refused.value.__notes__ == ["in the question SELECT max(y) AS h FROM t [ROWS 5]"]
+    assert "the prepared question `SELECT max(y) AS h FROM t [ROWS 5]`: " in str(refused.value)
     reg.forget("SELECT max(y) AS h FROM t [ROWS 5]")
     reg.push(rows((1, 1)))
     assert reg.ask(HIGH.format(5))["h"].to_pylist() == [1]

@@ -64,6 +64,9 @@ OTHERS = {
     "split": ((STORED, 2),),
     "Spark's file sink": ((STORED, 1), (END, 0)),
     "a union": ((STATE, 1), (STORED, 2)),
+    "a join": ((BLOCK, 1), (STORED, 2)),
+    "windows above an outer join": ((STATE, 1), (END, 0)),
+    "a register over joins": ((STATE, 1), (STORED, 2)),
     "a register": ((BLOCK, 1), (END, 0)),
 }
 

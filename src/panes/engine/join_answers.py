@@ -8,10 +8,10 @@ import pyarrow as pa
 
 from panes.aggregates.custom import UserAggregate
 from panes.engine.join_run import JoinRun
-from panes.engine.joined_windows import Above, above, with_edges
+from panes.engine.joined_windows import Above, above
 from panes.pipelines.fold_stage import FoldStage
+from panes.pipelines.joined_rows import passing_rows, selected_rows
 from panes.planning.join_query_plan import JoinQueryPlan
-from panes.planning.scalar import Projection
 from panes.planning.terms import Run
 
 
@@ -27,15 +27,6 @@ class JoinAnswers:
         if isinstance(run.stage, FoldStage):
             return joined
         if self.above is None:
-            return self._selected(with_edges(self.plan, joined))
-        passing, _ = Projection((), self.plan.answers.where)(with_edges(self.plan, joined))
-        joined = joined if passing is None else joined.take(pa.array(passing))
+            return selected_rows(self.plan, joined)
+        joined = passing_rows(self.plan, joined)
         return self.above.finish(joined) if ends else self.above.take(joined, run.stage)
-
-    def _selected(self, joined: pa.Table) -> pa.Table:
-        plan = self.plan
-        passing, columns = plan.answers(joined)
-        edges = list(joined.columns[: 2 * plan.names_windows])
-        if passing is not None:
-            edges = [c.take(pa.array(passing)) for c in edges]
-        return pa.table([*edges, *columns], schema=plan.schema())

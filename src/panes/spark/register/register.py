@@ -24,6 +24,8 @@ from panes.axis import SECOND, Duration, parse_duration
 from panes.engine.added import Added
 from panes.errors import FailedQueryWarning, OptionError, QueryError, StateError, warn
 from panes.language.parse import parse
+from panes.language.query import Query
+from panes.planning.plan import Plan
 from panes.planning.terms import Run
 from panes.register.explain import explain_stores
 from panes.register.failures import set_aside_words
@@ -132,7 +134,9 @@ class SparkRegister:
         """An answer now, from what the last batch left in the checkpoint.
 
         ``[RANGE 10 minutes WATTR ts]`` ends with the pane of the newest row. It is exact where it
-        begins with a pane, and refused elsewhere.
+        begins with a pane, and refused elsewhere. The stream goes on meanwhile, and `window_end` is
+        the moment the answer holds for. ``SELECT DISTINCT``, and a WHERE about nothing but the
+        GROUP BY, are looked up among the panes of any query with that GROUP BY.
         """
         if self._run.start is None:
             raise QueryError("the register has not been started, so nothing is stored")
@@ -140,12 +144,14 @@ class SparkRegister:
         query = parse(text, registered.aggregates, once=True)
         if query.streams != (self.stream,) or query.window is None:
             raise QueryError(f"only windows over `{self.stream}` can be asked for")
-        plan = bind_query(query, (registered.frame,), registered.aggregates).plan
+
+        def plan_of(asked: Query) -> Plan:
+            return bind_query(asked, (registered.frame,), registered.aggregates).plan
+
         with self._lock:
-            registered.queries.require_same_axis("asked", plan)
             terms = registered.terms(bounded=self._run.start.bounded)
             checkpoint = self._run.start.checkpoint
-            return ask(registered.frame, checkpoint, registered.queries, terms, plan)
+            return ask(registered.frame, checkpoint, registered.queries, terms, query, plan_of)
 
     # The stream
 

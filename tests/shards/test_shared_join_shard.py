@@ -1,0 +1,155 @@
+"""Shards of a register over joins, with their state in dicts: what Spark will host, without Spark.
+
+Every shard is built anew from its bytes in every batch. What a batch gives must be what a register
+in one process gives, query by query and batch by batch, while queries come and go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+
+import panes
+from panes.language.join_text import read_join
+from panes.operators.inner import joined_schemas
+from panes.planning.join_query_plan import plan_join_query
+from panes.planning.terms import Terms
+from panes.shards.combiner import Combiner
+from panes.shards.join_filler import SideFiller
+from panes.shards.join_keys import shard_keys
+from panes.shards.shared_join_shard import SharedJoinShard
+from panes.shards.shared_joins import SharedJoin, addressed, shared_joins
+from panes.shards.windows_above_shard import WindowsAboveShard
+from tests.join_queries import L, R
+from tests.shards.test_join_shard import rows_of_task
+from tests.support import assert_rows
+
+TABLES = {"l": L, "r": R}
+NEAR = "FROM l JOIN r ON l.k = r.k AND r.at BETWEEN l.at - 3 AND l.at + 4"
+QUERIES = {
+    "pairs": f"SELECT l.id AS i, r.id AS j {NEAR} WHERE l.x > 0",
+    "sums": f"SELECT l.s, count(*) AS n, sum(r.x) AS t [RANGE 10 SLIDE 5 WATTR l.at] {NEAR} "
+    "GROUP BY l.s HAVING count(*) > 1",
+    "later": f"SELECT count(*) AS n [TUMBLING 10 WATTR max(l.at, r.at)] {NEAR}",
+    "boxes": f"SELECT l.at, r.at AS o, count(*) AS n {NEAR} GROUP BY l.at, r.at",
+    "lone": f"SELECT l.id AS i, r.id AS j {NEAR}".replace("JOIN", "LEFT JOIN"),
+    "windows": "SELECT l.s, count(*) AS n FROM l JOIN r ON l.k = r.k [RANGE 10 SLIDE 5 WATTR at] "
+    "GROUP BY l.s",
+}
+SHARDS, ABOVE, LATENESS = 3, 2, 6
+
+
+class Host:
+    """A cluster in dicts."""
+
+    def __init__(self) -> None:
+        self.below: list[dict[str, bytes]] = [{} for _ in range(SHARDS)]
+        self.above: list[dict[str, bytes]] = [{} for _ in range(ABOVE)]
+        self.joins: tuple[SharedJoin, ...] = ()
+
+    def run(self, queries: dict[str, str]) -> None:
+        """From now on these queries."""
+        plans = {}
+        for name, text in queries.items():
+            query = read_join(text)
+            schemas = joined_schemas(query.join, {n: TABLES[n].schema for n in query.streams})
+            plans[name] = plan_join_query(query, schemas, is_shared=True)
+        self.joins = shared_joins(plans)
+
+    def push(self, **batches: pa.Table) -> dict[str, pa.Table]:
+        inboxes: list[list[bytes]] = [[] for _ in self.below]
+        for shared in self.joins:
+            keys = shard_keys(shared.join)
+            for number, side in enumerate(shared.join.sources):
+                rows = rows_of_task(shared.join, number, number, batches[side.source.streams[0]])
+                filler = SideFiller(side, number, keys[number])
+                combiner = Combiner(filler, SHARDS, notes_positions=False)
+                for batch in rows.to_batches():
+                    combiner.add(batch)
+                for shard, package in combiner.packages():
+                    inboxes[shard].append(addressed(shared.key, package))
+        return self._given([s.take(i) for s, i in zip(self._shards(), inboxes, strict=True)])
+
+    def finish(self) -> dict[str, pa.Table]:
+        return self._given([shard.finish() for shard in self._shards()])
+
+    def _shards(self) -> list[SharedJoinShard]:
+        terms = Terms(lateness=LATENESS)
+        return [
+            SharedJoinShard(self.joins, terms, state, shards=SHARDS, above=ABOVE)
+            for state in self.below
+        ]
+
+    def _given(self, outcomes: Sequence[object]) -> dict[str, pa.Table]:
+        inboxes: list[list[bytes]] = [[] for _ in self.above]
+        for outcome in outcomes:
+            for shard, package in outcome.packages:  # type: ignore[attr-defined]
+                inboxes[shard].append(package)
+        schemas = {q.name: q.schema() for shared in self.joins for q in shared.queries}
+        found = {name: [schema.empty_table()] for name, schema in schemas.items()}
+        for state, inbox in zip(self.above, inboxes, strict=True):
+            shard = WindowsAboveShard(self.joins, Terms(), state, shards=ABOVE)
+            for name, table in shard.take(inbox).answers.items():
+                found[name].append(table)
+        return {name: pa.concat_tables(tables) for name, tables in found.items()}
+
+
+def batches(table: pa.Table, count: int = 5) -> list[pa.Table]:
+    """Rows nearly in order, as batches."""
+    order = table.append_column("by", pa.array([v or 0 for v in table["at"].to_pylist()]))
+    rows = order.sort_by("by").drop_columns(["by"])
+    each = -(-len(rows) // count)
+    return [rows.slice(first, each) for first in range(0, len(rows), each)]
+
+
+def assert_same(got: dict[str, pa.Table], want: dict[str, pa.Table]) -> None:
+    assert got.keys() == want.keys()
+    for name, table in want.items():
+        assert got[name].schema.names == table.schema.names, name
+        assert_rows(got[name], table)
+
+
+def test_queries_of_a_register_share_joins_and_answer_as_in_one_process() -> None:
+    host, here = Host(), panes.register(("l", "r"), lateness=LATENESS)
+    host.run(QUERIES)
+    for name, text in QUERIES.items():
+        here.add(name, text)
+    assert [[q.name for q in shared.queries] for shared in host.joins] == [
+        ["pairs", "sums", "later", "boxes"],
+        ["lone"],
+        ["windows"],
+    ]
+    given = 0
+    for left, right in zip(batches(L), batches(R), strict=True):
+        want = here.push(l=left, r=right)
+        assert_same(host.push(l=left, r=right), want)
+        given += sum(map(len, want.values()))
+    assert given > 100
+    assert_same(host.finish(), here.finish())
+
+
+def test_a_query_that_comes_takes_part_in_its_join_and_one_that_goes_leaves_nothing() -> None:
+    """The second batch finds `lone` new to the register, the third finds only `sums`."""
+    host, here = Host(), panes.register(("l", "r"), lateness=LATENESS)
+    lists = [["pairs", "sums"], ["pairs", "sums", "lone"], ["sums"], ["sums", "later"], ["sums"]]
+    for names, left, right in zip(lists, batches(L), batches(R), strict=True):
+        host.run({name: QUERIES[name] for name in names})
+        for gone in here.queries().keys() - set(names):
+            here.remove(gone)
+        for name in names:
+            if name not in here.queries():
+                here.add(name, QUERIES[name])
+        assert_same(host.push(l=left, r=right), here.push(l=left, r=right))
+        kept = {shared.key for shared in host.joins}
+        kept |= {query.key for shared in host.joins for query in shared.queries}
+        for state in (*host.below, *host.above):
+            assert {name.split("/")[0] for name in state} <= kept | {"ledger"}
+
+
+def test_a_changed_text_begins_anew() -> None:
+    host = Host()
+    host.run({"sums": QUERIES["sums"]})
+    before = host.joins[0].queries[0].key
+    host.run({"sums": QUERIES["sums"].replace("RANGE 10", "RANGE 15")})
+    assert host.joins[0].queries[0].key != before
