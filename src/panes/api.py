@@ -243,7 +243,7 @@ def open(
     >>> query.finish().to_pylist()
     [{'window_start': 10, 'window_end': 20, 'n': 1}]
     """
-    require_options(text=text, aggregates=aggregates)
+    require_options(text=text, aggregates=aggregates, schemas=schema)
     run = Run(
         lateness=lateness,
         late=late,

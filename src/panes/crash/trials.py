@@ -44,6 +44,9 @@ _IN_A_ROW = {DRIVER: 1, WORKER: 5, EXECUTOR: 1}
 """How often a batch is killed before the next one is. A worker that is forked again costs little, a
 run much; the same task may fail 20 times."""
 _ENDS_PER_RUN = {DRIVER: 3, WORKER: 10, EXECUTOR: 3}
+_SHARE = {DRIVER: 0.8, WORKER: 0.05, EXECUTOR: 0.2}
+"""How long one waits for a kill at random, at most, in parts of an undisturbed run: a run ends with
+its driver, and goes on after the others."""
 _CALM_RUNS = 4
 _FAILURES = 3
 """How often a stream may fail in a row without a kill: a busy machine starts workers too late."""
@@ -245,8 +248,8 @@ class _AtRandom(_Killer):
         if self.kills >= self._most:
             return
         if self._due is None:
-            share = 0.8 if self.is_deadly else 0.2  # the run goes on after others
-            self._due = time.monotonic() + self._random.uniform(0, share * self._length)
+            most = _SHARE[self._victim] * self._length
+            self._due = time.monotonic() + self._random.uniform(0, most)
         if time.monotonic() >= self._due and self._killed(driver):
             self.kills += 1
             self._due = None

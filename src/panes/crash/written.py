@@ -12,6 +12,7 @@ from datetime import timedelta
 from typing import Any
 
 from panes.crash.jobs import Change, Job, QueryJob, RegisterJob
+from panes.crash.join_jobs import JoinRegisterJob
 from panes.errors import StateError
 from panes.planning.flush import SlowFlush
 
@@ -19,6 +20,7 @@ _KIND, _DURATION = "$", "duration"
 _KINDS: dict[str, Any] = {
     "query": QueryJob,
     "register": RegisterJob,
+    "register over joins": JoinRegisterJob,
     "change": Change,
     "slow flush": SlowFlush,
 }
@@ -36,7 +38,7 @@ def written(job: Job) -> str:
 def read(text: str) -> Job:
     """The job that was written."""
     job: Job = json.loads(text, object_hook=_meant)
-    if not isinstance(job, QueryJob | RegisterJob):
+    if not isinstance(job, QueryJob | RegisterJob | JoinRegisterJob):
         raise StateError(f"a job is a query or a register, got {type(job).__name__}")
     return job
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import datetime as dt
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import pyarrow as pa
 
@@ -26,7 +26,12 @@ def require_options(**given: object) -> None:
     for name, value in given.items():
         what, holds, hint = _KINDS[name]
         if not holds(value):
+            name = _SAID.get(name, name)
             raise OptionError(f"{name} must be {what}, got {value!r}", hint=hint)
+
+
+_SAID = {"schemas": "schema"}
+"""What an option is called where it is given, if its name means two kinds."""
 
 
 def _is_flag(value: object) -> bool:
@@ -57,6 +62,12 @@ def _is_stream(value: object) -> bool:
 
 def _are_aggregates(value: object) -> bool:
     return isinstance(value, Sequence) and all(isinstance(one, UserAggregate) for one in value)
+
+
+def _are_schemas(value: object) -> bool:
+    if isinstance(value, Mapping):
+        return all(isinstance(n, str) and isinstance(s, pa.Schema) for n, s in value.items())
+    return value is None or isinstance(value, pa.Schema)
 
 
 _Kind = tuple[str, Callable[[object], bool], str | None]
@@ -96,6 +107,7 @@ _KINDS: dict[str, _Kind] = {
         _are_aggregates,
         "aggregates=[panes.WindowFunction(...)]",
     ),
+    "schemas": ("a pyarrow.Schema, or one for each stream by its name", _are_schemas, None),
     "schema": ("a pyarrow.Schema", _or_none(lambda value: isinstance(value, pa.Schema)), None),
     "hand_over": ("a function of a name and a table", _or_none(callable), None),
     "saved": ("a path", _or_none(lambda value: isinstance(value, str | os.PathLike)), None),
