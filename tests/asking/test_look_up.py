@@ -6,7 +6,9 @@ import pyarrow as pa
 import pytest
 
 import panes
+from panes.asking.look_up import as_look_up
 from panes.errors import ColumnTypeError, QueryError, UnknownColumnError
+from panes.language.parse import parse
 from tests.support import assert_rows
 
 W = "[RANGE 20 SLIDE 10 WATTR at]"
@@ -63,15 +65,22 @@ def test_a_filter_on_another_column_is_no_look_up() -> None:
         asked_of(added, text)
 
 
-def test_a_query_with_the_filter_itself_comes_before_a_look_up() -> None:
-    """Both are stored; the one with the filter has fewer groups to read."""
+@pytest.mark.parametrize("first", ["seven", "all"])
+def test_of_a_filter_and_a_look_up_that_is_taken_which_reaches_further_back(first: str) -> None:
     register = panes.register("bids", lateness=5)
     seven = f"SELECT item, count(*) AS n FROM bids {W} WHERE item = 7 GROUP BY item"
-    register.add("seven", seven)
+    texts = {"seven": seven, "all": seven.replace("WHERE item = 7 ", "")}
+    register.add(first, texts.pop(first))
     register.push(BIDS)
-    register.add("all", seven.replace("WHERE item = 7 ", ""))
+    for name, text in texts.items():
+        register.add(name, text)
     found = register.ask(seven.replace("SLIDE 10 ", ""))
-    assert [(r["item"], r["n"]) for r in found.to_pylist()] == [(7, 2)], "known since the beginning"
+    assert [(r["item"], r["n"]) for r in found.to_pylist()] == [(7, 2)]
+
+
+def test_a_field_of_a_structure_is_not_the_column_of_its_name() -> None:
+    query = parse(f"SELECT item, count(*) AS n FROM s {W} WHERE bid.item = 7 GROUP BY item")
+    assert as_look_up(query) is None
 
 
 def test_questions_for_values_are_refused_in_words_about_values() -> None:

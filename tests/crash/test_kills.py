@@ -53,6 +53,9 @@ QUICK = {
     "a register that changes": ((STORED, 1),),
 }
 SLOWER = {
+    "a join": ((BLOCK, 1), (STORED, 2)),
+    "windows above an outer join": ((STATE, 1), (END, 0)),
+    "a register over joins": ((STATE, 1), (STORED, 2)),
     "holistic": ((STORED, 1),),
     "landmark": ((BLOCK, 2),),
     "partitioned rows": ((STORED, 1), (END, 0)),
@@ -66,9 +69,6 @@ OTHERS = {
     "split": ((STORED, 2),),
     "Spark's file sink": ((STORED, 1), (END, 0)),
     "a union": ((STATE, 1), (STORED, 2)),
-    "a join": ((BLOCK, 1), (STORED, 2)),
-    "windows above an outer join": ((STATE, 1), (END, 0)),
-    "a register over joins": ((STATE, 1), (STORED, 2)),
     "a register": ((BLOCK, 1), (END, 0)),
 }
 

@@ -19,7 +19,6 @@ import panes
 from panes.errors import StateError
 from panes.language.read import read
 from panes.pipelines.joined_rows import with_edges
-from panes.planning.join_plan import JoinPlan
 from panes.planning.join_query_plan import plan_join_query
 from panes.planning.scalar import Projection
 from panes.planning.terms import Terms
@@ -27,11 +26,12 @@ from panes.shards.combiner import Combiner
 from panes.shards.join_filler import SideFiller
 from panes.shards.join_keys import shard_keys
 from panes.shards.join_shard import JoinOutcome, JoinShard
-from panes.shards.names import AT, ENDED, PASSING, ROW, SOURCE, column_name
+from panes.shards.names import ENDED
 from panes.shards.state import ABOUT
 from panes.shards.stored_runs import RECALL
 from panes.stores import codec
 from tests.join_queries import AS_OF, BANDS, THIRD, WINDOWS, L, R
+from tests.shards.join_tasks import rows_of_task
 from tests.support import assert_rows
 
 TABLES = {"l": L, "r": R, "t": THIRD}
@@ -92,25 +92,6 @@ class Host:
                 edges = _edges(self.plan, joined, passing)
             found.append(pa.table([*edges, *columns], schema=self.plan.schema()))
         return pa.concat_tables(found)
-
-
-def rows_of_task(join: JoinPlan, number: int, source: int, table: pa.Table) -> pa.Table:
-    """What Spark's projection would hand to a task."""
-    plan = join.sources[number].plan
-    at, missing = plan.placing.ticks(table.column(plan.placing.column).combine_chunks())
-    _, columns = Projection(plan.rows.expressions, None)(table)
-    kept, _ = plan.rows(table)
-    passes = np.ones(len(table), dtype=bool)
-    if kept is not None:
-        passes = np.isin(np.arange(len(table)), kept)
-    whole = [c.combine_chunks() for c in table.columns]
-    named = {
-        SOURCE: pa.array([source] * len(table), pa.int32()),
-        AT: pa.array(at, mask=missing),
-        PASSING: pa.array(passes),
-        ROW: pa.StructArray.from_arrays(whole, names=table.column_names),
-    }
-    return pa.table(named | {column_name(i): c for i, c in enumerate(columns)})
 
 
 def _edges(plan: Any, joined: pa.Table, passing: Any) -> list[pa.Array]:

@@ -21,22 +21,11 @@ from panes.shards.join_keys import shard_keys
 from panes.shards.shared_join_shard import SharedJoinShard
 from panes.shards.shared_joins import SharedJoin, addressed, shared_joins
 from panes.shards.windows_above_shard import WindowsAboveShard
-from tests.join_queries import L, R
-from tests.shards.test_join_shard import rows_of_task
+from tests.join_queries import REGISTERED, L, R, batches
+from tests.shards.join_tasks import rows_of_task
 from tests.support import assert_rows
 
 TABLES = {"l": L, "r": R}
-NEAR = "FROM l JOIN r ON l.k = r.k AND r.at BETWEEN l.at - 3 AND l.at + 4"
-QUERIES = {
-    "pairs": f"SELECT l.id AS i, r.id AS j {NEAR} WHERE l.x > 0",
-    "sums": f"SELECT l.s, count(*) AS n, sum(r.x) AS t [RANGE 10 SLIDE 5 WATTR l.at] {NEAR} "
-    "GROUP BY l.s HAVING count(*) > 1",
-    "later": f"SELECT count(*) AS n [TUMBLING 10 WATTR max(l.at, r.at)] {NEAR}",
-    "boxes": f"SELECT l.at, r.at AS o, count(*) AS n {NEAR} GROUP BY l.at, r.at",
-    "lone": f"SELECT l.id AS i, r.id AS j {NEAR}".replace("JOIN", "LEFT JOIN"),
-    "windows": "SELECT l.s, count(*) AS n FROM l JOIN r ON l.k = r.k [RANGE 10 SLIDE 5 WATTR at] "
-    "GROUP BY l.s",
-}
 SHARDS, ABOVE, LATENESS = 3, 2, 6
 
 
@@ -95,14 +84,6 @@ class Host:
         return {name: pa.concat_tables(tables) for name, tables in found.items()}
 
 
-def batches(table: pa.Table, count: int = 5) -> list[pa.Table]:
-    """Rows nearly in order, as batches."""
-    order = table.append_column("by", pa.array([v or 0 for v in table["at"].to_pylist()]))
-    rows = order.sort_by("by").drop_columns(["by"])
-    each = -(-len(rows) // count)
-    return [rows.slice(first, each) for first in range(0, len(rows), each)]
-
-
 def assert_same(got: dict[str, pa.Table], want: dict[str, pa.Table]) -> None:
     assert got.keys() == want.keys()
     for name, table in want.items():
@@ -112,8 +93,8 @@ def assert_same(got: dict[str, pa.Table], want: dict[str, pa.Table]) -> None:
 
 def test_queries_of_a_register_share_joins_and_answer_as_in_one_process() -> None:
     host, here = Host(), panes.register(("l", "r"), lateness=LATENESS)
-    host.run(QUERIES)
-    for name, text in QUERIES.items():
+    host.run(REGISTERED)
+    for name, text in REGISTERED.items():
         here.add(name, text)
     assert [[q.name for q in shared.queries] for shared in host.joins] == [
         ["pairs", "sums", "later", "boxes"],
@@ -134,12 +115,12 @@ def test_a_query_that_comes_takes_part_in_its_join_and_one_that_goes_leaves_noth
     host, here = Host(), panes.register(("l", "r"), lateness=LATENESS)
     lists = [["pairs", "sums"], ["pairs", "sums", "lone"], ["sums"], ["sums", "later"], ["sums"]]
     for names, left, right in zip(lists, batches(L), batches(R), strict=True):
-        host.run({name: QUERIES[name] for name in names})
+        host.run({name: REGISTERED[name] for name in names})
         for gone in here.queries().keys() - set(names):
             here.remove(gone)
         for name in names:
             if name not in here.queries():
-                here.add(name, QUERIES[name])
+                here.add(name, REGISTERED[name])
         assert_same(host.push(l=left, r=right), here.push(l=left, r=right))
         kept = {shared.key for shared in host.joins}
         kept |= {query.key for shared in host.joins for query in shared.queries}
@@ -149,7 +130,7 @@ def test_a_query_that_comes_takes_part_in_its_join_and_one_that_goes_leaves_noth
 
 def test_a_changed_text_begins_anew() -> None:
     host = Host()
-    host.run({"sums": QUERIES["sums"]})
+    host.run({"sums": REGISTERED["sums"]})
     before = host.joins[0].queries[0].key
-    host.run({"sums": QUERIES["sums"].replace("RANGE 10", "RANGE 15")})
+    host.run({"sums": REGISTERED["sums"].replace("RANGE 10", "RANGE 15")})
     assert host.joins[0].queries[0].key != before

@@ -7,6 +7,7 @@ are a set-valued index of the window (paper, 4), which answers for any of its va
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TypeAlias
@@ -22,15 +23,12 @@ Stores: TypeAlias = Mapping[tuple[exp.Expression, ...], SharedStore]
 
 
 def planned_question(query: Query, plan_of: Callable[[Query], Plan], stores: Stores) -> Plan:
-    """The plan of a question: as it stands, or as a look-up if only that finds something stored."""
-    planned = plan_of(query)
-    if _is_stored(planned, stores):
-        return planned
-    looked_up = as_look_up(query)
+    """The plan of a question: as it stands, or as a look-up if what that needs is stored longer."""
+    planned, looked_up = plan_of(query), as_look_up(query)
     if looked_up is None:
         return planned
     other = plan_of(looked_up)
-    return other if _is_stored(other, stores) else planned
+    return other if _stored_since(other, stores) < _stored_since(planned, stores) else planned
 
 
 def as_look_up(query: Query) -> Query | None:
@@ -47,11 +45,10 @@ def as_look_up(query: Query) -> Query | None:
     number = {
         key.expression.name.lower(): number
         for number, key in enumerate(query.keys)
-        if isinstance(key.expression, exp.Column)
+        if isinstance(key.expression, exp.Column) and not key.expression.table
     }
-    if any(column.name.lower() not in number for column in query.where.find_all(exp.Column)):
-        return None
-    if not query.where.find(exp.Column):
+    columns = list(query.where.find_all(exp.Column))
+    if not columns or any(c.table or c.name.lower() not in number for c in columns):
         return None
 
     def by_key(node: exp.Expression) -> exp.Expression:
@@ -66,9 +63,10 @@ def as_look_up(query: Query) -> Query | None:
     return replace(query, where=None, having=condition)
 
 
-def _is_stored(planned: Plan, stores: Stores) -> bool:
-    """Whether panes hold all that a plan needs, from some position on."""
+def _stored_since(planned: Plan, stores: Stores) -> float:
+    """From which position on panes hold all that a plan needs; infinity if they do not."""
     store = stores.get(planned.rows.expressions[: len(planned.query.keys)])
     if store is None:
-        return False
-    return needed_by(store.needs.describe(planned)) <= store.needs.since.keys()
+        return math.inf
+    needs = needed_by(store.needs.describe(planned))
+    return max((store.needs.since.get(need, math.inf) for need in needs), default=math.inf)

@@ -9,6 +9,7 @@ import pyarrow as pa
 from panes.aggregates.custom import UserAggregate
 from panes.engine.join_run import JoinRun
 from panes.engine.joined_windows import Above, above
+from panes.engine.missed_rows import Whole
 from panes.pipelines.fold_stage import FoldStage
 from panes.pipelines.joined_rows import passing_rows, selected_rows
 from panes.planning.join_query_plan import JoinQueryPlan
@@ -16,10 +17,17 @@ from panes.planning.terms import Run
 
 
 class JoinAnswers:
-    """The answers of one query over a join."""
+    """The answers of one query over a join; rows up to `missed` may have come before it."""
 
-    def __init__(self, plan: JoinQueryPlan, run: Run, aggregates: Sequence[UserAggregate]) -> None:
+    def __init__(
+        self,
+        plan: JoinQueryPlan,
+        run: Run,
+        aggregates: Sequence[UserAggregate],
+        missed: int | None = None,
+    ) -> None:
         self.plan = plan
+        self.whole = None if missed is None else Whole(plan, missed)
         self.above: Above | None = above(plan, run, aggregates)
 
     def of(self, joined: pa.Table, run: JoinRun, *, ends: bool = False) -> pa.Table:
@@ -29,4 +37,7 @@ class JoinAnswers:
         if self.above is None:
             return selected_rows(self.plan, joined)
         joined = passing_rows(self.plan, joined)
-        return self.above.finish(joined) if ends else self.above.take(joined, run.stage)
+        if self.whole is not None:
+            joined = self.whole.rows(joined)
+        found = self.above.finish(joined) if ends else self.above.take(joined, run.stage)
+        return found if self.whole is None else self.whole.answers(found)

@@ -10,8 +10,7 @@ from pyspark.sql import SparkSession
 
 import panes
 from panes.errors import OptionError, QueryError, UnknownStreamError
-from tests.join_queries import L, R
-from tests.shards.test_shared_join_shard import NEAR, QUERIES, batches
+from tests.join_queries import NEAR_AT, REGISTERED, L, R, batches
 from tests.spark.streaming import as_batches, found, metrics, read_stream
 from tests.support import assert_rows
 
@@ -22,6 +21,7 @@ def streams(spark: SparkSession, place: Path) -> dict[str, Any]:
     return {name: read_stream(spark, place / name) for name in "lr"}
 
 
+@pytest.mark.slow
 def test_registered_joins_answer_as_in_one_process_and_queries_come_and_go(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -31,7 +31,7 @@ def test_registered_joins_answer_as_in_one_process_and_queries_come_and_go(
         as_batches(tmp_path / name, halves[name][:1])
     here = panes.register(("l", "r"), lateness=LATENESS)
     there = panes.register(("l", "r"), streams(spark, tmp_path), lateness=LATENESS)
-    first = {name: QUERIES[name] for name in ("pairs", "sums", "boxes")}
+    first = {name: REGISTERED[name] for name in ("pairs", "sums", "boxes")}
     for name, text in first.items():
         here.add(name, text)
         assert there.add(name, text).exact_from is None
@@ -41,9 +41,9 @@ def test_registered_joins_answer_as_in_one_process_and_queries_come_and_go(
     there.start(**place, bounded=False)
     there.process_all_available()
     there.remove("boxes")
-    there.add("lone", QUERIES["lone"])
+    there.add("lone", REGISTERED["lone"])
     here.remove("boxes")
-    here.add("lone", QUERIES["lone"])
+    here.add("lone", REGISTERED["lone"])
     assert list(there.queries()) == ["pairs", "sums", "lone"]
     for name in "lr":
         as_batches(tmp_path / name, halves[name][1:], first=1)
@@ -52,7 +52,7 @@ def test_registered_joins_answer_as_in_one_process_and_queries_come_and_go(
     there.stop()
     given.append(here.push(l=halves["l"][1], r=halves["r"][1]))
     assert stored == here.state["rows"]
-    for name in QUERIES.keys() & {n for answers in given for n in answers}:
+    for name in REGISTERED.keys() & {n for answers in given for n in answers}:
         for batch, answers in enumerate(given):
             if len(answers.get(name, ())):
                 got = found(spark, tmp_path / "out" / f"query={name}" / f"batch={batch}")
@@ -64,7 +64,7 @@ def test_registered_joins_end_with_bounded_streams(spark: SparkSession, tmp_path
         as_batches(tmp_path / name, [table])
     reg = panes.register(("l", "r"), streams(spark, tmp_path))
     for name in ("later", "lone"):
-        reg.add(name, QUERIES[name])
+        reg.add(name, REGISTERED[name])
     given: dict[str, list[Any]] = {}
     reg.start(
         checkpoint=str(tmp_path / "checkpoint"),
@@ -73,7 +73,7 @@ def test_registered_joins_end_with_bounded_streams(spark: SparkSession, tmp_path
     )
     assert reg.await_end()
     for name in ("later", "lone"):
-        want = panes.oracle(QUERIES[name], l=L, r=R)
+        want = panes.oracle(REGISTERED[name], l=L, r=R)
         key = sorted(map(repr, want.to_pylist()))
         assert sorted(map(repr, given[name])) == key, name
 
@@ -101,11 +101,11 @@ def test_what_registered_joins_cannot_do_is_refused(spark: SparkSession, tmp_pat
         reg.add("a", "SELECT d.id FROM (SELECT at, k, id FROM l) d [RANGE 1 WATTR at], "
                      "r [RANGE 1 WATTR at] WHERE d.k = r.k")  # fmt: skip
     with pytest.raises(QueryError, match="EMIT EARLY"):
-        reg.add("a", f"SELECT count(*) AS n [TUMBLING 5 WATTR l.at] {NEAR} EMIT EARLY")
+        reg.add("a", f"SELECT count(*) AS n [TUMBLING 5 WATTR l.at] {NEAR_AT} EMIT EARLY")
     with pytest.raises(QueryError, match="no query yet"):
         reg.start(checkpoint=str(tmp_path / "checkpoint"), sink=str(tmp_path / "out"))
-    reg.add("a", QUERIES["pairs"])
+    reg.add("a", REGISTERED["pairs"])
     with pytest.raises(QueryError, match="a query `a` already"):
-        reg.add("a", QUERIES["pairs"])
+        reg.add("a", REGISTERED["pairs"])
     with pytest.raises(QueryError, match="there is no query `b`"):
         reg.remove("b")

@@ -102,6 +102,8 @@ def test_queries_come_and_go_while_the_stream_runs(spark: SparkSession, tmp_path
         found = register.ask(asked).toArrow()
         assert len(found), "from what is committed, while the stream runs"
         assert_rows(found, mirror.register.ask(asked))
+    with pytest.raises(QueryError, match="panes and no rows"):
+        register.ask("SELECT * FROM s [RANGE 12 WATTR at] WHERE k = 'a'")
     with pytest.raises(QueryError, match="inside a pane"):
         register.ask("SELECT count(*) AS n FROM s [RANGE 11 WATTR at]")
     added = register.add("dear", QUERIES["dear"])

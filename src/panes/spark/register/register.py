@@ -25,6 +25,7 @@ from panes.engine.added import Added
 from panes.errors import FailedQueryWarning, OptionError, QueryError, StateError, warn
 from panes.language.parse import parse
 from panes.language.query import Query
+from panes.language.row_question import read_row_question
 from panes.planning.plan import Plan
 from panes.planning.terms import Run
 from panes.register.explain import explain_stores
@@ -141,6 +142,11 @@ class SparkRegister:
         if self._run.start is None:
             raise QueryError("the register has not been started, so nothing is stored")
         registered = self._registered
+        if read_row_question(text, registered.aggregates) is not None:
+            raise QueryError(
+                "a register on Spark keeps panes and no rows, so rows cannot be asked for",
+                hint="ask for values, as SELECT DISTINCT item or GROUP BY item",
+            )
         query = parse(text, registered.aggregates, once=True)
         if query.streams != (self.stream,) or query.window is None:
             raise QueryError(f"only windows over `{self.stream}` can be asked for")
