@@ -59,6 +59,9 @@ FOUND = {
     "an infinite number": "SELECT top_k(i, 1e400) AS c FROM bids [TUMBLING 5 WATTR at]",
     "a number of a type that only DuckDB has": "SELECT max_by(i, 340282366920938463463374607431"
     "768211456) AS c FROM bids [TUMBLING 5 WATTR at]",
+    "a question for rows that selects nothing": "SELECT --x\nFROM bids [RANGE 10 WATTR at]",
+    "all columns where one value is needed": "SELECT max_by(x, s) AS c, max_by(i, *) AS n FROM s "
+    "[RANGE 20 SLIDE 10 WATTR at]",
     "streams in very many parentheses": "SELECT count(*) AS n FROM " + "(" * 3_000 + "bids"
     + ")" * 3_000 + " [TUMBLING 10 WATTR at]",
 }  # fmt: skip

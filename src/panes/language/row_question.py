@@ -112,6 +112,8 @@ def _refuse_the_rest(select: exp.Select) -> None:
 
 
 def _columns(select: exp.Select) -> tuple[Output, ...] | None:
+    if not select.expressions:
+        raise QueryError("nothing is selected", hint="SELECT * FROM bids [RANGE 1 hour WATTR ts]")
     first = select.expressions[0]
     if (
         len(select.expressions) == 1

@@ -131,6 +131,8 @@ class _Statement:
     @classmethod
     def of(cls, computed: Sequence[exp.Expression], where: exp.Expression | None) -> _Statement:
         trees = (*computed, *([where] if where is not None else []))
+        if any(tree.find(exp.Star) for tree in trees):
+            raise QueryError("`*` stands for all columns, and one value is needed here")
         columns = tuple(sorted({c.name for tree in trees for c in tree.find_all(exp.Column)}))
         names = {name: f"v{i}" for i, name in enumerate(columns)}
 
