@@ -250,7 +250,7 @@ def test_a_batch_that_is_refused_changes_nothing_prepared() -> None:
     reg = register()
     reg.prepare(HIGH.format(3))
     reg.push(rows((1, 1)))
-    with pytest.raises(panes.PanesError, match="other"):
+    with pytest.raises(panes.PanesError, match="has no column `x`"):
         reg.push(pa.table({"at": [2], "other": [2]}))
     assert reg.ask(HIGH.format(3)).to_pylist() == [{"window_start": -2, "window_end": 1, "h": 1}]
 
