@@ -106,3 +106,23 @@ ABOVE = (
     "SELECT l.at, r.at AS o, count(*) AS n FROM l [RANGE 3 WATTR at], r [RANGE 3 WATTR at] "
     "WHERE l.k = r.k GROUP BY l.at, r.at",
 )  # fmt: skip
+NEAR_AT = "FROM l JOIN r ON l.k = r.k AND r.at BETWEEN l.at - 3 AND l.at + 4"
+REGISTERED = {
+    "pairs": f"SELECT l.id AS i, r.id AS j {NEAR_AT} WHERE l.x > 0",
+    "sums": f"SELECT l.s, count(*) AS n, sum(r.x) AS t [RANGE 10 SLIDE 5 WATTR l.at] {NEAR_AT} "
+    "GROUP BY l.s HAVING count(*) > 1",
+    "later": f"SELECT count(*) AS n [TUMBLING 10 WATTR max(l.at, r.at)] {NEAR_AT}",
+    "boxes": f"SELECT l.at, r.at AS o, count(*) AS n {NEAR_AT} GROUP BY l.at, r.at",
+    "lone": f"SELECT l.id AS i, r.id AS j {NEAR_AT}".replace("JOIN", "LEFT JOIN"),
+    "windows": "SELECT l.s, count(*) AS n FROM l JOIN r ON l.k = r.k [RANGE 10 SLIDE 5 WATTR at] "
+    "GROUP BY l.s",
+}
+"""Queries that are registered together; the first four share a join."""
+
+
+def batches(table: pa.Table, count: int = 5) -> list[pa.Table]:
+    """Rows nearly in order, as batches."""
+    order = table.append_column("by", pa.array([v or 0 for v in table["at"].to_pylist()]))
+    rows = order.sort_by("by").drop_columns(["by"])
+    each = -(-len(rows) // count)
+    return [rows.slice(first, each) for first in range(0, len(rows), each)]

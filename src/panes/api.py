@@ -31,6 +31,7 @@ from panes.planning.explain import explain_unbound
 from panes.planning.explain_join import explain_join
 from panes.planning.flush import Flush
 from panes.planning.join_query_plan import plan_join_query
+from panes.planning.options import require_options
 from panes.planning.plan import plan
 from panes.planning.terms import Late, Run
 from panes.progress.stall import MOST_STALLED
@@ -109,6 +110,7 @@ def sql(
     >>> answers.to_pylist()[0]
     {'window_start': 0, 'window_end': 10, 'item': 'a', 'high': 5.0}
     """
+    require_options(text=text, aggregates=aggregates, batches=batches)
     run = Run(
         lateness=lateness,
         late=late,
@@ -241,6 +243,7 @@ def open(
     >>> query.finish().to_pylist()
     [{'window_start': 10, 'window_end': 20, 'n': 1}]
     """
+    require_options(text=text, aggregates=aggregates, schemas=schema)
     run = Run(
         lateness=lateness,
         late=late,
@@ -291,7 +294,8 @@ def register(
         The name of the stream in the queries. With several names, the queries are over joins of
         these streams, and those with the same join share it; rows come by ``push(l=..., r=...)``.
     frame
-        A streaming Spark DataFrame. Without it, rows come by `Register.push`.
+        A streaming Spark DataFrame; for several streams, a mapping from their names to DataFrames.
+        Without it, rows come by `Register.push`.
     lateness, late, max_ahead, punctuation, rows_late, aggregates
         As for `open`. ``late="revise"`` is refused, because a register answers a window once.
     schema
@@ -326,6 +330,8 @@ def register(
      'dear': [{'window_start': -15, 'window_end': 5, 'n': 1},
               {'window_start': -10, 'window_end': 10, 'n': 1}]}
     """
+    require_options(stream=stream, schema=schema, aggregates=aggregates, keep_rows=keep_rows,
+                    hand_over=hand_over, saved=saved)  # fmt: skip
     run = Run(
         lateness=lateness,
         late=late,
@@ -339,9 +345,11 @@ def register(
         stall_rows=stall_rows,
     )
     if not isinstance(stream, str):
-        _refuse({"frame": frame, "schema": schema, "keep_rows": keep_rows or None,
-                 "hand_over": hand_over, "saved": saved, "shards": shards},
-                "is for a register of one stream")  # fmt: skip
+        _refuse({"schema": schema, "keep_rows": keep_rows or None, "hand_over": hand_over,
+                 "saved": saved}, "is for a register of one stream")  # fmt: skip
+        if frame is not None:
+            return _join_register_on_spark(stream, frame, run, aggregates)
+        _refuse({"shards": shards}, "is for a register on Spark")
         return JoinRegister(stream, run, aggregates=aggregates)
     if frame is not None:
         if not is_spark(frame):
@@ -360,6 +368,26 @@ def register(
     if saved is not None:
         reg.take_up(saved)
     return reg
+
+
+def _join_register_on_spark(
+    names: Sequence[str], frames: object, run: Run, aggregates: Sequence[UserAggregate]
+) -> Any:
+    """A register over joins of streaming DataFrames, which are given by name."""
+    if not isinstance(frames, Mapping) or set(frames) != set(names):
+        raise QueryError(
+            "a register of several streams takes a mapping from their names to DataFrames",
+            hint='panes.register(("l", "r"), {"l": left, "r": right})',
+        )
+    for name, frame in frames.items():
+        if not is_spark(frame):
+            raise QueryError(
+                f"a register takes streaming Spark DataFrames, and `{name}` is a "
+                f"{type(frame).__name__}",
+                hint='for tables, leave it out and push them: panes.register(("l", "r"))',
+            )
+    on_spark = importlib.import_module("panes.spark.join.register").SparkJoinRegister
+    return on_spark({name: frames[name] for name in names}, run, aggregates)
 
 
 def _refuse(options: Mapping[str, object], why: str) -> None:
@@ -476,6 +504,7 @@ def explain(
     more       give the streams to see types and sizes
     <BLANKLINE>
     """
+    require_options(text=text, aggregates=aggregates, store=store, run=run, details=details)
     query = read(text, aggregates)
     if isinstance(query, JoinQuery):
         return _explained_join(query, streams, aggregates, details=details)

@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass
 from fractions import Fraction
 from numbers import Integral
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, TypeGuard
 
 import numpy as np
 import pyarrow as pa
@@ -48,6 +48,12 @@ _FIRST_INSTANT = -62_135_596_800 * SECOND
 _LAST_INSTANT = 253_402_300_800 * SECOND
 
 
+_MOST_DIGITS = 400
+_DIGITS = re.compile(r"[0-9]+")
+_LENGTH = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([A-Za-z]+)")
+_NUMBER = re.compile(r"(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,4})?")
+
+
 Duration: TypeAlias = "str | int | dt.timedelta"
 """A length of time as people give it: text, a timedelta, or ticks."""
 
@@ -62,6 +68,28 @@ def unit_ticks(word: str) -> int | None:
     return UNITS.get(lowered) or UNITS.get(lowered.removesuffix("s"))
 
 
+def is_whole(value: object) -> TypeGuard[int]:
+    """Whether something is a whole number. True is none, and NumPy's lengths of time are none."""
+    return isinstance(value, Integral) and not isinstance(value, bool | np.timedelta64)
+
+
+def written_number(text: str) -> Fraction | None:
+    """The number that a text writes, exactly; None if it is none, or too long to be meant.
+
+    Python itself takes any digits of Unicode, fails past 4,300 of them, and computes
+    ``1e999999999`` for minutes.
+
+    >>> written_number("1.5"), written_number("2e3"), written_number("\u00b2")
+    (Fraction(3, 2), Fraction(2000, 1), None)
+    """
+    return Fraction(text) if len(text) <= _MOST_DIGITS and _NUMBER.fullmatch(text) else None
+
+
+def written_whole(text: str) -> int | None:
+    """The whole number that a text writes in digits alone; None if it is none, or too long."""
+    return int(text) if len(text) <= _MOST_DIGITS and _DIGITS.fullmatch(text) else None
+
+
 def parse_duration(text: Duration, *, option: str) -> int:
     """Ticks in a duration: ``"10 seconds"``, ``"1 hour 30 minutes"``, a timedelta, or ticks.
 
@@ -70,18 +98,20 @@ def parse_duration(text: Duration, *, option: str) -> int:
     """
     if isinstance(text, dt.timedelta):
         return text // dt.timedelta(microseconds=1)
-    if isinstance(text, Integral) and not isinstance(text, bool):
+    if is_whole(text):
         return int(text)
     if not isinstance(text, str):
         raise OptionError(f"{option} must be a duration or whole ticks, got {text!r}")
-    parts = re.findall(r"(\d+(?:\.\d+)?)\s*([A-Za-z]+)", text)
-    rest = re.sub(r"(\d+(?:\.\d+)?)\s*([A-Za-z]+)", "", text).strip(" ,")
-    if not parts or rest or any(unit_ticks(unit) is None for _, unit in parts):
+    found = _LENGTH.findall(text)
+    parts = [(written_number(number), unit_ticks(unit)) for number, unit in found]
+    known = [(number, unit) for number, unit in parts if number is not None and unit is not None]
+    rest = _LENGTH.sub("", text).strip(" ,")
+    if not parts or rest or len(known) < len(parts):
         raise OptionError(
             f"{option} must be a duration, got {text!r}",
             hint=f'{option}="10 seconds" (units: microsecond ... week)',
         )
-    ticks = sum(Fraction(number) * (unit_ticks(unit) or 0) for number, unit in parts)
+    ticks = sum((number * unit for number, unit in known), Fraction(0))
     if ticks.denominator != 1:
         raise OptionError(f"{option} is finer than a microsecond: {text!r}")
     return int(ticks)
@@ -108,7 +138,7 @@ def parse_instant(value: str | int | dt.datetime | dt.date) -> int:
     """
     if isinstance(value, np.datetime64):
         value = value.astype("datetime64[us]").item()
-    if isinstance(value, Integral) and not isinstance(value, bool):
+    if is_whole(value):
         ticks = int(value)
         if abs(ticks) >= LIMIT:
             raise OptionError(f"{ticks} lies outside the axis")
@@ -149,6 +179,8 @@ class Axis:
         A row without a position is one whose value is NULL or lies outside the axis.
         """
         ticks, inside = _to_ticks(array)
+        if inside is None:
+            return ticks, None if array.null_count == 0 else ~_is_valid(array)
         valid = inside if array.null_count == 0 else inside & _is_valid(array)
         return ticks, None if bool(valid.all()) else ~valid
 
@@ -187,7 +219,8 @@ def _is_valid(array: pa.Array) -> np.ndarray:
     return valid
 
 
-def _to_ticks(array: pa.Array) -> tuple[np.ndarray, np.ndarray]:
+def _to_ticks(array: pa.Array) -> tuple[np.ndarray, np.ndarray | None]:
+    """Positions, and which of them lie on the axis (None: all of them do)."""
     kind = array.type
     if pa.types.is_uint64(kind):
         values = _plain(array, pa.uint64())
@@ -200,7 +233,7 @@ def _to_ticks(array: pa.Array) -> tuple[np.ndarray, np.ndarray]:
         counted = _plain(array.view(width), pa.int64())
         unit = DAY if pa.types.is_date32(kind) else 1_000
         return counted * unit, _between(counted, _FIRST_INSTANT // unit, _LAST_INSTANT // unit)
-    raw = _plain(array.cast(pa.int64()), pa.int64())
+    raw = _plain(array.view(pa.int64()), pa.int64())
     per_second = {"s": 1, "ms": 1_000, "us": SECOND, "ns": 1_000 * SECOND}[kind.unit]
     inside = _between(
         raw, _FIRST_INSTANT * per_second // SECOND, _LAST_INSTANT * per_second // SECOND
@@ -209,19 +242,20 @@ def _to_ticks(array: pa.Array) -> tuple[np.ndarray, np.ndarray]:
         return raw // 1_000, inside
     if kind.unit == "us":
         return raw, inside
-    return np.where(inside, raw, 0) * (SECOND // per_second), inside
+    counted = raw if inside is None else np.where(inside, raw, 0)
+    return counted * (SECOND // per_second), inside
 
 
 def _plain(array: pa.Array, data_type: pa.DataType) -> np.ndarray:
     filled = array if array.null_count == 0 else pc.fill_null(array, pa.scalar(0, array.type))
-    values: np.ndarray = filled.cast(data_type).to_numpy()
+    values: np.ndarray = (filled if filled.type == data_type else filled.cast(data_type)).to_numpy()
     return values
 
 
-def _between(values: np.ndarray, low: int, high: int) -> np.ndarray:
-    """Which values are in [low, high), without overflow for bounds beyond 64 bits."""
+def _between(values: np.ndarray, low: int, high: int) -> np.ndarray | None:
+    """Which values are in [low, high), None if all are; bounds may lie beyond 64 bits."""
     low, high = max(low, -(1 << 63)), min(high, (1 << 63) - 1)
-    if len(values) and low <= values.min() and values.max() < high:
-        return np.ones(len(values), dtype=np.bool_)
+    if not len(values) or (low <= values.min() and values.max() < high):
+        return None
     inside: np.ndarray = (values >= low) & (values < high)
     return inside

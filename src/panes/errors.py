@@ -12,6 +12,7 @@ import sys
 import warnings
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Self
 
 
 class PanesError(Exception):
@@ -20,6 +21,11 @@ class PanesError(Exception):
     def __init__(self, message: str, *, hint: str | None = None) -> None:
         super().__init__(message if hint is None else f"{message}\n\nHint: {hint}")
         self.message, self.hint = message, hint
+
+    def of(self, what: str) -> Self:
+        """The same error, which says first what is wrong: a query, a question, a file."""
+        self.args = (f"{what}: {self.args[0]}", *self.args[1:])
+        return self
 
 
 class QueryError(PanesError, ValueError):

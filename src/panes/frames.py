@@ -92,7 +92,7 @@ def _names(table: pa.Table, stream: str) -> list[str]:
 def _require_text(table: pa.Table, stream: str) -> None:
     """Refuse text that is no UTF-8: engines that meet it later stop, or worse, go on."""
     for field, column in zip(table.schema, table.columns, strict=True):
-        if _has_text(field.type):
+        if _is_text(field.type):
             try:
                 column.validate(full=True)
             except pa.ArrowInvalid as failure:
@@ -103,11 +103,16 @@ def _require_text(table: pa.Table, stream: str) -> None:
                 ) from None
 
 
-def _has_text(data_type: pa.DataType) -> bool:
+def has_text(schema: pa.Schema) -> bool:
+    """Whether any column is text, or has text inside."""
+    return any(_is_text(field.type) for field in schema)
+
+
+def _is_text(data_type: pa.DataType) -> bool:
     if pa.types.is_nested(data_type):
-        return any(_has_text(data_type.field(i).type) for i in range(data_type.num_fields))
+        return any(_is_text(data_type.field(i).type) for i in range(data_type.num_fields))
     if pa.types.is_dictionary(data_type):
-        return _has_text(data_type.value_type)
+        return _is_text(data_type.value_type)
     is_text = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
     return any(is_of(data_type) for is_of in is_text)
 

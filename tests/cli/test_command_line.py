@@ -19,6 +19,7 @@ from pyspark.sql import SparkSession
 
 import panes
 from panes.bench.workloads import bids
+from panes.crash.kills import VICTIMS
 from tests.cli.call import QUERY, call, call_here, run
 from tests.support import slow
 
@@ -127,14 +128,15 @@ def test_verify_compares_spark_too(spark: SparkSession, folder: Path) -> None:
 
 @pytest.mark.slow
 def test_verify_kills_a_query(folder: Path) -> None:
-    """Two kills: of the driver, at random and while a block is written."""
-    words = ("verify", "busy.sql", "-i", "bids=bids.parquet", "--rows", "60", "--crash", "2")
+    """Three kills, at random: of the driver, of a worker and of an executor."""
+    words = ("verify", "busy.sql", "-i", "bids=bids.parquet", "--rows", "60", "--crash", "3")
     done = run(*words, folder=folder)
     assert done.returncode == 0, done.stdout + done.stderr
     head, *lines = (line.split() for line in done.stdout.splitlines())
     assert head[-5:] == ["kills", "runs", "lost", "twice", "wrong"]
-    assert [(line[0], line[-5], line[-3:]) for line in lines] == [("driver", "1", ["0"] * 3)] * 2
-    assert "2 kills" in done.stderr
+    killed = [(line[0], line[-5], line[-3:]) for line in lines]
+    assert killed == [(victim, "1", ["0"] * 3) for victim in VICTIMS]
+    assert "3 kills" in done.stderr
     (folder / "rows.sql").write_text("SELECT count(*) AS n FROM bids [ROWS 5]")
     refused = run("verify", "rows.sql", *words[2:], folder=folder)
     assert refused.returncode == 2

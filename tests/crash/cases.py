@@ -12,6 +12,7 @@ import pyarrow as pa
 
 import panes
 from panes.crash.jobs import Change, Job, QueryJob, RegisterJob, Streams
+from panes.crash.join_jobs import JoinRegisterJob
 from tests.register.workload import QUERIES, rows
 
 BATCHES = 3
@@ -44,6 +45,9 @@ ENDS = {"bounded": True, "lateness": 20}
 COUNTS = "count(*) AS n, sum(x) AS total"
 SLIDING = f"SELECT k, {COUNTS} FROM s [RANGE 12 SLIDE 4 WATTR at] GROUP BY k"
 CHANGE = Change(2, add={"middle": QUERIES["middle"]}, remove=["keyed"])
+JOINED = "FROM s JOIN t ON s.k = t.k AND t.at BETWEEN s.at - 3 AND s.at + 4"
+PAIRS = f"SELECT s.seq AS i, t.seq AS j, s.k {JOINED}"
+ABOVE = f"SELECT s.k, count(*) AS n, sum(t.x) AS total [RANGE 12 SLIDE 4 WATTR s.at] {JOINED}"
 SOME = {name: QUERIES[name] for name in ("all", "keyed", "some")}
 
 
@@ -66,6 +70,13 @@ CASES: dict[str, Case] = {
     "split": _case(SLIDING, "split", late="drop", lateness=3),
     "Spark's file sink": _case(SLIDING, "files"),
     "a union": Case(QueryJob(SLIDING.replace("FROM s", "FROM (s UNION ALL t)"), ENDS), TWO),
+    "a join": Case(QueryJob(PAIRS, ENDS), TWO),
+    "windows above an outer join": Case(
+        QueryJob(f"{ABOVE} GROUP BY s.k".replace("JOIN t", "LEFT JOIN t"), ENDS), TWO
+    ),
+    "a register over joins": Case(
+        JoinRegisterJob({"pairs": PAIRS, "sums": f"{ABOVE} GROUP BY s.k"}, {"lateness": 20}), TWO
+    ),
     "a register": Case(RegisterJob("s", SOME, {"lateness": 20}), STREAM),
     "a register that changes": Case(RegisterJob("s", SOME, {"lateness": 20}, CHANGE), STREAM),
 }

@@ -18,6 +18,8 @@ from panes.crash.place import Place, answers_in
 from panes.crash.sample import BATCHES, cut, sample
 from panes.crash.trials import cells
 from panes.crash.verdict import Verdict, judge
+from panes.crash.written import read, written
+from panes.errors import StateError
 from tests.crash.cases import CASES
 
 WANT = pa.table({"end": [10, 20, 30], "k": ["a", "a", "b"], "n": [1.5, 2.0, 3.0]})
@@ -131,3 +133,18 @@ def test_processes_know_their_sessions() -> None:
         started.stdin.close()
         assert started.wait() == -9
     assert not processes.of_driver(started.pid)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_job_is_told_to_a_driver_as_plain_text(name: str) -> None:
+    assert read(written(CASES[name].job)) == CASES[name].job
+
+
+def test_a_duration_is_told_to_the_microsecond() -> None:
+    job = QueryJob("SELECT", {"lateness": dt.timedelta(days=-3, seconds=7, microseconds=11)})
+    assert read(written(job)) == job
+
+
+def test_what_is_no_job_is_not_run() -> None:
+    with pytest.raises(StateError, match="a job is a query or a register, got dict"):
+        read('{"text": "SELECT"}')

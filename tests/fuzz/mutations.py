@@ -78,6 +78,13 @@ _WORDS = (
         "OVER (",
         "PARTITION BY",
         "*",
+        "USING (k)",
+        "SEMI JOIN",
+        "ANTI JOIN",
+        "INTERSECT",
+        "EXCEPT",
+        "l.",
+        "r.",
     ),
     *(
         "(",

@@ -10,7 +10,10 @@ from typing import Any, Literal
 
 import panes
 from panes.errors import PanesError
+from panes.language.join_query import JoinQuery
 from panes.language.parse import parse
+from panes.language.read import read
+from panes.language.row_question import read_row_question
 from tests.fuzz.tables import TABLE
 
 MOST_ANSWERS = 200_000
@@ -49,7 +52,7 @@ def outcome(way: str, text: str) -> Outcome:
 
 
 def _streams(text: str) -> dict[str, Any]:
-    return dict.fromkeys(parse(text).streams, TABLE)
+    return dict.fromkeys(read(text).streams, TABLE)
 
 
 def _as_table(text: str) -> None:
@@ -57,7 +60,8 @@ def _as_table(text: str) -> None:
 
 
 def _as_explained(text: str) -> None:
-    panes.explain(text)
+    if not isinstance(read(text), JoinQuery):  # what a join does follows from its columns
+        panes.explain(text)
     panes.explain(text, details=True, **_streams(text))
 
 
@@ -70,8 +74,13 @@ def _as_stream(text: str) -> None:
 
 
 def _as_registered(text: str) -> None:
-    stream = parse(text).streams[0]
-    register = panes.register(stream, max_ahead=None, rows_late=2, max_answers=MOST_ANSWERS)
+    query = read(text)
+    if isinstance(query, JoinQuery):
+        _as_registered_join(text, query)
+        return
+    register = panes.register(
+        query.streams[0], max_ahead=None, rows_late=2, max_answers=MOST_ANSWERS
+    )
     register.add("fuzzed", text)
     for begin in range(0, len(TABLE), 5):
         register.push(TABLE.slice(begin, 5))
@@ -79,10 +88,24 @@ def _as_registered(text: str) -> None:
     dict(register.finish())
 
 
+def _as_registered_join(text: str, query: JoinQuery) -> None:
+    register = panes.register(query.streams, max_ahead=None, rows_late=2, max_answers=MOST_ANSWERS)
+    register.add("fuzzed", text)
+    for begin in range(0, len(TABLE), 5):
+        register.push(**dict.fromkeys(query.streams, TABLE.slice(begin, 5)))
+    register.explain(details=True)
+    register.finish()
+
+
 def _as_asked(text: str) -> None:
-    stream = parse(text, once=True).streams[0]
+    """Asked of a register that stores groups of `k`, and rows; by a question of either kind."""
+    about_rows = read_row_question(text)
+    stream = parse(text, once=True).streams[0] if about_rows is None else about_rows.stream
     register = panes.register(stream, max_ahead=None, rows_late=2, keep_rows=10)
     register.add("there", f"SELECT count(*) AS n FROM `{stream}` [TUMBLING 5 WATTR at]")
+    register.add("keys", f"SELECT k, sum(x) AS t FROM `{stream}` [TUMBLING 5 WATTR at] GROUP BY k")
+    if about_rows is not None:
+        register.prepare(text)
     register.push(TABLE)
     register.ask(text)
 

@@ -57,9 +57,38 @@ FOUND = {
     "a number that no machine has": "SELECT top_k(i, 340282366920938463463374607431768211456)"
     " AS c FROM bids [TUMBLING 5 WATTR at]",
     "an infinite number": "SELECT top_k(i, 1e400) AS c FROM bids [TUMBLING 5 WATTR at]",
+    "a number of a type that only DuckDB has": "SELECT max_by(i, 340282366920938463463374607431"
+    "768211456) AS c FROM bids [TUMBLING 5 WATTR at]",
+    "a question for rows that selects nothing": "SELECT --x\nFROM bids [RANGE 10 WATTR at]",
+    "all columns where one value is needed": "SELECT max_by(x, s) AS c, max_by(i, *) AS n FROM s "
+    "[RANGE 20 SLIDE 10 WATTR at]",
     "streams in very many parentheses": "SELECT count(*) AS n FROM " + "(" * 3_000 + "bids"
     + ")" * 3_000 + " [TUMBLING 10 WATTR at]",
 }  # fmt: skip
+_NUMBERS = ("9" * 5_000, "1e999999999", "\u00b2", "\u0661", "99999999999999999999", "1e-999999999")
+_WITH_NUMBERS = (
+    "SELECT l.id AS i FROM l, r WHERE r.ts > l.ts - INTERVAL 3 SECONDS "
+    "AND r.ts <= l.ts AND l.x > {}",
+    "SELECT l.id AS i FROM l JOIN r ON r.at >= l.at - {} AND r.at <= l.at",
+    "SELECT l.id AS i FROM l JOIN r ON r.ts >= l.ts - INTERVAL {} SECONDS AND r.ts <= l.ts",
+    "SELECT l.id AS i FROM l JOIN r ON r.ts >= l.ts - INTERVAL '{} seconds' AND r.ts <= l.ts",
+    "SELECT count(*) AS n FROM bids [RANGE {} SLIDE 5 WATTR at]",
+    "SELECT count(*) AS n FROM bids [RANGE {} ROWS SLIDE 5 ROWS]",
+    "SELECT count(*) AS n FROM bids [TUMBLING 5 WATTR at] GROUP BY {}",
+    "SELECT count(*) AS n FROM bids [TUMBLING 5 WATTR at] WHERE x > {} AND i < {}",
+    "SELECT max(repeat(k, {})) AS n FROM bids [TUMBLING 5 WATTR at]",
+    "SELECT top_k(i, {}) AS n FROM bids [TUMBLING 5 WATTR at]",
+    "SELECT * FROM bids [RANGE 30 WATTR at] LIMIT {}",
+    "SELECT count(*) AS n FROM bids [TUMBLING 5 WATTR at] EMIT EARLY EVERY {}",
+)
+
+
+@pytest.mark.parametrize("text", _WITH_NUMBERS)
+def test_a_number_is_never_more_than_a_query_can_bear(text: str) -> None:
+    """Of too many digits, of too great a power, or in digits that only Unicode knows."""
+    for number in _NUMBERS:
+        for way in WAYS:
+            require_ours(way, text.replace("{}", number))
 
 
 @pytest.mark.parametrize("text", FOUND.values(), ids=FOUND)

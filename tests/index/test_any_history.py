@@ -20,13 +20,13 @@ def test_all_indexes_equal_a_plain_list_in_any_history(
     run_state_machine_as_test(histories(data_type=data_type), settings=HISTORIES)
 
 
-@pytest.mark.torture
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_each_kind_equals_a_plain_list_in_long_histories(
     kind: Kind, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     begin_small(monkeypatch)
-    longer = settings(HISTORIES, max_examples=100, stateful_step_count=30)
+    longer = settings(HISTORIES, max_examples=25, stateful_step_count=20)
     run_state_machine_as_test(histories(kind), settings=longer)
 
 

@@ -354,3 +354,48 @@ def test_values_in_other_words_are_understood_or_refused() -> None:
     for ask, match in refused:
         with pytest.raises(PanesError, match=match):
             ask()
+
+
+def test_standing_questions_are_answered_after_every_basic_window_or_every_few() -> None:
+    """Rows at 3 14 17 31, basic windows of ten: behind by four of them, asked at each or at two.
+
+    0  3    10  14 17  20       30 31    40
+    [--------|----------|--------|--------)
+    """
+    schema = pa.schema([("at", pa.int64()), ("x", pa.int64())])
+    nothing = panes.window_index(schema, at="at", size=20, basic=10, on="x")
+    assert list(nothing.slides(45)) == [], "no row has come"
+    seen = {}
+    for every in (1, 2, 3, 9):
+        w = panes.window_index(schema, at="at", size=20, basic=10, on="x")
+        w.add(pa.table({"at": [3, 14, 17, 31], "x": [7, 8, 8, 9]}))
+        seen[every] = [(end, w.values()["value"].to_pylist()) for end in w.slides(45, every=every)]
+        assert list(w.slides(45)) == [], "it is there"
+        assert w.end == 40
+    assert seen[1] == [(10, [7]), (20, [7, 8]), (30, [8]), (40, [9])]
+    assert seen[2] == [(20, [7, 8]), (40, [9])]
+    assert seen[3] == [(30, [8]), (40, [9])]
+    assert seen[9] == [(40, [9])]
+
+
+def test_steps_and_one_advance_lead_to_the_same_window() -> None:
+    schema = pa.schema([("at", pa.int64()), ("x", pa.int64())])
+    stepped, at_once = (
+        panes.window_index(schema, at="at", size=6, basic=2, on="x") for _ in range(2)
+    )
+    for begin in range(0, 60, 7):
+        rows = pa.table({"at": [begin, begin + 5, begin + 2], "x": [begin % 3, 1, 2]})
+        for w in (stepped, at_once):
+            w.add(rows)
+        ends = list(stepped.slides(begin + 6))
+        at_once.advance(begin + 6)
+        assert ends[-1:] in ([at_once.end], [])
+        assert stepped.sorted() == at_once.sorted()
+        assert stepped.late.num_rows == at_once.late.num_rows
+
+
+@pytest.mark.parametrize("every", [0, -1, 1.5, True, "2"])
+def test_steps_are_whole_numbers_of_basic_windows(every: object) -> None:
+    w = panes.window_index(pa.schema([("at", pa.int64())]), at="at", size=6, basic=2, on="at")
+    with pytest.raises(panes.PanesError, match="every is a number of basic windows"):
+        w.slides(4, every=every)  # type: ignore[arg-type]

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 import panes
 from panes.errors import StateError
 from panes.language.read import read
+from panes.pipelines.joined_rows import with_edges
 from panes.planning.join_query_plan import plan_join_query
 from panes.planning.scalar import Projection
 from panes.planning.terms import Terms
@@ -25,11 +26,12 @@ from panes.shards.combiner import Combiner
 from panes.shards.join_filler import SideFiller
 from panes.shards.join_keys import shard_keys
 from panes.shards.join_shard import JoinOutcome, JoinShard
-from panes.shards.names import AT, ENDED, PASSING, ROW, SOURCE, column_name
+from panes.shards.names import ENDED
 from panes.shards.state import ABOUT
 from panes.shards.stored_runs import RECALL
 from panes.stores import codec
 from tests.join_queries import AS_OF, BANDS, THIRD, WINDOWS, L, R
+from tests.shards.join_tasks import rows_of_task
 from tests.support import assert_rows
 
 TABLES = {"l": L, "r": R, "t": THIRD}
@@ -58,7 +60,7 @@ class Host:
         first = 0
         for number, side in enumerate(self.join.sources):
             for source, name in enumerate(side.source.streams, start=first):
-                rows = self._rows(number, source, batches[name])
+                rows = rows_of_task(self.join, number, source, batches[name])
                 for task in range(self.tasks):
                     filler = SideFiller(side, number, self.keys[number])
                     combiner = Combiner(filler, len(self.states), notes_positions=False)
@@ -91,28 +93,8 @@ class Host:
             found.append(pa.table([*edges, *columns], schema=self.plan.schema()))
         return pa.concat_tables(found)
 
-    def _rows(self, number: int, source: int, table: pa.Table) -> pa.Table:
-        """What Spark's projection would hand to a task."""
-        plan = self.join.sources[number].plan
-        at, missing = plan.placing.ticks(table.column(plan.placing.column).combine_chunks())
-        _, columns = Projection(plan.rows.expressions, None)(table)
-        kept, _ = plan.rows(table)
-        passes = np.ones(len(table), dtype=bool)
-        if kept is not None:
-            passes = np.isin(np.arange(len(table)), kept)
-        whole = [c.combine_chunks() for c in table.columns]
-        named = {
-            SOURCE: pa.array([source] * len(table), pa.int32()),
-            AT: pa.array(at, mask=missing),
-            PASSING: pa.array(passes),
-            ROW: pa.StructArray.from_arrays(whole, names=table.column_names),
-        }
-        return pa.table(named | {column_name(i): c for i, c in enumerate(columns)})
-
 
 def _edges(plan: Any, joined: pa.Table, passing: Any) -> list[pa.Array]:
-    from panes.engine.joined_windows import with_edges
-
     edged = with_edges(plan, joined)
     edges = [c.combine_chunks() for c in edged.columns[:2]]
     return edges if passing is None else [e.take(pa.array(passing)) for e in edges]

@@ -48,7 +48,8 @@ def encode(array: pa.Array) -> NDArray[np.int64]:
     """Order keys of a column; NULLs get an arbitrary one."""
     data_type = array.type
     if pa.types.is_floating(data_type):
-        values = without_nulls(array.cast(pa.float64()), 0.0)
+        wide = array if pa.types.is_float64(data_type) else array.cast(pa.float64())
+        values = without_nulls(wide, 0.0)
         keys = np.empty(len(values), dtype=np.int64)
         _float_keys(values, keys)
         return keys
@@ -67,7 +68,8 @@ def decode(keys: NDArray[np.int64], is_null: NDArray[np.bool_], data_type: pa.Da
     if pa.types.is_floating(data_type):
         values = np.empty(len(keys), dtype=np.float64)
         _float_values(np.ascontiguousarray(keys), values)
-        return pa.array(values, mask=mask).cast(data_type)
+        wide = pa.array(values, mask=mask)
+        return wide if pa.types.is_float64(data_type) else wide.cast(data_type)
     if pa.types.is_uint64(data_type):
         return pa.array((keys ^ _SIGN).view(np.uint64), mask=mask)
     if pa.types.is_boolean(data_type):

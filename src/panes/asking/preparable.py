@@ -101,6 +101,12 @@ def require_preparable(
             "what is prepared is one window over a column, or over the last rows as they came",
             hint="[ROWS 500] or [RANGE 10 minutes WATTR ts]",
         )
+    if query.keys and not query.calls:
+        values = ", ".join(key.name for key in query.keys)
+        raise QueryError(
+            f"which values of {values} are there is read from panes, and needs no preparing",
+            hint=f"reg.add(...) SELECT DISTINCT {values} with a SLIDE, and ask for whole panes",
+        )
     if query.keys:
         raise QueryError(
             "a prepared question has no GROUP BY: every key would need structures of its own",

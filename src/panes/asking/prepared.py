@@ -133,8 +133,7 @@ class Prepared:
             shape, size = self._shape(query, asked[1], structures.schema), _size_of(query)
             settle(shape.plan, structures.schema)
         except PanesError as error:
-            error.add_note(f"in the question {asked[0]}")
-            raise
+            raise error.of(f"the prepared question `{asked[0]}`") from None
         structures.prepare(shape.needs, size, tail)
         return Question(asked, shape, size)
 

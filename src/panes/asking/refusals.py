@@ -36,7 +36,8 @@ def inside_a_pane(axis: Axis, start: int, sizes: Sequence[int]) -> QueryError:
 def not_stored(plan: Plan) -> QueryError:
     """No query needs what would answer the question."""
     return QueryError(
-        f"nothing is stored that answers {_calls(plan)} with that filter",
+        f"nothing is stored that answers {_calls(plan)}"
+        + (" with that filter" if plan.query.calls or plan.query.where is not None else ""),
         hint="add a query that needs it; it is answered from the rows to come",
     )
 
@@ -84,4 +85,6 @@ def length(axis: Axis, ticks: int) -> str:
 
 
 def _calls(plan: Plan) -> str:
+    if not plan.query.calls:
+        return f"which values of {', '.join(key.name for key in plan.query.keys)} are there"
     return ", ".join(call.sql for call in plan.query.calls)

@@ -5,6 +5,8 @@ Rows are kept as long as the longest window needs them, and not at all without s
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
@@ -16,6 +18,7 @@ from panes.axis import Axis
 from panes.errors import QueryError
 from panes.language.expressions import quoted
 from panes.language.row_question import RowQuestion
+from panes.planning.choose_index import describe
 
 
 class RowQuestions:
@@ -38,6 +41,13 @@ class RowQuestions:
     def nbytes(self) -> int:
         """Bytes of the rows that are kept."""
         return 0 if self._window is None else self._window.nbytes
+
+    def explain(self) -> Iterator[str]:
+        """Which columns have an index, and which: one line for each that is looked up."""
+        for name, index in () if self._window is None else self._window.indexes.items():
+            chosen = "no index" if index.choice is None else describe(index.choice.structure)
+            times = "once" if index.asked == 1 else f"{index.asked:,} times"
+            yield f"rows by {name}: {chosen}; looked up {times}"
 
     def require_preparable(self, asked: RowQuestion) -> None:
         """Refuse what no rows are kept for."""

@@ -7,7 +7,7 @@ newest one, are there. A window that is asked for ends just after the newest row
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -17,6 +17,8 @@ from sqlglot import exp
 
 from panes.arrays import order_keys
 from panes.asking.refusals import no_rows, not_known_yet, too_few_rows
+from panes.asking.row_index import Piece, RowIndex
+from panes.asking.row_look_up import LookUp, look_up_of
 from panes.asking.row_tail import RowTail
 from panes.axis import ARRIVAL, BEGINNING, Axis
 from panes.errors import QueryError
@@ -28,11 +30,15 @@ Positions = NDArray[np.int64]
 
 
 class RowWindow:
-    """Rows that are at most so far behind the newest one."""
+    """Rows that are at most so far behind the newest one; and indexes of columns, if any."""
+
+    UNCHANGED = frozenset({"indexes"})  # they notice by themselves if a step is taken back
 
     def __init__(self, size: int, newest: int = BEGINNING) -> None:
         self.size, self.known_from = size, BEGINNING if newest == BEGINNING else newest + 1
-        self._pieces: deque[tuple[int, Positions, pa.Table]] = deque()
+        self._pieces: deque[Piece] = deque()
+        self._pushed = 0
+        self.indexes: dict[str, RowIndex] = {}
 
     def __len__(self) -> int:
         return sum(len(rows) for _, _, rows in self._pieces)
@@ -40,7 +46,8 @@ class RowWindow:
     @property
     def nbytes(self) -> int:
         """Bytes of rows and positions."""
-        return sum(at.nbytes + rows.nbytes for _, at, rows in self._pieces)
+        indexes = sum(index.nbytes for index in self.indexes.values())
+        return indexes + sum(at.nbytes + rows.nbytes for _, at, rows in self._pieces)
 
     def grow(self, size: int, newest: int) -> None:
         """Keep rows longer, or not so long, from now on."""
@@ -52,17 +59,36 @@ class RowWindow:
         """Take in rows; those that no window can hold any more are dropped, batch by batch."""
         if len(at):
             self._pieces.append((int(at.max()), at, rows))
+            self._pushed += 1
         while self._pieces and self._pieces[0][0] <= newest - self.size:
             self._pieces.popleft()
 
-    def within(self, start: int, schema: pa.Schema) -> pa.Table:
-        """The rows from a position on, in the order of the axis, then as they came."""
+    def within(self, start: int, schema: pa.Schema, look_up: LookUp | None = None) -> pa.Table:
+        """The rows from a position on, in the order of the axis, then as they came.
+
+        With a `look_up`, some that it does not find may be missing.
+        """
         if not self._pieces:
             return schema.empty_table()
-        at = np.concatenate([piece[1] for piece in self._pieces])
+        found = None if look_up is None else self._looked_up(look_up, schema)
+        if found is None:
+            at, rows = _all_of(self._pieces)
+        else:
+            at, rows = _some_of(self._pieces, found, schema)
         inside = np.flatnonzero(at >= start)
         order = inside[np.argsort(at[inside], kind="stable")]
-        return pa.concat_tables([piece[2] for piece in self._pieces]).take(pa.array(order))
+        return rows.take(pa.array(order))
+
+    def _looked_up(self, look_up: LookUp, schema: pa.Schema) -> Positions | None:
+        """Where the rows of a look-up are among all; None if there is no index that is worth it."""
+        name = look_up.column
+        if name not in self.indexes:
+            self.indexes[name] = RowIndex(name, schema.field(name).type)
+        index = self.indexes[name]
+        index.asked += 1
+        if not index.is_worth_it(self._pieces, self._pushed):
+            return None
+        return index.rows_of(look_up, self._pieces)
 
 
 def ask_row_window(
@@ -74,7 +100,28 @@ def ask_row_window(
     start = newest + 1 - asked.size
     if start < window.known_from and window.known_from != BEGINNING:
         raise not_known_yet(axis, start, window.known_from)
-    return answered(asked, window.within(start, schema), schema, axis, (start, newest + 1))
+    rows = window.within(start, schema, look_up_of(asked.where, schema))
+    return answered(asked, rows, schema, axis, (start, newest + 1))
+
+
+def _all_of(pieces: Iterable[Piece]) -> tuple[Positions, pa.Table]:
+    every = list(pieces)
+    return np.concatenate([at for _, at, _ in every]), pa.concat_tables(r for _, _, r in every)
+
+
+def _some_of(
+    pieces: Iterable[Piece], rows: Positions, schema: pa.Schema
+) -> tuple[Positions, pa.Table]:
+    """Rows by their numbers, which ascend from the first piece's first row on."""
+    begin, positions, parts = 0, [np.zeros(0, dtype=np.int64)], [schema.empty_table()]
+    for _, at, piece in pieces:
+        low, high = np.searchsorted(rows, (begin, begin + len(at)))
+        if low < high:
+            within = rows[low:high] - begin
+            positions.append(at[within])
+            parts.append(piece.take(pa.array(within)))
+        begin += len(at)
+    return np.concatenate(positions), pa.concat_tables(parts)
 
 
 def ask_tail(asked: RowQuestion, tail: RowTail | None, schema: pa.Schema) -> pa.Table:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import zip_longest
 
 import pyarrow as pa
 import typer
@@ -48,13 +49,18 @@ def crash(text: str, streams: dict[str, pa.Table], kills: int, seed: int) -> Non
 
 
 def _spread(tried: Sample, kills: int) -> list[tuple[Cell, Job, int]]:
-    """The kills in turns over all cells: those of the query, and the change in a register."""
+    """The kills in turns over all cells: those of the query, and the change in a register.
+
+    Few kills are spread over the victims first, so that each kind of process dies.
+    """
     found: list[tuple[Cell, Job]] = [(cell, tried.query) for cell in cells(tried.query)]
     if tried.register is not None:
         register = tried.register
         found += [(c, register) for c in cells(register) if c.point == CHANGE]
-    each, rest = divmod(kills, len(found))
-    counted = [(cell, job, each + (i < rest)) for i, (cell, job) in enumerate(found)]
+    by_victim = [[work for work in found if work[0].victim == victim] for victim in VICTIMS]
+    in_turns = [work for turn in zip_longest(*by_victim) for work in turn if work is not None]
+    each, rest = divmod(kills, len(in_turns))
+    counted = [(cell, job, each + (i < rest)) for i, (cell, job) in enumerate(in_turns)]
     return [work for work in counted if work[2]]
 
 

@@ -12,6 +12,7 @@ from typing import Annotated, Literal
 import pyarrow as pa
 import typer
 
+from panes.axis import written_whole
 from panes.cli.files import BATCH, Source
 from panes.cli.outputs import Output
 from panes.cli.show import meter, say
@@ -60,7 +61,8 @@ Overwrite = Annotated[
 
 def read_lateness(given: str | None) -> str | int | None:
     """A lateness: a duration, or a whole number of an integer axis."""
-    return int(given) if given is not None and given.isdigit() else given
+    number = None if given is None else written_whole(given)
+    return given if number is None else number
 
 
 def read_query(path: str) -> str:

@@ -5,7 +5,6 @@ It is told folders, one a line, each with a job in it. It says in the folder how
 
 from __future__ import annotations
 
-import pickle
 import sys
 import tempfile
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import Any
 import panes.spark
 from panes.crash import daemon
 from panes.crash.place import Place
+from panes.crash.written import read
 from panes.errors import PanesError
 
 JOB = "job"
@@ -44,7 +44,7 @@ def main() -> None:
     for line in sys.stdin:
         place = Place(Path(line.strip()))
         place.kills.note_driver()
-        job = pickle.loads((place.folder / JOB).read_bytes())
+        job = read((place.folder / JOB).read_text(encoding="utf-8"))
         try:
             job.run(spark, place)
         except Exception as failure:

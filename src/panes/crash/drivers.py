@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import pickle
 import subprocess
 import sys
 import tempfile
@@ -16,6 +15,7 @@ from types import TracebackType
 from panes.crash import driver, processes
 from panes.crash.jobs import Job
 from panes.crash.place import Place
+from panes.crash.written import written
 from panes.errors import PanesError
 
 LOCAL, CLUSTER = "local[2,20]", "local-cluster[2,1,1024]"
@@ -58,7 +58,7 @@ class Driver:
 
     def begin(self, job: Job, place: Place) -> None:
         """Start a job, or let it go on, in its place."""
-        (place.folder / driver.JOB).write_bytes(pickle.dumps(job))
+        (place.folder / driver.JOB).write_text(written(job), encoding="utf-8")
         place.hush()
         assert self._process.stdin is not None
         self._process.stdin.write(f"{place.folder}\n")

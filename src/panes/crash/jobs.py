@@ -20,6 +20,7 @@ from panes.crash.kills import SUNK
 from panes.crash.place import Place, answers_in, is_released, release
 from panes.crash.trial import StreamTrial
 from panes.crash.verdict import Verdict, exact_columns, judge
+from panes.language.join_query import JoinQuery
 from panes.spark.host import tried_by
 from panes.spark.query import send, split
 from panes.windows.spec import PerRow
@@ -134,6 +135,8 @@ class QueryJob:
     def _keys(self, want: pa.Table) -> list[str]:
         """The columns that say which question an answer is to."""
         query = panes.open(self.text).query
+        if isinstance(query, JoinQuery):
+            return exact_columns(want)
         if query.window is not None and isinstance(query.window.spec, PerRow):
             return exact_columns(want)
         status = [STATUS] if STATUS in want.column_names else []

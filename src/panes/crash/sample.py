@@ -21,7 +21,7 @@ from panes.crash.jobs import Change, Job, QueryJob, RegisterJob, Streams, mirror
 from panes.errors import PanesError
 from panes.language.join_query import JoinQuery
 
-BATCHES = 5
+BATCHES = 4
 _FIRST, _SECOND = "as_given", "added_later"
 
 

@@ -1,7 +1,8 @@
 """Runs of a job that are killed again and again, until they end; then their answers are judged.
 
-A cell is who is killed and where. In a cell, a run is killed in one batch after the other and
-started again each time, until it ends or the kills are used up. Then another one begins.
+A cell is who is killed and where. In a cell, a run is killed in one batch after the other, Python
+workers several times in each, and goes on each time, until it ends or the kills are used up. Then
+another one begins.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import random
 import shutil
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -38,7 +40,13 @@ from panes.errors import PanesError, QueryError
 
 IN_TASKS = (RANDOM, BLOCK, STATE, STORED, END)
 """Points at which a Python worker runs, so that it or its executor can be killed."""
-_ENDS_PER_RUN = 3
+_IN_A_ROW = {DRIVER: 1, WORKER: 5, EXECUTOR: 1}
+"""How often a batch is killed before the next one is. A worker that is forked again costs little, a
+run much; the same task may fail 20 times."""
+_ENDS_PER_RUN = {DRIVER: 3, WORKER: 10, EXECUTOR: 3}
+_SHARE = {DRIVER: 0.8, WORKER: 0.05, EXECUTOR: 0.2}
+"""How long one waits for a kill at random, at most, in parts of an undisturbed run: a run ends with
+its driver, and goes on after the others."""
 _CALM_RUNS = 4
 _FAILURES = 3
 """How often a stream may fail in a row without a kill: a busy machine starts workers too late."""
@@ -98,7 +106,9 @@ class Torment:
         total, calm = Tally(), 0
         while total.kills < kills and calm < _CALM_RUNS:
             most = kills - total.kills
-            one = self._run(drivers, cell, min(most, _ENDS_PER_RUN) if cell.point == END else most)
+            if cell.point == END:
+                most = min(most, _ENDS_PER_RUN[cell.victim])
+            one = self._run(drivers, cell, most)
             calm = 0 if one.kills else calm + 1
             total = total + one
         return total
@@ -192,18 +202,21 @@ class _Clock(_Killer):
 
 
 class _AtPoint(_Killer):
-    """Plans a kill at a point, and the next one in a later batch once it has struck."""
+    """Plans a kill at a point, and the next one there or in a later batch once it has struck."""
 
     def __init__(self, cell: Cell, place: Place, luck: random.Random, most: int) -> None:
         self._cell, self._kills, self._random, self._most = cell, place.kills, luck, most
         self.is_deadly = cell.victim == DRIVER
+        self._in_batch: Counter[int] = Counter()
         self._plan(0)
 
     def look(self, _: Driver) -> None:
         struck = self._kills.struck(self._cell.point)
         if struck is not None:
             self.kills += 1
-            self._plan(0 if self._cell.point == END else struck + 1)
+            self._in_batch[struck] += 1
+            is_enough = self._in_batch[struck] >= _IN_A_ROW[self._cell.victim]
+            self._plan(0 if self._cell.point == END else struck + is_enough)
 
     def withdraw(self) -> None:
         self._kills.withdraw(self._cell.point)
@@ -235,8 +248,8 @@ class _AtRandom(_Killer):
         if self.kills >= self._most:
             return
         if self._due is None:
-            share = 1.0 if self.is_deadly else 0.4  # the run goes on after others
-            self._due = time.monotonic() + self._random.uniform(0, share * self._length)
+            most = _SHARE[self._victim] * self._length
+            self._due = time.monotonic() + self._random.uniform(0, most)
         if time.monotonic() >= self._due and self._killed(driver):
             self.kills += 1
             self._due = None

@@ -8,18 +8,26 @@ import pyarrow as pa
 
 from panes.aggregates.custom import UserAggregate
 from panes.engine.join_run import JoinRun
-from panes.engine.joined_windows import Above, above, with_edges
+from panes.engine.joined_windows import Above, above
+from panes.engine.missed_rows import Whole
 from panes.pipelines.fold_stage import FoldStage
+from panes.pipelines.joined_rows import passing_rows, selected_rows
 from panes.planning.join_query_plan import JoinQueryPlan
-from panes.planning.scalar import Projection
 from panes.planning.terms import Run
 
 
 class JoinAnswers:
-    """The answers of one query over a join."""
+    """The answers of one query over a join; rows up to `missed` may have come before it."""
 
-    def __init__(self, plan: JoinQueryPlan, run: Run, aggregates: Sequence[UserAggregate]) -> None:
+    def __init__(
+        self,
+        plan: JoinQueryPlan,
+        run: Run,
+        aggregates: Sequence[UserAggregate],
+        missed: int | None = None,
+    ) -> None:
         self.plan = plan
+        self.whole = None if missed is None else Whole(plan, missed)
         self.above: Above | None = above(plan, run, aggregates)
 
     def of(self, joined: pa.Table, run: JoinRun, *, ends: bool = False) -> pa.Table:
@@ -27,15 +35,9 @@ class JoinAnswers:
         if isinstance(run.stage, FoldStage):
             return joined
         if self.above is None:
-            return self._selected(with_edges(self.plan, joined))
-        passing, _ = Projection((), self.plan.answers.where)(with_edges(self.plan, joined))
-        joined = joined if passing is None else joined.take(pa.array(passing))
-        return self.above.finish(joined) if ends else self.above.take(joined, run.stage)
-
-    def _selected(self, joined: pa.Table) -> pa.Table:
-        plan = self.plan
-        passing, columns = plan.answers(joined)
-        edges = list(joined.columns[: 2 * plan.names_windows])
-        if passing is not None:
-            edges = [c.take(pa.array(passing)) for c in edges]
-        return pa.table([*edges, *columns], schema=plan.schema())
+            return selected_rows(self.plan, joined)
+        joined = passing_rows(self.plan, joined)
+        if self.whole is not None:
+            joined = self.whole.rows(joined)
+        found = self.above.finish(joined) if ends else self.above.take(joined, run.stage)
+        return found if self.whole is None else self.whole.answers(found)

@@ -20,7 +20,8 @@ from panes.engine.all_or_nothing import whole
 from panes.engine.in_turn import Turn, in_turn
 from panes.engine.join_answers import JoinAnswers
 from panes.engine.join_run import JoinRun
-from panes.engine.open_join import known_schemas
+from panes.engine.missed_rows import newest_missed
+from panes.engine.open_join import NO_COLUMNS, known_schemas, no_batch_yet, unseen
 from panes.engine.open_query import Instant
 from panes.errors import (
     FailedQueryWarning,
@@ -62,7 +63,9 @@ class JoinRegister:
         self._failed: dict[str, tuple[JoinQuery, str]] = {}
         self._schemas: dict[str, pa.Schema] = {}
         self._joins: dict[object, _SharedJoin] = {}
+        self._newest: dict[str, int] = {}
         self._early: list[Callable[[JoinRun], pa.Table]] = []
+        self._newest_before_early: dict[str, int] = {}
         self._finished = False
         self._turn = Turn(run.max_answers)
 
@@ -71,7 +74,10 @@ class JoinRegister:
     @in_turn
     @whole
     def add(self, name: str, text: str) -> Added:
-        """Answer one more query from now on, of the rows that are stored and those to come."""
+        """Answer one more query from now on: rows that are joined, and windows that are whole.
+
+        Windows that may miss rows, because these came before, are not answered (`exact_from`).
+        """
         self._require_running()
         if name in self._asked:
             raise QueryError(f"there is a query `{name}` already", hint="remove it first")
@@ -103,10 +109,16 @@ class JoinRegister:
 
     @in_turn
     def exact_from(self, name: str) -> object | None:
-        """None: a query over a join is answered of all rows that are stored when it comes."""
+        """Where the first window of a query starts, or its first group lies.
+
+        None: at the beginning of the streams; and of a query for joined rows, which are given from
+        the moment it is added.
+        """
         if name not in self._asked:
             raise QueryError(f"there is no query `{name}`")
-        return None
+        found = (join.answers.get(name) for join in self._joins.values())
+        whole = next((answers.whole for answers in found if answers is not None), None)
+        return None if whole is None else whole.begins
 
     @property
     @in_turn
@@ -139,6 +151,11 @@ class JoinRegister:
         for name, table in tables.items():
             if name not in self.streams:
                 raise UnknownStreamError(name, streams=self.streams)
+            if not any(name in query.streams for query in self._asked.values()):
+                raise QueryError(
+                    f"no query reads `{name}`, so it cannot be known which column orders its rows",
+                    hint='add one first: reg.add("near", "SELECT ...")',
+                )
             self._schemas.setdefault(name, table.schema.remove_metadata())
         for name, query in self._asked.items():
             self._bind(name, query)
@@ -155,6 +172,9 @@ class JoinRegister:
         for name in promised:
             if name not in self.streams:
                 raise UnknownStreamError(name, streams=self.streams)
+        for query in self._unbound().values():
+            if not promised.keys().isdisjoint(query.streams):
+                raise no_batch_yet(unseen(query, self._schemas), "a promise cannot be understood")
         return self._answers(
             lambda run: run.punctuate({n: p for n, p in promised.items() if n in run.streams})
         )
@@ -165,6 +185,8 @@ class JoinRegister:
         """The streams have ended: gives all that is left, and forgets everything."""
         self._require_running()
         now = self._now()
+        for name, query in self._unbound().items():
+            self._set_aside_query(name, no_batch_yet(unseen(query, self._schemas), NO_COLUMNS))
         found = self._answers(lambda run: run.take({}, now, ends=True), ends=True)
         self._finished = True
         self._joins.clear()
@@ -224,13 +246,23 @@ class JoinRegister:
             return
         schemas = joined_schemas(query.join, known)
         plan = plan_join_query(query, schemas, self._aggregates)
+        came = self._newest_before_early if self._early else self._newest
+        missed = newest_missed(plan, came, joins_anew=True)
         folds = plan.aggregation is not None and plan.aggregation.fold is not None
-        if not folds:
+        if not folds or missed is not None:  # a fold would answer rows that miss partners
+            folds = False
             plan = plan_join_query(query, schemas, self._aggregates, is_shared=True)
         key: object = (name,) if folds else plan.join.identity
         if key not in self._joins:
-            self._joins[key] = _SharedJoin(plan, self._run, self._early)
-        self._joins[key].answers[name] = JoinAnswers(plan, self._run, self._aggregates)
+            self._joins[key] = _SharedJoin(plan, self._run, self._early, missed)
+        shared = self._joins[key]
+        if shared.answers:
+            joined = newest_missed(plan, self._newest, joins_anew=False)
+            missed = max((m for m in (shared.missed, joined) if m is not None), default=None)
+        answers = JoinAnswers(plan, self._run, self._aggregates, missed)
+        if answers.whole is not None:
+            answers.whole.require_answers()
+        shared.answers[name] = answers
 
     def _unbind(self, name: str) -> None:
         for key, join in list(self._joins.items()):
@@ -257,14 +289,32 @@ class JoinRegister:
                     found[name] = answers.of(joined, join.run, ends=ends)
                 except PanesError as error:
                     failing[name] = error
-        bound = {name for join in self._joins.values() for name in join.answers}
-        self._early = [*self._early, call] if bound != set(self._asked) else []
+        if not self._unbound():
+            self._early = []
+        else:
+            if not self._early:
+                self._newest_before_early = self._newest
+            self._early = [*self._early, call]
+        for join in self._joins.values():
+            newest = join.run.newest()
+            self._newest = {**self._newest, **{s: max(at, self._newest.get(s, at))
+                                               for s, at in newest.items()}}  # fmt: skip
         for name, reason in failing.items():
-            self._failed[name] = (self._asked.pop(name), str(reason))
-            self._unbind(name)
-            warn(f"query `{name}` failed and is set aside; the others go on. {reason}",
-                 FailedQueryWarning)  # fmt: skip
+            self._set_aside_query(name, reason)
         return {name: found[name] for name in self._asked if name in found}
+
+    def _set_aside_query(self, name: str, reason: PanesError) -> None:
+        self._failed[name] = (self._asked.pop(name), str(reason))
+        self._unbind(name)
+        warn(
+            f"query `{name}` failed and is set aside; the others go on. {reason}",
+            FailedQueryWarning,
+        )
+
+    def _unbound(self) -> dict[str, JoinQuery]:
+        """The queries whose streams are not all known yet."""
+        bound = {name for join in self._joins.values() for name in join.answers}
+        return {name: query for name, query in self._asked.items() if name not in bound}
 
     def _together(self, which: str) -> pa.Table:
         tables = list(self._set_aside(which))
@@ -284,11 +334,17 @@ class _SharedJoin:
     """A join, and the answers of all queries that share it.
 
     What came `early`, before the columns of all its streams were known, is still to be taken in.
+    Rows up to `missed` may have come before that.
     """
 
     def __init__(
-        self, plan: JoinQueryPlan, run: Run, early: Sequence[Callable[[JoinRun], pa.Table]]
+        self,
+        plan: JoinQueryPlan,
+        run: Run,
+        early: Sequence[Callable[[JoinRun], pa.Table]],
+        missed: int | None,
     ) -> None:
+        self.missed = missed
         self.set_aside = SetAside()
         self.run = JoinRun(plan, run, self.set_aside)
         self.answers: dict[str, JoinAnswers] = {}

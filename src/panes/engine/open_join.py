@@ -85,6 +85,8 @@ class OpenJoin:
         for name in promised:
             if name not in self.query.streams:
                 raise UnknownStreamError(name, streams=self.query.streams)
+        if self._bound is None and promised:
+            raise no_batch_yet(unseen(self.query, self._schemas), "a promise cannot be understood")
         return self._step(lambda bound: bound.punctuate(promised))
 
     @in_turn
@@ -209,13 +211,7 @@ class OpenJoin:
 
     def _require_bound(self) -> _Bound:
         if self._bound is None:
-            unseen = [s.name for s in self.query.join.sources
-                      if not any(n in self._schemas for n in s.streams)]  # fmt: skip
-            names = ", ".join(f"`{name}`" for name in unseen)
-            raise InputError(
-                f"the query has seen no batch of {names}, so its answers have no columns",
-                hint="push an empty table with the stream's schema",
-            )
+            raise no_batch_yet(unseen(self.query, self._schemas), NO_COLUMNS)
         return self._bound
 
 
@@ -241,6 +237,24 @@ class _Bound:
     def beat(self, now: int) -> pa.Table:
         """The clock promises something; gives what that proves."""
         return self._answers.of(self.run.beat(now), self.run)
+
+
+NO_COLUMNS = "its answers have no columns"
+
+
+def unseen(query: JoinQuery, schemas: Mapping[str, pa.Schema]) -> list[str]:
+    """The sides of a join of which nothing is known."""
+    sides = query.join.sources
+    return [s.name for s in sides if not any(name in schemas for name in s.streams)]
+
+
+def no_batch_yet(sides: Sequence[str], what: str) -> InputError:
+    """What cannot be done before some sides of a join are known."""
+    names = ", ".join(f"`{name}`" for name in sides)
+    return InputError(
+        f"the query has seen no batch of {names}, so {what}",
+        hint="push an empty table with the stream's schema, or give panes.open a schema",
+    )
 
 
 def known_schemas(

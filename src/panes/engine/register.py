@@ -21,6 +21,7 @@ import pyarrow as pa
 from panes.aggregates.custom import UserAggregate
 from panes.answers.portions import Portion, QueryAnswers
 from panes.asking.ask_panes import ask_panes
+from panes.asking.look_up import planned_question
 from panes.asking.preparable import as_width
 from panes.asking.prepared import Prepared
 from panes.asking.row_questions import ordering_of
@@ -34,7 +35,7 @@ from panes.engine.open_query import Instant, bytes_of
 from panes.engine.reading import Reading
 from panes.engine.register_file import Beside
 from panes.engine.rounds import run_round
-from panes.errors import InputError, OptionError, QueryError, StateError
+from panes.errors import InputError, OptionError, PanesError, QueryError, StateError
 from panes.frames import to_table
 from panes.language.parse import parse
 from panes.language.row_question import RowQuestion, read_row_question
@@ -344,7 +345,8 @@ class Register:
             raise QueryError(
                 f"only windows over `{self.stream}` can be asked for, once it has sent a batch"
             )
-        planned = plan(query, {self.stream: schema}, self._aggregates)
+        columns, own = {self.stream: schema}, self._aggregates
+        planned = planned_question(query, lambda q: plan(q, columns, own), self._queries.stores)
         spec = planned.window.spec
         if not isinstance(spec, Sliding):
             raise QueryError("what is asked for now is one window: RANGE or ROWS")
@@ -415,7 +417,7 @@ class Register:
     @in_turn
     def explain(self, *, details: bool = False) -> str:
         """What the queries share, and what that saves; see `panes.explain` for `details`."""
-        prepared = list(self._prepared.explain())
+        prepared = [*self._prepared.explain(), *self._reading.row_questions.explain()]
         return explain_stores(self.stream, self.stores, prepared, details=details)
 
     # Binding
@@ -431,9 +433,12 @@ class Register:
                     reading.bind(asked, schema)
                 self._prepared.bind(schema, reading.settle_axis)
                 reading.schema = schema
-                for rows in reading.row_questions.asked.values():
-                    reading.settle_rows(rows)
-                    answered(rows, schema.empty_table(), schema, ARRIVAL, (0, 0))
+                for text, rows in reading.row_questions.asked.items():
+                    try:
+                        reading.settle_rows(rows)
+                        answered(rows, schema.empty_table(), schema, ARRIVAL, (0, 0))
+                    except PanesError as error:
+                        raise error.of(f"the prepared question `{text}`") from None
         except BaseException:
             self._queries.forget_bindings()
             raise

@@ -1,8 +1,7 @@
 """A window one can look into: rows come, basic windows are sealed, and questions are asked.
 
-The window is the last `size` before `end`, in whole basic windows. A row goes into the basic window
-of its position, whatever the order in which rows come, and is seen once that is sealed. A row of a
-basic window that is sealed already is late: it is set aside and never seen.
+The window is the last `size` before `end`, in whole basic windows. A row is seen once its basic
+window is sealed (`panes.engine.index_arrivals`), and every answer is one for the whole window.
 """
 
 from __future__ import annotations
@@ -18,15 +17,13 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from pyarrow.types import is_decimal, is_integer
 
-from panes.admit.set_aside import RowPile, no_position, with_reason
 from panes.arrays.columns import column_of
-from panes.arrays.radix import is_sorted, stable_order
 from panes.asking import window_questions as ask
-from panes.axis import ARRIVAL, Axis, Duration, axis_over, parse_duration, parse_instant
+from panes.axis import ARRIVAL, Duration, axis_over, parse_instant
 from panes.engine.in_turn import in_turn
+from panes.engine.index_arrivals import STREAM, Arrivals, lengths
 from panes.errors import (
     InputError,
-    LimitError,
     OptionError,
     StateError,
     UnknownColumnError,
@@ -35,8 +32,7 @@ from panes.frames import to_table
 from panes.index.g_index import GROUPS
 from panes.index.keys import value_keys
 from panes.index.kinds import Structure
-from panes.index.live_window import LiveWindow, Piece
-from panes.index.row_ring import MOST_ROWS
+from panes.index.live_window import LiveWindow
 from panes.planning.choose_index import (
     IndexChoice,
     choose_index,
@@ -48,8 +44,6 @@ from panes.planning.choose_index import (
 Instant = str | int | dt.datetime | dt.date
 _SEVERAL = (list, tuple, np.ndarray, pa.Array, pa.ChunkedArray)
 """What holds several values; everything else is one."""
-_STREAM = "window"
-"""What the rows of a window index are called in errors."""
 
 
 class WindowIndex:
@@ -71,18 +65,17 @@ class WindowIndex:
         questions: Mapping[str, float] | None = None,
         values: int | None = None,
     ) -> None:
-        plain = to_table(_empty(schema), _STREAM).schema
+        plain = to_table(_empty(schema), STREAM).schema
         for column in (on, *(() if at is None else (at,))):
             if not isinstance(column, str):
                 raise OptionError(f"at and on are names of columns, got {column!r}")
             if column not in plain.names:
-                raise UnknownColumnError(column, stream=_STREAM, columns=plain.names)
-        self._axis = ARRIVAL if at is None else axis_over(at, plain.field(at).type, stream=_STREAM)
-        self._basic, self._length = _lengths(size, basic, self._axis)
+                raise UnknownColumnError(column, stream=STREAM, columns=plain.names)
+        self._axis = ARRIVAL if at is None else axis_over(at, plain.field(at).type, stream=STREAM)
+        self._basic, self._length = lengths(size, basic, self._axis)
         self._kind, self._groups = require_kind(kind), _require_groups(groups)
         self._questions, self._values = require_questions(questions), values
         self._choice: IndexChoice | None = None
-        self._on = plain.get_field_index(on)
         self._turn: AbstractContextManager[object] = RLock()
         self._window = LiveWindow(
             plain,
@@ -91,8 +84,7 @@ class WindowIndex:
             at=None if at is None else plain.get_field_index(at),
             choose=self._choose,
         )
-        self._arrived = 0
-        self._late, self._rejected = RowPile(), RowPile()
+        self._arrivals = Arrivals(self._window, self._axis, self._basic)
 
     def _choose(self, first_keys: NDArray[np.int64]) -> Structure:
         self._choice = choose_index(
@@ -113,58 +105,7 @@ class WindowIndex:
 
         Without `at`, rows count as they come, and basic windows are sealed as they fill up.
         """
-        table = to_table(batch, _STREAM, self._window.schema)
-        if len(self._window) + self._window.waiting + len(table) > MOST_ROWS:
-            raise LimitError(f"a window index holds at most {MOST_ROWS:,} rows")
-        if self._axis.column is None:
-            at = np.arange(self._arrived, self._arrived + len(table))
-            self._place(table, at)
-            self._arrived += len(table)
-            self._window.seal_before(self._arrived // self._basic)
-            return
-        at, missing = self._axis.ticks(column_of(table, self._axis.column))
-        if missing is not None:
-            apart = table.filter(pa.array(missing))
-            self._rejected.add([with_reason(apart, [no_position(self._axis.column)] * len(apart))])
-            table, at = table.filter(pa.array(~missing)), at[~missing]
-        self._place(table, at)
-
-    def _place(self, table: pa.Table, at: NDArray[np.int64]) -> None:
-        """Give each row to its basic window, late rows to those that are set aside."""
-        if not len(table):
-            return
-        first, last = int(at.min()) // self._basic, int(at.max()) // self._basic
-        open_from = self._window.open_from
-        if open_from is not None and first < open_from:
-            is_late = at < open_from * self._basic
-            reason = f"behind progress {self._axis.format(open_from * self._basic)}"
-            apart = table.filter(pa.array(is_late))
-            reasons = [f"{reason}; its basic window is sealed"] * len(apart)
-            self._late.add([with_reason(apart, reasons)])
-            self._place(table.filter(pa.array(~is_late)), at[~is_late])
-            return
-        in_order = is_sorted(at)
-        if first != last and not in_order:
-            order = stable_order(at // self._basic)
-            table, at = table.take(pa.array(order)), at[order]
-        arrays = [column_of(table, name) for name in table.column_names]
-        keys, is_null = self._keys(arrays[self._on])
-        numbers, begins = _pieces(at, self._basic, first, last)
-        for number, begin, end in zip(numbers, begins, [*begins[1:], len(at)], strict=True):
-            whole = end - begin == len(at)
-            piece = Piece(
-                arrays if whole else [a.slice(begin, end - begin) for a in arrays],
-                keys[begin:end],
-                None if is_null is None else is_null[begin:end],
-                at=(int(at[begin]), int(at[end - 1])) if in_order else None,
-            )
-            self._window.add(number, piece)
-
-    def _keys(self, array: pa.Array) -> tuple[NDArray[np.int64], NDArray[np.bool_] | None]:
-        is_null = None
-        if array.null_count:
-            is_null = array.is_null().to_numpy(zero_copy_only=False)
-        return self._window.keys.encode(array), is_null
+        self._arrivals.add(batch)
 
     @in_turn
     def advance(self, to: Instant) -> None:
@@ -172,6 +113,10 @@ class WindowIndex:
 
         Going back changes nothing.
         """
+        self._window.seal_before(self._number_of(to))
+
+    def _number_of(self, to: Instant) -> int:
+        """The number of the basic window that a position is in."""
         if self._axis.column is None:
             raise StateError(
                 "a window of rows advances by itself, when a basic window is full",
@@ -179,7 +124,37 @@ class WindowIndex:
             )
         if self._axis.kind == "integer" and (not isinstance(to, int) or isinstance(to, bool)):
             raise OptionError(f"`{self._axis.column}` counts in whole numbers, got {to!r}")
-        self._window.seal_before(parse_instant(to) // self._basic)
+        return parse_instant(to) // self._basic
+
+    def slides(self, to: Instant, *, every: int = 1) -> Iterator[Any]:
+        """Advance in steps, and give the window's end after each: for questions that stand.
+
+        Each basic window that ends at or before a position is a step. Whoever is behind asks more
+        rarely: with `every`, only every so many basic windows are one, and what is left in the end.
+        The first step is the first basic window that holds a row.
+
+        >>> import panes, pyarrow as pa
+        >>> w = panes.window_index(pa.schema([("at", pa.int64()), ("x", pa.int64())]),
+        ...                        at="at", size=20, basic=10, on="x")
+        >>> w.add(pa.table({"at": [3, 14, 17, 31], "x": [7, 8, 8, 9]}))
+        >>> [(end, len(w.values())) for end in w.slides(40)]
+        [(10, 1), (20, 2), (30, 1), (40, 1)]
+        """
+        if not isinstance(every, int) or isinstance(every, bool) or every < 1:
+            raise OptionError(f"every is a number of basic windows, got {every!r}")
+        last = self._number_of(to)
+        return self._steps(last, every)
+
+    def _steps(self, last: int, every: int) -> Iterator[Any]:
+        while True:
+            with self._turn:
+                first = self._window.next_to_seal
+                if first is None or first >= last:
+                    self._window.seal_before(last)
+                    return
+                self._window.seal_before(min(first + every, last))
+                end = self._label(0)
+            yield end
 
     # What the window is
 
@@ -210,13 +185,13 @@ class WindowIndex:
     @in_turn
     def late(self) -> pa.Table:
         """Late rows, with the reason; the first million are stored."""
-        return self._late.rows([self._window.schema])
+        return self._arrivals.late.rows([self._window.schema])
 
     @property
     @in_turn
     def rejected(self) -> pa.Table:
         """Rows without a valid position, with the reason; the first million are stored."""
-        return self._rejected.rows([self._window.schema])
+        return self._arrivals.rejected.rows([self._window.schema])
 
     @property
     @in_turn
@@ -227,8 +202,8 @@ class WindowIndex:
             "waiting_rows": self._window.waiting,
             "basic_windows": len(self._window.windows),
             "bytes": self._window.nbytes,
-            "late_rows": self._late.count,
-            "rejected_rows": self._rejected.count,
+            "late_rows": self._arrivals.late.count,
+            "rejected_rows": self._arrivals.rejected.count,
         }
 
     @in_turn
@@ -351,7 +326,7 @@ class WindowIndex:
         `on` is the table's column; without it, the one that is called as the indexed one. A row
         without a value is in neither.
         """
-        rows, column = to_table(table, _STREAM), on or self._window.keys.column
+        rows, column = to_table(table, STREAM), on or self._window.keys.column
         if column not in rows.column_names:
             raise UnknownColumnError(column, stream="table", columns=rows.column_names)
         asked = self._many(column_of(rows, column))
@@ -391,34 +366,7 @@ def _empty(schema: object) -> pa.Table:
     return schema.remove_metadata().empty_table()
 
 
-def _lengths(size: Duration, basic: Duration, axis: Axis) -> tuple[int, int]:
-    """A basic window in ticks, and how many of them a window has."""
-    window, part = parse_duration(size, option="size"), parse_duration(basic, option="basic")
-    if axis.kind != "time" and not (isinstance(size, int) and isinstance(basic, int)):
-        what = "rows" if axis.column is None else f"`{axis.column}` in whole numbers"
-        raise OptionError(f"size and basic count {what}, got {size!r} and {basic!r}")
-    if part <= 0:
-        raise OptionError(f"a basic window needs a positive length, got {basic!r}")
-    if window <= 0 or window % part:
-        raise OptionError(
-            f"a window is a whole number of basic windows, got size={size!r} and basic={basic!r}",
-            hint='size="1 hour", basic="1 minute"',
-        )
-    return part, window // part
-
-
 def _require_groups(groups: int) -> int:
     if not isinstance(groups, int) or isinstance(groups, bool) or groups < 1:
         raise OptionError(f"groups is how many groups of values there are, got {groups!r}")
     return groups
-
-
-def _pieces(
-    at: NDArray[np.int64], basic: int, first: int, last: int
-) -> tuple[list[int], list[int]]:
-    """The basic windows of rows that stand basic window by basic window, and where each begins."""
-    if first == last:
-        return [first], [0]
-    numbers = at // basic
-    begins = np.flatnonzero(np.concatenate([[True], numbers[1:] != numbers[:-1]]))
-    return numbers[begins].tolist(), begins.tolist()

@@ -12,37 +12,12 @@ the basic window is sealed, local rings are appended to the others through their
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from panes.arrays.compiled import compiled
-from panes.index.basic_windows import BasicWindow, Summary
-from panes.index.domain import Entries
-from panes.index.ring import collect_forward, evict_forward
-from panes.index.row_links import FIRST, HIDDEN, HIDDEN_FIRST, HIDDEN_LAST, LAST, RowLinks
-from panes.index.row_ring import SHORT, Rows
-
-
-class Aux(RowLinks):
-    """Forward links, local to the newest basic window until it is sealed."""
-
-    def _link(self, entries: Entries, first: int) -> int:
-        mask = self.rows.mask
-        return int(
-            _append(entries, first, self.links, mask, self.heads, self._came, self._different)
-        )
-
-    def seal(self) -> Summary | None:
-        parts = (self.heads, self.domain.counts, self.links, self.rows.mask)
-        _connect(self._take_hidden(), *parts)
-        return None
-
-    def evict(self, window: BasicWindow) -> None:
-        rows, short = window.end - window.begin, window.begin & SHORT
-        evict_forward(short, rows, self.links, self.rows.mask, self.heads, self.domain.counts)
-
-    def _collect(self, entries: Entries, begins: NDArray[np.int64], found: Rows) -> bool:
-        place = (self.links, self.rows.mask, self.heads, self.rows.begin)
-        return bool(collect_forward(entries, begins, found, *place))
+from panes.index.basic_windows import Summary
+from panes.index.ring import Ring
+from panes.index.row_links import FIRST, HIDDEN, HIDDEN_FIRST, HIDDEN_LAST, LAST
+from panes.index.row_ring import SHORT
 
 
 @compiled
@@ -72,3 +47,14 @@ def _connect(came, heads, counts, links, mask):  # type: ignore[no-untyped-def]
         heads[entry, LAST] = heads[entry, HIDDEN_LAST]
         counts[entry] += heads[entry, HIDDEN]
         heads[entry, HIDDEN] = 0
+
+
+class Aux(Ring):
+    """Forward links, local to the newest basic window until it is sealed."""
+
+    linking = staticmethod(_append)
+
+    def seal(self) -> Summary | None:
+        parts = (self.heads, self.domain.counts, self.links, self.rows.mask)
+        _connect(self._take_hidden(), *parts)
+        return None

@@ -13,11 +13,9 @@ its values and the youngest row of each, so that none of its own rows need be lo
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from panes.arrays.compiled import compiled
 from panes.index.basic_windows import BasicWindow, Summary
-from panes.index.domain import Entries
 from panes.index.row_links import (
     HIDDEN,
     HIDDEN_FIRST,
@@ -26,35 +24,7 @@ from panes.index.row_links import (
     RowLinks,
     long_number,
 )
-from panes.index.row_ring import SHORT, Rows
-
-
-class Bw(RowLinks):
-    """Backward links, local to the newest basic window until it is sealed."""
-
-    def _link(self, entries: Entries, first: int) -> int:
-        mask = self.rows.mask
-        return int(
-            _prepend(entries, first, self.links, mask, self.heads, self._came, self._different)
-        )
-
-    def seal(self) -> Summary | None:
-        entries = self._take_hidden()
-        counts, youngest = np.empty_like(entries), np.empty_like(entries)
-        parts = (self.heads, self.domain.counts, self.links, self.rows.mask)
-        _connect(entries, counts, youngest, *parts)
-        return Summary(entries, counts, youngest)
-
-    def evict(self, window: BasicWindow) -> None:
-        gone = window.summary
-        assert gone is not None
-        assert gone.youngest is not None
-        parts = (self.heads, self.domain.counts, self.links, self.rows.mask)
-        _cut_off(gone.entries, gone.youngest, gone.counts, *parts)
-
-    def _collect(self, entries: Entries, begins: NDArray[np.int64], found: Rows) -> bool:
-        place = (self.links, self.rows.mask, self.heads, self.rows.begin)
-        return bool(_collect_backward(entries, begins, found, *place))
+from panes.index.row_ring import SHORT
 
 
 @compiled
@@ -101,7 +71,7 @@ def _cut_off(entries, youngest, gone, heads, counts, links, mask):  # type: igno
 
 
 @compiled
-def _collect_backward(entries, begins, found, links, mask, heads, begin):  # type: ignore[no-untyped-def]
+def _collect(entries, begins, found, links, mask, heads, begin):  # type: ignore[no-untyped-def]
     for i in range(entries.shape[0]):
         if entries[i] >= 0:
             row, at = heads[entries[i], LAST], begins[i + 1]
@@ -114,3 +84,22 @@ def _collect_backward(entries, begins, found, links, mask, heads, begin):  # typ
             if at > begins[i]:
                 return False
     return True
+
+
+class Bw(RowLinks):
+    """Backward links, local to the newest basic window until it is sealed."""
+
+    linking, collecting = staticmethod(_prepend), staticmethod(_collect)
+
+    def seal(self) -> Summary:
+        entries = self._take_hidden()
+        counts, youngest = np.empty_like(entries), np.empty_like(entries)
+        parts = (self.heads, self.domain.counts, self.links, self.rows.mask)
+        _connect(entries, counts, youngest, *parts)
+        return Summary(entries, counts, youngest)
+
+    def evict(self, window: BasicWindow) -> None:
+        gone = window.summary
+        assert gone is not None
+        parts = (self.heads, self.domain.counts, self.links, self.rows.mask)
+        _cut_off(gone.entries, gone.youngest, gone.counts, *parts)

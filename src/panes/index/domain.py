@@ -52,6 +52,7 @@ class Domain(ABC):
         self._free: Entries = np.zeros(_FIRST_SIZE, dtype=np.int32)
         self._new: Entries = np.zeros(_FIRST_SIZE, dtype=np.int32)
         self._order: Entries = np.zeros(0, dtype=np.int32)
+        self._ordered_keys: Keys = np.zeros(0, dtype=np.int64)
 
     @property
     def size(self) -> int:
@@ -101,21 +102,27 @@ class Domain(ABC):
         if not new:
             return self._order
         if new * _MERGED < len(self._order):
-            came = self._new[:new]
-            came = came[np.argsort(self.keys[came], kind="stable")]
-            merged = np.empty(len(self._order) + new, dtype=np.int32)
-            _merge(self.keys, self._order, came, merged)
-            self._order = merged
+            self._merge_in(self._new[:new])
         else:
             self._order = self.walk()
+            self._ordered_keys = self.keys[self._order]
         self.state[NEW] = 0
         return self._order
+
+    def _merge_in(self, came: Entries) -> None:
+        came_keys = self.keys[came]
+        ranked = np.argsort(came_keys, kind="stable")
+        order, keys = self._order, self._ordered_keys
+        self._order = np.empty(len(order) + len(came), dtype=np.int32)
+        self._ordered_keys = np.empty(len(self._order), dtype=np.int64)
+        merged = (self._order, self._ordered_keys)
+        _merge(order, keys, came[ranked], came_keys[ranked], *merged)
 
     def present(self) -> tuple[Keys, NDArray[np.int64]]:
         """The keys that have rows, ascending, and their counts."""
         order = self.ordered()
         keys, counts = np.empty(len(order), dtype=np.int64), np.empty(len(order), dtype=np.int64)
-        found = _present(order, self.keys, self.counts, keys, counts)
+        found = _present(order, self._ordered_keys, self.counts, keys, counts)
         return keys[:found], counts[:found]
 
     def purge(self) -> Entries:
@@ -133,14 +140,15 @@ class Domain(ABC):
         free = int(self.state[FREE])
         self._free[free : free + len(gone)] = gone
         self.state[FREE] = free + len(gone)
-        self._order = order[is_left]
+        self._order, self._ordered_keys = order[is_left], self._ordered_keys[is_left]
         self.rebuild(self._order)
         return gone
 
     def rekey(self, number_of: NDArray[np.int64]) -> None:
         """Give every entry the key ``number_of[key]``, in which keys ascend as before."""
         order = self.ordered()
-        self.keys[order] = number_of[self.keys[order]]
+        self._ordered_keys = number_of[self._ordered_keys]
+        self.keys[order] = self._ordered_keys
         self.rebuild(order)
 
     def _grow(self, size: int) -> None:
@@ -209,24 +217,23 @@ def _count_many(counts, entries, changes, sign):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _merge(keys, order, came, merged):  # type: ignore[no-untyped-def]
+def _merge(order, keys, came, came_keys, merged, merged_keys):  # type: ignore[no-untyped-def]
     i, j = 0, 0
     for k in range(merged.shape[0]):
-        if j == came.shape[0] or (i < order.shape[0] and keys[order[i]] < keys[came[j]]):
-            merged[k] = order[i]
+        if j == came.shape[0] or (i < order.shape[0] and keys[i] < came_keys[j]):
+            merged[k], merged_keys[k] = order[i], keys[i]
             i += 1
         else:
-            merged[k] = came[j]
+            merged[k], merged_keys[k] = came[j], came_keys[j]
             j += 1
 
 
 @compiled
 def _present(order, keys, counts, out_keys, out_counts):  # type: ignore[no-untyped-def]
     found = 0
-    for i in range(order.shape[0]):
-        entry = order[i]
-        if counts[entry] > 0:
-            out_keys[found] = keys[entry]
-            out_counts[found] = counts[entry]
-            found += 1
+    for i in range(order.shape[0]):  # without a branch: which entries have rows is anyone's guess
+        count = counts[order[i]]
+        out_keys[found] = keys[i]
+        out_counts[found] = count
+        found += 1 if count > 0 else 0
     return found

@@ -168,6 +168,13 @@ class LiveWindow:
         return self._rows
 
     @property
+    def next_to_seal(self) -> int | None:
+        """The number of the basic window that is sealed next; None as long as no row has come."""
+        if self.open_from is not None:
+            return self.open_from
+        return min(self._waiting, default=None)
+
+    @property
     def is_empty(self) -> bool:
         """Whether no basic window with rows was ever sealed."""
         return self._index is None

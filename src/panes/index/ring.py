@@ -12,11 +12,9 @@ from __future__ import annotations
 
 import numpy as np
 from numba.extending import register_jitable
-from numpy.typing import NDArray
 
 from panes.arrays.compiled import compiled
 from panes.index.basic_windows import BasicWindow, Summary
-from panes.index.domain import Entries
 from panes.index.row_links import (
     FIRST,
     HIDDEN,
@@ -26,30 +24,7 @@ from panes.index.row_links import (
     RowLinks,
     long_number,
 )
-from panes.index.row_ring import SHORT, Rows
-
-
-class Ring(RowLinks):
-    """Forward links; a new row is found its place by going round the ring."""
-
-    def _link(self, entries: Entries, first: int) -> int:
-        mask = self.rows.mask
-        return int(
-            _append(entries, first, self.links, mask, self.heads, self._came, self._different)
-        )
-
-    def seal(self) -> Summary | None:
-        self._different = 0
-        _move_ends(self.heads, self.domain.counts, self.links, self.rows.mask)
-        return None
-
-    def evict(self, window: BasicWindow) -> None:
-        rows, short = window.end - window.begin, window.begin & SHORT
-        evict_forward(short, rows, self.links, self.rows.mask, self.heads, self.domain.counts)
-
-    def _collect(self, entries: Entries, begins: NDArray[np.int64], found: Rows) -> bool:
-        place = (self.links, self.rows.mask, self.heads, self.rows.begin)
-        return bool(collect_forward(entries, begins, found, *place))
+from panes.index.row_ring import SHORT
 
 
 @register_jitable
@@ -73,8 +48,8 @@ def _append(entries, first, links, mask, heads, came, different):  # type: ignor
             came[different] = entry
             different += 1
             heads[entry, HIDDEN_FIRST] = row
-        heads[entry, HIDDEN] += 1
         heads[entry, HIDDEN_LAST] = row
+        heads[entry, HIDDEN] += 1
     return different
 
 
@@ -90,7 +65,7 @@ def _move_ends(heads, counts, links, mask):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def evict_forward(first, rows, links, mask, heads, counts):  # type: ignore[no-untyped-def]
+def _evict(first, rows, links, mask, heads, counts):  # type: ignore[no-untyped-def]
     """Take rows, the oldest of the window, out of their rings: each goes round to the index."""
     for i in range(rows):
         row = np.int32((first + i) & SHORT)
@@ -103,7 +78,7 @@ def evict_forward(first, rows, links, mask, heads, counts):  # type: ignore[no-u
 
 
 @compiled
-def collect_forward(entries, begins, found, links, mask, heads, begin):  # type: ignore[no-untyped-def]
+def _collect(entries, begins, found, links, mask, heads, begin):  # type: ignore[no-untyped-def]
     """The rows of entries, from the first to the last of the window."""
     for i in range(entries.shape[0]):
         if entries[i] >= 0:
@@ -115,3 +90,18 @@ def collect_forward(entries, begins, found, links, mask, heads, begin):  # type:
             if at < begins[i + 1] or (last >= 0 and row >= 0):
                 return False
     return True
+
+
+class Ring(RowLinks):
+    """Forward links; a new row is found its place by going round the ring."""
+
+    linking, collecting = staticmethod(_append), staticmethod(_collect)
+
+    def seal(self) -> Summary | None:
+        self._different = 0
+        _move_ends(self.heads, self.domain.counts, self.links, self.rows.mask)
+        return None
+
+    def evict(self, window: BasicWindow) -> None:
+        rows, short = window.end - window.begin, window.begin & SHORT
+        _evict(short, rows, self.links, self.rows.mask, self.heads, self.domain.counts)

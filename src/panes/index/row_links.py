@@ -8,13 +8,14 @@ built on a domain, which finds the entry of a value.
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Callable
+from typing import ClassVar
 
 import numpy as np
 from numba.extending import register_jitable
 from numpy.typing import NDArray
 
+from panes.arrays.compiled import Loop
 from panes.errors import StateError
 from panes.index.basic_windows import BasicWindows
 from panes.index.domain import NULL, Domain, Entries, Keys, resized
@@ -22,13 +23,24 @@ from panes.index.index import Index, Nulls
 from panes.index.row_ring import SHORT, RowRing, Rows
 from panes.index.set_index import counts_of
 
-FIRST, LAST, HIDDEN_FIRST, HIDDEN_LAST, HIDDEN, STUB = range(6)
+FIRST, LAST, HIDDEN_FIRST, HIDDEN_LAST, HIDDEN = range(5)
 """What the integers of an entry are: its first and last row in the window, those among rows that
-are not sealed, how many of these there are, and the row at which a dirty ring ends."""
+are not sealed, and how many of these there are."""
+_NO_ROWS: Rows = np.zeros(0, dtype=np.int64)
 
 
 class RowLinks(Index):
-    """A domain, and for each entry where its rows begin and end. Rows carry links."""
+    """A domain, and for each entry where its rows begin and end. Rows carry links.
+
+    `linking` links hidden rows and gives how many entries have such rows. `collecting` writes the
+    rows of each entry from where they begin, ascending, and says whether every ring had as many
+    rows as its value's count. Both are whole loops, and what `linking` of each kind does alike is
+    written in each: a function for one row would count references to its arrays, which takes
+    longer than the rest.
+    """
+
+    linking: ClassVar[Loop]
+    collecting: ClassVar[Loop]
 
     def __init__(
         self, rows: RowRing, windows: BasicWindows, make_domain: Callable[[], Domain]
@@ -38,6 +50,8 @@ class RowLinks(Index):
         self.heads: NDArray[np.int32] = np.zeros((0, 8), dtype=np.int32)  # half a cache line each
         self._came: Entries = np.empty(1024, dtype=np.int32)
         self._different = 0
+        self._one: Entries = np.zeros(1, dtype=np.int32)
+        self._one_begins: NDArray[np.int64] = np.zeros(2, dtype=np.int64)
         self._grow()
 
     @property
@@ -53,7 +67,8 @@ class RowLinks(Index):
         self._grow()
         if self._different + len(keys) > len(self._came):
             self._came = resized(self._came, 2 * (self._different + len(keys)))
-        self._different = self._link(entries, first & SHORT)
+        place = (self.links, self.rows.mask, self.heads)
+        self._different = self.linking(entries, first & SHORT, *place, self._came, self._different)
 
     def _grow(self) -> None:
         if len(self.heads) < self.domain.size:
@@ -72,17 +87,6 @@ class RowLinks(Index):
         self._different = 0
         return entries
 
-    @abstractmethod
-    def _link(self, entries: Entries, first: int) -> int:
-        """Link hidden rows; gives how many entries have such rows."""
-
-    @abstractmethod
-    def _collect(self, entries: Entries, begins: NDArray[np.int64], found: Rows) -> bool:
-        """Write the rows of each entry from where they begin, ascending.
-
-        Says whether every ring had as many rows as its value's count.
-        """
-
     def count_one(self, key: int) -> int:
         entry = self.domain.find_one(key)
         return 0 if entry < 0 else int(self.domain.counts[entry])
@@ -99,15 +103,9 @@ class RowLinks(Index):
     def rows_of_one(self, key: int) -> Rows:
         entry = self.domain.find_one(key)
         if entry < 0:
-            return np.zeros(0, dtype=np.int64)
-        rows = self.domain.counts[entry]
-        found = np.empty(rows, dtype=np.int64)
-        self._follow(np.array([entry], dtype=np.int32), np.array([0, rows]), found)
-        return found
-
-    def _follow(self, entries: Entries, begins: NDArray[np.int64], found: Rows) -> None:
-        if not self._collect(entries, begins, found):
-            raise StateError("a window index is damaged: links and counts of a value differ")
+            return _NO_ROWS
+        self._one[0], self._one_begins[1] = entry, self.domain.counts[entry]
+        return self._collect(self._one, self._one_begins)
 
     def null_rows(self) -> Rows:
         return self._rows_of(np.array([NULL], dtype=np.int32))[0]
@@ -115,9 +113,14 @@ class RowLinks(Index):
     def _rows_of(self, entries: Entries) -> tuple[Rows, NDArray[np.int64]]:
         begins = np.zeros(len(entries) + 1, dtype=np.int64)
         np.cumsum(np.where(entries >= 0, self.domain.counts[entries], 0), out=begins[1:])
+        return self._collect(entries, begins), begins
+
+    def _collect(self, entries: Entries, begins: NDArray[np.int64]) -> Rows:
         found = np.empty(begins[-1], dtype=np.int64)
-        self._follow(entries, begins, found)
-        return found, begins
+        place = (self.rows.pointers, self.rows.size - 1, self.heads, self.rows.begin)
+        if not self.collecting(entries, begins, found, *place):
+            raise StateError("a window index is damaged: links and counts of a value differ")
+        return found
 
     def purge(self) -> None:
         gone = self.domain.purge()

@@ -16,6 +16,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from panes.arrays.columns import without_nulls
+from panes.arrays.compiled import compiled
 from panes.errors import LimitError
 from panes.index.domain import Number
 
@@ -25,6 +26,7 @@ MOST_ROWS = 1 << 30
 _FIRST_SIZE = 1 << 10
 
 Rows = NDArray[np.int64]
+_from_buffers = pa.Array.from_buffers
 
 
 class FixedColumn:
@@ -41,6 +43,11 @@ class FixedColumn:
     @property
     def nbytes(self) -> int:
         return self.values.nbytes + (0 if self._valid is None else self._valid.nbytes)
+
+    @property
+    def is_words(self) -> bool:
+        """Whether it is just 64 bits for every row."""
+        return self._dtype == np.uint64 and self._valid is None
 
     def write(self, place: int, array: pa.Array) -> None:
         end = place + len(array)
@@ -67,7 +74,7 @@ class FixedColumn:
         bits = None
         if valid is not None:
             bits = pa.py_buffer(np.packbits(valid, bitorder="little"))
-        return pa.Array.from_buffers(self.type, len(places), [bits, pa.py_buffer(values)])
+        return _from_buffers(self.type, len(places), [bits, pa.py_buffer(values)])
 
     def grow(self, size: int, begin: int, end: int) -> None:
         self.values = moved(self.values, size, begin, end)
@@ -79,7 +86,7 @@ class PiecesColumn:
     """A column of any other type: the arrays that came, joined for each basic window."""
 
     def __init__(self, data_type: pa.DataType) -> None:
-        self.type = data_type
+        self.type, self.is_words = data_type, False
         self._pieces: deque[tuple[int, pa.Array]] = deque()
 
     @property
@@ -134,6 +141,7 @@ class RowRing:
         ]
         self.pointers: NDArray[Any] = np.zeros(self.size, dtype=pointer)
         self.is_null: NDArray[np.bool_] | None = None
+        self._words: tuple[NDArray[np.generic], ...] | None = None
 
     @property
     def mask(self) -> int:
@@ -147,7 +155,7 @@ class RowRing:
 
     def append(self, arrays: Sequence[pa.Array], rows: int) -> int:
         """Take in rows that are not yet part of the window; gives the number of the first."""
-        first = self.end
+        first, self._words = self.end, None
         self._make_room(rows)
         place, mask = first & self.mask, self.mask
         before_wrap = min(rows, self.size - place)
@@ -212,11 +220,30 @@ class RowRing:
 
     def take(self, rows: Rows) -> pa.Table:
         """Rows as a table."""
-        places = rows & self.mask
-        arrays = [
-            c.take(rows) if isinstance(c, PiecesColumn) else c.take(places) for c in self.columns
-        ]
+        if self._words is None:
+            self._words = self._all_words()
+        if not self._words:
+            return pa.Table.from_arrays(
+                [self._taken(c, rows) for c in self.columns], schema=self.schema
+            )
+        found = np.empty((len(self._words), len(rows)), dtype=np.uint64)
+        _gather(self._words, rows, self.size - 1, found)
+        buffers, count, begin, arrays = [None, pa.py_buffer(found)], len(rows), 0, []
+        for column in self.columns:
+            if column.is_words:
+                arrays.append(_from_buffers(column.type, count, buffers, 0, begin))
+                begin += count
+            else:
+                arrays.append(self._taken(column, rows))
         return pa.Table.from_arrays(arrays, schema=self.schema)
+
+    def _all_words(self) -> tuple[NDArray[np.generic], ...]:
+        """The buffers of columns that are just 64 bits for every row, which one loop reads."""
+        fixed = [column for column in self.columns if isinstance(column, FixedColumn)]
+        return tuple(column.values for column in fixed if column.is_words)
+
+    def _taken(self, column: FixedColumn | PiecesColumn, rows: Rows) -> pa.Array:
+        return column.take(rows if isinstance(column, PiecesColumn) else rows & self.mask)
 
     def raw(self, column: int, rows: Rows) -> NDArray[np.generic]:
         """The values of rows in a column of one width, as integers."""
@@ -248,6 +275,14 @@ def moved(array: NDArray[Number], size: int, begin: int, end: int) -> NDArray[Nu
     rows = np.arange(begin, end)
     longer[rows & (size - 1)] = array[rows & (len(array) - 1)]
     return longer
+
+
+@compiled
+def _gather(columns, rows, mask, found):  # type: ignore[no-untyped-def]
+    for c in range(len(columns)):
+        values = columns[c]
+        for i in range(rows.shape[0]):
+            found[c, i] = values[rows[i] & mask]
 
 
 def _is_fixed(data_type: pa.DataType) -> bool:

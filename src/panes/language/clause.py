@@ -19,7 +19,7 @@ from typing import Literal, Protocol
 
 from sqlglot.tokens import Token, TokenType
 
-from panes.axis import LIMIT, parse_instant, unit_ticks
+from panes.axis import LIMIT, parse_instant, unit_ticks, written_number
 from panes.errors import OptionError, QueryError
 from panes.language.query import Early, Window
 from panes.language.tokens import TokenReader, error_at
@@ -145,10 +145,10 @@ def _read_length(reader: TokenReader, word: str) -> Length:
     if token is None or token.token_type != TokenType.NUMBER:
         raise reader.error(f"{word} needs a length, found {reader.found()}", f"{word} 10 minutes")
     reader.take()
-    try:
-        number = sign * Fraction(token.text)
-    except ValueError:
-        raise error_at(token, f"{word} needs a number, got {token.text}") from None
+    read = written_number(token.text)
+    if read is None:
+        raise error_at(token, f"{word} needs a number, got {token.text}")
+    number = sign * read
     unit = reader.word()
     if number <= 0 and word != "ORIGIN":
         named = f" {unit.lower()}" if unit in _ROWS or unit_ticks(unit) else ""

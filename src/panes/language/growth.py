@@ -11,6 +11,7 @@ from math import prod
 
 from sqlglot import exp
 
+from panes.axis import written_whole
 from panes.language.places import error_in
 
 MOST_LENGTH = 100_000
@@ -65,8 +66,10 @@ def _number(node: exp.Expr, length: object) -> int:
     while isinstance(length, exp.Neg | exp.Paren):
         sign = -sign if isinstance(length, exp.Neg) else sign
         length = length.this
-    if isinstance(length, exp.Literal) and not length.is_string and length.name.isdigit():
-        return sign * int(length.name)
+    if isinstance(length, exp.Literal) and not length.is_string:
+        number = written_whole(length.name)
+        if number is not None:
+            return sign * number
     raise error_in(
         node,
         f"`{node.sql(dialect='spark')}`: how long the result is must be a whole number, written "

@@ -13,6 +13,7 @@ from sqlglot import exp
 
 from panes.aggregates.catalog import is_aggregate
 from panes.aggregates.custom import UserAggregate
+from panes.axis import LIMIT, written_whole
 from panes.errors import QueryError
 from panes.language.expressions import require_known
 from panes.language.grammar import parse_select
@@ -111,6 +112,8 @@ def _refuse_the_rest(select: exp.Select) -> None:
 
 
 def _columns(select: exp.Select) -> tuple[Output, ...] | None:
+    if not select.expressions:
+        raise QueryError("nothing is selected", hint="SELECT * FROM bids [RANGE 1 hour WATTR ts]")
     first = select.expressions[0]
     if (
         len(select.expressions) == 1
@@ -145,6 +148,8 @@ def _limit(select: exp.Select) -> int | None:
     if limit is None:
         return None
     value = limit.expression
-    if not isinstance(value, exp.Literal) or value.is_string or not value.name.isdigit():
+    is_number = isinstance(value, exp.Literal) and not value.is_string
+    number = written_whole(value.name) if is_number else None
+    if number is None:
         raise error_in(limit, "LIMIT takes a whole number of rows")
-    return int(value.name)
+    return min(number, LIMIT)

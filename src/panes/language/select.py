@@ -13,6 +13,7 @@ from sqlglot import exp
 
 from panes.aggregates.catalog import constants_of, is_aggregate
 from panes.aggregates.custom import UserAggregate
+from panes.axis import written_whole
 from panes.errors import QueryError
 from panes.language.expressions import require_known
 from panes.language.places import error_in
@@ -100,6 +101,8 @@ class _Keys:
                 if group.args.get(part):
                     raise error_in(group, "GROUP BY takes plain expressions here")
             found += [_resolve_key(e, select, names) for e in group.expressions]
+            for written, tree in zip(group.expressions, found[len(partition) :], strict=True):
+                _refuse_aggregate(written, tree)
         return cls([e for i, e in enumerate(found) if not any(_same(e, f) for f in found[:i])])
 
     def index(self, node: exp.Expression) -> int | None:
@@ -263,15 +266,27 @@ def _resolve_key(tree: exp.Expression, select: exp.Select, names: frozenset[str]
     """
     if isinstance(tree, exp.Literal) and not tree.is_string:
         position = tree.this
-        if not position.isdigit() or not 1 <= int(position) <= len(select.expressions):
+        number = written_whole(position)
+        if number is None or not 1 <= number <= len(select.expressions):
             raise error_in(tree, f"GROUP BY {position} names no selected column")
-        return _unqualified(select.expressions[int(position) - 1].unalias(), names)
+        return _unqualified(select.expressions[number - 1].unalias(), names)
     named = _inlined(tree, select, names)
     aggregates = any(isinstance(n, exp.Anonymous) and is_aggregate(n.name) for n in named.walk())
     is_own = isinstance(tree, exp.Column) and any(
         c.name.lower() == tree.name.lower() for c in named.find_all(exp.Column)
     )
     return _unqualified(tree, names) if aggregates or is_own else named
+
+
+def _refuse_aggregate(written: exp.Expression, tree: exp.Expression) -> None:
+    """Refuse an aggregate as a key: it is known of a group, and not of a row."""
+    for node in tree.walk():
+        if isinstance(node, exp.Anonymous) and is_aggregate(node.name):
+            raise error_in(
+                written,
+                f"rows are told apart by their own values, and {node.sql('spark')} is an aggregate",
+                "leave out DISTINCT, or this item of GROUP BY: a window has one answer per group",
+            )
 
 
 def _inlined(tree: exp.Expression, select: exp.Select, names: frozenset[str]) -> exp.Expression:

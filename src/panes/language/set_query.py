@@ -16,12 +16,13 @@ from sqlglot.tokens import Token, TokenType
 from panes.language.clause import is_clause
 from panes.language.tokens import TokenReader, error_at, tokenize
 
-_SIDE, _AT = "__side", "__at"
+SIDE, _AT = "__side", "__at"
+"""The column that says from which side a row comes, and the one that orders both."""
 SET_OPERATIONS = {"INTERSECT": "INTERSECT", "EXCEPT": "EXCEPT", "MINUS": "EXCEPT"}
 """The words of set operations, and what each means."""
 _HAVING = {
-    "INTERSECT": f"min({_SIDE}) = 0 AND max({_SIDE}) = 1",
-    "EXCEPT": f"max({_SIDE}) = 0",
+    "INTERSECT": f"min({SIDE}) = 0 AND max({SIDE}) = 1",
+    "EXCEPT": f"max({SIDE}) = 0",
 }
 _HAVING_OF_ONE = {
     "INTERSECT": "max({first}) = 1 AND max({second}) = 1",
@@ -205,7 +206,7 @@ def _combined(first: _Side, second: _Side, operator: Token) -> list[Token]:
             side.begin, *side.axis, *_like("AS", operator), *at,
             *(t for part, name in zip(side.expressions, named, strict=True)
               for t in (*_like(",", operator), *_bare(part), *_like("AS", operator), name)),
-            *_like(f", {number} AS {_SIDE}", operator), *side.stream, *side.where,
+            *_like(f", {number} AS {SIDE}", operator), *side.stream, *side.where,
         ])  # fmt: skip
     keys = [t for i, name in enumerate(named) for t in (*(_like(",", operator) if i else ()), name)]
     return [

@@ -10,12 +10,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from fractions import Fraction
 
 import pyarrow as pa
 from sqlglot import exp
 
-from panes.axis import BEGINNING, FOREVER, LIMIT, parse_duration, unit_ticks
+from panes.axis import (
+    BEGINNING,
+    FOREVER,
+    LIMIT,
+    parse_duration,
+    unit_ticks,
+    written_number,
+    written_whole,
+)
 from panes.errors import OptionError, QueryError
 from panes.planning.joined_columns import operands
 from panes.windows.partners import Band
@@ -166,9 +173,9 @@ def _sum(tree: exp.Expression, types: Mapping[str, pa.DataType]) -> _Sum | None:
     if isinstance(tree, exp.Interval):
         ticks = _interval(tree)
         return None if ticks is None else _Sum({}, ticks, True)
-    if isinstance(tree, exp.Literal) and not tree.is_string and tree.name.isdigit():
-        number = int(tree.name)
-        return _Sum({}, number) if number < LIMIT else None
+    if isinstance(tree, exp.Literal) and not tree.is_string:
+        number = written_whole(tree.name)
+        return _Sum({}, number) if number is not None and number < LIMIT else None
     return None
 
 
@@ -184,13 +191,11 @@ def _interval(tree: exp.Interval) -> int | None:
         except OptionError:
             return None
     ticks = unit_ticks(unit.name) if isinstance(unit, exp.Var) else None
-    try:
-        length = None if ticks is None else Fraction(text) * ticks
-    except ValueError:
+    negative, number = text.startswith("-"), written_number(text.removeprefix("-"))
+    length = None if ticks is None or number is None else number * ticks
+    if length is None or length.denominator != 1 or length >= LIMIT:
         return None
-    if length is None or length.denominator != 1 or abs(length) >= LIMIT:
-        return None
-    return int(length)
+    return -int(length) if negative else int(length)
 
 
 def _kind(data_type: pa.DataType | None) -> str | None:

@@ -140,7 +140,7 @@ def _constant(tree: exp.Expression, data_type: pa.DataType | None) -> pa.Scalar 
 
 
 def _is_decimal(text: str) -> bool:
-    return text.replace(".", "", 1).isdigit()
+    return text.isascii() and text.replace(".", "", 1).isdigit()
 
 
 def _type(column: exp.Expression, schema: pa.Schema) -> pa.DataType | None:

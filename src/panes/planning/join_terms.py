@@ -28,10 +28,11 @@ def require_streamable_join(plan: JoinQueryPlan) -> None:
             kept += [join.right.name] * (partners.low <= BEGINNING)
         if kept:
             rows = " and ".join(f"`{name}`" for name in kept)
+            far = "INTERVAL 1 HOUR" if join.axis.kind == "time" else "100"
             raise QueryError(
                 f"on streams, this join would keep every row of {rows} for ever",
                 hint=f"bound how far apart rows may be on both sides: AND {join.right_at} BETWEEN "
-                f"{join.left_at} - INTERVAL 1 HOUR AND {join.left_at} + INTERVAL 1 HOUR",
+                f"{join.left_at} - {far} AND {join.left_at} + {far}",
             )
         below = join.left
         if isinstance(below, JoinPlan) and join.left_at not in (below.left_at, below.right_at):
@@ -51,3 +52,5 @@ def require_join_options(query: JoinQuery, run: Run) -> None:
         raise OptionError(f"rows_late is a whole number of rows, got {run.rows_late!r}")
     if run.store is not None and not aggregates:
         raise OptionError("a join has no choice of stores")
+    if (run.flush is not None or run.why) and not aggregates:
+        raise OptionError("flush and why are for windows, and this query gives joined rows")

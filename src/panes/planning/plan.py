@@ -26,6 +26,7 @@ from panes.language.query import (
     Query,
     Window,
 )
+from panes.language.set_query import SIDE
 from panes.planning.answer_columns import (
     AnswerColumn,
     aggregate_names,
@@ -247,9 +248,19 @@ def _common_schema(query: Query, schemas: Mapping[str, pa.Schema]) -> tuple[pa.S
             if mine.type != other.type:
                 raise ColumnTypeError(
                     f"`{column}` is {mine.type} in stream `{first}` and {other.type} in `{name}`",
-                    hint="streams of a union need equal types; cast one before",
+                    hint=_cast_one(query, schemas[first], column),
                 )
     return schemas[first], first
+
+
+def _cast_one(query: Query, schema: pa.Schema, column: str) -> str:
+    """What to do where two streams have a column in two types."""
+    if SIDE not in schema.names:
+        return "streams of a union need equal types; cast one before"
+    return (
+        "the values of both sets need one type; cast those of one side: "
+        f"SELECT CAST({column} AS ...) AS {column} FROM {query.streams[-1]}"
+    )
 
 
 def _renamed(key: Key, resolved: exp.Expression) -> Key:

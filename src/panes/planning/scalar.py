@@ -92,21 +92,33 @@ class Projection:
                 raise KeyboardInterrupt from None
             raise
         rows = column_of(result, _ROW).to_numpy()
-        return rows, [column_of(result, f"c{i}") for i in range(len(computed))]
+        columns = [column_of(result, f"c{i}") for i in range(len(computed))]
+        for tree, column in zip(computed, columns, strict=True):
+            if isinstance(column.type, pa.BaseExtensionType):
+                raise QueryError(
+                    f"{self._named([tree])} is of a type that no column has, {column.type}",
+                    hint="cast it: CAST(... AS DOUBLE)",
+                )
+        return rows, columns
 
     def _explained(
         self, failure: duckdb.Error, trees: Sequence[exp.Expression | None]
     ) -> PanesError:
         """DuckDB's complaint in the words of the query."""
         said = str(failure).strip().splitlines()[0]
-        written = ", ".join(f"`{t.sql(dialect='spark')}`" for t in trees if t is not None)
-        for name, meaning in self.labels.items():
-            written = re.sub(rf"\b{name}\b", meaning.replace("\\", ""), written)
+        written = self._named([t for t in trees if t is not None])
         make: Callable[[str], PanesError] = PanesError
         unreadable = (duckdb.BinderException, duckdb.ParserException, duckdb.CatalogException)
         if isinstance(failure, unreadable):
             make = QueryError
         return make(f"cannot evaluate {written}: {said}")
+
+    def _named(self, trees: Sequence[exp.Expression]) -> str:
+        """Expressions as the query writes them."""
+        written = ", ".join(f"`{t.sql(dialect='spark')}`" for t in trees)
+        for name, meaning in self.labels.items():
+            written = re.sub(rf"\b{name}\b", meaning.replace("\\", ""), written)
+        return written
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +131,8 @@ class _Statement:
     @classmethod
     def of(cls, computed: Sequence[exp.Expression], where: exp.Expression | None) -> _Statement:
         trees = (*computed, *([where] if where is not None else []))
+        if any(tree.find(exp.Star) for tree in trees):
+            raise QueryError("`*` stands for all columns, and one value is needed here")
         columns = tuple(sorted({c.name for tree in trees for c in tree.find_all(exp.Column)}))
         names = {name: f"v{i}" for i, name in enumerate(columns)}
 

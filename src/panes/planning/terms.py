@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from numbers import Integral
 from typing import Literal, TypeAlias
 
 from panes.axis import DAY, Duration, parse_duration
 from panes.errors import OptionError, QueryError
 from panes.language.query import Query
-from panes.planning.flush import Flush, LazyFlush, SlowFlush
+from panes.planning.flush import Flush
+from panes.planning.options import require_options
 from panes.planning.plan import Plan
 from panes.progress.bounds import Bound, Unbounded, WithinLateness, WithinRows
 from panes.progress.heartbeat import Heartbeat
@@ -47,6 +48,9 @@ class Run:
     max_answers: int | None = MOST_ANSWERS
     stall_rows: int | None = MOST_STALLED
     by_watermark: bool = False
+
+    def __post_init__(self) -> None:
+        require_options(**{f.name: getattr(self, f.name) for f in fields(self)})
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,26 +115,13 @@ def agree(query: Query, run: Run) -> Terms:
         _require_replaceable(query)
     if run.revise_within is not None and run.late != "revise":
         raise OptionError("revise_within is for late='revise'")
-    if run.flush is not None and not isinstance(run.flush, SlowFlush | LazyFlush):
-        hint = "panes.SlowFlush(at_most=1000)"
-        raise OptionError("flush is a SlowFlush or a LazyFlush", hint=hint)
     if run.store is not None and run.store not in STORES:
         raise OptionError(f"there is no store {run.store!r}", hint=f"one of {', '.join(STORES)}")
-    if run.rows_late is not None and not isinstance(run.rows_late, Integral):
-        raise OptionError(f"rows_late is a whole number of rows, got {run.rows_late!r}")
     if run.rows_late is not None and (run.rows_late < 0 or run.lateness is not None):
         raise OptionError(
             "rows_late is how many rows late a row may be, instead of a lateness",
             hint=f"got rows_late={run.rows_late!r} and lateness={run.lateness!r}",
         )
-    if run.max_answers is not None and not (
-        isinstance(run.max_answers, Integral) and run.max_answers > 0
-    ):
-        raise OptionError(f"max_answers is a number of answers, got {run.max_answers!r}")
-    if run.stall_rows is not None and not (
-        isinstance(run.stall_rows, Integral) and run.stall_rows > 0
-    ):
-        raise OptionError(f"stall_rows is a number of rows, got {run.stall_rows!r}")
     measure = "time" if query.window is None else query.window.measure
     is_ordered = measure == "rows" and query.window is not None and query.window.column is not None
     lateness = run.lateness

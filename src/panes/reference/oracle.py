@@ -19,6 +19,7 @@ from panes.frames import require_streams, to_table
 from panes.language.join_query import JoinQuery
 from panes.language.query import KEY, WINDOW_COLUMNS, AggregateCall, Query
 from panes.language.read import read
+from panes.planning.options import require_options
 from panes.planning.plan import Plan, plan
 from panes.reference.derived import derived
 from panes.reference.folds import FOLDS, Row, distinct, order
@@ -45,6 +46,7 @@ def oracle(
 
     Every window kind and every aggregate is answered, approximate ones exactly.
     """
+    require_options(text=text, aggregates=aggregates)
     query = read(text, aggregates)
     require_streams(query.streams, streams)
     given = {n: to_table(t, n) for n, t in streams.items()}

@@ -220,6 +220,13 @@ class Queries:
         keys = planned.rows.expressions[: len(planned.query.keys)]
         if keys in self.stores:
             return self.stores[keys]
+        if not planned.query.calls:
+            values = ", ".join(key.name for key in planned.query.keys)
+            raise QueryError(
+                f"nothing is stored that tells which values of {values} are there",
+                hint=f"add SELECT DISTINCT {values} with a window; it is answered from the rows "
+                "to come",
+            )
         raise QueryError(
             "no registered query has that GROUP BY, so nothing is stored for it",
             hint="add one; it is answered from the rows to come",

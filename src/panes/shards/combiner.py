@@ -23,6 +23,7 @@ from panes.arrays.columns import column_of
 from panes.axis import LIMIT
 from panes.shards.marks import Marks, marks_table
 from panes.shards.names import (
+    ASIDE,
     AT,
     EVERY_SOURCE,
     MARKS,
@@ -72,6 +73,7 @@ class Combiner:
     _marks: dict[int, Marks] = field(default_factory=dict)
     _positions: dict[int, list[pa.Table]] = field(default_factory=dict)
     _rejected: list[pa.Table] = field(default_factory=list)
+    _aside: list[pa.Table] = field(default_factory=list)
 
     def add(self, batch: pa.RecordBatch) -> None:
         """Take in some of the task's rows."""
@@ -98,6 +100,8 @@ class Combiner:
                 tables |= self._position_tables()
                 if self._rejected:
                     tables[REJECTED] = pa.concat_tables(self._rejected)
+                if self._aside:
+                    tables[ASIDE] = pa.concat_tables(self._aside)
             yield shard, codec.pack(tables)
 
     def _combine(self) -> None:
@@ -106,6 +110,7 @@ class Combiner:
             return
         table = pa.concat_tables(self._waiting).combine_chunks()
         self._waiting, self._rows = [], 0
+        table = self._passed_on(table)
         source = self._sources(table)
         self._note_promises(table, source)
         table, source = self._placed(table, source)
@@ -123,6 +128,15 @@ class Combiner:
         if self.notes_positions:
             self._note_rows(table, source, at)
         self.filler.take(table, source, at)
+
+    def _passed_on(self, table: pa.Table) -> pa.Table:
+        """Without rows that were set aside elsewhere, which are passed on."""
+        if ASIDE not in table.column_names:
+            return table
+        is_aside = pc.is_valid(column_of(table, ASIDE))
+        aside = table.select([ASIDE]).filter(is_aside)
+        self._aside += [aside] if len(aside) else []
+        return table.drop_columns([ASIDE]).filter(pc.invert(is_aside))
 
     def _sources(self, table: pa.Table) -> NDArray[np.int32]:
         if SOURCE not in table.column_names:
@@ -159,6 +173,9 @@ class Combiner:
         self._note_positions(source[valid], promised.drop_null().to_numpy(), "promise")
 
     def _note_positions(self, source: NDArray[np.int32], at: NDArray[np.int64], name: str) -> None:
+        if len(source) and (source == source[0]).all():
+            self._marks.setdefault(int(source[0]), Marks()).raise_to(name, int(at.max()))
+            return
         for number in np.unique(source).tolist():
             greatest = int(at[source == number].max())
             self._marks.setdefault(number, Marks()).raise_to(name, greatest)

@@ -60,5 +60,5 @@ class SideFiller:
         shard = shards_of(self.keys.of(pa.table(columns, names=self.side.columns)), shards)
         return {
             int(one): {name: rows.take(pa.array(np.flatnonzero(shard == one)))}
-            for one in np.unique(shard)
+            for one in np.flatnonzero(np.bincount(shard, minlength=shards))
         }

@@ -8,7 +8,7 @@ is told all marks, so all of them know the same progress after every batch.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,10 +19,12 @@ from panes.admit.set_aside import late_reasons
 from panes.arrays.columns import column_of
 from panes.axis import BEGINNING, FOREVER, LIMIT
 from panes.join.rule import Arrivals
-from panes.pipelines.join_stage import Above
+from panes.pipelines.join_stage import Above, JoinStage
 from panes.planning.join_plan import JoinPlan, SourcePlan
+from panes.planning.join_query_plan import JoinQueryPlan
 from panes.planning.join_terms import COUNTED, FORGOTTEN
 from panes.planning.terms import Terms
+from panes.shards.going_up import GoingUp, Gone
 from panes.shards.join_filler import rows_name
 from panes.shards.join_state import JoinState
 from panes.shards.marks import observe_marks, read_marks
@@ -51,17 +53,37 @@ class JoinOutcome:
 
 
 class JoinShard:
-    """A shard's part of a join, for one batch. `by` is what the windows above lie on, if any."""
+    """A shard's part of a join, for one batch.
+
+    `by` is what the windows above lie on, if any. Groups by positions are those of a query, and
+    its rows go up when they are complete.
+    """
 
     def __init__(
-        self, join: JoinPlan, terms: Terms, state: State, *, shards: int, by: Above | None = None
+        self,
+        join: JoinPlan,
+        terms: Terms,
+        state: State,
+        *,
+        shards: int,
+        by: Above | None = None,
+        groups: JoinQueryPlan | None = None,
     ) -> None:
         self._join, self._terms, self._by = join, terms, by
         self._about = JoinState(join, terms, state, shards=shards)
+        self._groups = None if groups is None else GoingUp(groups, state)
+
+    @property
+    def stage(self) -> JoinStage:
+        """The join itself, as far as it has come."""
+        return self._about.stage
 
     def take(self, packages: Sequence[bytes]) -> JoinOutcome:
         """Take in one batch; gives what is joined, or proved to be alone, from now on."""
-        opened = [codec.unpack(data) for data in packages]
+        return self.take_opened([codec.unpack(data) for data in packages])
+
+    def take_opened(self, opened: Sequence[Mapping[str, pa.Table]]) -> JoinOutcome:
+        """Take in one batch, whose packages have been unpacked."""
         about = self._about
         rows: dict[str, list[Arrivals]] = {}
         late: list[pa.Table] = []
@@ -77,10 +99,12 @@ class JoinShard:
             for mark in marks.values():
                 about.newest = max(about.newest, BEGINNING if mark.high is None else mark.high)
         joined = about.stage.step(rows, about.promised())
-        promise = self._promise()
+        gone = Gone(joined, self._promise())
+        if self._groups is not None:
+            gone = self._groups.take(joined, about.stage)
         about.write()
         rejected = [t[REJECTED] for t in opened if REJECTED in t]
-        return self._outcome(joined, late, rejected, promise)
+        return self._outcome(gone, late, rejected)
 
     def finish(self) -> JoinOutcome:
         """The streams have ended: gives all rows without a partner, and forgets everything.
@@ -93,7 +117,10 @@ class JoinShard:
             for promise in about.promises:
                 promise.punctuate(about.newest + _reach(self._join) + 1)
         about.write()
-        return self._outcome(joined, [], [], None if self._by is None else ENDED)
+        gone = Gone(joined, None if self._by is None else ENDED)
+        if self._groups is not None:
+            gone = self._groups.finish(joined)
+        return self._outcome(gone, [], [])
 
     def _admit(
         self, side: SourcePlan, first: int, table: pa.Table, late: list[pa.Table]
@@ -138,19 +165,18 @@ class JoinShard:
 
     def _outcome(
         self,
-        joined: pa.Table,
+        gone: Gone,
         late: Sequence[pa.Table],
         rejected: Sequence[pa.Table],
-        promise: int | None,
     ) -> JoinOutcome:
         about = self._about
         return JoinOutcome(
-            answers=joined,
+            answers=gone.rows,
             late=pa.concat_tables(late) if late else _NOTHING_SET_ASIDE,
             rejected=pa.concat_tables(rejected) if rejected else _NOTHING_SET_ASIDE,
-            promise=promise,
+            promise=gone.promise,
             progress=about.progress,
-            partials=about.rows,
+            partials=about.rows + gone.waiting,
             nbytes=about.nbytes,
         )
 

@@ -8,6 +8,10 @@ SOURCE, AT, PASSING, PROMISE, ROW = "__source", "__at", "__passing", "__promise"
 """Columns of a task's rows beside the plan's: which stream a row is of, its position, whether it
 passes WHERE, what is promised with it, and the whole row. All but the position may be left out."""
 
+ASIDE = "__apart"
+"""A column of rows that another shard has set aside, with the kind and the reason, and the table of
+a package that has them: they are on their way to the sink."""
+
 TOO_FAR_AHEAD = LIMIT + 1
 """The position of a row that lies too far ahead of the clock."""
 ENDED = LIMIT

@@ -24,7 +24,7 @@ from panes.pipelines.choose import pipeline_of
 from panes.planning.plan import Plan
 from panes.planning.terms import Terms
 from panes.shards.marks import have_ended, late_rows, observe_marks, read_marks
-from panes.shards.names import AT, PASSING, REJECTED, ROWS, SOURCE, column_name
+from panes.shards.names import ASIDE, AT, PASSING, REJECTED, ROWS, SOURCE, column_name
 from panes.shards.pipeline_blocks import PipelineBlocks
 from panes.shards.query_state import QueryState
 from panes.shards.state import State
@@ -38,7 +38,10 @@ _NOTHING_SET_ASIDE = pa.table({"reason": pa.array([], pa.string())})
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a batch gave: answers before the SELECT's expressions, rows set aside, and sizes."""
+    """What a batch gave: answers before the SELECT's expressions, rows set aside, and sizes.
+
+    `aside` are rows that a shard below has set aside, and that are passed on.
+    """
 
     answers: pa.Table
     late: pa.Table
@@ -46,6 +49,7 @@ class Outcome:
     progress: int
     partials: int
     nbytes: int
+    aside: tuple[pa.Table, ...] = ()
 
 
 class QueryShard:
@@ -97,7 +101,8 @@ class QueryShard:
         answers = self._answers(parcels)
         released = self._waiting.released(answers, parcels, self._progress[0])
         self._write(touched)
-        given = self._outcome(released, late, rejected)
+        aside = tuple(tables[ASIDE] for tables in opened if ASIDE in tables)
+        given = replace(self._outcome(released, late, rejected), aside=aside)
         return self._and_the_rest(given) if have_ended(seen) else given
 
     def _and_the_rest(self, given: Outcome) -> Outcome:
@@ -105,7 +110,8 @@ class QueryShard:
         shard = QueryShard(self._plan, self._terms, self._state, shards=self._shards)
         rest = shard.finish()
         answers = pa.concat_tables([given.answers, rest.answers])
-        return replace(rest, answers=answers, late=given.late, rejected=given.rejected)
+        return replace(given, answers=answers, progress=rest.progress, partials=rest.partials,
+                       nbytes=rest.nbytes)  # fmt: skip
 
     def _begin_at_epoch(self) -> None:
         """A host's watermark stands at the epoch before there is any, and rows can be late then."""

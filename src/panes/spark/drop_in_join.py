@@ -150,6 +150,12 @@ class _Asked:
 
 
 def _pairs(on: str | Sequence[str] | Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+    if isinstance(on, Column):
+        raise OptionError(
+            "on takes names of columns: which side a Column is of cannot be seen",
+            hint='on="user", on={"l_user": "r_user"}; further conditions belong into '
+            "panes.sql(..., l=left, r=right)",
+        )
     if isinstance(on, str):
         return ((on, on),)
     given = tuple(on.items()) if isinstance(on, Mapping) else tuple((name, name) for name in on)

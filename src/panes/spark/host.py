@@ -38,13 +38,13 @@ from pyspark.sql.streaming.stateful_processor import (
 
 from panes.errors import OptionError
 from panes.planning.terms import Run, Terms
-from panes.shards.combiner import Combiner
 from panes.shards.names import AT, EVERY_SOURCE, PROMISE, SOURCE
 from panes.shards.state import State
 from panes.spark.column_names import PACKAGE, SHARD, WHEN
 from panes.spark.internals import UTC, batch_number, streaming_plan, tag_of, watermark_delay
 from panes.spark.partitions import one_per_partition
 from panes.spark.session import STATE_STORE
+from panes.spark.uncommitted import forget_at_starts
 from panes.windows.limit import at_most
 
 STATE_NAME = "panes"
@@ -66,6 +66,13 @@ class HostedShard(Protocol):
     def finish(self) -> Any: ...
 
 
+class Combines(Protocol):
+    """What a task does with its rows: it makes packages of them, each for a shard."""
+
+    def add(self, batch: pa.RecordBatch, /) -> None: ...
+    def packages(self, *, always: bool = False) -> Iterator[tuple[int, bytes]]: ...
+
+
 class WatermarkedShard(HostedShard, Protocol):
     """A shard that can be told of Spark's own watermark, in ticks."""
 
@@ -81,7 +88,7 @@ class Hosted:
     `by_watermark`, the shard is a `WatermarkedShard`.
     """
 
-    combiner: Callable[[], Combiner]
+    combiner: Callable[[], Combines]
     shard: Callable[[State], HostedShard]
     emit: Callable[[Any], Iterator[pd.DataFrame]]
     output: T.StructType
@@ -92,7 +99,7 @@ class Beside:
     """More streams that are sent to the same shards, and what a task does with their rows."""
 
     projected: Sequence[DataFrame]
-    combiner: Callable[[], Combiner]
+    combiner: Callable[[], Combines]
 
 
 class Trial(Protocol):
@@ -132,6 +139,7 @@ def host(
     if trial is not None:
         hosted = trial.hosted(hosted)
     _require_state_store(session.conf.get("spark.sql.streaming.stateStore.providerClass"))
+    forget_at_starts(session)
     united = list(projected)
     if terms.heartbeat is not None:
         united.append(_heartbeat(session, terms.heartbeat.slack))
@@ -243,7 +251,7 @@ class Combine:
     taken for the end of the stream.
     """
 
-    combiner: Callable[[], Combiner]
+    combiner: Callable[[], Combines]
     shards: tuple[int, ...]
     tell_empty: bool
 

@@ -121,3 +121,5 @@ def test_what_is_asked_wrongly_is_said(frames: tuple[DataFrame, DataFrame]) -> N
         panes.spark.join(*frames, "nope", WITHIN, at="ts")
     with pytest.raises(OptionError, match="on is a name, names, or a mapping"):
         panes.spark.join(*frames, [F.col("s")], WITHIN, at="ts")  # type: ignore[list-item]
+    with pytest.raises(OptionError, match="on takes names of columns"):
+        panes.spark.join(*frames, frames[0]["s"] == frames[1]["s"], WITHIN, at="ts")  # type: ignore[arg-type]

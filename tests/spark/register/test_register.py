@@ -96,8 +96,14 @@ def test_queries_come_and_go_while_the_stream_runs(spark: SparkSession, tmp_path
     for asked in (
         "SELECT k, sum(x) AS total FROM s [RANGE 12 WATTR at] GROUP BY k HAVING sum(x) > 3",
         "SELECT count(*) * 2 AS twice FROM s [RANGE 10 WATTR at]",
+        "SELECT DISTINCT k FROM s [RANGE 12 WATTR at]",
+        "SELECT k, sum(x) AS total FROM s [RANGE 12 WATTR at] WHERE k IN ('a', 'b') GROUP BY k",
     ):
-        assert_rows(register.ask(asked).toArrow(), mirror.register.ask(asked))
+        found = register.ask(asked).toArrow()
+        assert len(found), "from what is committed, while the stream runs"
+        assert_rows(found, mirror.register.ask(asked))
+    with pytest.raises(QueryError, match="panes and no rows"):
+        register.ask("SELECT * FROM s [RANGE 12 WATTR at] WHERE k = 'a'")
     with pytest.raises(QueryError, match="inside a pane"):
         register.ask("SELECT count(*) AS n FROM s [RANGE 11 WATTR at]")
     added = register.add("dear", QUERIES["dear"])

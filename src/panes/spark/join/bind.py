@@ -35,9 +35,16 @@ class BoundJoin:
 
 
 def bind_join(
-    query: JoinQuery, streams: Mapping[str, DataFrame], user: Sequence[UserAggregate] = ()
+    query: JoinQuery,
+    streams: Mapping[str, DataFrame],
+    user: Sequence[UserAggregate] = (),
+    *,
+    is_shared: bool = False,
 ) -> BoundJoin:
-    """Check a query against DataFrames, which are looked at for columns only."""
+    """Check a query against DataFrames, which are looked at for columns only.
+
+    A join that `is_shared` by several queries has all columns, and no filter of one query's own.
+    """
     require_streams(query.streams, streams)
     if len({streams[name].isStreaming for name in query.streams}) > 1:
         raise QueryError(
@@ -49,7 +56,7 @@ def bind_join(
         for source in query.join.sources
         for name, inner in zip(source.streams, source.inner, strict=True)
     }
-    plan = _with_pairs(plan_join_query(query, schemas, user))
+    plan = _with_pairs(plan_join_query(query, schemas, user, is_shared=is_shared))
     sides = []
     for source in plan.join.sources:
         frames = tuple(streams[name] for name in source.source.streams)

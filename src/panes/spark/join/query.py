@@ -12,13 +12,13 @@ from panes.errors import QueryError
 from panes.language.expressions import quoted, to_sql
 from panes.language.join_query import JoinQuery
 from panes.language.query import WINDOW_COLUMNS
-from panes.pipelines.join_stage import WID, Above
+from panes.pipelines.join_stage import WID
 from panes.planning.join_query_plan import AT, Aggregation, JoinQueryPlan
 from panes.planning.terms import Run, agree
 from panes.shards.names import PROMISE
 from panes.spark.answers import named
 from panes.spark.batch.answer import answer_bounded
-from panes.spark.bind import bind_query, sql, ticks
+from panes.spark.bind import bind_query, sql
 from panes.spark.column_names import END, SET_ASIDE, START
 from panes.spark.internals import spark_type
 from panes.spark.join.batch import joined_rows
@@ -52,22 +52,25 @@ def _answer_stream(bound: BoundJoin, run: Run) -> DataFrame:
         if run.with_late:
             return _with_set_aside(bound, given)
         return selected(plan, joined_only(given))
-    if run.with_late:
-        raise QueryError(
-            "with_late is not available for windows above a join; its metrics count late rows",
-            hint="join into a sink of its own, with_late=True, and aggregate what it wrote",
-        )
     by = lies_on(plan, found)
     given = emitted(bound, terms, run, by)
     rows = with_promises(plan, given, of_numbers=found.by in ("window", "positions"))
-    placed = with_position(plan, found, rows, by)
+    placed = rows if by == "positions" else with_position(plan, found, rows)
     above = Run(
         punctuation=PROMISE, max_ahead=None, shards=run.shards, name=run.name, flush=run.flush,
         why=run.why, max_answers=run.max_answers,
     )  # fmt: skip
     query = bind_query(found.query, (placed,), bound.user)
-    answers = windows.answer(query, agree(found.query, above), above)
-    return named_windows(plan, found, answers)
+    if not run.with_late:
+        answers = windows.answer(query, agree(found.query, above), above)
+        return named_windows(plan, found, answers)
+    tagged = windows.answers_and_set_aside(query, agree(found.query, above), above, bound.frames)
+    flat = tagged.select("answer.*", F.col("apart").alias(SET_ASIDE))
+    named = named_windows(plan, found, flat)
+    is_apart = F.col(SET_ASIDE).isNotNull()
+    chosen = [F.col(quoted(name)) for name in named.columns if name != SET_ASIDE]
+    answer = F.when(~is_apart, F.struct(*chosen))
+    return named.select(answer.alias("answer"), F.col(SET_ASIDE).alias("apart"))
 
 
 def _with_set_aside(bound: BoundJoin, given: DataFrame) -> DataFrame:
@@ -117,28 +120,21 @@ def _aggregated(bound: BoundJoin, found: Aggregation, joined: DataFrame) -> Data
     return named_windows(plan, found, answers)
 
 
-def with_position(
-    plan: JoinQueryPlan, found: Aggregation, joined: DataFrame, by: Above | None = None
-) -> DataFrame:
+def with_position(plan: JoinQueryPlan, found: Aggregation, joined: DataFrame) -> DataFrame:
     """Joined rows with the column that they are windowed by.
 
-    Groups by positions lie all in one window of a table; on a stream, each on its position `by`.
+    Groups by positions lie all in one window of a table.
     """
     if found.by in ("left", "right"):
         return joined
-    if found.by == "positions" and by is None:
+    if found.by == "positions":
         return joined.withColumn(AT, F.lit(0).cast("long"))
     if found.by == "window":
         return joined.withColumnRenamed(WID, AT)
-    names = {"left": (plan.join.left_at,), "right": (plan.join.right_at,)}
-    of = names.get(by or "", (plan.join.left_at, plan.join.right_at))
-    if found.by == "positions":
-        sides = [ticks(joined, name) for name in of]
-    else:
-        kind = spark_type(plan.join.axis.type)
-        sides = [F.col(quoted(name)).cast(kind) for name in of]
+    kind = spark_type(plan.join.axis.type)
+    sides = [F.col(quoted(name)).cast(kind) for name in (plan.join.left_at, plan.join.right_at)]
     pick = F.least if found.by == "min" else F.greatest
-    return joined.withColumn(AT, sides[0] if len(sides) == 1 else pick(*sides))
+    return joined.withColumn(AT, pick(*sides))
 
 
 def named_windows(plan: JoinQueryPlan, found: Aggregation, answers: DataFrame) -> DataFrame:

@@ -11,6 +11,7 @@ windows above that is a punctuation like any other, so they close in the batch t
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Literal, TypeAlias
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -21,7 +22,7 @@ from panes.axis import parse_duration
 from panes.errors import OptionError, QueryError
 from panes.language.expressions import quoted
 from panes.pipelines.join_stage import WID, Above
-from panes.planning.join_query_plan import Aggregation, JoinQueryPlan
+from panes.planning.join_query_plan import AT, Aggregation, JoinQueryPlan
 from panes.planning.join_terms import require_join_options, require_streamable_join
 from panes.planning.terms import Run, Terms, agree, require_clock, require_terms
 from panes.shards.combiner import Combiner
@@ -76,9 +77,15 @@ def terms_of(bound: BoundJoin, run: Run) -> tuple[Run, Terms]:
     return run, terms
 
 
-def emitted(bound: BoundJoin, terms: Terms, run: Run, by: Above | None = None) -> DataFrame:
+LiesOn: TypeAlias = Above | Literal["positions"]
+"""What windows above a join lie on; groups by positions close by joint punctuation, one by one."""
+
+
+def emitted(bound: BoundJoin, terms: Terms, run: Run, by: LiesOn | None = None) -> DataFrame:
     """Everything the shards give, under joined names: joined rows, promises, rows set apart."""
     join = bound.plan.join
+    groups = bound.plan if by == "positions" else None
+    along = None if by == "positions" else by
     keys = shard_keys(join)
     shards = shard_numbers(bound.frames[0].sparkSession, run.shards, is_keyed=bool(keys[0]))
     count = len(shards)
@@ -89,10 +96,10 @@ def emitted(bound: BoundJoin, terms: Terms, run: Run, by: Above | None = None) -
     ]
     row = projected[0][0].schema[ROW].dataType if run.with_late else None
     given = with_status(_joined_schema(bound, by), row)
-    emit = Emit(to_arrow_schema(given), packed=not survives_pandas(given), shown=Shown(by))
+    emit = Emit(to_arrow_schema(given), packed=not survives_pandas(given), shown=shown)
     hosted = Hosted(
         combiner=combiners[0],
-        shard=lambda state: JoinShard(join, terms, state, shards=count, by=by),
+        shard=lambda state: JoinShard(join, terms, state, shards=count, by=along, groups=groups),
         emit=emit,
         output=T.StructType().add(PACKAGE, "binary") if emit.packed else given,
     )
@@ -127,19 +134,14 @@ class _Combiners:
         return Combiner(filler, self._shards, notes_positions=False)
 
 
-class Shown:
+def shown(outcome: JoinOutcome) -> list[pa.Table]:
     """The rows of an outcome: joined ones under numbers, and what is promised of those to come."""
-
-    def __init__(self, by: Above | None) -> None:
-        self._by = by
-
-    def __call__(self, outcome: JoinOutcome) -> list[pa.Table]:
-        joined = outcome.answers
-        names = [n if n == WID else column_name(i) for i, n in enumerate(joined.column_names)]
-        found = [joined.rename_columns(names)]
-        if outcome.promise is not None:
-            found.append(pa.table({PROMISE: pa.array([outcome.promise], pa.int64())}))
-        return found
+    joined = outcome.answers
+    names = [n if n in (WID, AT) else column_name(i) for i, n in enumerate(joined.column_names)]
+    found = [joined.rename_columns(names)]
+    if outcome.promise is not None:
+        found.append(pa.table({PROMISE: pa.array([outcome.promise], pa.int64())}))
+    return found
 
 
 def _types(bound: BoundJoin) -> dict[str, T.DataType]:
@@ -152,13 +154,15 @@ def _types(bound: BoundJoin) -> dict[str, T.DataType]:
     return found
 
 
-def _joined_schema(bound: BoundJoin, by: Above | None) -> T.StructType:
+def _joined_schema(bound: BoundJoin, by: LiesOn | None) -> T.StructType:
     """The columns of joined rows as they leave a shard."""
     types, schema = _types(bound), T.StructType()
     for i, name in enumerate(bound.plan.join.columns):
         schema = schema.add(column_name(i), _TICKS.get(type(types[name]), types[name]))
     if bound.plan.join.windows is not None:
         schema = schema.add(WID, "long")
+    if by == "positions":
+        schema = schema.add(AT, "long")
     return schema if by is None else schema.add(PROMISE, "long")
 
 
@@ -169,7 +173,7 @@ def _under_joined_names(bound: BoundJoin, given: DataFrame) -> DataFrame:
         named(from_ticks(column_name(i), types[name]), name)
         for i, name in enumerate(bound.plan.join.columns)
     ]
-    others = [n for n in (WID, PROMISE, STATUS, SET_ASIDE) if n in given.columns]
+    others = [n for n in (WID, AT, PROMISE, STATUS, SET_ASIDE) if n in given.columns]
     return given.selectExpr(*columns, *others)
 
 
@@ -178,33 +182,30 @@ def joined_only(given: DataFrame) -> DataFrame:
     return given.where(F.col(STATUS).isNull()).drop(STATUS)
 
 
-def lies_on(plan: JoinQueryPlan, found: Aggregation) -> Above:
-    """What the windows above lie on, where they are closed by promises.
-
-    Groups by positions are windows of one position each: of the only one, or of the later one.
-    """
-    if found.by != "positions":
-        return found.by
+def lies_on(plan: JoinQueryPlan, found: Aggregation) -> LiesOn:
+    """What the windows above lie on; groups that would never close are refused."""
     by_left, by_right = found.grouped
-    if by_left and by_right:
-        return "max"
-    may_lack = {"left": ("right", "full"), "right": ("left", "full")}
-    by: Above = "left" if by_left else "right"
-    if plan.join.how in may_lack[by]:
+    if found.by != "positions" or (by_left and by_right):
+        return found.by
+    may_lack = ("right", "full") if by_left else ("left", "full")
+    if plan.join.how in may_lack:
         at = plan.join.left_at if by_left else plan.join.right_at
         raise QueryError(
             f"on streams, joined rows without `{at}` would be kept for ever in one group",
             hint="group by the positions of both sides, or give a window: "
             f"count(*) [TUMBLING 1 minute WATTR {at}]",
         )
-    return by
+    return found.by
 
 
 def with_promises(plan: JoinQueryPlan, given: DataFrame, *, of_numbers: bool) -> DataFrame:
     """Joined rows that pass WHERE and rows that promise, for the windows above."""
     rows = joined_only(given)
-    if plan.answers.where is not None:
-        rows = rows.where(F.col(PROMISE).isNotNull() | sql(plan.answers.where))
+    if plan.answers.where is not None and AT not in rows.columns:  # groups have asked it
+        is_row = F.col(PROMISE).isNull()
+        if SET_ASIDE in rows.columns:
+            is_row &= F.col(SET_ASIDE).isNull()
+        rows = rows.where(~is_row | sql(plan.answers.where))
     kind = None if of_numbers else axis_type(plan.join.axis)
     promise = named(from_ticks(PROMISE, kind), PROMISE)
     return rows.selectExpr(*(quoted(n) for n in rows.columns if n != PROMISE), promise)

@@ -5,6 +5,7 @@ Spark reads the shards' state as a table, and every shard answers for its keys.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -12,11 +13,12 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everyone writes it
 
 from panes.asking.ask_panes import answer_now
+from panes.asking.look_up import planned_question
 from panes.errors import QueryError
+from panes.language.query import Query
 from panes.planning.plan import Plan
 from panes.planning.terms import Terms
 from panes.register.queries import Queries
-from panes.register.shared_store import SharedStore
 from panes.shards.register_shard import Definition, as_lowered, resumed
 from panes.shards.register_state import take_up
 from panes.shards.state import ABOUT
@@ -51,19 +53,29 @@ def as_of_now(session: SparkSession, checkpoint: str, queries: Queries) -> Queri
     return now
 
 
-def ask(frame: DataFrame, checkpoint: str, queries: Queries, terms: Terms, plan: Plan) -> DataFrame:
+def ask(
+    frame: DataFrame,
+    checkpoint: str,
+    queries: Queries,
+    terms: Terms,
+    query: Query,
+    plan_of: Callable[[Query], Plan],
+) -> DataFrame:
     """The answer over the window that ends with the newest pane.
 
     Whether there is one is known before the panes are read.
     """
+    plan = plan_of(query)
     spec = plan.window.spec
     if not isinstance(spec, Sliding) or plan.axis.column is None:
         raise QueryError(
             "what is asked for now is one window over a column: [RANGE 10 minutes WATTR ts]",
             hint="rows of a DataFrame have no order of their own, so ROWS means nothing here",
         )
+    queries.require_same_axis("asked", plan)
     now = as_of_now(frame.sparkSession, checkpoint, queries)
-    store = store_for(now, plan)
+    plan = planned_question(query, plan_of, now.stores)
+    store = now.store_of(plan)
     answer_now(plan, store, spec.size, now.newest, as_lowered)
     definition = Definition.of(queries, dumps)
     schema = lowered_schema(plan)
@@ -76,19 +88,8 @@ def ask(frame: DataFrame, checkpoint: str, queries: Queries, terms: Terms, plan:
             schema,
         )
     )
-    axis_type = frame.schema[plan.axis.column].dataType
+    axis_type = frame.schema[plan.axis.column or ""].dataType
     return finished(plan, lowered, axis_type)
-
-
-def store_for(queries: Queries, plan: Plan) -> SharedStore:
-    """The store with the same GROUP BY as a question."""
-    store = queries.stores.get(plan.rows.expressions[: len(plan.query.keys)])
-    if store is None:
-        raise QueryError(
-            "no registered query has that GROUP BY, so nothing is stored for it",
-            hint="add one; it is answered from the rows to come",
-        )
-    return store
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +109,7 @@ class AskShard:
         resumed(queries, self.terms, blobs)
         spec = self.plan.window.spec
         assert isinstance(spec, Sliding)
-        store = store_for(queries, self.plan)
+        store = queries.store_of(self.plan)
         found = answer_now(self.plan, store, spec.size, queries.newest, as_lowered)
         if found is None:
             return self.schema.empty_table()

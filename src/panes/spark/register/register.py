@@ -24,6 +24,9 @@ from panes.axis import SECOND, Duration, parse_duration
 from panes.engine.added import Added
 from panes.errors import FailedQueryWarning, OptionError, QueryError, StateError, warn
 from panes.language.parse import parse
+from panes.language.query import Query
+from panes.language.row_question import read_row_question
+from panes.planning.plan import Plan
 from panes.planning.terms import Run
 from panes.register.explain import explain_stores
 from panes.register.failures import set_aside_words
@@ -36,8 +39,8 @@ from panes.spark.register.deliver import RegisterSink
 from panes.spark.register.registered_queries import RegisteredQueries
 from panes.spark.register.run import RegisterRun, Start, start_query
 from panes.spark.register.trial import failing_queries
-from panes.spark.register.uncommitted import can_run_again
 from panes.spark.register.watched_queries import LOG, Watched, Watcher, wanted
+from panes.spark.uncommitted import can_run_again
 
 
 class SparkRegister:
@@ -132,20 +135,29 @@ class SparkRegister:
         """An answer now, from what the last batch left in the checkpoint.
 
         ``[RANGE 10 minutes WATTR ts]`` ends with the pane of the newest row. It is exact where it
-        begins with a pane, and refused elsewhere.
+        begins with a pane, and refused elsewhere. The stream goes on meanwhile, and `window_end` is
+        the moment the answer holds for. ``SELECT DISTINCT``, and a WHERE about nothing but the
+        GROUP BY, are looked up among the panes of any query with that GROUP BY.
         """
         if self._run.start is None:
             raise QueryError("the register has not been started, so nothing is stored")
         registered = self._registered
+        if read_row_question(text, registered.aggregates) is not None:
+            raise QueryError(
+                "a register on Spark keeps panes and no rows, so rows cannot be asked for",
+                hint="ask for values, as SELECT DISTINCT item or GROUP BY item",
+            )
         query = parse(text, registered.aggregates, once=True)
         if query.streams != (self.stream,) or query.window is None:
             raise QueryError(f"only windows over `{self.stream}` can be asked for")
-        plan = bind_query(query, (registered.frame,), registered.aggregates).plan
+
+        def plan_of(asked: Query) -> Plan:
+            return bind_query(asked, (registered.frame,), registered.aggregates).plan
+
         with self._lock:
-            registered.queries.require_same_axis("asked", plan)
             terms = registered.terms(bounded=self._run.start.bounded)
             checkpoint = self._run.start.checkpoint
-            return ask(registered.frame, checkpoint, registered.queries, terms, plan)
+            return ask(registered.frame, checkpoint, registered.queries, terms, query, plan_of)
 
     # The stream
 

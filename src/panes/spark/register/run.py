@@ -23,7 +23,7 @@ from panes.spark.query import Sink
 from panes.spark.register.deliver import Deliver, RegisterSink
 from panes.spark.register.registered_queries import RegisteredQueries
 from panes.spark.register.stream import answer_columns, emitted
-from panes.spark.register.uncommitted import forget_uncommitted
+from panes.spark.uncommitted import forget_uncommitted
 
 _PATIENCE = 30.0
 _GLANCE = 0.05
@@ -89,6 +89,14 @@ def start_query(
     return writer.foreachBatch(deliver if instead is None else instead(deliver)).start()
 
 
+def stop_between_batches(query: StreamingQuery) -> None:
+    """Stop a streaming query when it has finished its batch, if that is soon."""
+    until = time.monotonic() + _PATIENCE
+    while query.isActive and query.status["isTriggerActive"] and time.monotonic() < until:
+        time.sleep(_GLANCE)
+    query.stop()
+
+
 class RegisterRun:
     """What runs now. `at_end` is called when it ends, by itself or because it is told to.
 
@@ -147,10 +155,7 @@ class RegisterRun:
         query, self.query = self.query, None
         if query is None:
             return
-        until = time.monotonic() + _PATIENCE
-        while query.isActive and query.status["isTriggerActive"] and time.monotonic() < until:
-            time.sleep(_GLANCE)
-        query.stop()
+        stop_between_batches(query)
         self._count(query)
 
     def await_end(self, timeout: float | None, meanwhile: Callable[[], None]) -> bool:

@@ -56,11 +56,14 @@ def answer(bound: BoundQuery, terms: Terms, run: Run) -> DataFrame:
     return selected(bound, tagged.where(F.col(END).isNotNull()), status_columns(bound.plan, terms))
 
 
-def answers_and_set_aside(bound: BoundQuery, terms: Terms, run: Run) -> DataFrame:
+def answers_and_set_aside(
+    bound: BoundQuery, terms: Terms, run: Run, row_of: Sequence[DataFrame] | None = None
+) -> DataFrame:
     """Answers and the rows set apart, late or rejected, in one streaming DataFrame.
 
     Column ``answer`` is a struct of what was selected, NULL in rows that are none. Column
-    ``apart`` is a struct of ``kind``, ``reason`` and ``row``, NULL in answers.
+    ``apart`` is a struct of ``kind``, ``reason`` and ``row``, NULL in answers. With `row_of`, the
+    DataFrame has rows that were set apart already, with the columns of all these.
     """
     edged = with_edges(bound, _tagged(bound, terms, run, rows=True))
     is_answer, is_set_aside = F.col(END).isNotNull(), F.col(SET_ASIDE).isNotNull()
@@ -71,7 +74,7 @@ def answers_and_set_aside(bound: BoundQuery, terms: Terms, run: Run) -> DataFram
         is_answer,
         F.struct(*map(F.expr, answer_texts(bound.plan, status_columns(bound.plan, terms)))),
     )
-    return wanted.select(answer.alias("answer"), rows_apart(bound.frames).alias("apart"))
+    return wanted.select(answer.alias("answer"), rows_apart(row_of or bound.frames).alias("apart"))
 
 
 def rows_apart(frames: Sequence[DataFrame]) -> Column:
@@ -96,17 +99,18 @@ def _tagged(bound: BoundQuery, terms: Terms, run: Run, *, rows: bool) -> DataFra
     keyed = bool(plan.shard_columns)
     shards = shard_numbers(bound.frames[0].sparkSession, run.shards, is_keyed=keyed)
     several = len(bound.frames) > 1 or terms.heartbeat is not None or run.bounded
+    carried = SET_ASIDE in bound.frames[0].columns
     projected = [
         project(
             bound,
             number,
             terms,
             source=number if several else None,
-            row_of=bound.frames if rows else None,
+            row_of=bound.frames if rows and not carried else None,
         )
         for number in range(len(bound.frames))
     ]
-    row = projected[0].schema[ROW].dataType if rows else None
+    row = _row_type(projected[0], carried=carried) if rows else None
     emitted = _emitted_schema(plan, row, status_columns(plan, terms))
     emit = Emit(to_arrow_schema(emitted), packed=not survives_pandas(emitted))
     count, keep_rows = len(shards), terms.drops_late
@@ -134,6 +138,19 @@ def project(
     Rows are those of the `source` of that number, if it is given. With `row_of`, each has its whole
     row too, with the columns of all these DataFrames.
     """
+    columns = projected_columns(bound, number, terms, source=source, row_of=row_of)
+    return bound.frames[number].select(*(c.alias(name) for name, c in columns.items()))
+
+
+def projected_columns(
+    bound: BoundQuery,
+    number: int,
+    terms: Terms,
+    *,
+    source: int | None = None,
+    row_of: Sequence[DataFrame] | None = None,
+) -> dict[str, Column]:
+    """The columns of `project`, over the DataFrame of that number."""
     plan, frame = bound.plan, bound.frames[number]
     at = ticks(frame, plan.axis.column or "")
     if plan.placing.kind == "time" and terms.lateness is not None and terms.max_ahead is not None:
@@ -148,6 +165,8 @@ def project(
         columns[PROMISE] = ticks(frame, promise_column(plan, schema, terms.punctuation, stream))
     if row_of is not None:
         columns[ROW] = _whole_row(row_of, frame)
+    if SET_ASIDE in frame.columns:
+        columns[SET_ASIDE] = F.col(SET_ASIDE)
     expressions = [sql(e) for e in plan.rows.expressions]
     if plan.rows.where is not None:
         passing = F.coalesce(sql(plan.rows.where), F.lit(False))
@@ -157,8 +176,16 @@ def project(
             e if i in counted else F.when(passing, e)  # no other row is to be evaluated
             for i, e in enumerate(expressions)
         ]
-    columns |= {column_name(i): e for i, e in enumerate(expressions)}
-    return frame.select(*(c.alias(name) for name, c in columns.items()))
+    return columns | {column_name(i): e for i, e in enumerate(expressions)}
+
+
+def _row_type(projected: DataFrame, *, carried: bool) -> T.DataType:
+    """The type of a whole row, as it is sent, or as it was set apart before."""
+    if not carried:
+        return projected.schema[ROW].dataType
+    apart = projected.schema[SET_ASIDE].dataType
+    assert isinstance(apart, T.StructType)
+    return apart[WHOLE].dataType
 
 
 def _whole_row(frames: Sequence[DataFrame], frame: DataFrame) -> Column:
@@ -203,6 +230,7 @@ class Emit:
         parts = [*self.shown(outcome), status]
         if SET_ASIDE in self.schema.names:
             parts += [set_aside_rows(getattr(outcome, kind), kind) for kind in (LATE, REJECTED)]
+            parts += getattr(outcome, "aside", ())
         rows = pa.concat_tables([self._filled(part) for part in parts if len(part)])
         if self.packed:
             yield pd.DataFrame({PACKAGE: [codec.pack({ANSWERS: rows})]})
@@ -229,7 +257,7 @@ class Emit:
 
 
 def set_aside_rows(table: pa.Table, kind: str) -> pa.Table:
-    if not len(table):
+    if not len(table) or ROW not in table.column_names:  # joined rows are no rows of a stream
         return pa.table({SET_ASIDE: pa.nulls(0)})
     each = pa.array([kind] * len(table))
     columns = [each, *(table.column(n).combine_chunks() for n in (REASON, ROW))]

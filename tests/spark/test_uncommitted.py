@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from panes.spark.internals import FILE_MANAGER
-from panes.spark.register.uncommitted import can_run_again, forget_uncommitted
+from panes.spark.uncommitted import can_run_again, forget_uncommitted
 
 
 @pytest.mark.parametrize("scheme", ["", "file://", "file:"])

@@ -1,0 +1,114 @@
+"""What an option may be: its kind of value, checked where the user gives it.
+
+Python takes `True` for 1, and any text for true. An option of the wrong kind is refused by its
+name, before it is taken for something else.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import os
+from collections.abc import Callable, Mapping, Sequence
+
+import pyarrow as pa
+
+from panes.aggregates.custom import UserAggregate
+from panes.axis import is_whole
+from panes.errors import OptionError
+from panes.planning.flush import Flush
+
+
+def require_options(**given: object) -> None:
+    """Refuse the first option that is of another kind than it should be.
+
+    >>> require_options(bounded=True, shards=None)
+    """
+    for name, value in given.items():
+        what, holds, hint = _KINDS[name]
+        if not holds(value):
+            name = _SAID.get(name, name)
+            raise OptionError(f"{name} must be {what}, got {value!r}", hint=hint)
+
+
+_SAID = {"schemas": "schema"}
+"""What an option is called where it is given, if its name means two kinds."""
+
+
+def _is_flag(value: object) -> bool:
+    return isinstance(value, bool)
+
+
+def _is_length(value: object) -> bool:
+    return isinstance(value, str | dt.timedelta) or is_whole(value)
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str)
+
+
+def _or_none(holds: Callable[[object], bool]) -> Callable[[object], bool]:
+    return lambda value: value is None or holds(value)
+
+
+def _from(least: int) -> Callable[[object], bool]:
+    return lambda value: is_whole(value) and value >= least
+
+
+def _is_stream(value: object) -> bool:
+    if isinstance(value, Sequence) and not isinstance(value, str | bytes):
+        return bool(value) and all(isinstance(name, str) for name in value)
+    return isinstance(value, str)
+
+
+def _are_aggregates(value: object) -> bool:
+    return isinstance(value, Sequence) and all(isinstance(one, UserAggregate) for one in value)
+
+
+def _are_schemas(value: object) -> bool:
+    if isinstance(value, Mapping):
+        return all(isinstance(n, str) and isinstance(s, pa.Schema) for n, s in value.items())
+    return value is None or isinstance(value, pa.Schema)
+
+
+_Kind = tuple[str, Callable[[object], bool], str | None]
+_FLAG: _Kind = ("True or False", _is_flag, None)
+_LENGTH: _Kind = ("a duration or whole ticks", _or_none(_is_length), None)
+_COUNT = _or_none(_from(1))
+_KINDS: dict[str, _Kind] = {
+    "text": ("the text of a query", _is_text, '"SELECT count(*) AS n FROM bids [...]"'),
+    "stream": ("the name of a stream, or several", _is_stream, 'panes.register("bids")'),
+    "lateness": _LENGTH,
+    "revise_within": _LENGTH,
+    "max_ahead": _LENGTH,
+    "heartbeat": _LENGTH,
+    "late": ("'open', 'drop' or 'revise'", _is_text, None),
+    "rows_late": ("a whole number of rows", _or_none(is_whole), None),
+    "max_answers": ("a number of answers from 1 on, or None", _COUNT, None),
+    "stall_rows": ("a number of rows from 1 on, or None", _COUNT, None),
+    "shards": ("at least 1", _COUNT, "leave it out: one per shuffle partition"),
+    "keep_rows": ("a number of rows", _from(0), None),
+    "bounded": _FLAG,
+    "with_late": _FLAG,
+    "why": _FLAG,
+    "batches": _FLAG,
+    "run": _FLAG,
+    "details": _FLAG,
+    "by_watermark": _FLAG,
+    "name": ("a text", _is_text, None),
+    "punctuation": ("the name of a column", _or_none(_is_text), None),
+    "store": ("the name of a store", _or_none(_is_text), None),
+    "flush": (
+        "a SlowFlush or a LazyFlush",
+        _or_none(lambda value: isinstance(value, Flush)),
+        "panes.SlowFlush(at_most=1000)",
+    ),
+    "aggregates": (
+        "a list of CustomAggregate and WindowFunction",
+        _are_aggregates,
+        "aggregates=[panes.WindowFunction(...)]",
+    ),
+    "schemas": ("a pyarrow.Schema, or one for each stream by its name", _are_schemas, None),
+    "schema": ("a pyarrow.Schema", _or_none(lambda value: isinstance(value, pa.Schema)), None),
+    "hand_over": ("a function of a name and a table", _or_none(callable), None),
+    "saved": ("a path", _or_none(lambda value: isinstance(value, str | os.PathLike)), None),
+}

@@ -1,0 +1,152 @@
+"""One shard of a register over joins: every join once, and what each of its queries makes of it.
+
+A shard has a join for each set of queries that share one, with a state of its own. Joined rows are
+selected for queries that ask for them, and go up as partials to the shards of windows above
+(`panes.shards.windows_above_shard`). A package is for one join or one query, and begins with its
+key (`panes.shards.shared_joins`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from panes.arrays.columns import column_of
+from panes.pipelines.joined_rows import selected_rows
+from panes.planning.terms import Terms
+from panes.shards.combiner import Combiner
+from panes.shards.going_up import GoingUp, Gone
+from panes.shards.join_shard import JoinOutcome, JoinShard
+from panes.shards.many_states import ManyStates
+from panes.shards.marks import marks_table, read_marks
+from panes.shards.names import AT, EVERY_SOURCE, MARKS, PROMISE, column_name
+from panes.shards.query_filler import PlanFiller
+from panes.shards.shard_of import shards_of
+from panes.shards.shared_joins import SharedJoin, SharedQuery, address, addressed
+from panes.shards.state import State
+from panes.stores import codec
+
+ANSWERS = "answers"
+"""The table of a package that has answers, which are on their way to the sink."""
+
+
+@dataclass(frozen=True, slots=True)
+class SharedOutcome:
+    """What a batch gave: packages for the shards above, counts of rows set aside, and sizes."""
+
+    packages: list[tuple[int, bytes]]
+    answers: int
+    late: int
+    rejected: int
+    progress: int
+    partials: int
+    nbytes: int
+
+
+class SharedJoinShard:
+    """A shard's part of all joins of a register, for one batch; `above` are the shards above."""
+
+    def __init__(
+        self,
+        joins: Sequence[SharedJoin],
+        terms: Terms,
+        state: State,
+        *,
+        shards: int,
+        above: int,
+    ) -> None:
+        self._joins, self._terms, self._above = joins, terms, above
+        self._states, self._shards = ManyStates(state), shards
+
+    def take(self, packages: Sequence[bytes]) -> SharedOutcome:
+        """Take in one batch."""
+        opened: dict[str, list[dict[str, pa.Table]]] = {}
+        for package in packages:
+            key, data = address(package)
+            opened.setdefault(key, []).append(codec.unpack(data))
+        found = []
+        for shared in self._joins:
+            others = [t for key, tables in opened.items() if key != shared.key for t in tables]
+            mine = [*opened.get(shared.key, []), *filter(None, map(_of_every_source, others))]
+            shard = self._shard(shared)
+            outcome = shard.take_opened(mine)
+            sent = [
+                package
+                for query in shared.queries
+                for package in self._sent(query, outcome.answers, shard)
+            ]
+            found.append((outcome, sent))
+        return self._outcome(found)
+
+    def finish(self) -> SharedOutcome:
+        """The streams have ended."""
+        found = []
+        for shared in self._joins:
+            outcome = self._shard(shared).finish()
+            sent = [
+                package
+                for query in shared.queries
+                for package in self._sent(query, outcome.answers, None)
+            ]
+            found.append((outcome, sent))
+        return self._outcome(found)
+
+    def _shard(self, shared: SharedJoin) -> JoinShard:
+        state = self._states.of(shared.key)
+        return JoinShard(shared.join, self._terms, state, shards=self._shards)
+
+    def _sent(
+        self, query: SharedQuery, joined: pa.Table, shard: JoinShard | None
+    ) -> Iterator[tuple[int, bytes]]:
+        """What a query sends up in a batch; without a shard, the stream has ended."""
+        if query.windows is None:
+            answers = selected_rows(query.plan, joined)
+            if len(answers):
+                to = int(shards_of([pa.array([query.key])], self._above)[0])
+                yield to, addressed(query.key, codec.pack({ANSWERS: answers}))
+            return
+        up = GoingUp(query.plan, self._states.of(query.key))
+        gone = up.finish(joined) if shard is None else up.take(joined, shard.stage)
+        for to, package in self._partials(query, gone):
+            yield to, addressed(query.key, package)
+
+    def _partials(self, query: SharedQuery, gone: Gone) -> Iterator[tuple[int, bytes]]:
+        """Rows that have gone up, as partials of windows, and the promise, to every shard."""
+        plan = query.windows
+        assert plan is not None
+        rows = gone.rows
+        at, missing = plan.placing.ticks(column_of(rows, plan.axis.column or ""))
+        columns = {AT: pa.array(at, mask=missing), PROMISE: pa.nulls(len(rows), pa.int64())}
+        _, values = plan.rows(rows)
+        columns |= {column_name(i): value for i, value in enumerate(values)}
+        promised = {AT: pa.nulls(1, pa.int64()), PROMISE: pa.array([gone.promise], pa.int64())}
+        combiner = Combiner(PlanFiller(plan), self._above)
+        both = pa.concat_tables([pa.table(columns), pa.table(promised)], promote_options="default")
+        for batch in both.combine_chunks().to_batches():
+            combiner.add(batch)
+        yield from combiner.packages(always=True)
+
+    def _outcome(
+        self, found: Sequence[tuple[JoinOutcome, list[tuple[int, bytes]]]]
+    ) -> SharedOutcome:
+        self._states.write()
+        outcomes = [outcome for outcome, _ in found]
+        return SharedOutcome(
+            packages=[package for _, sent in found for package in sent],
+            answers=sum(len(o.answers) for o in outcomes),
+            late=sum(len(o.late) for o in outcomes),
+            rejected=sum(len(o.rejected) for o in outcomes),
+            progress=min(o.progress for o in outcomes),
+            partials=sum(o.partials for o in outcomes),
+            nbytes=sum(o.nbytes for o in outcomes),
+        )
+
+
+def _of_every_source(tables: Mapping[str, pa.Table]) -> dict[str, pa.Table] | None:
+    """Of a package for another join, what is said of all sources: a promise by the clock."""
+    marks = read_marks(tables)
+    if EVERY_SOURCE not in marks:
+        return None
+    return {MARKS: marks_table({EVERY_SOURCE: marks[EVERY_SOURCE]})}

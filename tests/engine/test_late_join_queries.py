@@ -1,0 +1,129 @@
+"""Queries that are added to a register of joins while rows come: only what is whole is answered."""
+
+from __future__ import annotations
+
+import random
+from itertools import pairwise
+
+import pyarrow as pa
+import pytest
+
+import panes
+
+BAND = "FROM l [RANGE 3 WATTR at], r [RANGE 3 WATTR at] WHERE l.k = r.k"
+QUERIES = {
+    "over left": f"SELECT r.x, count(*) AS n [TUMBLING 5 WATTR l.at] {BAND} GROUP BY r.x",
+    "over both": f"SELECT sum(r.x) AS s [RANGE 10 SLIDE 5 WATTR max(l.at, r.at)] {BAND}",
+    "filtered": f"SELECT count(*) AS n [TUMBLING 4 WATTR r.at] {BAND} AND r.x > 2",
+    "windows": "SELECT count(*) AS n FROM l JOIN r ON l.k = r.k [RANGE 6 SLIDE 3 WATTR at]",
+    "spent": "SELECT l.at, sum(r.x) AS s FROM l LEFT JOIN r ON l.k = r.k AND r.at BETWEEN l.at - 5 "
+    "AND l.at GROUP BY l.at",
+    "positions": f"SELECT l.at, r.at AS other, count(*) AS n {BAND} GROUP BY l.at, r.at",
+}
+NEAR = "SELECT l.at FROM l JOIN r ON r.at BETWEEN l.at AND l.at + 1"
+Answer = dict[str, int]
+
+
+def rows(rng: random.Random, column: str) -> pa.Table:
+    at = [max(a - rng.randrange(4), 0) for a in sorted(rng.randrange(60) for _ in range(25))]
+    columns = {
+        "at": at,
+        "k": [rng.randrange(3) for _ in at],
+        column: [rng.randrange(9) for _ in at],
+    }
+    return pa.table({name: pa.array(values, pa.int64()) for name, values in columns.items()})
+
+
+def position(answer: Answer) -> int:
+    """Where an answer begins: its window, or the later of the positions of its group."""
+    if "window_start" in answer:
+        return answer["window_start"]
+    return max(answer["at"], answer.get("other", 0))
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_from_where_a_query_says_on_it_is_answered_as_if_it_had_always_been_there(
+    seed: int,
+) -> None:
+    rng = random.Random(seed)
+    left, right = rows(rng, "id"), rows(rng, "x")
+    names = rng.sample(list(QUERIES), len(QUERIES))
+    reg = panes.register(("l", "r"), lateness=8)
+    begins = {names[0]: reg.add(names[0], QUERIES[names[0]]).exact_from}
+    given: dict[str, list[Answer]] = {name: [] for name in names}
+    cuts = [0, *sorted(rng.randrange(26) for _ in range(3)), 25]
+    for turn, (a, b) in enumerate(pairwise(cuts)):
+        for name, table in reg.push(l=left.slice(a, b - a), r=right.slice(a, b - a)).items():
+            given[name] += table.to_pylist()
+        for name in names[2 * turn + 1 : 2 * turn + 3]:
+            begins[name] = reg.add(name, QUERIES[name]).exact_from
+    for name, table in reg.finish().items():
+        given[name] += table.to_pylist()
+    for name, text in QUERIES.items():
+        first = begins[name]
+        assert first is None or isinstance(first, int)
+        wanted = panes.oracle(text, l=left, r=right).to_pylist()
+        wanted = [answer for answer in wanted if first is None or position(answer) >= first]
+        assert sorted(given[name], key=repr) == sorted(wanted, key=repr), name
+
+
+def test_a_window_that_misses_rows_is_not_answered() -> None:
+    text = "SELECT count(*) AS n [TUMBLING 100 WATTR l.at] FROM l JOIN r ON r.at = l.at"
+    reg = panes.register(("l", "r"), lateness=0)
+    reg.add("first", text)
+    some = pa.table({"at": [1, 2]})
+    reg.push(l=some, r=some)
+    assert reg.add("second", text).exact_from == 100
+    more = pa.table({"at": [3, 120]})
+    given = [reg.push(l=more, r=more), reg.finish()]
+    counts = {
+        name: [n for answers in given for n in answers[name]["n"].to_pylist()]
+        for name in ("first", "second")
+    }
+    assert counts == {"first": [3, 1], "second": [1]}
+
+
+def test_windows_over_all_rows_are_for_queries_that_see_all() -> None:
+    everything = f"SELECT count(*) AS n [RANGE ALL SLIDE 5 WATTR l.at] {BAND}"
+    reg = panes.register(("l", "r"), lateness=0)
+    reg.add("all", everything)
+    rng = random.Random(1)
+    reg.push(l=rows(rng, "id"), r=rows(rng, "x"))
+    with pytest.raises(panes.QueryError, match="windows over ALL rows would miss them"):
+        reg.add("again", everything)
+
+
+def test_rows_of_a_stream_that_no_query_reads_are_refused() -> None:
+    reg = panes.register(("l", "r", "m"))
+    reg.add("near", NEAR)
+    with pytest.raises(panes.QueryError, match="no query reads `m`"):
+        reg.push(m=pa.table({"at": [1]}))
+
+
+def test_a_promise_waits_for_nothing() -> None:
+    """Before the columns of all sides are known, nobody could say whether it can be meant."""
+    query, reg = panes.open(NEAR), panes.register(("l", "r"))
+    reg.add("near", NEAR)
+    some = pa.table({"at": [1]})
+    query.push(l=some)
+    reg.push(l=some)
+    for promise in (query.punctuate, reg.punctuate):
+        with pytest.raises(panes.PanesError, match="no batch of `r`, so a promise cannot"):
+            promise(l="2026-01-01")
+    assert query.push(r=some).num_rows == reg.push(r=some)["near"].num_rows == 1
+
+
+def test_a_query_whose_streams_never_came_is_set_aside_at_the_end() -> None:
+    reg = panes.register(("l", "r"))
+    reg.add("near", NEAR)
+    reg.push(l=pa.table({"at": [1]}))
+    with pytest.warns(panes.FailedQueryWarning, match="no batch of `r`"):
+        assert reg.finish() == {}
+    assert list(reg.failed) == ["near"]
+
+
+def test_options_of_windows_are_refused_for_joined_rows() -> None:
+    with pytest.raises(panes.PanesError, match="flush and why are for windows"):
+        panes.open(NEAR, why=True)
+    with pytest.raises(panes.PanesError, match="flush and why are for windows"):
+        panes.open(NEAR, flush=panes.LazyFlush(within="1 minute"))

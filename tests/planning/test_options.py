@@ -1,0 +1,133 @@
+"""Every option of every public function refuses what is not of its kind, by its name.
+
+`True` counts as 1 in Python and any text as true, so an option that does not look takes
+``stall_rows=True`` for one row and ``batches="no"`` for yes.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import inspect
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import panes
+from panes.errors import OptionError
+
+TEXT = "SELECT count(*) AS n FROM s [TUMBLING 10 WATTR at]"
+ROWS = pa.table({"at": [1, 2]})
+THING = object()
+FLAG: list[object] = ["x", 1, None, np.True_]
+LENGTH: list[object] = [True, 1.5, THING, b"1 second", np.timedelta64(1, "s")]
+COUNT: list[object] = [True, 0, -1, 1.5, "2", THING]
+NAME: list[object] = [1, True, b"x", THING, ["x"]]
+WRONG: dict[str, list[object]] = {
+    "text": [None, 1, b"SELECT", ["SELECT"]],
+    "stream": [None, 1, (), ("a", 1), b"s"],
+    "lateness": LENGTH,
+    "revise_within": LENGTH,
+    "max_ahead": LENGTH,
+    "heartbeat": LENGTH,
+    "late": [None, True, "later", ["open"]],
+    "rows_late": [True, 1.5, "2", -1],
+    "max_answers": COUNT,
+    "stall_rows": COUNT,
+    "shards": COUNT,
+    "keep_rows": [True, None, -1, 1.5, "2"],
+    "bounded": FLAG,
+    "with_late": FLAG,
+    "why": FLAG,
+    "batches": FLAG,
+    "run": FLAG,
+    "details": FLAG,
+    "name": [None, *NAME],
+    "punctuation": NAME,
+    "store": [*NAME, "shed"],
+    "flush": [1, "slow", panes.SlowFlush],
+    "aggregates": [None, 1, [1], "sum", [panes.WindowFunction]],
+    "schema": [1, "at", {"at": "int"}],
+    "hand_over": [1, "print"],
+    "saved": [1, True, b"x"],
+}
+RIGHT: dict[str, list[object]] = {
+    "lateness": [2, np.int64(2)],
+    "max_ahead": [None, 100],
+    "rows_late": [None, 0, 3],
+    "max_answers": [None, 1_000, np.int32(5)],
+    "stall_rows": [None, 7],
+    "batches": [True, False],
+    "why": [True],
+    "name": ["mine"],
+    "saved": [None],
+}
+
+
+def _sql(**options: Any) -> object:
+    return panes.sql(options.pop("text", TEXT), **options, s=ROWS)
+
+
+def _open(**options: Any) -> object:
+    return panes.open(options.pop("text", TEXT), **options)
+
+
+def _register(**options: Any) -> object:
+    register = panes.register(options.pop("stream", "s"), **options)
+    return register.add("all", TEXT)
+
+
+def _explain(**options: Any) -> object:
+    return panes.explain(options.pop("text", TEXT), **options, s=ROWS)
+
+
+def _oracle(**options: Any) -> object:
+    return panes.oracle(options.pop("text", TEXT), **options, s=ROWS)
+
+
+FUNCTIONS: dict[str, tuple[Callable[..., object], Callable[..., object]]] = {
+    "sql": (panes.sql, _sql),
+    "open": (panes.open, _open),
+    "register": (panes.register, _register),
+    "explain": (panes.explain, _explain),
+    "oracle": (panes.oracle, _oracle),
+}
+
+
+def _options(of: Callable[..., object]) -> Iterator[str]:
+    for name, parameter in inspect.signature(of).parameters.items():
+        if parameter.kind is not inspect.Parameter.VAR_KEYWORD and name != "frame":
+            yield name
+
+
+@pytest.mark.parametrize(
+    ("function", "option"), [(f, o) for f, (of, _) in FUNCTIONS.items() for o in _options(of)]
+)
+def test_an_option_of_another_kind_is_refused_by_its_name(function: str, option: str) -> None:
+    for wrong in WRONG[option]:
+        with pytest.raises(OptionError, match=f"{option}|store") as refused:
+            FUNCTIONS[function][1](**{option: wrong})
+        assert "must be" in str(refused.value) or wrong in (-1, "shed", "later"), refused.value
+
+
+@pytest.mark.parametrize(
+    ("function", "option"),
+    [(f, o) for f, (of, _) in FUNCTIONS.items() for o in _options(of) if o in RIGHT],
+)
+def test_an_option_of_its_kind_is_taken(function: str, option: str) -> None:
+    for right in RIGHT[option]:
+        FUNCTIONS[function][1](**{option: right})
+
+
+def test_lengths_of_time_come_in_three_kinds(tmp_path: Path) -> None:
+    text = "SELECT count(*) AS n FROM s [TUMBLING 1 minute WATTR ts]"
+    for length in ("1 second", dt.timedelta(seconds=1), 0):
+        panes.open(text, lateness=length)
+    register = panes.register("s", lateness=0)
+    register.add("all", TEXT)
+    register.push(ROWS)
+    register.save(tmp_path / "saved")
+    panes.register("s", lateness=0, saved=tmp_path / "saved")
