@@ -15,7 +15,8 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from panes.scalar import types as t
-from panes.scalar.typed import Typed, cast, refuse, widened
+from panes.scalar.casts import cast
+from panes.scalar.typed import Typed, bound as bound_once, refuse, widened
 
 Build = Callable[[Sequence[Typed]], Typed]
 

@@ -15,7 +15,8 @@ from sqlglot import exp
 from panes.scalar import types as t
 from panes.scalar.rules import built, coerced
 from panes.scalar.table import RULES
-from panes.scalar.typed import Typed, cast, refuse, widened
+from panes.scalar.casts import cast
+from panes.scalar.typed import Typed, refuse, widened
 
 _MOST_INT, _MOST_BIGINT = 2**31, 2**63
 
@@ -39,7 +40,11 @@ class _Translation:
     # Leaves
 
     def column(self, node: exp.Column) -> Typed:
-        return self._columns[node.name]
+        found = None if node.table else self._columns.get(node.name)
+        if found is None:
+            raise refuse(f"there is no column `{node.sql(dialect='spark')}`",
+                         hint="columns are: " + ", ".join(self._columns))  # fmt: skip
+        return found
 
     def literal(self, node: exp.Literal) -> Typed:
         if node.is_string:
@@ -229,7 +234,7 @@ class _Translation:
 
     def cast(self, node: exp.Cast) -> Typed:
         to = _data_type(node.args["to"])
-        return cast(self.of(node.this), to, is_try=isinstance(node, exp.TryCast))
+        return cast(self.of(node.this), to, is_try=bool(node.args.get("safe")))
 
     def call(self, node: exp.Anonymous) -> Typed:
         return self.named(str(node.this).lower(), [self.of(a) for a in node.expressions])

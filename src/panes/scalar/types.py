@@ -18,6 +18,9 @@ TINYINT, SMALLINT, INT, BIGINT = pa.int8(), pa.int16(), pa.int32(), pa.int64()
 FLOAT, DOUBLE = pa.float32(), pa.float64()
 DATE, TIMESTAMP, TIMESTAMP_NTZ = pa.date32(), pa.timestamp("us", UTC), pa.timestamp("us")
 VOID = pa.null()
+DAYS = pa.duration("us")
+MONTHS = pa.month_day_nano_interval()
+TIME = pa.time64("us")
 
 NAMES: dict[str, pa.DataType] = {
     "boolean": BOOLEAN, "tinyint": TINYINT, "byte": TINYINT, "smallint": SMALLINT,
@@ -37,6 +40,9 @@ _SPARK = {
     FLOAT: "float", DOUBLE: "double", STRING: "string", BINARY: "binary", DATE: "date",
     TIMESTAMP: "timestamp", TIMESTAMP_NTZ: "timestamp_ntz", VOID: "void",
 }  # fmt: skip
+# What is only on the way to an answer: DuckDB has it as a number of microseconds or of months.
+_PASSING = {DAYS: "BIGINT", MONTHS: "INTEGER", TIME: "BIGINT"}
+_PASSING_NAMES = {DAYS: "interval day to second", MONTHS: "interval year to month", TIME: "time(6)"}
 _DIGITS = {TINYINT: 3, SMALLINT: 5, INT: 10, BIGINT: 20}
 _UNSIGNED = {
     pa.uint8(): SMALLINT, pa.uint16(): INT, pa.uint32(): BIGINT, pa.uint64(): pa.decimal128(20, 0),
@@ -80,7 +86,7 @@ def duckdb_name(kind: pa.DataType) -> str:
     if is_struct(kind):
         fields = ", ".join(f"{quoted(f.name)} {duckdb_name(f.type)}" for f in kind)
         return f"STRUCT({fields})"
-    return _DUCKDB[kind]
+    return _PASSING.get(kind) or _DUCKDB[kind]
 
 
 def spark_name(kind: pa.DataType) -> str:
@@ -93,7 +99,18 @@ def spark_name(kind: pa.DataType) -> str:
         return f"map<{spark_name(kind.key_type)},{spark_name(kind.item_type)}>"
     if is_struct(kind):
         return "struct<" + ",".join(f"{f.name}:{spark_name(f.type)}" for f in kind) + ">"
-    return _SPARK.get(kind, str(kind))
+    return _SPARK.get(kind) or _PASSING_NAMES.get(kind) or str(kind)
+
+
+def is_passing(kind: pa.DataType) -> bool:
+    """Whether a type is only on the way to an answer: an interval or a time of day."""
+    if is_array(kind):
+        return is_passing(kind.value_type)
+    if is_map(kind):
+        return is_passing(kind.key_type) or is_passing(kind.item_type)
+    if is_struct(kind):
+        return any(is_passing(field.type) for field in kind)
+    return kind in _PASSING
 
 
 def quoted(name: str) -> str:
@@ -167,6 +184,9 @@ def wider(one: pa.DataType, other: pa.DataType) -> pa.DataType | None:
     if is_map(one) and is_map(other):
         inner = [wider(one.key_type, other.key_type), wider(one.item_type, other.item_type)]
         return None if None in inner else pa.map_(*inner)
+    if is_struct(one) and is_struct(other) and [f.name for f in one] == [f.name for f in other]:
+        fields = [(a.name, wider(a.type, b.type)) for a, b in zip(one, other, strict=True)]
+        return None if any(kind is None for _, kind in fields) else pa.struct(fields)
     return None
 
 
@@ -201,6 +221,9 @@ def parse_type(text: str) -> pa.DataType | None:
     if decimal := re.fullmatch(r"(?:decimal|dec|numeric)(?:\((\d+)(?:,\s*(\d+))?\))?", text):
         precision, scale = int(decimal[1] or 10), int(decimal[2] or 0)
         return pa.decimal128(precision, scale) if scale <= precision <= 38 else None
+    if text.startswith("map<") and text.endswith(">") and text.count("<") == 1:
+        inner = [parse_type(part) for part in text[4:-1].split(",", 1)]
+        return None if len(inner) != 2 or None in inner else pa.map_(*inner)
     if text.startswith("array<") and text.endswith(">"):
         element = parse_type(text[6:-1])
         return None if element is None else pa.list_(element)

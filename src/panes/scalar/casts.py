@@ -1,0 +1,147 @@
+"""Casts as Spark's ANSI mode does them: exactly, or with an error; `try_cast` gives NULL instead.
+
+What is read from text is checked by a pattern before DuckDB reads it, so that nothing is read that
+Spark does not read. An error of what is cast stays an error: only the cast itself is tried.
+"""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from panes.scalar import types as t
+from panes.scalar.typed import Typed, bound, failure, over, refuse, widened
+
+
+def cast(value: Typed, to: pa.DataType, *, is_try: bool = False) -> Typed:
+    """A value cast as Spark's ANSI mode does: exactly, or with an error (`is_try`: NULL)."""
+    kind = value.type
+    if kind == to:
+        return value
+    if kind == t.VOID:
+        return Typed(f"CAST({value.text} AS {t.duckdb_name(to)})", to)
+    if _cast("v", kind, to, "NULL") is None:
+        raise refuse(f"a cast from {t.spark_name(kind)} to {t.spark_name(to)} is not translated")
+    if is_try:
+        tried = over(value.text, lambda x: f"TRY({_cast(x, kind, to, 'NULL')})")
+        return Typed(tried, to)
+    error = failure(f"a value of type {t.spark_name(kind)} cannot be cast to {t.spark_name(to)}")
+    return Typed(bound(value.text, lambda x: str(_cast(x, kind, to, error))), to)
+
+
+def _cast(x: str, kind: pa.DataType, to: pa.DataType, otherwise: str) -> str | None:
+    """DuckDB's text for a cast; None: there is none."""
+    plain = f"CAST({x} AS {t.duckdb_name(to)})"
+    if kind == t.STRING:
+        return _from_text(x, to, otherwise)
+    if t.is_integer(kind) and (t.is_number(to) or to == t.STRING):
+        return plain
+    if t.is_number(kind) and to == t.BOOLEAN:
+        return f"({x} <> 0)"
+    if kind == t.BOOLEAN and (t.is_number(to) or to == t.STRING):
+        return plain
+    if t.is_integer(kind) and to == t.TIMESTAMP:
+        return f"make_timestamptz(CAST({x} AS BIGINT) * 1000000)"
+    if t.is_decimal(kind):
+        return _from_decimal(x, kind, to)
+    if t.is_float(kind) and t.is_float(to):
+        return plain
+    if t.is_float(kind) and t.is_integer(to):
+        return f"CAST(trunc({x}) AS {t.duckdb_name(to)})"
+    if kind == t.BINARY and to == t.STRING:
+        return f"decode({x})"
+    return _from_moment(x, kind, to)
+
+
+def _from_decimal(x: str, kind: pa.DataType, to: pa.DataType) -> str | None:
+    plain = f"CAST({x} AS {t.duckdb_name(to)})"
+    if t.is_float(to):
+        return widened(Typed(x, kind), to).text
+    if t.is_integer(to):  # Spark cuts what is behind the point
+        return f"CAST(trunc({x}) AS {t.duckdb_name(to)})"
+    return plain if t.is_decimal(to) or to == t.STRING else None
+
+
+def _from_moment(x: str, kind: pa.DataType, to: pa.DataType) -> str | None:
+    if kind == t.DATE and to == t.STRING:
+        return f"CAST({x} AS VARCHAR)"
+    if kind in (t.TIMESTAMP, t.TIMESTAMP_NTZ) and to == t.STRING:
+        return f"CAST(CAST({x} AS TIMESTAMP) AS VARCHAR)"
+    if kind == t.DATE and to in (t.TIMESTAMP, t.TIMESTAMP_NTZ):
+        return f"CAST(CAST({x} AS TIMESTAMP) AS {t.duckdb_name(to)})"
+    if kind in (t.TIMESTAMP, t.TIMESTAMP_NTZ) and to in (t.DATE, t.TIMESTAMP, t.TIMESTAMP_NTZ):
+        return f"CAST({x} AS {t.duckdb_name(to)})"
+    return None
+
+
+_BLANKS = "E'" + "".join(f"\\x{code:02x}" for code in (*range(1, 33), 127)) + "'"
+_WHOLE = r"'[+-]?[0-9]+'"
+_FRACTION = r"'[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,4})?'"
+_DATE = r"([0-9]{4})(?:-([0-9]{1,2})(?:-([0-9]{1,2})"
+_DATE_TEXT = f"'(?s){_DATE}(?:[ T].*)?)?)?'"
+_CLOCK = r"([01]?[0-9]|2[0-3]):([0-5]?[0-9])(?::([0-5]?[0-9])(?:\.([0-9]{1,9}))?)?"
+_ZONE = r"(Z|UTC|[+-](?:0?[0-9]|1[0-7]):[0-5][0-9])?"
+_PLAIN_CLOCK = r"(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\.[0-9]{1,6})?"
+_PLAIN = rf"'[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}(?:[ T]{_PLAIN_CLOCK})?'"
+
+
+def _from_text(text: str, to: pa.DataType, otherwise: str) -> str | None:
+    name, x = t.duckdb_name(to), f"trim({text}, {_BLANKS})"
+    last = f"WHEN {text} IS NOT NULL THEN {otherwise} END"
+    if t.is_integer(to):
+        return f"CASE WHEN regexp_full_match({x}, {_WHOLE}) THEN CAST({x} AS {name}) {last}"
+    if t.is_decimal(to):
+        return f"CASE WHEN regexp_full_match({x}, {_FRACTION}) THEN CAST({x} AS {name}) {last}"
+    if t.is_float(to):
+        x = f"lower({x})"
+        return (
+            f"CASE WHEN regexp_full_match({x}, {_FRACTION}) THEN CAST({x} AS {name}) "
+            f"WHEN {x} IN ('inf', '+inf', 'infinity', '+infinity') THEN CAST('inf' AS {name}) "
+            f"WHEN {x} IN ('-inf', '-infinity') THEN CAST('-inf' AS {name}) "
+            f"WHEN {x} = 'nan' THEN CAST('nan' AS {name}) {last}"
+        )
+    if to == t.DATE:
+        return f"CASE WHEN regexp_full_match({x}, {_DATE_TEXT}) THEN {_day(x, _DATE_TEXT)} {last}"
+    if to in (t.TIMESTAMP, t.TIMESTAMP_NTZ):
+        return _moment(x, to, last)
+    if to == t.BOOLEAN:
+        return (
+            f"CASE WHEN lower({x}) IN ('t', 'true', 'y', 'yes', '1') THEN true "
+            f"WHEN lower({x}) IN ('f', 'false', 'n', 'no', '0') THEN false {last}"
+        )
+    return f"encode({text})" if to == t.BINARY else None
+
+
+def _part(x: str, pattern: str, group: int, default: str = "0") -> str:
+    found = f"nullif(regexp_extract({x}, {pattern}, {group}), '')"
+    return f"CAST(coalesce({found}, '{default}') AS BIGINT)"
+
+
+def _day(x: str, pattern: str) -> str:
+    parts = ", ".join(_part(x, pattern, group, "1") for group in (1, 2, 3))
+    return f"make_date({parts})"
+
+
+def _moment(x: str, to: pa.DataType, last: str) -> str:
+    """A moment from text: digits behind the sixth are cut, a zone is only for TIMESTAMP."""
+    name = t.duckdb_name(to)
+    zone = _ZONE if to == t.TIMESTAMP else ""
+    pattern = f"'{_DATE}(?:[ T](?:{_CLOCK}{zone})?)?)?)?'"
+    micros = f"CAST(left(rpad(regexp_extract({x}, {pattern}, 7), 6, '0'), 6) AS BIGINT)"
+    seconds = (
+        f"{_part(x, pattern, 4)} * 3600 + {_part(x, pattern, 5)} * 60 + {_part(x, pattern, 6)}"
+    )
+    if zone:
+        sign = f"CASE WHEN regexp_extract({x}, {pattern}, 8) LIKE '-%' THEN -60 ELSE 60 END"
+        offset = r"'([+-])([0-9]{1,2}):([0-9]{2})$'"
+        minutes = f"{_part(x, offset, 2)} * 60 + {_part(x, offset, 3)}"
+        minutes = f"CASE WHEN regexp_matches({x}, ':.*[+-]') THEN {minutes} ELSE 0 END"
+        seconds += f" - ({sign}) * ({minutes})"
+    general = (
+        f"CAST(CAST({_day(x, pattern)} AS TIMESTAMP) + "
+        f"to_microseconds(({seconds}) * 1000000 + {micros}) AS {name})"
+    )
+    plain = f"CAST(CAST({x} AS TIMESTAMP) AS {name})"
+    return (
+        f"CASE WHEN regexp_full_match({x}, {_PLAIN}) THEN {plain} "
+        f"WHEN regexp_full_match({x}, {pattern}) THEN {general} {last}"
+    )
