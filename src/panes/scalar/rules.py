@@ -16,7 +16,8 @@ import pyarrow as pa
 
 from panes.scalar import types as t
 from panes.scalar.casts import cast
-from panes.scalar.typed import Typed, bound as bound_once, refuse, widened
+from panes.scalar.typed import Typed, refuse, widened
+from panes.scalar.typed import bound as bound_once
 
 Build = Callable[[Sequence[Typed]], Typed]
 
@@ -98,9 +99,18 @@ class Rule:
         parameters = list(self.parameters)
         bound = self._bound(arguments, parameters + parameters[-1:] * len(arguments)) or {}
         kind = _resolved(self.result, bound, fitted)
-        everything = ", ".join(a.text for a in fitted)
-        text = self.text.format(*(a.text for a in fitted), *("NULL",) * 6, all=everything)
+        text = self._filled([a.text for a in fitted], 0)
         return Typed(f"CAST({text} AS {t.duckdb_name(kind)})", kind)
+
+    def _filled(self, texts: list[str], at: int) -> str:
+        """The text with its arguments; one that stands in it twice is worked out once."""
+        if at == len(texts):
+            return self.text.format(*texts, *("NULL",) * 6, all=", ".join(texts))
+        if self.text.count("{%d}" % at) < 2:
+            return self._filled(texts, at + 1)
+        return bound_once(
+            texts[at], lambda name: self._filled([*texts[:at], name, *texts[at + 1 :]], at + 1)
+        )
 
 
 def _variable(kind: str) -> tuple[str | None, bool]:
@@ -133,6 +143,8 @@ def brought_to(value: Typed, kind: str, bound: dict[str, pa.DataType]) -> Typed 
             return value
         if value.type == t.VOID and kind in _DEFAULTS:
             return widened(value, _DEFAULTS[kind])
+        if kind == "moment" and value.type in (t.STRING, t.DATE):
+            return cast(value, t.TIMESTAMP)
         return None
     to = t.parse_type(kind)
     assert to is not None, kind
@@ -170,11 +182,32 @@ _GROUPS: dict[str, Callable[[pa.DataType], bool]] = {
 _DEFAULTS = {"integer": t.INT, "number": t.INT, "fraction": t.DOUBLE, "moment": t.TIMESTAMP}
 
 
-def built(name: str, rules: Sequence[Rule], arguments: Sequence[Typed]) -> Typed:
-    """A call by the first line that is for its arguments."""
+def fitting(rules: Sequence[Rule], arguments: Sequence[Typed]) -> Typed | None:
+    """A call by the line that is for its arguments: as they are, or else as they are brought to."""
+    found: tuple[Rule, list[Typed]] | None = None
     for rule in rules:
         fitted = rule.fits(arguments)
-        if fitted is not None:
+        if fitted is None:
+            continue
+        if all(one.type == other.type for one, other in zip(fitted, arguments, strict=True)):
             return rule.call(arguments, fitted)
-    given = ", ".join(a.name for a in arguments)
-    raise refuse(f"`{name}` of ({given}) is not translated")
+        found = found or (rule, fitted)
+    return None if found is None else found[0].call(arguments, found[1])
+
+
+def built(name: str, rules: Sequence[Rule], arguments: Sequence[Typed]) -> Typed:
+    """A call by the line that is for its arguments."""
+    found = fitting(rules, arguments)
+    if found is None:
+        given = ", ".join(a.name for a in arguments)
+        raise refuse(f"`{name}` of ({given}) is not translated")
+    return found
+
+
+def taken(name: str, arguments: Sequence[Typed], parameters: str) -> list[Typed]:
+    """The arguments of a call as its parameters take them, written as in a line of the table."""
+    fitted = Rule.parse(f"{name} | {parameters} | any | ").fits(arguments)
+    if fitted is None:
+        given = ", ".join(a.name for a in arguments)
+        raise refuse(f"`{name}` of ({given}) is not translated")
+    return fitted

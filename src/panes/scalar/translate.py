@@ -6,29 +6,63 @@ What has no rule is refused by its name. Nothing else reaches DuckDB.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from decimal import Decimal
+from itertools import count
 
 import pyarrow as pa
 from sqlglot import exp
 
 from panes.scalar import types as t
-from panes.scalar.rules import built, coerced
-from panes.scalar.table import RULES
+from panes.scalar.calculation import calculated
 from panes.scalar.casts import cast
-from panes.scalar.typed import Typed, refuse, widened
+from panes.scalar.dialect import UnsignedShift
+from panes.scalar.forms import FORMS
+from panes.scalar.forms_collections import arrays_zip, struct
+from panes.scalar.forms_dates import part
+from panes.scalar.forms_text import overlay
+from panes.scalar.intervals import written_interval, written_time
+from panes.scalar.lambdas import FUNCTIONS
+from panes.scalar.regexes import like
+from panes.scalar.rules import built, coerced, fitting
+from panes.scalar.table import RULES
+from panes.scalar.typed import Typed, failure, refuse, widened
 
 _MOST_INT, _MOST_BIGINT = 2**31, 2**63
 
 
 def translate(tree: exp.Expression, columns: Mapping[str, Typed]) -> Typed:
     """An expression over columns, which are given as DuckDB knows them."""
-    return _Translation(columns).of(tree)
+    found = Translation(columns).of(tree)
+    if t.is_passing(found.type):
+        raise refuse(f"`{tree.sql(dialect='spark')}` is {found.name}, which is no column here")
+    return found
 
 
-class _Translation:
-    def __init__(self, columns: Mapping[str, Typed]) -> None:
+class Translation:
+    """Translates nodes; `within` a function, its parameters are known beside the columns."""
+
+    def __init__(
+        self, columns: Mapping[str, Typed], names: dict[str, Typed] | None = None,
+        counter: Iterator[int] | None = None,
+    ) -> None:  # fmt: skip
         self._columns = columns
+        self._names = names or {}
+        self._counter = counter or count()
+
+    def within(self, names: dict[str, Typed]) -> Translation:
+        """The same, with parameters of a function."""
+        return Translation(self._columns, {**self._names, **names}, self._counter)
+
+    def fresh(self) -> str:
+        """A name that no other parameter has."""
+        return f"p{next(self._counter)}"
+
+    def parameter(self, node: exp.Identifier) -> Typed:
+        found = self._names.get(node.name.lower()) or self._columns.get(node.name)
+        if found is None:
+            raise refuse(f"there is no column `{node.name}`")
+        return found
 
     def of(self, node: exp.Expression) -> Typed:
         """One node and all below it."""
@@ -40,7 +74,8 @@ class _Translation:
     # Leaves
 
     def column(self, node: exp.Column) -> Typed:
-        found = None if node.table else self._columns.get(node.name)
+        found = None if node.table else (self._names.get(node.name.lower())
+                                         or self._columns.get(node.name))  # fmt: skip
         if found is None:
             raise refuse(f"there is no column `{node.sql(dialect='spark')}`",
                          hint="columns are: " + ", ".join(self._columns))  # fmt: skip
@@ -105,10 +140,14 @@ class _Translation:
         return Typed(f"(NOT {self.truth(node.this)})", t.BOOLEAN)
 
     def comparison(self, node: exp.Binary) -> Typed:
-        one, other = self.alike(self.of(node.left), self.of(node.right), node)
-        return Typed(f"({one.text} {_COMPARED[type(node)]} {other.text})", t.BOOLEAN)
+        return self.compared(_COMPARED[type(node)], self.of(node.left), self.of(node.right))
 
-    def alike(self, one: Typed, other: Typed, node: exp.Expression) -> tuple[Typed, Typed]:
+    def compared(self, sign: str, left: Typed, right: Typed) -> Typed:
+        """Two values compared in the type that holds both."""
+        one, other = self.alike(left, right)
+        return Typed(f"({one.text} {sign} {other.text})", t.BOOLEAN)
+
+    def alike(self, one: Typed, other: Typed) -> tuple[Typed, Typed]:
         """Two values in the type that they are compared in."""
         kind = t.wider(one.type, other.type)
         if kind is None and t.STRING in (one.type, other.type):
@@ -117,10 +156,7 @@ class _Translation:
                 kind = t.BIGINT
             return cast(one, kind), cast(other, kind)
         if kind is None or t.is_map(kind):
-            raise refuse(
-                f"`{node.sql(dialect='spark')}` compares {one.name} with {other.name}, which is not "
-                "translated"
-            )
+            raise refuse(f"to compare {one.name} with {other.name} is not translated")
         return widened(one, kind), widened(other, kind)
 
     def between(self, node: exp.Between) -> Typed:
@@ -148,28 +184,27 @@ class _Translation:
     # Numbers
 
     def arithmetic(self, node: exp.Binary) -> Typed:
-        one, other = self.of(node.left), self.of(node.right)
-        if isinstance(node, exp.Add | exp.Sub) and one.type == t.DATE and t.is_integer(other.type):
-            return built("date_add", RULES["date_add" if isinstance(node, exp.Add) else "date_sub"],
-                         (one, other))  # fmt: skip
-        if isinstance(node, exp.Sub) and t.DATE in (one.type, other.type):
-            raise refuse("a difference of dates is an interval", hint="datediff(a, b) is in days")
-        for value in (one, other):
-            if not t.is_number(value.type) and value.type != t.VOID:
-                raise refuse(f"`{node.sql(dialect='spark')}` calculates with {value.name}, which is "
-                             "not translated")  # fmt: skip
-        return _calculated(type(node), one, other)
+        return calculated(_SIGNS[type(node)], self.of(node.left), self.of(node.right))
 
     def minus(self, node: exp.Neg) -> Typed:
         if isinstance(node.this, exp.Literal) and not node.this.is_string and node.this.is_int:
             return self._integer(-int(node.this.name))
         value = self.of(node.this)
-        if not t.is_number(value.type):
+        if not t.is_number(value.type) and value.type not in (t.DAYS, t.MONTHS):
             raise refuse(f"`{node.sql(dialect='spark')}` is not translated")
         return Typed(f"(- {value.text})", value.type)
 
+    def interval(self, node: exp.Interval) -> Typed:
+        return written_interval(node)
+
     def bits(self, node: exp.Binary) -> Typed:
+        if any(isinstance(n, tuple(_SHIFTS) + _BITS) and type(n) is not type(node)
+               for n in (node.left, node.right)):  # fmt: skip
+            raise refuse(f"`{node.sql(dialect='spark')}` mixes operators of bits",
+                         hint="put parentheses around the inner one")  # fmt: skip
         one, other = self.of(node.left), self.of(node.right)
+        if type(node) in _SHIFTS:
+            return self.named(_SHIFTS[type(node)], [one, other])
         kind = t.wider(one.type, other.type)
         if kind is None or not t.is_integer(kind):
             raise refuse(f"`{node.sql(dialect='spark')}` is not translated")
@@ -200,13 +235,24 @@ class _Translation:
         return self._like(node.this, letter)
 
     def _like(self, node: exp.Like | exp.ILike, letter: str) -> Typed:
-        value, pattern = (coerced(self.of(n), t.STRING) for n in (node.this, node.expression))
+        return self._alike(self.of(node.this), self.of(node.expression), letter,
+                           is_ilike=isinstance(node, exp.ILike))  # fmt: skip
+
+    def _alike(self, one: Typed, other: Typed, letter: str, *, is_ilike: bool) -> Typed:
+        value, pattern = coerced(one, t.STRING), coerced(other, t.STRING)
         if value is None or pattern is None or not isinstance(pattern.constant, str):
             raise refuse("LIKE takes text and a pattern that is written in the query")
         _require_pattern(pattern.constant, letter)
-        word = "LIKE" if isinstance(node, exp.Like) else "ILIKE"
-        text = f"({value.text} {word} {pattern.text} ESCAPE {t.text_literal(letter)})"
+        if is_ilike:
+            if not pattern.constant.isascii():
+                raise refuse("ILIKE takes a pattern in ASCII")
+            value = self.named("lower", [value])
+            pattern = Typed(t.text_literal(pattern.constant.lower()), t.STRING)
+        text = f"({value.text} LIKE {pattern.text} ESCAPE {t.text_literal(letter)})"
         return Typed(text, t.BOOLEAN)
+
+    def matches(self, node: exp.RegexpLike) -> Typed:
+        return like(self.of(node.this), self.of(node.expression))
 
     # Choices
 
@@ -233,26 +279,106 @@ class _Translation:
     # Casts and calls
 
     def cast(self, node: exp.Cast) -> Typed:
-        to = _data_type(node.args["to"])
-        return cast(self.of(node.this), to, is_try=bool(node.args.get("safe")))
+        to = node.args["to"]
+        if to.this == exp.DataType.Type.TIME and isinstance(node.this, exp.Literal):
+            return written_time(node.this.name)
+        return cast(self.of(node.this), _data_type(to), is_try=bool(node.args.get("safe")))
 
     def call(self, node: exp.Anonymous) -> Typed:
-        return self.named(str(node.this).lower(), [self.of(a) for a in node.expressions])
+        name, nodes = str(node.this).lower(), node.expressions
+        if name in FUNCTIONS:
+            counts, build = FUNCTIONS[name]
+            if len(nodes) not in counts:
+                raise refuse(f"`{name}` does not take {len(nodes)} arguments")
+            return build(self, nodes)
+        if name in ("struct", "arrays_zip"):
+            return self.fields(name, nodes)
+        return self.named(name, [self.of(a) for a in nodes])
+
+    def fields(self, name: str, nodes: list[exp.Expression]) -> Typed:
+        """A struct; what has a name keeps it."""
+        numbered = [f"col{at}" for at in range(1, len(nodes) + 1)]
+        if name == "arrays_zip":
+            numbered = [str(at) for at in range(len(nodes))]
+        named = (exp.Column, exp.Identifier, exp.Alias)
+        names = [n.alias_or_name if isinstance(n, named) else given
+                 for n, given in zip(nodes, numbered, strict=True)]  # fmt: skip
+        values = [self.of(n.unalias()) for n in nodes]
+        return struct(names, values) if name == "struct" else arrays_zip(names, values)
+
+    def tuple(self, node: exp.Tuple) -> Typed:
+        return self.fields("struct", node.expressions)
 
     def named(self, name: str, arguments: list[Typed]) -> Typed:
         if name == "typeof" and len(arguments) == 1:
             return Typed(t.text_literal(arguments[0].name), t.STRING)
         if name in t.NAMES and len(arguments) == 1 and name not in RULES:
             return cast(arguments[0], t.NAMES[name])
+        if name in _CHOICES:
+            return _CHOICES[name](self, arguments)
+        found = fitting(RULES.get(name, ()), arguments)
+        if found is not None:
+            return found
+        if name in FORMS:
+            return FORMS[name](arguments)
         if name not in RULES:
             raise refuse(f"the function `{name}` is not translated")
         return built(name, RULES[name], arguments)
 
+    def decoded(self, arguments: list[Typed]) -> Typed:
+        """`decode(value, search, result, ..., default)`; of bytes and a charset, text."""
+        if len(arguments) < 3:
+            return FORMS["decode"](arguments)
+        value, *rest = arguments
+        default = rest.pop() if len(rest) % 2 else Typed("NULL", t.VOID)
+        results = [*rest[1::2], default]
+        kind = t.widest(r.type for r in results)
+        if kind is None:
+            raise refuse("`decode` to different types is not translated")
+        texts = [widened(r, kind).text for r in results]
+        tests = [self.compared("IS NOT DISTINCT FROM", value, search).text for search in rest[::2]]
+        whens = " ".join(f"WHEN {a} THEN {b}" for a, b in zip(tests, texts, strict=False))
+        return Typed(f"CASE {whens} ELSE {texts[-1]} END", kind)
+
+    def null_if(self, arguments: list[Typed]) -> Typed:
+        if len(arguments) != 2:
+            raise refuse("`nullif` takes two values")
+        equal = self.compared("=", *arguments)
+        return Typed(f"CASE WHEN {equal.text} THEN NULL ELSE {arguments[0].text} END",
+                     arguments[0].type)  # fmt: skip
+
+    def equal_null(self, arguments: list[Typed]) -> Typed:
+        if len(arguments) != 2:
+            raise refuse("`equal_null` takes two values")
+        return self.compared("IS NOT DISTINCT FROM", *arguments)
+
+    def like_call(self, arguments: list[Typed]) -> Typed:
+        if len(arguments) != 2:
+            raise refuse("`like` takes a text and a pattern")
+        return self._alike(*arguments, "\\", is_ilike=False)
+
+    def ilike_call(self, arguments: list[Typed]) -> Typed:
+        if len(arguments) != 2:
+            raise refuse("`ilike` takes a text and a pattern")
+        return self._alike(*arguments, "\\", is_ilike=True)
+
     def item(self, node: exp.Bracket) -> Typed:
-        raise refuse(f"`{node.sql(dialect='spark')}` is not translated")
+        value = self.of(node.this)
+        if len(node.expressions) != 1:
+            raise refuse(f"`{node.sql(dialect='spark')}` is not translated")
+        key = self.of(node.expressions[0])
+        if t.is_map(value.type):
+            return FORMS["element_at"]([value, key])
+        if not t.is_array(value.type) or not t.is_integer(key.type) or key.type == t.BIGINT:
+            raise refuse(f"`{node.sql(dialect='spark')}` is not translated")
+        outside = failure("the array has no element at that position")
+        return Typed(f"CASE WHEN {key.text} < 0 OR {key.text} >= len({value.text}) THEN {outside} "
+                     f"ELSE {value.text}[{key.text} + 1] END", value.type.value_type)  # fmt: skip
 
     def trimmed(self, node: exp.Trim) -> Typed:
-        name = {"LEADING": "ltrim", "TRAILING": "rtrim"}.get(node.args.get("position") or "", "trim")
+        name = {"LEADING": "ltrim", "TRAILING": "rtrim"}.get(
+            node.args.get("position") or "", "trim"
+        )
         value = coerced(self.of(node.this), t.STRING)
         letters = Typed("' '", t.STRING)
         if node.expression is not None:
@@ -270,57 +396,11 @@ class _Translation:
         return self.named("locate", [self.of(a) for a in arguments])
 
     def extracted(self, node: exp.Extract) -> Typed:
-        return self.named(node.name.lower(), [self.of(node.expression)])
+        return part(node.name, self.of(node.expression))
 
-
-def _calculated(kind: type[exp.Expression], one: Typed, other: Typed) -> Typed:
-    """The four operations, `div` and `%`, in Spark's types; a division by zero is an error."""
-    void = t.VOID in (one.type, other.type)
-    wide = t.wider(one.type, other.type)
-    assert wide is not None
-    if wide == t.VOID:
-        wide = t.INT
-    if kind is exp.IntDiv:
-        if not all(t.is_integer(v.type) or v.type == t.VOID for v in (one, other)):
-            raise refuse("`div` of numbers that are not whole is not translated")
-        a, b = widened(one, t.BIGINT).text, widened(other, t.BIGINT).text
-        return Typed(_divided(f"({a} // {b})", b), t.BIGINT)
-    if t.is_decimal(wide):
-        return _of_decimals(kind, one, other)
-    if kind is exp.Div:
-        wide = t.DOUBLE
-    a, b = widened(one, wide).text, widened(other, wide).text
-    if kind is exp.Div:
-        return Typed(_divided(f"({a} / {b})", b), wide)
-    if kind is exp.Mod:
-        return Typed(_divided(f"CAST({a} % {b} AS {t.duckdb_name(wide)})", b), wide)
-    if void:
-        return Typed(f"CAST(NULL AS {t.duckdb_name(wide)})", wide)
-    return Typed(f"({a} {_SIGNS[kind]} {b})", wide)
-
-
-def _of_decimals(kind: type[exp.Expression], one: Typed, other: Typed) -> Typed:
-    a, b = (t.decimal_of(v.type) for v in (one, other))
-    if kind is exp.Mul:
-        to = t.bounded_decimal(a.precision + b.precision + 1, a.scale + b.scale)
-        if a.precision + b.precision + 1 > 38:
-            raise refuse("a product of decimals of more than 38 digits is not translated",
-                         hint="cast one of them to double")  # fmt: skip
-        return Typed(f"CAST({widened(one, a).text} * {widened(other, b).text} AS "
-                     f"{t.duckdb_name(to)})", to)  # fmt: skip
-    if kind in (exp.Add, exp.Sub):
-        scale = max(a.scale, b.scale)
-        precision = max(a.precision - a.scale, b.precision - b.scale) + scale + 1
-        if precision > 38:
-            raise refuse("a sum of decimals of more than 38 digits is not translated",
-                         hint="cast one of them to double")  # fmt: skip
-        to = pa.decimal128(precision, scale)
-        return Typed(f"({widened(one, to).text} {_SIGNS[kind]} {widened(other, to).text})", to)
-    raise refuse("a division of decimals is not translated", hint="cast one of them to double")
-
-
-def _divided(text: str, by: str) -> str:
-    return f"CASE WHEN {by} = 0 THEN error('division by zero') ELSE {text} END"
+    def overlaid(self, node: exp.Overlay) -> Typed:
+        parts = [node.this, node.expression, node.args["from_"], node.args.get("for_")]
+        return overlay([self.of(p) for p in parts if p is not None])
 
 
 def _require_pattern(pattern: str, letter: str) -> None:
@@ -343,46 +423,59 @@ def _data_type(node: exp.DataType) -> pa.DataType:
 
 _COMPARED: dict[type[exp.Expression], str] = {
     exp.EQ: "=", exp.NEQ: "<>", exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">=",
-    exp.NullSafeEQ: "IS NOT DISTINCT FROM",
+    exp.NullSafeEQ: "IS NOT DISTINCT FROM", exp.NullSafeNEQ: "IS DISTINCT FROM",
 }  # fmt: skip
-_SIGNS: dict[type[exp.Expression], str] = {exp.Add: "+", exp.Sub: "-", exp.Mul: "*"}
+_SIGNS: dict[type[exp.Expression], str] = {
+    exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/", exp.IntDiv: "div", exp.Mod: "%",
+}  # fmt: skip
+_SHIFTS: dict[type[exp.Expression], str] = {
+    exp.BitwiseLeftShift: "shiftleft", exp.BitwiseRightShift: "shiftright",
+    UnsignedShift: "shiftrightunsigned",
+}  # fmt: skip
+_BITS = (exp.BitwiseAnd, exp.BitwiseOr, exp.BitwiseXor)
+_CHOICES: dict[str, Callable[[Translation, list[Typed]], Typed]] = {
+    "decode": Translation.decoded, "nullif": Translation.null_if,
+    "equal_null": Translation.equal_null, "like": Translation.like_call,
+    "ilike": Translation.ilike_call,
+}  # fmt: skip
 _KINDS: dict[type[exp.Expression], Callable[..., Typed]] = {
-    exp.Column: _Translation.column,
-    exp.Literal: _Translation.literal,
-    exp.Boolean: _Translation.boolean,
-    exp.Null: _Translation.null,
-    exp.HexString: _Translation.hexadecimal,
-    exp.Paren: _Translation.paren,
-    exp.And: _Translation.logical,
-    exp.Or: _Translation.logical,
-    exp.Not: _Translation.negation,
-    **dict.fromkeys(_COMPARED, _Translation.comparison),
-    exp.Between: _Translation.between,
-    exp.In: _Translation.member,
-    exp.Is: _Translation.is_,
-    exp.Add: _Translation.arithmetic,
-    exp.Sub: _Translation.arithmetic,
-    exp.Mul: _Translation.arithmetic,
-    exp.Div: _Translation.arithmetic,
-    exp.IntDiv: _Translation.arithmetic,
-    exp.Mod: _Translation.arithmetic,
-    exp.Neg: _Translation.minus,
-    exp.BitwiseAnd: _Translation.bits,
-    exp.BitwiseOr: _Translation.bits,
-    exp.BitwiseXor: _Translation.bits,
-    exp.BitwiseNot: _Translation.bit_not,
-    exp.DPipe: _Translation.joined,
-    exp.Like: _Translation.like,
-    exp.ILike: _Translation.like,
-    exp.Escape: _Translation.escaped,
-    exp.Case: _Translation.case,
-    exp.If: _Translation.if_,
-    exp.Cast: _Translation.cast,
-    exp.TryCast: _Translation.cast,
-    exp.Anonymous: _Translation.call,
-    exp.Bracket: _Translation.item,
-    exp.Trim: _Translation.trimmed,
-    exp.Substring: _Translation.part_of_text,
-    exp.StrPosition: _Translation.placed,
-    exp.Extract: _Translation.extracted,
+    exp.Column: Translation.column,
+    exp.Literal: Translation.literal,
+    exp.Boolean: Translation.boolean,
+    exp.Null: Translation.null,
+    exp.HexString: Translation.hexadecimal,
+    exp.Paren: Translation.paren,
+    exp.And: Translation.logical,
+    exp.Or: Translation.logical,
+    exp.Not: Translation.negation,
+    **dict.fromkeys(_COMPARED, Translation.comparison),
+    exp.Between: Translation.between,
+    exp.In: Translation.member,
+    exp.Is: Translation.is_,
+    **dict.fromkeys(_SIGNS, Translation.arithmetic),
+    exp.Neg: Translation.minus,
+    exp.Interval: Translation.interval,
+    exp.Identifier: Translation.parameter,
+    exp.Tuple: Translation.tuple,
+    exp.RegexpLike: Translation.matches,
+    exp.Overlay: Translation.overlaid,
+    **dict.fromkeys(_SHIFTS, Translation.bits),
+    exp.BitwiseAnd: Translation.bits,
+    exp.BitwiseOr: Translation.bits,
+    exp.BitwiseXor: Translation.bits,
+    exp.BitwiseNot: Translation.bit_not,
+    exp.DPipe: Translation.joined,
+    exp.Like: Translation.like,
+    exp.ILike: Translation.like,
+    exp.Escape: Translation.escaped,
+    exp.Case: Translation.case,
+    exp.If: Translation.if_,
+    exp.Cast: Translation.cast,
+    exp.TryCast: Translation.cast,
+    exp.Anonymous: Translation.call,
+    exp.Bracket: Translation.item,
+    exp.Trim: Translation.trimmed,
+    exp.Substring: Translation.part_of_text,
+    exp.StrPosition: Translation.placed,
+    exp.Extract: Translation.extracted,
 }

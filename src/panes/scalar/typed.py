@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -68,3 +68,24 @@ def widened(value: Typed, to: pa.DataType) -> Typed:
     if t.is_float(to) and t.is_decimal(value.type) and value.type.precision > _EXACT:
         text = f"CAST({text} AS VARCHAR)"  # the double that is nearest, whatever the digits
     return Typed(f"CAST({text} AS {t.duckdb_name(to)})", to, value.constant, value.is_constant)
+
+
+def tried(arguments: Sequence[Typed], body: Callable[[Sequence[str]], str]) -> str:
+    """`body` over arguments, or NULL where `body` fails; an argument that fails stays an error."""
+    texts: list[str] = []
+
+    def inner(at: int) -> str:
+        if at == len(arguments):
+            return f"TRY({body(texts)})"
+        argument = arguments[at]
+        if argument.is_constant:
+            texts[at:] = [argument.text]
+            return inner(at + 1)
+
+        def with_name(name: str) -> str:
+            texts[at:] = [name]
+            return inner(at + 1)
+
+        return over(argument.text, with_name)
+
+    return inner(0)

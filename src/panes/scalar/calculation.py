@@ -1,0 +1,143 @@
+"""The operations of arithmetic, in Spark's types, of numbers, dates, moments and intervals.
+
+What overflows, or is divided by zero, is an error; with `is_try` it is NULL, while an error of an
+operand stays an error. Decimals have Spark's digits; what needs more than 38 is refused.
+"""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from panes.scalar import types as t
+from panes.scalar.intervals import DAY_MICROS, ONE_DAY
+from panes.scalar.typed import Typed, failure, refuse, tried, widened
+
+_ZERO = failure("division by zero")
+
+
+def calculated(sign: str, one: Typed, other: Typed, *, is_try: bool = False) -> Typed:
+    """`one sign other` for + - * / % and `div`."""
+    if sign in "+-" and {one.type, other.type} & {t.DATE, t.TIMESTAMP, t.TIMESTAMP_NTZ}:
+        return _of_moments(sign, one, other, is_try=is_try)
+    if {one.type, other.type} & {t.DAYS, t.MONTHS}:
+        return _of_intervals(sign, one, other, is_try=is_try)
+    for value in (one, other):
+        if not t.is_number(value.type) and value.type != t.VOID:
+            raise refuse(f"`{sign}` of {one.name} and {other.name} is not translated")
+    wide = t.wider(one.type, other.type)
+    assert wide is not None
+    wide = t.INT if wide == t.VOID else wide
+    if sign == "div":
+        if t.is_integer(wide):
+            return _whole(sign, one, other, t.BIGINT, is_try=is_try)
+        raise refuse("`div` of numbers that are not whole is not translated")
+    if t.is_decimal(wide):
+        return _of_decimals(sign, one, other, is_try=is_try)
+    if sign == "/":
+        wide = t.DOUBLE
+    if t.is_integer(wide):
+        return _whole(sign, one, other, wide, is_try=is_try)
+    a, b = widened(one, wide).text, widened(other, wide).text
+    if sign in "/%":
+        zero = "NULL" if is_try else _ZERO
+        return Typed(f"CASE WHEN {b} = 0 THEN {zero} ELSE {a} {sign} {b} END", wide)
+    return Typed(f"({a} {sign} {b})", wide)
+
+
+def _whole(sign: str, one: Typed, other: Typed, kind: pa.DataType, *, is_try: bool) -> Typed:
+    """Whole numbers: in a wider type where an overflow is NULL, so that only it is tried."""
+    name = t.duckdb_name(kind)
+    a, b = widened(one, kind).text, widened(other, kind).text
+    if t.VOID in (one.type, other.type):
+        return Typed(f"CAST(NULL AS {name})", kind)
+    if sign in "+-*":
+        if is_try:
+            wide = f"CAST({a} AS HUGEINT) {sign} CAST({b} AS HUGEINT)"
+            return Typed(f"TRY_CAST({wide} AS {name})", kind)
+        return Typed(f"({a} {sign} {b})", kind)
+    zero = "NULL" if is_try else _ZERO
+    if sign == "%":
+        rest = f"CASE WHEN {b} = -1 THEN 0 * {b} ELSE {a} % {b} END"
+        text = f"CASE WHEN {b} = 0 THEN {zero} WHEN {a} IS NULL THEN NULL ELSE {rest} END"
+        return Typed(f"CAST({text} AS {name})", kind)
+    return Typed(f"CASE WHEN {b} = 0 THEN {zero} ELSE {a} // {b} END", kind)
+
+
+def _literal_decimal(value: Typed) -> pa.DataType:
+    """The decimal of an operand: a written whole number has only the digits it is written with."""
+    if value.is_constant and t.is_integer(value.type) and isinstance(value.constant, int):
+        return pa.decimal128(len(str(abs(value.constant))), 0)
+    return t.decimal_of(value.type)
+
+
+def _of_decimals(sign: str, one: Typed, other: Typed, *, is_try: bool) -> Typed:
+    if t.VOID in (one.type, other.type):
+        raise refuse("arithmetic of a decimal and NULL is not translated")
+    a, b = _literal_decimal(one), _literal_decimal(other)
+    scale = max(a.scale, b.scale)
+    if sign == "*":
+        scale, precision = a.scale + b.scale, a.precision + b.precision + 1
+    elif sign in "+-":
+        precision = max(a.precision - a.scale, b.precision - b.scale) + scale + 1
+    elif sign == "%":
+        precision = min(a.precision - a.scale, b.precision - b.scale) + scale
+    else:
+        raise refuse("a division of decimals is not translated", hint="cast one of them to double")
+    both = max(a.precision - a.scale, b.precision - b.scale) + scale
+    if max(precision, both) > 38:
+        raise refuse(f"`{sign}` of decimals of more than 38 digits is not translated",
+                     hint="cast one of them to double")  # fmt: skip
+    to = pa.decimal128(max(precision, 1), scale)
+    name = t.duckdb_name(to)
+    if sign == "*":
+        return Typed(f"CAST({widened(one, a).text} * {widened(other, b).text} AS {name})", to)
+    if sign in "+-":
+        return Typed(f"({widened(one, to).text} {sign} {widened(other, to).text})", to)
+    wide = pa.decimal128(both, scale)
+    x, y = widened(one, wide).text, widened(other, wide).text
+    zero = "NULL" if is_try else _ZERO
+    return Typed(f"CAST(CASE WHEN {y} = 0 THEN {zero} ELSE {x} % {y} END AS {name})", to)
+
+
+def _of_moments(sign: str, one: Typed, other: Typed, *, is_try: bool) -> Typed:
+    """A date or moment moved by days or by an interval; a difference of moments is one."""
+    if sign == "+" and other.type in (t.DATE, t.TIMESTAMP, t.TIMESTAMP_NTZ):
+        one, other = other, one
+    if sign == "-" and other.type in (t.DATE, t.TIMESTAMP, t.TIMESTAMP_NTZ):
+        wide = t.wider(one.type, other.type)
+        if wide is None or wide == t.DATE:
+            raise refuse("a difference of dates is an interval", hint="datediff(a, b) is in days")
+        a, b = widened(one, wide).text, widened(other, wide).text
+        return Typed(f"(epoch_us({a}) - epoch_us({b}))", t.DAYS)
+    kind, name = one.type, t.duckdb_name(one.type)
+    if kind == t.DATE and t.is_integer(other.type) and other.type != t.BIGINT:
+        by, days = widened(other, t.INT), "{1}"
+    elif kind == t.DATE and other.constant == ONE_DAY:
+        by, days = other, f"CAST({{1}} // {DAY_MICROS} AS INTEGER)"
+    elif other.type == t.MONTHS:
+        by, days = other, f"to_months({sign if sign == '-' else ''}{{1}})"
+    elif other.type == t.DAYS and kind != t.DATE:
+        by, days = other, f"to_microseconds({sign if sign == '-' else ''}{{1}})"
+    else:
+        raise refuse(f"`{sign}` of {one.name} and {other.name} is not translated")
+    shape = f"CAST({{0}} {sign} {days} AS {name})"
+    if "to_" in days:  # months are counted in the calendar of UTC
+        shape = f"CAST(CAST({{0}} AS TIMESTAMP) + {days} AS {name})"
+    if is_try:
+        return Typed(tried([one, by], lambda texts: shape.format(*texts)), kind)
+    return Typed(shape.format(one.text, by.text), kind)
+
+
+def _of_intervals(sign: str, one: Typed, other: Typed, *, is_try: bool) -> Typed:
+    if is_try:
+        raise refuse("trying arithmetic of intervals is not translated")
+    if sign in "+-" and one.type == other.type:
+        return Typed(f"({one.text} {sign} {other.text})", one.type)
+    if sign == "*" and t.is_integer(one.type):
+        one, other = other, one
+    if sign == "*" and t.is_integer(other.type):
+        return Typed(f"({one.text} * {other.text})", one.type)
+    if sign == "div" and one.type == other.type:
+        zero = f"CASE WHEN {other.text} = 0 THEN {_ZERO} "
+        return Typed(f"CAST({zero}ELSE {one.text} // {other.text} END AS BIGINT)", t.BIGINT)
+    raise refuse(f"`{sign}` of {one.name} and {other.name} is not translated")

@@ -1,0 +1,21 @@
+"""All functions that are not a line of the table, by name."""
+
+from __future__ import annotations
+
+from panes.scalar import (
+    forms_collections,
+    forms_dates,
+    forms_moments,
+    forms_numbers,
+    forms_text,
+    regexes,
+)
+
+FORMS: dict[str, forms_numbers.Form] = {
+    **forms_numbers.FORMS,
+    **forms_dates.FORMS,
+    **forms_moments.FORMS,
+    **forms_text.FORMS,
+    **forms_collections.FORMS,
+    **regexes.FORMS,
+}

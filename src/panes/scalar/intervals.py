@@ -1,0 +1,113 @@
+"""Intervals and times of day as they are written in a query, and the parts of them.
+
+They are only on the way to an answer: a day-time interval and a time of day are microseconds, a
+year-month interval is months.
+"""
+
+from __future__ import annotations
+
+import re
+from decimal import Decimal
+
+from sqlglot import exp
+
+from panes.scalar import types as t
+from panes.scalar.typed import Typed, refuse
+
+DAY_MICROS = 86_400_000_000
+MICROS = {"day": DAY_MICROS, "hour": 3_600_000_000, "minute": 60_000_000, "second": 1_000_000,
+          "millisecond": 1000, "microsecond": 1}  # fmt: skip
+_MONTHS = {"year": 12, "month": 1}
+_PARTS = ("day", "hour", "minute", "second")
+ONE_DAY = "day"
+"""What marks an interval of whole days, which moves a date to a date."""
+
+
+def written_interval(node: exp.Interval) -> Typed:
+    """An interval literal."""
+    sign, value = 1, node.this
+    if isinstance(value, exp.Neg):
+        sign, value = -1, value.this
+    if not isinstance(value, exp.Literal):
+        raise refuse("an interval is written as a constant")
+    unit = node.args.get("unit")
+    if isinstance(unit, exp.IntervalSpan):
+        return _span(value.name.strip(), unit.this.name.lower(), unit.expression.name.lower(), sign)
+    name = "" if unit is None else unit.name.lower().removesuffix("s")
+    if name in _MONTHS and re.fullmatch(r"[+-]?\d{1,9}", value.name):
+        return _months(sign * int(value.name) * _MONTHS[name])
+    if name == "second" and re.fullmatch(r"[+-]?\d{1,9}(\.\d{1,6})?", value.name):
+        return _micros(sign * int(Decimal(value.name) * MICROS[name]))
+    if name in MICROS and name != "second" and re.fullmatch(r"[+-]?\d{1,9}", value.name):
+        found = _micros(sign * int(value.name) * MICROS[name])
+        return Typed(found.text, found.type, ONE_DAY) if name == "day" else found
+    raise refuse(f"the interval `{node.sql(dialect='spark')}` is not translated")
+
+
+def _span(text: str, first: str, last: str, sign: int) -> Typed:
+    if text[:1] in "+-":
+        sign, text = (-sign if text[0] == "-" else sign), text[1:]
+    if (first, last) == ("year", "month"):
+        found = re.fullmatch(r"(\d{1,8})-(\d{1,2})", text)
+        if found and int(found[2]) < 12:
+            return _months(sign * (12 * int(found[1]) + int(found[2])))
+    elif first in _PARTS and last in _PARTS and _PARTS.index(first) < _PARTS.index(last):
+        names = _PARTS[_PARTS.index(first) : _PARTS.index(last) + 1]
+        forms = {"day": r"(\d{1,9})", "second": r"(\d{1,2}(?:\.\d{1,6})?)"}
+        parts = [forms.get(name, r"(\d{1,2})") for name in names]
+        joined = " ".join([parts[0], ":".join(parts[1:])]) if first == "day" else ":".join(parts)
+        found = re.fullmatch(joined, text)
+        if found and all(Decimal(v) < _MOST[n] for n, v in zip(names[1:], found.groups()[1:],
+                                                               strict=True)):  # fmt: skip
+            values = zip(names, found.groups(), strict=True)
+            return _micros(sign * sum(int(Decimal(v) * MICROS[n]) for n, v in values))
+    raise refuse(f"the interval '{text}' from {first} to {last} is not translated")
+
+
+_MOST = {"hour": 24, "minute": 60, "second": 60}
+
+
+def _micros(value: int) -> Typed:
+    if abs(value) >= 2**63:
+        raise refuse("an interval of so many days is not translated")
+    return Typed(f"CAST({value} AS BIGINT)", t.DAYS)
+
+
+def _months(value: int) -> Typed:
+    if abs(value) >= 2**31:
+        raise refuse("an interval of so many years is not translated")
+    return Typed(f"CAST({value} AS INTEGER)", t.MONTHS)
+
+
+def written_time(text: str) -> Typed:
+    """A time of day literal."""
+    found = re.fullmatch(r"\s*(\d{1,2}):(\d{2}):(\d{2})(?:\.(\d{1,6}))?\s*", text)
+    if not found or not (int(found[1]) < 24 and int(found[2]) < 60 and int(found[3]) < 60):
+        raise refuse(f"the time '{text}' is not translated", "write it as '12:34:56'")
+    seconds = int(found[1]) * 3600 + int(found[2]) * 60 + int(found[3])
+    micros = seconds * 1_000_000 + int((found[4] or "").ljust(6, "0"))
+    return Typed(f"CAST({micros} AS BIGINT)", t.TIME)
+
+
+def part_of_interval(field: str, value: Typed) -> Typed:
+    """A part of an interval by the name that Spark gives it."""
+    x = value.text
+    if value.type == t.MONTHS and field in ("year", "month"):
+        text = f"{x} // 12" if field == "year" else f"{x} % 12"
+        kind = t.INT if field == "year" else t.TINYINT
+        return Typed(f"CAST({text} AS {t.duckdb_name(kind)})", kind)
+    if value.type == t.DAYS and field == "day":
+        return Typed(f"CAST({x} // {DAY_MICROS} AS INTEGER)", t.INT)
+    if value.type == t.DAYS and field in ("hour", "minute"):
+        above = {"hour": DAY_MICROS, "minute": MICROS["hour"]}[field]
+        return Typed(f"CAST(({x} % {above}) // {MICROS[field]} AS TINYINT)", t.TINYINT)
+    if value.type == t.DAYS and field == "second":
+        return seconds(f"({x} % {MICROS['minute']})")
+    raise refuse(f"the {field} of an {value.name} is not translated")
+
+
+def seconds(micros: str) -> Typed:
+    """Microseconds within a minute, as seconds with six digits behind the point."""
+    kind = t.bounded_decimal(8, 6)
+    product = f"CAST({micros} AS DECIMAL(8, 0)) * CAST(0.000001 AS DECIMAL(7, 6))"
+    return Typed(f"CAST({product} AS DECIMAL(8, 6))", kind)

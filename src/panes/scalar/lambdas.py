@@ -1,0 +1,169 @@
+"""Functions that take functions: `transform`, `filter`, `aggregate`, ... over arrays and maps.
+
+A function's body is translated like any expression, with its parameters as further columns. NULL is
+an element like others; positions count from zero.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+import pyarrow as pa
+from sqlglot import exp
+
+from panes.scalar import types as t
+from panes.scalar.forms_collections import map_argument, map_of
+from panes.scalar.rules import coerced
+from panes.scalar.typed import Typed, refuse
+
+
+class Scope(Protocol):
+    """What translates an expression, and what does so with parameters beside its columns."""
+
+    def of(self, node: exp.Expression) -> Typed: ...
+
+    def within(self, names: dict[str, Typed]) -> Scope: ...
+
+    def fresh(self) -> str: ...
+
+
+def _body(scope: Scope, node: exp.Expression, values: Sequence[Typed]) -> Typed:
+    """A function's body over values; it may take fewer than there are."""
+    if not isinstance(node, exp.Lambda) or not 1 <= len(node.expressions) <= len(values):
+        raise refuse(f"`{node.sql(dialect='spark')}` is not a function of these values")
+    names = [parameter.name.lower() for parameter in node.expressions]
+    return scope.within(dict(zip(names, values, strict=False))).of(node.this)
+
+
+def _array(scope: Scope, node: exp.Expression) -> Typed:
+    value = scope.of(node)
+    if not t.is_array(value.type):
+        raise refuse(f"`{node.sql(dialect='spark')}` is {value.name}, not an array")
+    return value
+
+
+def _each(scope: Scope, array: Typed, function: exp.Expression) -> tuple[str, Typed]:
+    """The names that DuckDB gives an element and its position, and the body over them."""
+    element, at = scope.fresh(), scope.fresh()
+    values = [Typed(element, array.type.value_type), Typed(f"CAST({at} - 1 AS INTEGER)", t.INT)]
+    body = _body(scope, function, values)
+    takes_both = len(function.expressions) == 2
+    return f"{element}, {at}" if takes_both else element, body
+
+
+def _truth(value: Typed) -> str:
+    found = coerced(value, t.BOOLEAN)
+    if found is None:
+        raise refuse("the function gives no condition")
+    return found.text
+
+
+def _transform(scope: Scope, nodes: list[exp.Expression]) -> Typed:
+    array = _array(scope, nodes[0])
+    names, body = _each(scope, array, nodes[1])
+    return Typed(f"list_transform({array.text}, lambda {names}: {body.text})", pa.list_(body.type))
+
+
+def _filter(scope: Scope, nodes: list[exp.Expression]) -> Typed:
+    array = _array(scope, nodes[0])
+    names, body = _each(scope, array, nodes[1])
+    return Typed(f"list_filter({array.text}, lambda {names}: {_truth(body)})", array.type)
+
+
+def _some(word: str, otherwise: str) -> Callable[[Scope, list[exp.Expression]], Typed]:
+    def build(scope: Scope, nodes: list[exp.Expression]) -> Typed:
+        array = _array(scope, nodes[0])
+        names, body = _each(scope, array, nodes[1])
+        if "," in names:
+            raise refuse("the function takes an element alone")
+        found = f"list_transform({array.text}, lambda {names}: {_truth(body)})"
+        return Typed(
+            f"CASE WHEN {array.text} IS NULL THEN NULL WHEN list_contains({found}, {word}) "
+            f"THEN {word} WHEN len({found}) <> list_count({found}) THEN NULL "
+            f"ELSE {otherwise} END",
+            t.BOOLEAN,
+        )
+
+    return build
+
+
+def _aggregate(scope: Scope, nodes: list[exp.Expression]) -> Typed:
+    array, start = _array(scope, nodes[0]), scope.of(nodes[1])
+    total, element = scope.fresh(), scope.fresh()
+    values = [Typed(total, start.type), Typed(element, array.type.value_type)]
+    body = _body(scope, nodes[2], values)
+    if body.type != start.type or start.type != array.type.value_type:
+        raise refuse("`aggregate` from one type to another is not translated")
+    text = f"list_reduce({array.text}, lambda {total}, {element}: {body.text}, {start.text})"
+    if len(nodes) == 3:
+        return Typed(text, start.type)
+    name = scope.fresh()
+    finished = _body(scope, nodes[3], [Typed(name, start.type)])
+    last = f"list_transform([{text}], lambda {name}: {finished.text})[1]"
+    return Typed(f"CASE WHEN {array.text} IS NOT NULL THEN {last} END", finished.type)
+
+
+def _zip_with(scope: Scope, nodes: list[exp.Expression]) -> Typed:
+    one, other = _array(scope, nodes[0]), _array(scope, nodes[1])
+    at = scope.fresh()
+    values = [Typed(f"{a.text}[{at}]", a.type.value_type) for a in (one, other)]
+    body = _body(scope, nodes[2], values)
+    longest = f"greatest(len({one.text}), len({other.text}))"
+    text = f"list_transform(range(1, {longest} + 1), lambda {at}: {body.text})"
+    return Typed(f"CASE WHEN {one.text} IS NOT NULL AND {other.text} IS NOT NULL THEN {text} END",
+                 pa.list_(body.type))  # fmt: skip
+
+
+def _entries(scope: Scope, node: exp.Expression) -> tuple[Typed, str, list[Typed]]:
+    value = map_argument("this function", scope.of(node))
+    name = scope.fresh()
+    return value, name, [Typed(f"{name}.key", value.type.key_type),
+                         Typed(f"{name}.value", value.type.item_type)]  # fmt: skip
+
+
+def _map_filter(scope: Scope, nodes: list[exp.Expression]) -> Typed:
+    value, name, values = _entries(scope, nodes[0])
+    body = _truth(_body(scope, nodes[1], values))
+    kept = f"list_filter(map_entries({value.text}), lambda {name}: {body})"
+    return Typed(f"map_from_entries({kept})", value.type)
+
+
+def _map_values(scope: Scope, nodes: list[exp.Expression]) -> Typed:
+    value, name, values = _entries(scope, nodes[0])
+    body = _body(scope, nodes[1], values)
+    made = f"list_transform(map_entries({value.text}), lambda {name}: {body.text})"
+    return map_of(f"map_keys({value.text})", made, value.type.key_type, body.type)
+
+
+def _map_keys(scope: Scope, nodes: list[exp.Expression]) -> Typed:
+    value, name, values = _entries(scope, nodes[0])
+    body = _body(scope, nodes[1], values)
+    made = f"list_transform(map_entries({value.text}), lambda {name}: {body.text})"
+    return map_of(made, f"map_values({value.text})", body.type, value.type.item_type)
+
+
+def _map_zip_with(scope: Scope, nodes: list[exp.Expression]) -> Typed:
+    one, other = (map_argument("map_zip_with", scope.of(node)) for node in nodes[:2])
+    if one.type.key_type != other.type.key_type:
+        raise refuse("`map_zip_with` of maps with different keys is not translated")
+    key, skipped = scope.fresh(), scope.fresh()
+    values = [Typed(key, one.type.key_type), Typed(f"{one.text}[{key}]", one.type.item_type),
+              Typed(f"{other.text}[{key}]", other.type.item_type)]  # fmt: skip
+    body = _body(scope, nodes[2], values)
+    more = f"list_filter(map_keys({other.text}), lambda {skipped}: " \
+           f"NOT list_contains(map_keys({one.text}), {skipped}))"  # fmt: skip
+    keys = f"list_concat(map_keys({one.text}), {more})"
+    found = map_of(keys, f"list_transform({keys}, lambda {key}: {body.text})", one.type.key_type,
+                   body.type)  # fmt: skip
+    return Typed(f"CASE WHEN {one.text} IS NOT NULL AND {other.text} IS NOT NULL THEN {found.text} "
+                 "END", found.type)  # fmt: skip
+
+
+FUNCTIONS: dict[str, tuple[tuple[int, ...], Callable[[Scope, list[exp.Expression]], Typed]]] = {
+    "transform": ((2,), _transform), "filter": ((2,), _filter),
+    "exists": ((2,), _some("true", "false")), "forall": ((2,), _some("false", "true")),
+    "aggregate": ((3, 4), _aggregate), "reduce": ((3, 4), _aggregate), "zip_with": ((3,), _zip_with),
+    "map_filter": ((2,), _map_filter), "transform_values": ((2,), _map_values),
+    "transform_keys": ((2,), _map_keys), "map_zip_with": ((3,), _map_zip_with),
+}  # fmt: skip
