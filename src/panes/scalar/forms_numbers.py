@@ -1,4 +1,4 @@
-"""Functions of numbers that a line of the table cannot say: their types follow from values or scales.
+"""Functions of numbers that a line of the table cannot say: types follow from values or scales.
 
 Integers that would overflow are an error, as in Spark's ANSI mode; `try_` gives NULL instead, but
 only for the operation itself: an error of an argument stays an error.
@@ -40,6 +40,9 @@ def _rounding(name: str) -> Form:
                 return value
             text = bound(value.text, lambda x: _whole_rounded(x, -scale, even=name == "bround"))
             return Typed(f"CAST({text} AS {t.duckdb_name(kind)})", kind)
+        if t.is_float(kind) and name == "round" and 0 <= scale <= 18:
+            text = bound(f"CAST({value.text} AS DOUBLE)", lambda x: _digits_rounded(x, scale))
+            return Typed(f"CAST({text} AS {t.duckdb_name(kind)})", kind)
         if not t.is_decimal(kind):
             raise refuse(f"`{name}` of {value.name} is not translated", "cast it to a decimal")
         if scale < 0:
@@ -49,6 +52,13 @@ def _rounding(name: str) -> Form:
         return Typed(f"CAST({word}({value.text}, {digits}) AS {t.duckdb_name(to)})", to)
 
     return build
+
+
+def _digits_rounded(x: str, scale: int) -> str:
+    """A double rounded by the digits that it is written with, as Spark does."""
+    digits = f"CAST(CAST({x} AS VARCHAR) AS DECIMAL(38, {scale}))"
+    exact = f"CAST(CAST({digits} AS VARCHAR) AS DOUBLE)"
+    return f"CASE WHEN isnan({x}) OR abs({x}) >= 1e17 THEN {x} ELSE {exact} END"
 
 
 def _whole_rounded(x: str, digits: int, *, even: bool) -> str:
@@ -177,7 +187,8 @@ def _conv(arguments: Sequence[Typed]) -> Typed:
     """Digits of one base in another: only digits that are all valid and fit 63 bits."""
     value, source, target = taken("conv", arguments, "string, #int, #int")
     one, two = source.constant, target.constant
-    assert isinstance(one, int) and isinstance(two, int)
+    assert isinstance(one, int)
+    assert isinstance(two, int)
     if not (2 <= one <= 36 and 2 <= abs(two) <= 36):
         raise refuse("`conv` takes bases from 2 to 36")
     letters = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"[:one]

@@ -21,14 +21,14 @@ from panes.scalar.typed import Typed, refuse
 class Scope(Protocol):
     """What translates an expression, and what does so with parameters beside its columns."""
 
-    def of(self, node: exp.Expression) -> Typed: ...
+    def of(self, node: exp.Expr) -> Typed: ...
 
     def within(self, names: dict[str, Typed]) -> Scope: ...
 
     def fresh(self) -> str: ...
 
 
-def _body(scope: Scope, node: exp.Expression, values: Sequence[Typed]) -> Typed:
+def _body(scope: Scope, node: exp.Expr, values: Sequence[Typed]) -> Typed:
     """A function's body over values; it may take fewer than there are."""
     if not isinstance(node, exp.Lambda) or not 1 <= len(node.expressions) <= len(values):
         raise refuse(f"`{node.sql(dialect='spark')}` is not a function of these values")
@@ -36,14 +36,14 @@ def _body(scope: Scope, node: exp.Expression, values: Sequence[Typed]) -> Typed:
     return scope.within(dict(zip(names, values, strict=False))).of(node.this)
 
 
-def _array(scope: Scope, node: exp.Expression) -> Typed:
+def _array(scope: Scope, node: exp.Expr) -> Typed:
     value = scope.of(node)
     if not t.is_array(value.type):
         raise refuse(f"`{node.sql(dialect='spark')}` is {value.name}, not an array")
     return value
 
 
-def _each(scope: Scope, array: Typed, function: exp.Expression) -> tuple[str, Typed]:
+def _each(scope: Scope, array: Typed, function: exp.Expr) -> tuple[str, Typed]:
     """The names that DuckDB gives an element and its position, and the body over them."""
     element, at = scope.fresh(), scope.fresh()
     values = [Typed(element, array.type.value_type), Typed(f"CAST({at} - 1 AS INTEGER)", t.INT)]
@@ -59,20 +59,20 @@ def _truth(value: Typed) -> str:
     return found.text
 
 
-def _transform(scope: Scope, nodes: list[exp.Expression]) -> Typed:
+def _transform(scope: Scope, nodes: list[exp.Expr]) -> Typed:
     array = _array(scope, nodes[0])
     names, body = _each(scope, array, nodes[1])
     return Typed(f"list_transform({array.text}, lambda {names}: {body.text})", pa.list_(body.type))
 
 
-def _filter(scope: Scope, nodes: list[exp.Expression]) -> Typed:
+def _filter(scope: Scope, nodes: list[exp.Expr]) -> Typed:
     array = _array(scope, nodes[0])
     names, body = _each(scope, array, nodes[1])
     return Typed(f"list_filter({array.text}, lambda {names}: {_truth(body)})", array.type)
 
 
-def _some(word: str, otherwise: str) -> Callable[[Scope, list[exp.Expression]], Typed]:
-    def build(scope: Scope, nodes: list[exp.Expression]) -> Typed:
+def _some(word: str, otherwise: str) -> Callable[[Scope, list[exp.Expr]], Typed]:
+    def build(scope: Scope, nodes: list[exp.Expr]) -> Typed:
         array = _array(scope, nodes[0])
         names, body = _each(scope, array, nodes[1])
         if "," in names:
@@ -88,7 +88,7 @@ def _some(word: str, otherwise: str) -> Callable[[Scope, list[exp.Expression]], 
     return build
 
 
-def _aggregate(scope: Scope, nodes: list[exp.Expression]) -> Typed:
+def _aggregate(scope: Scope, nodes: list[exp.Expr]) -> Typed:
     array, start = _array(scope, nodes[0]), scope.of(nodes[1])
     total, element = scope.fresh(), scope.fresh()
     values = [Typed(total, start.type), Typed(element, array.type.value_type)]
@@ -104,7 +104,7 @@ def _aggregate(scope: Scope, nodes: list[exp.Expression]) -> Typed:
     return Typed(f"CASE WHEN {array.text} IS NOT NULL THEN {last} END", finished.type)
 
 
-def _zip_with(scope: Scope, nodes: list[exp.Expression]) -> Typed:
+def _zip_with(scope: Scope, nodes: list[exp.Expr]) -> Typed:
     one, other = _array(scope, nodes[0]), _array(scope, nodes[1])
     at = scope.fresh()
     values = [Typed(f"{a.text}[{at}]", a.type.value_type) for a in (one, other)]
@@ -115,35 +115,35 @@ def _zip_with(scope: Scope, nodes: list[exp.Expression]) -> Typed:
                  pa.list_(body.type))  # fmt: skip
 
 
-def _entries(scope: Scope, node: exp.Expression) -> tuple[Typed, str, list[Typed]]:
+def _entries(scope: Scope, node: exp.Expr) -> tuple[Typed, str, list[Typed]]:
     value = map_argument("this function", scope.of(node))
     name = scope.fresh()
     return value, name, [Typed(f"{name}.key", value.type.key_type),
                          Typed(f"{name}.value", value.type.item_type)]  # fmt: skip
 
 
-def _map_filter(scope: Scope, nodes: list[exp.Expression]) -> Typed:
+def _map_filter(scope: Scope, nodes: list[exp.Expr]) -> Typed:
     value, name, values = _entries(scope, nodes[0])
     body = _truth(_body(scope, nodes[1], values))
     kept = f"list_filter(map_entries({value.text}), lambda {name}: {body})"
     return Typed(f"map_from_entries({kept})", value.type)
 
 
-def _map_values(scope: Scope, nodes: list[exp.Expression]) -> Typed:
+def _map_values(scope: Scope, nodes: list[exp.Expr]) -> Typed:
     value, name, values = _entries(scope, nodes[0])
     body = _body(scope, nodes[1], values)
     made = f"list_transform(map_entries({value.text}), lambda {name}: {body.text})"
     return map_of(f"map_keys({value.text})", made, value.type.key_type, body.type)
 
 
-def _map_keys(scope: Scope, nodes: list[exp.Expression]) -> Typed:
+def _map_keys(scope: Scope, nodes: list[exp.Expr]) -> Typed:
     value, name, values = _entries(scope, nodes[0])
     body = _body(scope, nodes[1], values)
     made = f"list_transform(map_entries({value.text}), lambda {name}: {body.text})"
     return map_of(made, f"map_values({value.text})", body.type, value.type.item_type)
 
 
-def _map_zip_with(scope: Scope, nodes: list[exp.Expression]) -> Typed:
+def _map_zip_with(scope: Scope, nodes: list[exp.Expr]) -> Typed:
     one, other = (map_argument("map_zip_with", scope.of(node)) for node in nodes[:2])
     if one.type.key_type != other.type.key_type:
         raise refuse("`map_zip_with` of maps with different keys is not translated")
@@ -160,7 +160,7 @@ def _map_zip_with(scope: Scope, nodes: list[exp.Expression]) -> Typed:
                  "END", found.type)  # fmt: skip
 
 
-FUNCTIONS: dict[str, tuple[tuple[int, ...], Callable[[Scope, list[exp.Expression]], Typed]]] = {
+FUNCTIONS: dict[str, tuple[tuple[int, ...], Callable[[Scope, list[exp.Expr]], Typed]]] = {
     "transform": ((2,), _transform), "filter": ((2,), _filter),
     "exists": ((2,), _some("true", "false")), "forall": ((2,), _some("false", "true")),
     "aggregate": ((3, 4), _aggregate), "reduce": ((3, 4), _aggregate), "zip_with": ((3,), _zip_with),

@@ -55,7 +55,8 @@ def _piece(moment: str, part: str, pattern: str) -> str:
 
 def read(text: Typed, pattern: str, *, is_try: bool) -> str:
     """DuckDB's text for a moment (TIMESTAMP) that is read by a pattern; else NULL or an error."""
-    form, groups = "", {}
+    form = ""
+    groups: dict[str, int] = {}
     for part in _parts(pattern):
         piece = _read_piece(part, pattern)
         if piece.startswith("("):

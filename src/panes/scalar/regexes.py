@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 
 import pyarrow as pa
 
@@ -19,7 +20,7 @@ from panes.scalar.typed import Typed, bound, refuse
 
 Form = Callable[[Sequence[Typed]], Typed]
 _CLASS = r"\[\^?(?:\\[\\dDwW.\-\]\[^$|()*+?{}/tnr]|[^\\\[\]&^])+\]"
-_ESCAPE = r"\\[\\dDwW.\-\[\]^$|()*+?{}/tnr]"
+_ESCAPE = r"\\[\\dDwWsS.\-\[\]^$|()*+?{}/tnr]"
 _TOKEN = re.compile(
     rf"{_CLASS}|{_ESCAPE}|\((?:\?:)?|\)|\||[*+?]\??|\{{\d{{1,3}}(?:,\d{{0,3}})?\}}\??|\.|\^|\$"
     r"|[^\\\[\](){}*+?|.^$]"
@@ -33,7 +34,7 @@ def agreed(name: str, pattern: Typed) -> str:
         raise refuse(f"`{name}` takes a pattern that is written in the query")
     tokens = [match.group(0) for match in _TOKEN.finditer(written)]
     repeats = [token[0] in "*+?{" for token in tokens]
-    is_twice = any(one and other for one, other in zip(repeats, repeats[1:], strict=False))
+    is_twice = any(one and other for one, other in pairwise(repeats))
     at_start = bool(tokens) and repeats[0]
     after_open = any(other and (one[0] in "(|^") for one, other in
                      zip(tokens, repeats[1:], strict=False))  # fmt: skip
@@ -53,45 +54,46 @@ def groups_of(pattern: str) -> int:
     return re.compile(pattern).groups
 
 
-def _empty_match(pattern: str) -> bool:
-    return re.compile(pattern).match("") is not None or re.search(r"[*?]|\{0", pattern) is not None
+def _may_be_empty(pattern: str) -> bool:
+    bare = pattern.removeprefix("^").removesuffix("$")
+    return re.compile(bare).fullmatch("") is not None
 
 
 def like(value: Typed, pattern: Typed) -> Typed:
     """`value RLIKE pattern`."""
     (text,) = taken("rlike", [value], "string")
-    found = t.text_literal(_lines(agreed("rlike", pattern)))
+    found = t.text_literal(_written(agreed("rlike", pattern)))
     return Typed(f"regexp_matches({text.text}, {found})", t.BOOLEAN)
 
 
-def _lines(pattern: str) -> str:
-    """In Java `.` ends at any end of a line, and `$` is before the last one too."""
-    if re.search(r"(?<!\\)\$", pattern):
-        pattern = re.sub(r"(?<!\\)\$$", r"(?:\\r\\n|[\\n\\r\x85\u2028\u2029])?$", pattern)
+_ENDS = r"\n\r\x{85}\x{2028}\x{2029}"
+_MEANINGS = {
+    ".": f"[^{_ENDS}]", "$": rf"(?:\r\n|[{_ENDS}])?\z",
+    r"\s": r"[ \t\n\x0B\f\r]", r"\S": r"[^ \t\n\x0B\f\r]",
+}  # fmt: skip
+
+
+def _written(pattern: str) -> str:
+    """A pattern with Java's ends of lines and blanks: `.` stops there, `$` is before the last."""
     tokens = [match.group(0) for match in _TOKEN.finditer(pattern)]
-    return "".join("[^\\n\\r\\x{85}\\x{2028}\\x{2029}]" if token == "." else token
-                   for token in tokens) if _is_plain(tokens, pattern) else pattern  # fmt: skip
-
-
-def _is_plain(tokens: list[str], pattern: str) -> bool:
-    return "".join(tokens) == pattern
+    return "".join(_MEANINGS.get(token, token) for token in tokens)
 
 
 def _prepared(name: str, arguments: Sequence[Typed], rest: str) -> tuple[list[Typed], str, str]:
     values = taken(name, arguments, f"string, #string{rest}")
     pattern = agreed(name, values[1])
-    if "$" in pattern.replace("\\$", "") and name not in ("regexp_instr",):
+    if pattern.endswith("$") and not pattern.endswith("\\$") and name != "regexp_instr":
         raise refuse(f"`{name}` with `$` is not translated")
-    if _empty_match(pattern) and name not in ("regexp_extract", "regexp_instr", "regexp_substr"):
+    if _may_be_empty(pattern):
         raise refuse(f"`{name}` by a pattern that may match nothing is not translated")
-    return values, pattern, t.text_literal(_lines(pattern))
+    return values, pattern, t.text_literal(_written(pattern))
 
 
 def _group(name: str, values: list[Typed], pattern: str) -> int:
     group = values[2].constant if len(values) > 2 else 1
     if not isinstance(group, int) or not 0 <= group <= groups_of(pattern):
         raise refuse(f"`{name}` takes a group that its pattern has")
-    if group and re.search(r"\)[*?{]|\|", pattern):
+    if group and re.search(r"\)[*+?{]|\|", pattern):
         raise refuse(f"`{name}` of a group that may be left out is not translated")
     return group
 
@@ -119,6 +121,12 @@ def _substr(arguments: Sequence[Typed]) -> Typed:
                        f"regexp_extract({x}, {found}, 0) END"), t.STRING)  # fmt: skip
 
 
+def _units(text: str) -> str:
+    """The length that Java counts: letters beyond the first plane are two."""
+    beyond = f"regexp_replace({text}, '[^\\x{{10000}}-\\x{{10FFFF}}]', '', 'g')"
+    return f"(length({text}) + length({beyond}))"
+
+
 def _instr(arguments: Sequence[Typed]) -> Typed:
     values, pattern, _ = _prepared("regexp_instr", arguments, "")
     bare = pattern.removeprefix("^")
@@ -126,12 +134,12 @@ def _instr(arguments: Sequence[Typed]) -> Typed:
         raise refuse("`regexp_instr` with alternatives is not translated")
     if pattern.startswith("^"):
         return Typed(f"CAST({like(values[0], values[1]).text} AS INTEGER)", t.INT)
-    if "$" in pattern.replace("\\$", ""):
+    if pattern.endswith("$") and not pattern.endswith("\\$"):
         raise refuse("`regexp_instr` with `$` is not translated")
-    before = t.text_literal(f"(?s)^(.*?){_lines(pattern)}")
-    found = t.text_literal(_lines(pattern))
+    before = t.text_literal(f"(?s)^(.*?){_written(pattern)}")
+    found = t.text_literal(_written(pattern))
     return Typed(bound(values[0].text, lambda x: f"CAST(CASE WHEN regexp_matches({x}, {found}) THEN "
-                       f"length(regexp_extract({x}, {before}, 1)) + 1 WHEN {x} IS NOT NULL THEN 0 "
+                       f"{_units(f'regexp_extract({x}, {before}, 1)')} + 1 WHEN {x} IS NOT NULL THEN 0 "
                        "END AS INTEGER)"), t.INT)  # fmt: skip
 
 

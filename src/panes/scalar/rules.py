@@ -106,7 +106,7 @@ class Rule:
         """The text with its arguments; one that stands in it twice is worked out once."""
         if at == len(texts):
             return self.text.format(*texts, *("NULL",) * 6, all=", ".join(texts))
-        if self.text.count("{%d}" % at) < 2:
+        if self.text.count(f"{{{at}}}") < 2:
             return self._filled(texts, at + 1)
         return bound_once(
             texts[at], lambda name: self._filled([*texts[:at], name, *texts[at + 1 :]], at + 1)

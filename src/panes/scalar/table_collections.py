@@ -1,3 +1,4 @@
+# ruff: noqa: E501  (a line of the table is one line)
 """Lines of the function table about arrays.
 
 Elements are compared as Spark compares them: NaN equals itself, NULL equals NULL in the functions of

@@ -1,3 +1,4 @@
+# ruff: noqa: E501  (a line of the table is one line)
 """Lines of the function table about dates and moments; moments are in UTC."""
 
 DATES = """

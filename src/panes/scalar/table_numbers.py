@@ -1,3 +1,4 @@
+# ruff: noqa: E501  (a line of the table is one line)
 """Lines of the function table about numbers, conditions and bits.
 
 Functions that a C library and Java each approximate (`exp`, `sin`, ...) may differ in the last

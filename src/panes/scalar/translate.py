@@ -7,8 +7,8 @@ What has no rule is refused by its name. Nothing else reaches DuckDB.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from decimal import Decimal
 from itertools import count
+from typing import Any
 
 import pyarrow as pa
 from sqlglot import exp
@@ -16,6 +16,7 @@ from sqlglot import exp
 from panes.scalar import types as t
 from panes.scalar.calculation import calculated
 from panes.scalar.casts import cast
+from panes.scalar.comparison import compared, matched
 from panes.scalar.dialect import UnsignedShift
 from panes.scalar.forms import FORMS
 from panes.scalar.forms_collections import arrays_zip, struct
@@ -23,15 +24,14 @@ from panes.scalar.forms_dates import part
 from panes.scalar.forms_text import overlay
 from panes.scalar.intervals import written_interval, written_time
 from panes.scalar.lambdas import FUNCTIONS
+from panes.scalar.literals import boolean, hexadecimal, integer, literal, null, raw
 from panes.scalar.regexes import like
 from panes.scalar.rules import built, coerced, fitting
 from panes.scalar.table import RULES
 from panes.scalar.typed import Typed, failure, refuse, widened
 
-_MOST_INT, _MOST_BIGINT = 2**31, 2**63
 
-
-def translate(tree: exp.Expression, columns: Mapping[str, Typed]) -> Typed:
+def translate(tree: exp.Expr, columns: Mapping[str, Typed]) -> Typed:
     """An expression over columns, which are given as DuckDB knows them."""
     found = Translation(columns).of(tree)
     if t.is_passing(found.type):
@@ -64,7 +64,7 @@ class Translation:
             raise refuse(f"there is no column `{node.name}`")
         return found
 
-    def of(self, node: exp.Expression) -> Typed:
+    def of(self, node: exp.Expr) -> Typed:
         """One node and all below it."""
         by_kind = _KINDS.get(type(node))
         if by_kind is None:
@@ -81,52 +81,13 @@ class Translation:
                          hint="columns are: " + ", ".join(self._columns))  # fmt: skip
         return found
 
-    def literal(self, node: exp.Literal) -> Typed:
-        if node.is_string:
-            return Typed(t.text_literal(node.name), t.STRING, node.name, is_constant=True)
-        text = node.name
-        if "e" in text.lower():
-            return Typed(f"CAST({text} AS DOUBLE)", t.DOUBLE, float(text), is_constant=True)
-        if "." in text:
-            return self._decimal(text)
-        return self._integer(int(text))
-
-    def _integer(self, value: int) -> Typed:
-        if -_MOST_INT <= value < _MOST_INT:
-            return Typed(f"CAST({value} AS INTEGER)", t.INT, value, is_constant=True)
-        if -_MOST_BIGINT <= value < _MOST_BIGINT:
-            return Typed(f"CAST({value} AS BIGINT)", t.BIGINT, value, is_constant=True)
-        return self._decimal(str(value))
-
-    @staticmethod
-    def _decimal(text: str) -> Typed:
-        number = Decimal(text)
-        _, digits, exponent = number.as_tuple()
-        scale = max(-int(exponent), 0)
-        precision = max(len(digits), scale)
-        if precision > 38:
-            raise refuse(f"`{text}` has more than 38 digits")
-        kind = pa.decimal128(max(precision, 1), scale)
-        return Typed(f"CAST({number:f} AS {t.duckdb_name(kind)})", kind, float(number),
-                     is_constant=True)  # fmt: skip
-
-    def boolean(self, node: exp.Boolean) -> Typed:
-        return Typed("true" if node.this else "false", t.BOOLEAN, bool(node.this), is_constant=True)
-
-    def null(self, _: exp.Null) -> Typed:
-        return Typed("NULL", t.VOID, None, is_constant=True)
-
-    def hexadecimal(self, node: exp.HexString) -> Typed:
-        digits = node.name if len(node.name) % 2 == 0 else "0" + node.name
-        return Typed(f"unhex('{digits}')", t.BINARY, is_constant=True)
-
     def paren(self, node: exp.Paren) -> Typed:
         inner = self.of(node.this)
         return Typed(f"({inner.text})", inner.type, inner.constant, inner.is_constant)
 
     # Logic
 
-    def truth(self, node: exp.Expression) -> str:
+    def truth(self, node: exp.Expr) -> str:
         value = coerced(self.of(node), t.BOOLEAN)
         if value is None:
             raise refuse(f"`{node.sql(dialect='spark')}` is not a condition")
@@ -140,24 +101,7 @@ class Translation:
         return Typed(f"(NOT {self.truth(node.this)})", t.BOOLEAN)
 
     def comparison(self, node: exp.Binary) -> Typed:
-        return self.compared(_COMPARED[type(node)], self.of(node.left), self.of(node.right))
-
-    def compared(self, sign: str, left: Typed, right: Typed) -> Typed:
-        """Two values compared in the type that holds both."""
-        one, other = self.alike(left, right)
-        return Typed(f"({one.text} {sign} {other.text})", t.BOOLEAN)
-
-    def alike(self, one: Typed, other: Typed) -> tuple[Typed, Typed]:
-        """Two values in the type that they are compared in."""
-        kind = t.wider(one.type, other.type)
-        if kind is None and t.STRING in (one.type, other.type):
-            kind = other.type if one.type == t.STRING else one.type
-            if t.is_integer(kind):
-                kind = t.BIGINT
-            return cast(one, kind), cast(other, kind)
-        if kind is None or t.is_map(kind):
-            raise refuse(f"to compare {one.name} with {other.name} is not translated")
-        return widened(one, kind), widened(other, kind)
+        return compared(_COMPARED[type(node)], self.of(node.left), self.of(node.right))
 
     def between(self, node: exp.Between) -> Typed:
         low = exp.GTE(this=node.this.copy(), expression=node.args["low"].copy())
@@ -188,7 +132,7 @@ class Translation:
 
     def minus(self, node: exp.Neg) -> Typed:
         if isinstance(node.this, exp.Literal) and not node.this.is_string and node.this.is_int:
-            return self._integer(-int(node.this.name))
+            return integer(-int(node.this.name))
         value = self.of(node.this)
         if not t.is_number(value.type) and value.type not in (t.DAYS, t.MONTHS):
             raise refuse(f"`{node.sql(dialect='spark')}` is not translated")
@@ -235,21 +179,8 @@ class Translation:
         return self._like(node.this, letter)
 
     def _like(self, node: exp.Like | exp.ILike, letter: str) -> Typed:
-        return self._alike(self.of(node.this), self.of(node.expression), letter,
+        return matched(self.of(node.this), self.of(node.expression), letter,
                            is_ilike=isinstance(node, exp.ILike))  # fmt: skip
-
-    def _alike(self, one: Typed, other: Typed, letter: str, *, is_ilike: bool) -> Typed:
-        value, pattern = coerced(one, t.STRING), coerced(other, t.STRING)
-        if value is None or pattern is None or not isinstance(pattern.constant, str):
-            raise refuse("LIKE takes text and a pattern that is written in the query")
-        _require_pattern(pattern.constant, letter)
-        if is_ilike:
-            if not pattern.constant.isascii():
-                raise refuse("ILIKE takes a pattern in ASCII")
-            value = self.named("lower", [value])
-            pattern = Typed(t.text_literal(pattern.constant.lower()), t.STRING)
-        text = f"({value.text} LIKE {pattern.text} ESCAPE {t.text_literal(letter)})"
-        return Typed(text, t.BOOLEAN)
 
     def matches(self, node: exp.RegexpLike) -> Typed:
         return like(self.of(node.this), self.of(node.expression))
@@ -295,7 +226,7 @@ class Translation:
             return self.fields(name, nodes)
         return self.named(name, [self.of(a) for a in nodes])
 
-    def fields(self, name: str, nodes: list[exp.Expression]) -> Typed:
+    def fields(self, name: str, nodes: list[exp.Expr]) -> Typed:
         """A struct; what has a name keeps it."""
         numbered = [f"col{at}" for at in range(1, len(nodes) + 1)]
         if name == "arrays_zip":
@@ -336,31 +267,31 @@ class Translation:
         if kind is None:
             raise refuse("`decode` to different types is not translated")
         texts = [widened(r, kind).text for r in results]
-        tests = [self.compared("IS NOT DISTINCT FROM", value, search).text for search in rest[::2]]
+        tests = [compared("IS NOT DISTINCT FROM", value, search).text for search in rest[::2]]
         whens = " ".join(f"WHEN {a} THEN {b}" for a, b in zip(tests, texts, strict=False))
         return Typed(f"CASE {whens} ELSE {texts[-1]} END", kind)
 
     def null_if(self, arguments: list[Typed]) -> Typed:
         if len(arguments) != 2:
             raise refuse("`nullif` takes two values")
-        equal = self.compared("=", *arguments)
+        equal = compared("=", *arguments)
         return Typed(f"CASE WHEN {equal.text} THEN NULL ELSE {arguments[0].text} END",
                      arguments[0].type)  # fmt: skip
 
     def equal_null(self, arguments: list[Typed]) -> Typed:
         if len(arguments) != 2:
             raise refuse("`equal_null` takes two values")
-        return self.compared("IS NOT DISTINCT FROM", *arguments)
+        return compared("IS NOT DISTINCT FROM", *arguments)
 
     def like_call(self, arguments: list[Typed]) -> Typed:
         if len(arguments) != 2:
             raise refuse("`like` takes a text and a pattern")
-        return self._alike(*arguments, "\\", is_ilike=False)
+        return matched(arguments[0], arguments[1], "\\", is_ilike=False)
 
     def ilike_call(self, arguments: list[Typed]) -> Typed:
         if len(arguments) != 2:
             raise refuse("`ilike` takes a text and a pattern")
-        return self._alike(*arguments, "\\", is_ilike=True)
+        return matched(arguments[0], arguments[1], "\\", is_ilike=True)
 
     def item(self, node: exp.Bracket) -> Typed:
         value = self.of(node.this)
@@ -403,15 +334,9 @@ class Translation:
         return overlay([self.of(p) for p in parts if p is not None])
 
 
-def _require_pattern(pattern: str, letter: str) -> None:
-    """What is escaped in a pattern is `%`, `_` or the letter itself, as Spark asks."""
-    at = 0
-    while at < len(pattern):
-        if pattern[at] == letter:
-            if at + 1 >= len(pattern) or pattern[at + 1] not in ("%", "_", letter):
-                raise refuse(f"the pattern {pattern!r} escapes what needs no escape")
-            at += 1
-        at += 1
+def _leaf(read: Callable[[Any], Typed]) -> Callable[..., Typed]:
+    """What needs no columns."""
+    return lambda _, node: read(node)
 
 
 def _data_type(node: exp.DataType) -> pa.DataType:
@@ -421,14 +346,14 @@ def _data_type(node: exp.DataType) -> pa.DataType:
     return found
 
 
-_COMPARED: dict[type[exp.Expression], str] = {
+_COMPARED: dict[type[exp.Expr], str] = {
     exp.EQ: "=", exp.NEQ: "<>", exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">=",
     exp.NullSafeEQ: "IS NOT DISTINCT FROM", exp.NullSafeNEQ: "IS DISTINCT FROM",
 }  # fmt: skip
-_SIGNS: dict[type[exp.Expression], str] = {
+_SIGNS: dict[type[exp.Expr], str] = {
     exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/", exp.IntDiv: "div", exp.Mod: "%",
 }  # fmt: skip
-_SHIFTS: dict[type[exp.Expression], str] = {
+_SHIFTS: dict[type[exp.Expr], str] = {
     exp.BitwiseLeftShift: "shiftleft", exp.BitwiseRightShift: "shiftright",
     UnsignedShift: "shiftrightunsigned",
 }  # fmt: skip
@@ -438,12 +363,13 @@ _CHOICES: dict[str, Callable[[Translation, list[Typed]], Typed]] = {
     "equal_null": Translation.equal_null, "like": Translation.like_call,
     "ilike": Translation.ilike_call,
 }  # fmt: skip
-_KINDS: dict[type[exp.Expression], Callable[..., Typed]] = {
+_KINDS: dict[type[exp.Expr], Callable[..., Typed]] = {
     exp.Column: Translation.column,
-    exp.Literal: Translation.literal,
-    exp.Boolean: Translation.boolean,
-    exp.Null: Translation.null,
-    exp.HexString: Translation.hexadecimal,
+    exp.Literal: _leaf(literal),
+    exp.RawString: _leaf(raw),
+    exp.Boolean: _leaf(boolean),
+    exp.Null: _leaf(null),
+    exp.HexString: _leaf(hexadecimal),
     exp.Paren: Translation.paren,
     exp.And: Translation.logical,
     exp.Or: Translation.logical,

@@ -1,0 +1,56 @@
+"""Values compared in the type that holds both, and text compared with a pattern of LIKE."""
+
+from __future__ import annotations
+
+from panes.scalar import types as t
+from panes.scalar.casts import cast
+from panes.scalar.rules import built, coerced
+from panes.scalar.table import RULES
+from panes.scalar.typed import Typed, refuse, widened
+
+
+def compared(sign: str, left: Typed, right: Typed) -> Typed:
+    """`left sign right`."""
+    one, other = alike(left, right)
+    return Typed(f"({one.text} {sign} {other.text})", t.BOOLEAN)
+
+
+def alike(one: Typed, other: Typed) -> tuple[Typed, Typed]:
+    """Two values in the type that they are compared in; text is read as the other's type."""
+    kind = t.wider(one.type, other.type)
+    if kind is None and t.STRING in (one.type, other.type):
+        kind = other.type if one.type == t.STRING else one.type
+        if t.is_integer(kind):
+            kind = t.BIGINT
+        elif t.is_number(kind):
+            kind = t.DOUBLE
+        return cast(one, kind), cast(other, kind)
+    if kind is None or t.is_map(kind):
+        raise refuse(f"to compare {one.name} with {other.name} is not translated")
+    return widened(one, kind), widened(other, kind)
+
+
+def matched(one: Typed, other: Typed, letter: str, *, is_ilike: bool) -> Typed:
+    """`one LIKE other ESCAPE letter`."""
+    value, pattern = coerced(one, t.STRING), coerced(other, t.STRING)
+    if value is None or pattern is None or not isinstance(pattern.constant, str):
+        raise refuse("LIKE takes text and a pattern that is written in the query")
+    written = pattern.constant
+    _require_pattern(written, letter)
+    if is_ilike:
+        if not written.isascii():
+            raise refuse("ILIKE takes a pattern in ASCII")
+        value, written = built("lower", RULES["lower"], [value]), written.lower()
+    escape = t.text_literal(letter)
+    return Typed(f"({value.text} LIKE {t.text_literal(written)} ESCAPE {escape})", t.BOOLEAN)
+
+
+def _require_pattern(pattern: str, letter: str) -> None:
+    """What is escaped in a pattern is `%`, `_` or the letter itself, as Spark asks."""
+    at = 0
+    while at < len(pattern):
+        if pattern[at] == letter:
+            if at + 1 >= len(pattern) or pattern[at + 1] not in ("%", "_", letter):
+                raise refuse(f"the pattern {pattern!r} escapes what needs no escape")
+            at += 1
+        at += 1
