@@ -65,6 +65,9 @@ def _whole(sign: str, one: Typed, other: Typed, kind: pa.DataType, *, is_try: bo
 
 def _literal_decimal(value: Typed) -> pa.DataType:
     """The decimal of an operand: a written whole number has only the digits it is written with."""
+    if value.is_constant and t.is_integer(value.type) and value.constant is None:
+        raise refuse("a whole number with a suffix beside a decimal is not translated",
+                     hint="write it without the suffix or cast")  # fmt: skip
     if value.is_constant and t.is_integer(value.type) and isinstance(value.constant, int):
         return pa.decimal128(len(str(abs(value.constant))), 0)
     return t.decimal_of(value.type)

@@ -6,7 +6,7 @@ from panes.scalar import types as t
 from panes.scalar.casts import cast
 from panes.scalar.rules import built, coerced
 from panes.scalar.table import RULES
-from panes.scalar.typed import Typed, refuse, widened
+from panes.scalar.typed import Typed, bound, refuse, widened
 
 
 def compared(sign: str, left: Typed, right: Typed) -> Typed:
@@ -28,6 +28,20 @@ def alike(one: Typed, other: Typed) -> tuple[Typed, Typed]:
     if kind is None or t.is_map(kind):
         raise refuse(f"to compare {one.name} with {other.name} is not translated")
     return widened(one, kind), widened(other, kind)
+
+
+def both(is_and: bool, one: str, other: str) -> Typed:
+    """`one AND other`, or OR; what may fail is worked out only where the first does not decide."""
+    word = "AND" if is_and else "OR"
+    if not any(sign in other for sign in _MAY_FAIL):
+        return Typed(f"({one} {word} {other})", t.BOOLEAN)
+    decides = "FALSE" if is_and else "TRUE"
+    text = bound(one, lambda x: f"CASE WHEN {x} IS NOT {decides} THEN ({x} {word} {other}) "
+                                f"ELSE {decides} END")  # fmt: skip
+    return Typed(text, t.BOOLEAN)
+
+
+_MAY_FAIL = ("error(", " + ", " - ", " * ", "trunc(", "make_", "decode(", "from_base64(")
 
 
 def matched(one: Typed, other: Typed, letter: str, *, is_ilike: bool) -> Typed:

@@ -1,8 +1,8 @@
 """Spark SQL as it is read here: calls stay calls, by the names that are written.
 
 sqlglot knows many functions by meanings of its own; here it knows none, so that each is looked up
-in the table by its name. Two spellings of Spark's that it does not read are added: `>>>`, and a blank
-between `X` and its digits.
+in the table by its name. Two spellings of Spark's that it does not read are added: `>>>`, and a
+blank between `X` and its digits.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class UnsignedShift(exp.Expression, exp.Binary):
     """`a >>> b`: bits to the right, with zeros from the left."""
 
 
-class _Parser(Spark.parser_class):  # type: ignore[misc]
+class _Parser(Spark.parser_class):  # type: ignore[valid-type,misc]
     FUNCTIONS: ClassVar[dict[str, Any]] = {}
     FUNCTION_PARSERS: ClassVar[dict[str, Any]] = {
         name: parser

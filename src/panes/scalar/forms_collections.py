@@ -14,6 +14,7 @@ from panes.scalar.rules import taken
 from panes.scalar.typed import Typed, bound, failure, refuse, widened
 
 Form = Callable[[Sequence[Typed]], Typed]
+_AWAY = failure("the steps of the sequence lead away from its end")
 
 
 def _same(name: str, values: Sequence[Typed]) -> tuple[pa.DataType, list[Typed]]:
@@ -43,7 +44,7 @@ def _named_struct(arguments: Sequence[Typed]) -> Typed:
 
 def map_of(keys: str, values: str, key: pa.DataType, value: pa.DataType) -> Typed:
     """A map from a list of keys and one of values."""
-    if t.is_float(key) or t.is_map(key):
+    if t.is_float(key) or t.is_map(key) or key == t.VOID:
         raise refuse(f"a map with keys of {t.spark_name(key)} is not translated")
     kind = pa.map_(key, value)
     return Typed(f"CAST(map({keys}, {values}) AS {t.duckdb_name(kind)})", kind)
@@ -69,8 +70,8 @@ def _map_from_entries(arguments: Sequence[Typed]) -> Typed:
     if not t.is_struct(kind) or kind.num_fields != 2:
         raise refuse("`map_from_entries` takes an array of pairs")
     x, (one, two) = entries.text, (t.quoted(field.name) for field in kind)
-    found = map_of(f"list_transform({x}, lambda e: e.{one})", f"list_transform({x}, lambda e: e.{two})",
-                   kind.field(0).type, kind.field(1).type)  # fmt: skip
+    keys, values = (f"list_transform({x}, lambda e: e.{name})" for name in (one, two))
+    found = map_of(keys, values, kind.field(0).type, kind.field(1).type)
     missing = f"len({x}) <> len(list_filter({x}, lambda e: e IS NOT NULL))"
     return Typed(f"CASE WHEN {x} IS NOT NULL AND NOT ({missing}) THEN {found.text} END", found.type)
 
@@ -172,8 +173,7 @@ def _sequence(arguments: Sequence[Typed]) -> Typed:
                 f"({by} = 0 AND {first} <> {last})"  # fmt: skip
         one = f"CASE WHEN {by} = 0 THEN [{first}] ELSE generate_series({first}, {last}, {by}) END"
         missing = " OR ".join(f"{v} IS NULL" for v in values)
-        return f"CASE WHEN {missing} THEN NULL WHEN {wrong} THEN " \
-               f"{failure('the steps of the sequence lead away from its end')} ELSE {one} END"  # fmt: skip
+        return f"CASE WHEN {missing} THEN NULL WHEN {wrong} THEN {_AWAY} ELSE {one} END"
 
     name = t.duckdb_name(pa.list_(kind))
     return Typed(f"CAST({bound(step, body)} AS {name})", pa.list_(kind))
@@ -186,12 +186,12 @@ def _months_apart(arguments: Sequence[Typed]) -> Typed:
         raise refuse("`sequence` by months is translated for dates")
     a, b, by = first.text, last.text, step.text
     steps = f"abs((year({b}) - year({a})) * 12 + month({b}) - month({a})) // abs({by})"
-    dates = f"list_transform(range(0, {steps} + 1), lambda i: CAST({a} + to_months(CAST(i * {by} AS " \
-            f"INTEGER)) AS DATE))"  # fmt: skip
+    months = f"to_months(CAST(i * {by} AS INTEGER))"
+    dates = f"list_transform(range(0, {steps} + 1), lambda i: CAST({a} + {months} AS DATE))"
     inside = f"CASE WHEN {by} > 0 THEN e <= {b} ELSE e >= {b} END"
     wrong = f"{by} = 0 OR ({by} > 0 AND {a} > {b}) OR ({by} < 0 AND {a} < {b})"
     return Typed(f"CASE WHEN {a} IS NULL OR {b} IS NULL THEN NULL WHEN {wrong} THEN "
-                 f"{failure('the steps of the sequence lead away from its end')} ELSE "
+                 f"{_AWAY} ELSE "
                  f"list_filter({dates}, lambda e: {inside}) END", pa.list_(t.DATE))  # fmt: skip
 
 

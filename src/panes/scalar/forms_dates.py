@@ -1,4 +1,4 @@
-"""Functions of dates and moments whose meaning depends on a word: a part, a unit, a pattern, a zone.
+"""Functions of dates and moments whose meaning depends on a word: a part, unit, pattern or zone.
 
 Words are written in the query. Moments are in UTC, so that a zone matters only where one is named.
 """
@@ -186,8 +186,8 @@ def _utc(name: str) -> Form:
 
 
 def _convert_timezone(arguments: Sequence[Typed]) -> Typed:
-    *zones, moment = taken("convert_timezone", arguments,
-                           ", ".join(["#string"] * (len(arguments) - 1) + ["timestamp_ntz"]))  # fmt: skip
+    parameters = ", ".join(["#string"] * (len(arguments) - 1) + ["timestamp_ntz"])
+    *zones, moment = taken("convert_timezone", arguments, parameters)
     names = [word("convert_timezone", zone) for zone in zones]
     if not 1 <= len(names) <= 2:
         raise refuse("`convert_timezone` takes one or two zones and a time")

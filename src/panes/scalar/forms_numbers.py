@@ -187,8 +187,8 @@ def _conv(arguments: Sequence[Typed]) -> Typed:
     """Digits of one base in another: only digits that are all valid and fit 63 bits."""
     value, source, target = taken("conv", arguments, "string, #int, #int")
     one, two = source.constant, target.constant
-    assert isinstance(one, int)
-    assert isinstance(two, int)
+    if not isinstance(one, int) or not isinstance(two, int):
+        raise refuse("`conv` takes bases that are written in the query")
     if not (2 <= one <= 36 and 2 <= abs(two) <= 36):
         raise refuse("`conv` takes bases from 2 to 36")
     letters = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"[:one]
@@ -224,10 +224,15 @@ def _width_bucket(arguments: Sequence[Typed]) -> Typed:
     v, low, high = (f"CAST({x} AS DOUBLE)" for x in (v, low, high))
     wrong = f"{count} <= 0 OR {count} = 9223372036854775807 OR isnan({v}) OR {low} = {high} OR " \
             f"isnan({low}) OR isnan({high}) OR isinf({low}) OR isinf({high})"  # fmt: skip
-    up = f"CASE WHEN {v} < {low} THEN 0 WHEN {v} >= {high} THEN {count} + 1 ELSE " \
-         f"CAST(trunc({count}::DOUBLE * ({v} - {low}) / ({high} - {low})) AS BIGINT) + 1 END"  # fmt: skip
-    down = f"CASE WHEN {v} > {low} THEN 0 WHEN {v} <= {high} THEN {count} + 1 ELSE " \
-           f"CAST(trunc({count}::DOUBLE * ({low} - {v}) / ({low} - {high})) AS BIGINT) + 1 END"  # fmt: skip
+
+    def place(one: str, other: str, outside: str) -> str:
+        share = f"{count}::DOUBLE * ({one}) / ({other})"
+        return f"CASE {outside} ELSE CAST(trunc({share}) AS BIGINT) + 1 END"
+
+    up = place(f"{v} - {low}", f"{high} - {low}",
+               f"WHEN {v} < {low} THEN 0 WHEN {v} >= {high} THEN {count} + 1")  # fmt: skip
+    down = place(f"{low} - {v}", f"{low} - {high}",
+                 f"WHEN {v} > {low} THEN 0 WHEN {v} <= {high} THEN {count} + 1")  # fmt: skip
     null = " OR ".join(f"{x} IS NULL" for x in (v, low, high, count))
     return Typed(f"CASE WHEN {null} OR {wrong} THEN NULL WHEN {low} < {high} THEN {up} "
                  f"ELSE {down} END", t.BIGINT)  # fmt: skip

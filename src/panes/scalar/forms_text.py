@@ -1,4 +1,4 @@
-"""Functions of text whose meaning depends on what is written, or that take bytes as well as text."""
+"""Functions of text whose meaning depends on a constant, or that take bytes as well as text."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def _concat_ws(arguments: Sequence[Typed]) -> Typed:
     joined = (
         f"list_concat({', '.join(lists)})" if len(lists) > 1 else (lists or ["[]::VARCHAR[]"])[0]
     )
-    text = f"array_to_string({joined}, {mark.text})"
+    text = f"coalesce(array_to_string({joined}, {mark.text}), '')"
     return Typed(f"CASE WHEN {mark.text} IS NOT NULL THEN {text} END", t.STRING)
 
 

@@ -91,17 +91,28 @@ def _some(word: str, otherwise: str) -> Callable[[Scope, list[exp.Expr]], Typed]
 def _aggregate(scope: Scope, nodes: list[exp.Expr]) -> Typed:
     array, start = _array(scope, nodes[0]), scope.of(nodes[1])
     total, element = scope.fresh(), scope.fresh()
-    values = [Typed(total, start.type), Typed(element, array.type.value_type)]
-    body = _body(scope, nodes[2], values)
-    if body.type != start.type or start.type != array.type.value_type:
+    kind = array.type.value_type
+    own = f"CAST({element} AS {t.duckdb_name(kind)})"  # a list is reduced in the type of its start
+    body = _body(scope, nodes[2], [Typed(total, start.type), Typed(own, kind)])
+    if body.type != start.type or not _holds(start.type, kind):
         raise refuse("`aggregate` from one type to another is not translated")
-    text = f"list_reduce({array.text}, lambda {total}, {element}: {body.text}, {start.text})"
+    wide = f"CAST({array.text} AS {t.duckdb_name(pa.list_(start.type))})"
+    text = f"list_reduce({wide}, lambda {total}, {element}: {body.text}, {start.text})"
     if len(nodes) == 3:
         return Typed(text, start.type)
     name = scope.fresh()
     finished = _body(scope, nodes[3], [Typed(name, start.type)])
     last = f"list_transform([{text}], lambda {name}: {finished.text})[1]"
     return Typed(f"CASE WHEN {array.text} IS NOT NULL THEN {last} END", finished.type)
+
+
+def _holds(wide: pa.DataType, kind: pa.DataType) -> bool:
+    """Whether every value of a type comes back from the wider one as it was."""
+    if wide == kind or kind == t.VOID:
+        return True
+    if t.is_integer(wide):
+        return t.is_integer(kind) and t.wider(wide, kind) == wide
+    return wide == t.DOUBLE and kind in (t.TINYINT, t.SMALLINT, t.INT, t.FLOAT)
 
 
 def _zip_with(scope: Scope, nodes: list[exp.Expr]) -> Typed:
@@ -163,7 +174,8 @@ def _map_zip_with(scope: Scope, nodes: list[exp.Expr]) -> Typed:
 FUNCTIONS: dict[str, tuple[tuple[int, ...], Callable[[Scope, list[exp.Expr]], Typed]]] = {
     "transform": ((2,), _transform), "filter": ((2,), _filter),
     "exists": ((2,), _some("true", "false")), "forall": ((2,), _some("false", "true")),
-    "aggregate": ((3, 4), _aggregate), "reduce": ((3, 4), _aggregate), "zip_with": ((3,), _zip_with),
+    "aggregate": ((3, 4), _aggregate), "reduce": ((3, 4), _aggregate),
+    "zip_with": ((3,), _zip_with),
     "map_filter": ((2,), _map_filter), "transform_values": ((2,), _map_values),
     "transform_keys": ((2,), _map_keys), "map_zip_with": ((3,), _map_zip_with),
 }  # fmt: skip

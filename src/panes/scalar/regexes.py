@@ -1,9 +1,8 @@
 """Regular expressions that Java and RE2 read alike; all others are refused.
 
-Taken are literals, `.`, `^` and `$` at the ends, classes of ASCII characters, groups, alternatives of
-which no earlier one is a beginning of a later one by accident of order (both engines prefer the
-left one), and greedy or lazy repetition. Not taken are looks around, back references, possessive
-repetition, flags, classes within classes, `\\b`, and POSIX or Unicode classes.
+Taken are letters, `.`, `^` and `$` at the ends, classes, groups, alternatives (both prefer the left
+one), and greedy or lazy repetition. Not taken are looks around, back references, possessive
+repetition, flags, classes within classes, word boundaries, and POSIX or Unicode classes.
 """
 
 from __future__ import annotations
@@ -40,8 +39,7 @@ def agreed(name: str, pattern: Typed) -> str:
                      zip(tokens, repeats[1:], strict=False))  # fmt: skip
     inner = "^" in tokens[1:] or "$" in tokens[:-1]
     if "".join(tokens) != written or is_twice or at_start or after_open or inner:
-        raise refuse(f"the pattern '{written}' is not translated: Java and this process may read it "
-                     "differently")  # fmt: skip
+        raise refuse(f"the pattern '{written}' is not translated: Java may read it differently")
     try:
         re.compile(written)
     except re.error as error:
@@ -138,9 +136,15 @@ def _instr(arguments: Sequence[Typed]) -> Typed:
         raise refuse("`regexp_instr` with `$` is not translated")
     before = t.text_literal(f"(?s)^(.*?){_written(pattern)}")
     found = t.text_literal(_written(pattern))
-    return Typed(bound(values[0].text, lambda x: f"CAST(CASE WHEN regexp_matches({x}, {found}) THEN "
-                       f"{_units(f'regexp_extract({x}, {before}, 1)')} + 1 WHEN {x} IS NOT NULL THEN 0 "
-                       "END AS INTEGER)"), t.INT)  # fmt: skip
+
+    def place(x: str) -> str:
+        at = _units(f"regexp_extract({x}, {before}, 1)")
+        return (
+            f"CAST(CASE WHEN regexp_matches({x}, {found}) THEN {at} + 1 "
+            f"WHEN {x} IS NOT NULL THEN 0 END AS INTEGER)"
+        )
+
+    return Typed(bound(values[0].text, place), t.INT)
 
 
 def _replace(arguments: Sequence[Typed]) -> Typed:

@@ -122,7 +122,8 @@ def _variable(kind: str) -> tuple[str | None, bool]:
 def _resolved(result: str, bound: dict[str, pa.DataType], fitted: Sequence[Typed]) -> pa.DataType:
     name, is_array = _variable(result)
     if name is not None:
-        return pa.list_(bound[name]) if is_array else bound[name]
+        kind = bound.get(name, t.VOID)
+        return pa.list_(kind) if is_array else kind
     if result.startswith("{"):
         return fitted[int(result[1:-1])].type
     found = t.parse_type(result)

@@ -19,7 +19,7 @@ exp | double | double | exp({0})
 expm1 | double | double | CASE WHEN abs({0}) < 1 THEN 2 * exp({0} / 2) * sinh({0} / 2) ELSE exp({0}) - 1 END
 ln | double | double | CASE WHEN {0} <= 0 THEN NULL ELSE ln({0}) END
 log10 | double | double | CASE WHEN {0} <= 0 THEN NULL ELSE log10({0}) END
-log2 | double | double | CASE WHEN {0} <= 0 THEN NULL ELSE log2({0}) END
+log2 | double | double | CASE WHEN {0} <= 0 THEN NULL ELSE ln({0}) / ln(2::DOUBLE) END
 log1p | double | double | CASE WHEN {0} <= -1 THEN NULL WHEN 1 + {0} = 1 THEN {0} WHEN abs({0}) > 1 THEN ln(1 + {0}) ELSE ln(1 + {0}) * ({0} / ((1 + {0}) - 1)) END
 log | double | double | CASE WHEN {0} <= 0 THEN NULL ELSE ln({0}) END
 log | double, double | double | CASE WHEN {0} <= 0 OR {1} <= 0 THEN NULL ELSE ln({1}) / ln({0}) END

@@ -16,7 +16,7 @@ from sqlglot import exp
 from panes.scalar import types as t
 from panes.scalar.calculation import calculated
 from panes.scalar.casts import cast
-from panes.scalar.comparison import compared, matched
+from panes.scalar.comparison import both, compared, matched
 from panes.scalar.dialect import UnsignedShift
 from panes.scalar.forms import FORMS
 from panes.scalar.forms_collections import arrays_zip, struct
@@ -94,8 +94,7 @@ class Translation:
         return value.text
 
     def logical(self, node: exp.And | exp.Or) -> Typed:
-        word = "AND" if isinstance(node, exp.And) else "OR"
-        return Typed(f"({self.truth(node.left)} {word} {self.truth(node.right)})", t.BOOLEAN)
+        return both(isinstance(node, exp.And), self.truth(node.left), self.truth(node.right))
 
     def negation(self, node: exp.Not) -> Typed:
         return Typed(f"(NOT {self.truth(node.this)})", t.BOOLEAN)
@@ -213,7 +212,11 @@ class Translation:
         to = node.args["to"]
         if to.this == exp.DataType.Type.TIME and isinstance(node.this, exp.Literal):
             return written_time(node.this.name)
-        return cast(self.of(node.this), _data_type(to), is_try=bool(node.args.get("safe")))
+found = cast(self.of(node.this), _data_type(to), is_try=bool(node.args.get("safe")))
+        if isinstance(node.this, exp.Literal) and node.this.is_int and t.is_integer(found.type):
+            # `2L` and `CAST(2 AS BIGINT)` are one here, though not in Spark: see `calculation`
+            return Typed(found.text, found.type, is_constant=True)
+        return found
 
     def call(self, node: exp.Anonymous) -> Typed:
         name, nodes = str(node.this).lower(), node.expressions
