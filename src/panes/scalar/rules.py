@@ -165,8 +165,12 @@ def coerced(value: Typed, to: pa.DataType) -> Typed | None:
         return cast(value, to)
     if to == t.STRING and (t.is_integer(value.type) or value.type in (t.DATE, t.BOOLEAN)):
         return cast(value, to)
-    if to == t.DOUBLE and t.is_number(value.type):
+    if to == t.STRING and (t.is_decimal(value.type) or value.type in moments):
+        return cast(value, to)
+    if t.is_float(to) and t.is_number(value.type):
         return widened(value, to)
+    if t.is_integer(to) and t.is_number(value.type):
+        return cast(value, to)
     return None
 
 
@@ -176,11 +180,12 @@ _GROUPS: dict[str, Callable[[pa.DataType], bool]] = {
     "fraction": t.is_float,
     "decimal": t.is_decimal,
     "array": t.is_array,
+    "void": lambda kind: kind == t.VOID,
     "map": t.is_map,
     "struct": t.is_struct,
     "moment": lambda kind: kind in (t.TIMESTAMP, t.TIMESTAMP_NTZ),
 }
-_DEFAULTS = {"integer": t.INT, "number": t.INT, "fraction": t.DOUBLE, "moment": t.TIMESTAMP}
+_DEFAULTS = {"moment": t.TIMESTAMP}
 
 
 def fitting(rules: Sequence[Rule], arguments: Sequence[Typed]) -> Typed | None:

@@ -212,7 +212,7 @@ class Translation:
         to = node.args["to"]
         if to.this == exp.DataType.Type.TIME and isinstance(node.this, exp.Literal):
             return written_time(node.this.name)
-found = cast(self.of(node.this), _data_type(to), is_try=bool(node.args.get("safe")))
+        found = cast(self.of(node.this), _data_type(to), is_try=bool(node.args.get("safe")))
         if isinstance(node.this, exp.Literal) and node.this.is_int and t.is_integer(found.type):
             # `2L` and `CAST(2 AS BIGINT)` are one here, though not in Spark: see `calculation`
             return Typed(found.text, found.type, is_constant=True)

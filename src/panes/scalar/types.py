@@ -202,8 +202,7 @@ def _wider_number(one: pa.DataType, other: pa.DataType) -> pa.DataType:
     if is_integer(one) and is_integer(other):
         return max(one, other, key=INTEGERS.index)
     if is_float(one) or is_float(other):
-        both = {one, other}
-        return FLOAT if both <= {FLOAT, TINYINT, SMALLINT} and FLOAT in both else DOUBLE
+        return DOUBLE  # also of a float and a whole number, which a float may not hold
     a, b = decimal_of(one), decimal_of(other)
     scale = max(a.scale, b.scale)
     return bounded_decimal(max(a.precision - a.scale, b.precision - b.scale) + scale, scale)
