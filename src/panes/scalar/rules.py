@@ -153,7 +153,7 @@ def brought_to(value: Typed, kind: str, bound: dict[str, pa.DataType]) -> Typed 
 
 
 def coerced(value: Typed, to: pa.DataType) -> Typed | None:
-    """A value where a type is expected: as it is, widened, or read from text that is a constant."""
+    """A value where a type is expected: as it is, widened, or read from text."""
     if value.type == to:
         return value
     if t.wider(value.type, to) == to:
@@ -169,8 +169,6 @@ def coerced(value: Typed, to: pa.DataType) -> Typed | None:
         return cast(value, to)
     if t.is_float(to) and t.is_number(value.type):
         return widened(value, to)
-    if t.is_integer(to) and t.is_number(value.type):
-        return cast(value, to)
     return None
 
 

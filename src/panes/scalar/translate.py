@@ -132,6 +132,11 @@ class Translation:
     def minus(self, node: exp.Neg) -> Typed:
         if isinstance(node.this, exp.Literal) and not node.this.is_string and node.this.is_int:
             return integer(-int(node.this.name))
+        inner = node.this
+        if isinstance(inner, exp.Cast) and inner.this.is_int and not inner.args.get("safe"):
+            inner = inner.copy()  # -2L is one number
+            inner.set("this", exp.Neg(this=inner.this))
+            return self.cast(inner)
         value = self.of(node.this)
         if not t.is_number(value.type) and value.type not in (t.DAYS, t.MONTHS):
             raise refuse(f"`{node.sql(dialect='spark')}` is not translated")
@@ -213,7 +218,8 @@ class Translation:
         if to.this == exp.DataType.Type.TIME and isinstance(node.this, exp.Literal):
             return written_time(node.this.name)
         found = cast(self.of(node.this), _data_type(to), is_try=bool(node.args.get("safe")))
-        if isinstance(node.this, exp.Literal) and node.this.is_int and t.is_integer(found.type):
+        written = node.this.this if isinstance(node.this, exp.Neg) else node.this
+        if isinstance(written, exp.Literal) and written.is_int and t.is_integer(found.type):
             # `2L` and `CAST(2 AS BIGINT)` are one here, though not in Spark: see `calculation`
             return Typed(found.text, found.type, is_constant=True)
         return found
