@@ -52,6 +52,24 @@ CASTS = [
     ("try_cast('2020-02-30' as date)", None, "date"),
     ("cast('2020-2' as timestamp)", datetime(2020, 2, 1, 0, 0, tzinfo=UTC), "timestamp"),
     ("cast('2020-02-03 4:5' as timestamp)", datetime(2020, 2, 3, 4, 5, tzinfo=UTC), "timestamp"),
+    ("cast('2020-02-03 4' as timestamp)", datetime(2020, 2, 3, 4, 0, tzinfo=UTC), "timestamp"),
+    ("try_cast('2020-02-03T' as timestamp)", None, "timestamp"),
+    ("try_cast('2020-02-03 04:05Z' as timestamp)", None, "timestamp"),
+    (
+        "cast('2020-02-03 04:05:06.1234567890123' as timestamp)",
+        datetime(2020, 2, 3, 4, 5, 6, 123456, tzinfo=UTC),
+        "timestamp",
+    ),
+    (
+        "cast('2020-02-03 04:05:06. Z' as timestamp)",
+        datetime(2020, 2, 3, 4, 5, 6, tzinfo=UTC),
+        "timestamp",
+    ),
+    (
+        "cast('1969-12-31 23:59:59.9 +00:30' as timestamp)",
+        datetime(1969, 12, 31, 1, 30, tzinfo=UTC),
+        "timestamp",
+    ),
     (
         "cast('2020-02-03T04:05:06.1234567+02:00' as timestamp)",
         datetime(2020, 2, 3, 2, 5, 6, 123456, tzinfo=UTC),
@@ -534,7 +552,7 @@ REFUSED = [
 
 
 def _expression(sql: str) -> exp.Expr:
-    return parse_select(f"SELECT {sql}").expressions[0]  # type: ignore[no-any-return]
+    return parse_select(f"SELECT {sql}").expressions[0]
 
 
 @cache

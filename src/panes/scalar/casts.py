@@ -78,8 +78,8 @@ _WHOLE = r"'[+-]?[0-9]+'"
 _FRACTION = r"'[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,4})?'"
 _DATE = r"([0-9]{4})(?:-([0-9]{1,2})(?:-([0-9]{1,2})"
 _DATE_TEXT = f"'(?s){_DATE}(?:[ T].*)?)?)?'"
-_CLOCK = r"([01]?[0-9]|2[0-3]):([0-5]?[0-9])(?::([0-5]?[0-9])(?:\.([0-9]{1,9}))?)?"
-_ZONE = r"(Z|UTC|[+-](?:0?[0-9]|1[0-7]):[0-5][0-9])?"
+_HOUR, _SIXTY = "[01]?[0-9]|2[0-3]", "[0-5]?[0-9]"
+_ZONE = r" *(Z|UTC|[+-](?:0?[0-9]|1[0-7]):[0-5][0-9])"
 _PLAIN_CLOCK = r"(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\.[0-9]{1,6})?"
 _PLAIN = rf"'[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}(?:[ T]{_PLAIN_CLOCK})?'"
 
@@ -124,8 +124,9 @@ def _day(x: str, pattern: str) -> str:
 def _moment(x: str, to: pa.DataType, last: str) -> str:
     """A moment from text: digits behind the sixth are cut, a zone is only for TIMESTAMP."""
     name = t.duckdb_name(to)
-    zone = _ZONE if to == t.TIMESTAMP else ""
-    pattern = f"'{_DATE}(?:[ T](?:{_CLOCK}{zone})?)?)?)?'"
+    zone = f"(?:{_ZONE})?" if to == t.TIMESTAMP else ""
+    second = rf"(?::({_SIXTY})(?:\.([0-9]*))?{zone})?"
+    pattern = f"'{_DATE}(?:[ T]({_HOUR})(?::({_SIXTY}){second})?)?)?)?'"
     micros = f"CAST(left(rpad(regexp_extract({x}, {pattern}, 7), 6, '0'), 6) AS BIGINT)"
     seconds = (
         f"{_part(x, pattern, 4)} * 3600 + {_part(x, pattern, 5)} * 60 + {_part(x, pattern, 6)}"
