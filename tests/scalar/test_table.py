@@ -67,7 +67,7 @@ CASTS = [
     ),
     (
         "cast('1969-12-31 23:59:59.9 +00:30' as timestamp)",
-        datetime(1969, 12, 31, 1, 30, tzinfo=UTC),
+        datetime(1969, 12, 31, 23, 29, 59, 900000, tzinfo=UTC),
         "timestamp",
     ),
     (

@@ -77,7 +77,7 @@ _BLANKS = "E'" + "".join(f"\\x{code:02x}" for code in (*range(1, 33), 127)) + "'
 _WHOLE = r"'[+-]?[0-9]+'"
 _FRACTION = r"'[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,4})?'"
 _DATE = r"([0-9]{4})(?:-([0-9]{1,2})(?:-([0-9]{1,2})"
-_DATE_TEXT = f"'(?s){_DATE}(?:[ T].*)?)?)?'"
+_DATE_TEXT = f"'(?s)^{_DATE}(?:[ T].*)?)?)?$'"
 _HOUR, _SIXTY = "[01]?[0-9]|2[0-3]", "[0-5]?[0-9]"
 _ZONE = r" *(Z|UTC|[+-](?:0?[0-9]|1[0-7]):[0-5][0-9])"
 _PLAIN_CLOCK = r"(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\.[0-9]{1,6})?"
@@ -126,7 +126,7 @@ def _moment(x: str, to: pa.DataType, last: str) -> str:
     name = t.duckdb_name(to)
     zone = f"(?:{_ZONE})?" if to == t.TIMESTAMP else ""
     second = rf"(?::({_SIXTY})(?:\.([0-9]*))?{zone})?"
-    pattern = f"'{_DATE}(?:[ T]({_HOUR})(?::({_SIXTY}){second})?)?)?)?'"
+    pattern = f"'^{_DATE}(?:[ T]({_HOUR})(?::({_SIXTY}){second})?)?)?)?$'"
     micros = f"CAST(left(rpad(regexp_extract({x}, {pattern}, 7), 6, '0'), 6) AS BIGINT)"
     seconds = (
         f"{_part(x, pattern, 4)} * 3600 + {_part(x, pattern, 5)} * 60 + {_part(x, pattern, 6)}"

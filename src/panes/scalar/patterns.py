@@ -66,7 +66,7 @@ def read(text: Typed, pattern: str, *, is_try: bool) -> str:
         form += piece
     if "y" not in groups or ("d" in groups and "M" not in groups):
         raise _unknown(pattern)
-    regex = t.text_literal(form)
+    regex = t.text_literal(f"^{form}$")
     x = text.text
 
     def number(letter: str, default: str) -> str:
