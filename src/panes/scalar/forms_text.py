@@ -24,7 +24,7 @@ def _cut(x: str, start: str, length: str | None, *, of_bytes: bool) -> str:
     if of_bytes:
         digits = f"substr(hex({x}), CASE WHEN {start} > 0 THEN 2 * {start}::BIGINT - 1 " \
                  f"WHEN {start} = 0 THEN 1 ELSE 2 * {start}::BIGINT END" \
-                 f"{'' if length is None else f', 2 * greatest({length}, 0)::BIGINT'})"  # fmt: skip
+                 f"{'' if length is None else f', 2 * (greatest({length}, 0) + 0 * {length})::BIGINT'})"  # fmt: skip
         return f"unhex({digits})"
     more = "" if length is None else f", greatest({length}, 0) + 0 * {length}"
     return f"substr({x}, CASE WHEN {start} = 0 THEN 1 ELSE {start} END{more})"
@@ -48,7 +48,8 @@ def overlay(arguments: Sequence[Typed]) -> Typed:
     measured = f"octet_length({new.text})" if of_bytes else f"length({new.text})"
     size = measured
     if length:
-        size = f"CASE WHEN {length[0].text} >= 0 THEN {length[0].text} ELSE {measured} END"
+        given = length[0].text
+        size = f"CASE WHEN {given} < 0 THEN {measured} ELSE {given} END"
     before = _cut(value.text, "1", f"({at.text} - 1)", of_bytes=of_bytes)
     after = _cut(value.text, f"({at.text} + CAST({size} AS INTEGER))", None, of_bytes=of_bytes)
     return Typed(f"({before} || {new.text} || {after})", value.type)
@@ -114,6 +115,11 @@ def _concat_ws(arguments: Sequence[Typed]) -> Typed:
         raise refuse("`concat_ws` takes a separator")
     by, *rest = arguments
     (mark,) = taken("concat_ws", [by], "string")
+    if rest and not any(t.is_array(value.type) for value in rest):
+        texts = [taken("concat_ws", [value], "string")[0].text for value in rest]
+        return Typed(f"concat_ws({mark.text}, {', '.join(texts)})", t.STRING)
+    if not mark.is_constant:
+        raise refuse("`concat_ws` of arrays takes a separator that is written in the query")
     lists = []
     for value in rest:
         if t.is_array(value.type):

@@ -172,7 +172,7 @@ def _split(arguments: Sequence[Typed]) -> Typed:
         used = f"list_sum(list_transform({parts}[1:{limit - 1}], lambda e: length(e)))"
         cut = f"list_sum(list_transform({marks}[1:{limit - 1}], lambda e: length(e)))"
         rest = f"substr({text}, CAST(coalesce({used}, 0) + coalesce({cut}, 0) + 1 AS BIGINT))"
-        return f"CASE WHEN len({parts}) <= {limit} THEN {parts} ELSE " \
+        return f"CASE WHEN len({parts}) <= {limit} THEN {parts} WHEN {text} IS NOT NULL THEN " \
                f"list_append({parts}[1:{limit - 1}], {rest}) END"  # fmt: skip
 
     return Typed(bound(x, body), kind)
