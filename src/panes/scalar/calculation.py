@@ -10,9 +10,11 @@ import pyarrow as pa
 
 from panes.scalar import types as t
 from panes.scalar.intervals import DAY_MICROS, ONE_DAY
-from panes.scalar.typed import Typed, failure, refuse, tried, widened
+from panes.scalar.typed import Typed, failure, over, refuse, tried, widened
 
 _ZERO = failure("division by zero")
+_LONG = 19
+"""DuckDB multiplies shorter decimals in 18 digits, and fails where a product has more."""
 
 
 def calculated(sign: str, one: Typed, other: Typed, *, is_try: bool = False) -> Typed:
@@ -85,7 +87,7 @@ def _of_decimals(sign: str, one: Typed, other: Typed, *, is_try: bool) -> Typed:
     elif sign == "%":
         precision = min(a.precision - a.scale, b.precision - b.scale) + scale
     else:
-        raise refuse("a division of decimals is not translated", hint="cast one of them to double")
+        return _quotient(widened(one, a), widened(other, b), is_try=is_try)
     both = max(a.precision - a.scale, b.precision - b.scale) + scale
     if max(precision, both) > 38:
         raise refuse(f"`{sign}` of decimals of more than 38 digits is not translated",
@@ -93,13 +95,58 @@ def _of_decimals(sign: str, one: Typed, other: Typed, *, is_try: bool) -> Typed:
     to = pa.decimal128(max(precision, 1), scale)
     name = t.duckdb_name(to)
     if sign == "*":
-        return Typed(f"CAST({widened(one, a).text} * {widened(other, b).text} AS {name})", to)
+        wide = pa.decimal128(max(a.precision, _LONG), a.scale)
+        return Typed(f"CAST({widened(one, wide).text} * {widened(other, b).text} AS {name})", to)
     if sign in "+-":
-        return Typed(f"({widened(one, to).text} {sign} {widened(other, to).text})", to)
+        text = f"{widened(one, to).text} {sign} {widened(other, to).text}"
+        return Typed(f"CAST({text} AS {name})", to)
     wide = pa.decimal128(both, scale)
     x, y = widened(one, wide).text, widened(other, wide).text
     zero = "NULL" if is_try else _ZERO
     return Typed(f"CAST(CASE WHEN {y} = 0 THEN {zero} ELSE {x} % {y} END AS {name})", to)
+
+
+def _quotient(one: Typed, other: Typed, *, is_try: bool) -> Typed:
+    """A division of decimals by their digits: whole numbers, and what is left rounded half up.
+
+    Spark rounds at 38 digits and then to the scale; with no more digits than are taken here a first
+    rounding never makes a half.
+    """
+    a, b = one.type, other.type
+    scale = max(6, a.scale + b.precision + 1)
+    precision = a.precision - a.scale + b.scale + scale
+    shift = scale + b.scale - a.scale
+    longest = max(precision, a.precision + shift, b.precision + scale + 1,
+                  a.precision + a.scale + 1, b.precision + b.scale + 1)  # fmt: skip
+    if longest > 37:
+        raise refuse("a division of decimals of so many digits is not translated",
+                     hint="cast one of them to double")  # fmt: skip
+    to = pa.decimal128(precision, scale)
+    top = f"({_digits(one)} * {10**shift}::HUGEINT)"
+    zero = f"{'NULL' if is_try else _ZERO}"
+
+    def rounded(x: str, y: str) -> str:
+        up = f"CASE WHEN 2 * abs({x} % {y}) >= abs({y}) THEN sign({x}) * sign({y}) ELSE 0 END"
+        return f"({x} // {y} + {up})"
+
+    def written(q: str) -> str:
+        digits = f"lpad(CAST(abs({q}) AS VARCHAR), {precision + 1}, '0')"
+        sign = f"CASE WHEN {q} < 0 THEN '-' ELSE '' END"
+        parts = f"left({digits}, {precision + 1 - scale}) || '.' || right({digits}, {scale})"
+        return f"CAST({sign} || {parts} AS {t.duckdb_name(to)})"
+
+    def whole(y: str) -> str:
+        quotient = over(top, lambda x: over(rounded(x, y), written))
+        return f"CASE WHEN {y} = 0 THEN {zero} ELSE {quotient} END"
+
+    return Typed(over(_digits(other), whole), to)
+
+
+def _digits(value: Typed) -> str:
+    """The digits of a decimal, as a whole number."""
+    scale = value.type.scale
+    wide = widened(value, pa.decimal128(max(value.type.precision, _LONG), scale))
+    return f"CAST({wide.text} * CAST({10**scale} AS DECIMAL({scale + 1}, 0)) AS HUGEINT)"
 
 
 def _of_moments(sign: str, one: Typed, other: Typed, *, is_try: bool) -> Typed:

@@ -12,6 +12,8 @@ from panes.scalar.typed import Typed, bound, refuse, widened
 def compared(sign: str, left: Typed, right: Typed) -> Typed:
     """`left sign right`."""
     one, other = alike(left, right)
+    if t.is_nested(one.type) and sign in ("<", "<=", ">", ">="):
+        raise refuse(f"the order of {one.name} is not translated")
     return Typed(f"({one.text} {sign} {other.text})", t.BOOLEAN)
 
 

@@ -103,7 +103,7 @@ def _to_whole(name: str) -> Form:
         if digits == 0:
             return Typed(f"CAST({word}({value.text}) AS {t.duckdb_name(to)})", to)
         scaled = (
-            f"CAST({value.text} AS DECIMAL(18, {kind.scale})) * "
+            f"CAST({value.text} AS DECIMAL(19, {kind.scale})) * "
             f"CAST({10**digits} AS DECIMAL({digits + 1}, 0))"
         )
         return Typed(_shifted(f"{word}({scaled})", digits, to), to)

@@ -1,7 +1,8 @@
 """How a line of the function table is read, and what a call of the function becomes.
 
 A line has four parts: names, parameters, result, and DuckDB's text, in which ``{0}`` is the first
-argument. Parameters are types; a name in capitals (``T``) is any type, the same wherever it stands;
+argument. Parameters are types; a name in capitals (``T``) is any type, the same wherever it stands
+(``O``: any whose order is certain, so no array, map or struct);
 ``any`` is any type; ``?`` behind one says that it may be left out, ``*`` that it may be repeated.
 ``#`` in front says that it must be written as a constant. The result is a type, or the name of a
 parameter's type.
@@ -20,6 +21,7 @@ from panes.scalar.typed import Typed, refuse, widened
 from panes.scalar.typed import bound as bound_once
 
 Build = Callable[[Sequence[Typed]], Typed]
+_ORDERED = "O"
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +92,8 @@ class Rule:
                 kind = t.VOID if kind == t.VOID else kind.value_type
             wide = t.wider(bound.get(name, t.VOID), kind)
             if wide is None:
+                return None
+            if name == _ORDERED and t.is_nested(wide):
                 return None
             bound[name] = wide
         return bound

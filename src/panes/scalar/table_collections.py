@@ -8,8 +8,8 @@ of sets, and what comes first stays first.
 COLLECTIONS = """
 array | T* | array<T> | [{all}]
 size cardinality array_size | array | int | len({0})
-array_max | array<T> | T | list_max({0})
-array_min | array<T> | T | list_min({0})
+array_max | array<O> | O | list_max({0})
+array_min | array<O> | O | list_min({0})
 array_contains | array<T>, T | boolean | CASE WHEN {1} IS NULL OR {0} IS NULL THEN NULL WHEN list_contains({0}, {1}) THEN true WHEN len({0}) <> list_count({0}) THEN NULL ELSE false END
 array_position | array<T>, T | bigint | CASE WHEN {0} IS NULL OR {1} IS NULL THEN NULL ELSE coalesce(list_position({0}, {1}), 0) END
 array_append | array<T>, T | array<T> | CASE WHEN {0} IS NOT NULL THEN list_append({0}, {1}) END
@@ -26,8 +26,8 @@ get | array<T>, int | T | CASE WHEN {1} >= 0 THEN {0}[CAST({1} AS BIGINT) + 1] E
 element_at | array<T>, int | T | CASE WHEN {0} IS NULL OR {1} IS NULL THEN NULL WHEN {1} = 0 OR abs(CAST({1} AS BIGINT)) > len({0}) THEN error('the array has no element at that position') ELSE {0}[{1}] END
 try_element_at | array<T>, int | T | CASE WHEN {0} IS NULL OR {1} IS NULL THEN NULL WHEN {1} = 0 THEN error('positions count from 1') ELSE {0}[{1}] END
 slice | array<T>, int, int | array<T> | CASE WHEN {0} IS NULL OR {1} IS NULL OR {2} IS NULL THEN NULL WHEN {1} = 0 OR {2} < 0 THEN error('`slice` counts from 1, and its length is not negative') WHEN {2} = 0 OR ({1} < 0 AND len({0}) + {1} < 0) THEN {0}[2:1] WHEN {1} > 0 THEN {0}[{1}:CAST({1} AS BIGINT) + {2} - 1] ELSE {0}[len({0}) + {1} + 1:len({0}) + {1} + {2}] END
-sort_array | array<T>, boolean? | array<T> | CASE WHEN {1} IS NULL OR {1} THEN list_sort({0}, 'ASC', 'NULLS FIRST') ELSE list_sort({0}, 'DESC', 'NULLS LAST') END
-array_sort | array<T> | array<T> | list_sort({0}, 'ASC', 'NULLS LAST')
+sort_array | array<O>, #boolean? | array<O> | CASE WHEN {1} IS NULL OR {1} THEN list_sort({0}, 'ASC', 'NULLS FIRST') ELSE list_sort({0}, 'DESC', 'NULLS LAST') END
+array_sort | array<O> | array<O> | list_sort({0}, 'ASC', 'NULLS LAST')
 array_join | array<string>, #string | string | CASE WHEN {0} IS NOT NULL AND {1} IS NOT NULL THEN coalesce(array_to_string({0}, {1}), '') END
 array_join | array<string>, #string, string | string | CASE WHEN {1} IS NOT NULL AND {2} IS NOT NULL THEN array_to_string(list_transform({0}, lambda e: coalesce(e, {2})), {1}) END
 array_insert | array<T>, int, T | array<T> | CASE WHEN {0} IS NULL OR {1} IS NULL THEN NULL WHEN {1} = 0 OR abs(CAST({1} AS BIGINT)) > len({0}) + 1 THEN error('`array_insert` beyond the array is not translated') WHEN {1} > 0 THEN list_concat(list_append({0}[1:{1} - 1], {2}), {0}[{1}:]) ELSE list_concat(list_append({0}[1:len({0}) + {1} + 1], {2}), {0}[len({0}) + {1} + 2:]) END

@@ -44,8 +44,8 @@ e | | double | 2.718281828459045::DOUBLE
 rint | double | double | CASE WHEN abs({0}) < 4503599627370496 THEN round_even({0}, 0) ELSE {0} END
 positive | number | {0} | {0}
 negative | number | {0} | -{0}
-greatest | T, T, T* | T | greatest({all})
-least | T, T, T* | T | least({all})
+greatest | O, O, O* | O | greatest({all})
+least | O, O, O* | O | least({all})
 bit_count | bigint | int | bit_count({0})
 bit_count | boolean | int | CAST({0} AS INTEGER)
 bin | bigint | string | bin({0})

@@ -154,6 +154,10 @@ def is_struct(kind: pa.DataType) -> bool:
     return bool(pa.types.is_struct(kind))
 
 
+def is_nested(kind: pa.DataType) -> bool:
+    return is_array(kind) or is_map(kind) or is_struct(kind)
+
+
 def decimal_of(kind: pa.DataType) -> pa.DataType:
     """The decimal that holds every value of an integer type, or a decimal itself."""
     return pa.decimal128(_DIGITS[kind], 0) if kind in _DIGITS else kind
