@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from panes.scalar import (
+    choices,
+    forms_bits,
+    forms_bytes,
     forms_collections,
     forms_dates,
     forms_moments,
@@ -12,7 +15,10 @@ from panes.scalar import (
 )
 
 FORMS: dict[str, forms_numbers.Form] = {
+    **choices.FORMS,
     **forms_numbers.FORMS,
+    **forms_bits.FORMS,
+    **forms_bytes.FORMS,
     **forms_dates.FORMS,
     **forms_moments.FORMS,
     **forms_text.FORMS,

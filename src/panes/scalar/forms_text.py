@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from panes.scalar import types as t
-from panes.scalar.casts import cast
-from panes.scalar.forms_dates import FORMS as DATES
-from panes.scalar.rules import coerced, taken
+from panes.scalar.rules import taken
 from panes.scalar.typed import Typed, bound, failure, refuse, widened
 
 Form = Callable[[Sequence[Typed]], Typed]
@@ -22,10 +20,10 @@ def _bytes_or_text(name: str, arguments: Sequence[Typed], count: int, rest: str)
 def _cut(x: str, start: str, length: str | None, *, of_bytes: bool) -> str:
     """Characters or bytes from a position, which counts from 1, or from the end if negative."""
     if of_bytes:
-        digits = f"substr(hex({x}), CASE WHEN {start} > 0 THEN 2 * {start}::BIGINT - 1 " \
-                 f"WHEN {start} = 0 THEN 1 ELSE 2 * {start}::BIGINT END" \
-                 f"{'' if length is None else f', 2 * (greatest({length}, 0) + 0 * {length})::BIGINT'})"  # fmt: skip
-        return f"unhex({digits})"
+        first = f"CASE WHEN {start} > 0 THEN 2 * {start}::BIGINT - 1 " \
+                f"WHEN {start} = 0 THEN 1 ELSE 2 * {start}::BIGINT END"  # fmt: skip
+        more = "" if length is None else f", 2 * (greatest({length}, 0) + 0 * {length})::BIGINT"
+        return f"unhex(substr(hex({x}), {first}{more}))"
     more = "" if length is None else f", greatest({length}, 0) + 0 * {length}"
     return f"substr({x}, CASE WHEN {start} = 0 THEN 1 ELSE {start} END{more})"
 
@@ -185,87 +183,9 @@ def _mask(arguments: Sequence[Typed]) -> Typed:
                  t.STRING)  # fmt: skip
 
 
-def _charset(name: str, value: Typed) -> None:
-    if not isinstance(value.constant, str) or value.constant.lower() != "utf-8":
-        raise refuse(f"`{name}` is translated for 'utf-8'")
-
-
-def _encode(arguments: Sequence[Typed]) -> Typed:
-    value, charset = taken("encode", arguments, "string, #string")
-    _charset("encode", charset)
-    return Typed(f"encode({value.text})", t.BINARY)
-
-
-def _decode(arguments: Sequence[Typed]) -> Typed:
-    """Text from bytes; the other `decode`, of several values, is translated with comparisons."""
-    value, charset = taken("decode", arguments, "binary, #string")
-    _charset("decode", charset)
-    return Typed(f"decode({value.text})", t.STRING)
-
-
-def _to_char(arguments: Sequence[Typed]) -> Typed:
-    if len(arguments) == 2 and arguments[0].type in (t.DATE, t.TIMESTAMP, t.TIMESTAMP_NTZ):
-        return DATES["date_format"](arguments)
-    value, form = taken("to_char", arguments, "binary, #string")
-    shapes = {"base64": "base64({0})", "hex": "hex({0})", "utf-8": "decode({0})"}
-    shape = shapes.get(str(form.constant).lower())
-    if shape is None:
-        raise refuse(f"`to_char` to {form.constant} is not translated")
-    return Typed(shape.format(value.text), t.STRING)
-
-
-_HEX = "'[0-9a-fA-F]*'"
-_BASE64 = "'(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?'"
-
-
-def _to_binary(name: str) -> Form:
-    def build(arguments: Sequence[Typed]) -> Typed:
-        values = list(arguments)
-        if len(values) == 1:
-            values.append(Typed("'hex'", t.STRING, "hex", is_constant=True))
-        value, form = taken(name, values, "string, #string")
-        kind, x = str(form.constant).lower(), value.text
-        otherwise = "NULL" if name.startswith("try_") else failure("the text is not of that form")
-        if kind in ("utf-8", "utf8"):
-            return Typed(f"encode({x})", t.BINARY)
-        if kind == "hex":
-            even = f"CASE WHEN length({x}) % 2 = 1 THEN '0' || {x} ELSE {x} END"
-            return Typed(f"CASE WHEN regexp_full_match({x}, {_HEX}) THEN unhex({even}) "
-                         f"WHEN {x} IS NOT NULL THEN {otherwise} END", t.BINARY)  # fmt: skip
-        if kind == "base64":
-            doubt = failure("base64 that is not padded is not translated")
-            return Typed(f"CASE WHEN regexp_full_match({x}, {_BASE64}) THEN from_base64({x}) "
-                         f"WHEN regexp_matches({x}, '[^A-Za-z0-9+/=\\s]') THEN {otherwise} "
-                         f"WHEN {x} IS NOT NULL THEN {doubt} END", t.BINARY)  # fmt: skip
-        if name.startswith("try_"):
-            return Typed("CAST(NULL AS BLOB)", t.BINARY)
-        raise refuse(f"`{name}` from {form.constant} is not translated")
-
-    return build
-
-
-def _sha2(arguments: Sequence[Typed]) -> Typed:
-    value, bits = arguments if len(arguments) == 2 else (None, None)
-    if value is None or bits is None or bits.constant not in (0, 256):
-        raise refuse("`sha2` is translated for 256 bits")
-    data = coerced(value, t.STRING) if value.type != t.BINARY else value
-    if data is None:
-        raise refuse("`sha2` takes text or bytes")
-    return Typed(f"sha256({data.text})", t.STRING)
-
-
-def _btrim(arguments: Sequence[Typed]) -> Typed:
-    """Bytes are trimmed as the text that they are."""
-    values = [cast(a, t.STRING) if a.type == t.BINARY else a for a in arguments]
-    value, *letters = taken("btrim", values, "string, string?")
-    return Typed(f"trim({value.text}, {letters[0].text if letters else repr(' ')})", t.STRING)
-
-
 FORMS: dict[str, Form] = {
     "substring": _substring, "substr": _substring, "left": _left, "overlay": overlay,
     "lpad": _pad("lpad"), "rpad": _pad("rpad"), "substring_index": _substring_index,
     "concat": _concat, "concat_ws": _concat_ws, "elt": _elt, "translate": _translated,
-    "mask": _mask, "encode": _encode, "decode": _decode, "to_char": _to_char,
-    "to_varchar": _to_char, "to_binary": _to_binary("to_binary"),
-    "try_to_binary": _to_binary("try_to_binary"), "sha2": _sha2, "btrim": _btrim,
+    "mask": _mask,
 }  # fmt: skip

@@ -254,8 +254,6 @@ class Translation:
             return Typed(t.text_literal(arguments[0].name), t.STRING)
         if name in t.NAMES and len(arguments) == 1 and name not in RULES:
             return cast(arguments[0], t.NAMES[name])
-        if name in _CHOICES:
-            return _CHOICES[name](self, arguments)
         found = fitting(RULES.get(name, ()), arguments)
         if found is not None:
             return found
@@ -264,43 +262,6 @@ class Translation:
         if name not in RULES:
             raise refuse(f"the function `{name}` is not translated")
         return built(name, RULES[name], arguments)
-
-    def decoded(self, arguments: list[Typed]) -> Typed:
-        """`decode(value, search, result, ..., default)`; of bytes and a charset, text."""
-        if len(arguments) < 3:
-            return FORMS["decode"](arguments)
-        value, *rest = arguments
-        default = rest.pop() if len(rest) % 2 else Typed("NULL", t.VOID)
-        results = [*rest[1::2], default]
-        kind = t.widest(r.type for r in results)
-        if kind is None:
-            raise refuse("`decode` to different types is not translated")
-        texts = [widened(r, kind).text for r in results]
-        tests = [compared("IS NOT DISTINCT FROM", value, search).text for search in rest[::2]]
-        whens = " ".join(f"WHEN {a} THEN {b}" for a, b in zip(tests, texts, strict=False))
-        return Typed(f"CASE {whens} ELSE {texts[-1]} END", kind)
-
-    def null_if(self, arguments: list[Typed]) -> Typed:
-        if len(arguments) != 2:
-            raise refuse("`nullif` takes two values")
-        equal = compared("=", *arguments)
-        return Typed(f"CASE WHEN {equal.text} THEN NULL ELSE {arguments[0].text} END",
-                     arguments[0].type)  # fmt: skip
-
-    def equal_null(self, arguments: list[Typed]) -> Typed:
-        if len(arguments) != 2:
-            raise refuse("`equal_null` takes two values")
-        return compared("IS NOT DISTINCT FROM", *arguments)
-
-    def like_call(self, arguments: list[Typed]) -> Typed:
-        if len(arguments) != 2:
-            raise refuse("`like` takes a text and a pattern")
-        return matched(arguments[0], arguments[1], "\\", is_ilike=False)
-
-    def ilike_call(self, arguments: list[Typed]) -> Typed:
-        if len(arguments) != 2:
-            raise refuse("`ilike` takes a text and a pattern")
-        return matched(arguments[0], arguments[1], "\\", is_ilike=True)
 
     def item(self, node: exp.Bracket) -> Typed:
         value = self.of(node.this)
@@ -367,11 +328,6 @@ _SHIFTS: dict[type[exp.Expr], str] = {
     UnsignedShift: "shiftrightunsigned",
 }  # fmt: skip
 _BITS = (exp.BitwiseAnd, exp.BitwiseOr, exp.BitwiseXor)
-_CHOICES: dict[str, Callable[[Translation, list[Typed]], Typed]] = {
-    "decode": Translation.decoded, "nullif": Translation.null_if,
-    "equal_null": Translation.equal_null, "like": Translation.like_call,
-    "ilike": Translation.ilike_call,
-}  # fmt: skip
 _KINDS: dict[type[exp.Expr], Callable[..., Typed]] = {
     exp.Column: Translation.column,
     exp.Literal: _leaf(literal),

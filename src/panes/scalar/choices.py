@@ -1,0 +1,60 @@
+"""Functions that choose by comparing: `decode`, `nullif`, `equal_null`, and LIKE as a call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from panes.scalar import types as t
+from panes.scalar.comparison import compared, matched
+from panes.scalar.forms_bytes import decoded
+from panes.scalar.typed import Typed, refuse, widened
+
+Form = Callable[[Sequence[Typed]], Typed]
+
+
+def _decode(arguments: Sequence[Typed]) -> Typed:
+    """`decode(value, search, result, ..., default)`; of bytes and a charset, text."""
+    if len(arguments) < 3:
+        return decoded(arguments)
+    value, *rest = arguments
+    default = rest.pop() if len(rest) % 2 else Typed("NULL", t.VOID)
+    results = [*rest[1::2], default]
+    kind = t.widest(r.type for r in results)
+    if kind is None:
+        raise refuse("`decode` to different types is not translated")
+    texts = [widened(r, kind).text for r in results]
+    tests = [compared("IS NOT DISTINCT FROM", value, search).text for search in rest[::2]]
+    whens = " ".join(f"WHEN {a} THEN {b}" for a, b in zip(tests, texts, strict=False))
+    return Typed(f"CASE {whens} ELSE {texts[-1]} END", kind)
+
+
+def _null_if(arguments: Sequence[Typed]) -> Typed:
+    if len(arguments) != 2:
+        raise refuse("`nullif` takes two values")
+    equal = compared("=", *arguments)
+    return Typed(f"CASE WHEN {equal.text} THEN NULL ELSE {arguments[0].text} END",
+                 arguments[0].type)  # fmt: skip
+
+
+def _equal_null(arguments: Sequence[Typed]) -> Typed:
+    if len(arguments) != 2:
+        raise refuse("`equal_null` takes two values")
+    return compared("IS NOT DISTINCT FROM", *arguments)
+
+
+def _like(arguments: Sequence[Typed]) -> Typed:
+    if len(arguments) != 2:
+        raise refuse("`like` takes a text and a pattern")
+    return matched(arguments[0], arguments[1], "\\", is_ilike=False)
+
+
+def _ilike(arguments: Sequence[Typed]) -> Typed:
+    if len(arguments) != 2:
+        raise refuse("`ilike` takes a text and a pattern")
+    return matched(arguments[0], arguments[1], "\\", is_ilike=True)
+
+
+FORMS: dict[str, Form] = {
+    "decode": _decode, "nullif": _null_if, "equal_null": _equal_null, "like": _like,
+    "ilike": _ilike,
+}  # fmt: skip
