@@ -43,7 +43,12 @@ def spark() -> Iterator[SparkSession]:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """All tests with the session go to one worker, which starts Spark once."""
+    """Tests with the session are two groups of about as long; a worker starts Spark once."""
     for item in items:
         if "spark" in getattr(item, "fixturenames", ()):
-            item.add_marker(pytest.mark.xdist_group("spark"))
+            is_stream = "stream" in item.path.parts or item.path.name in _LONG
+            group = "streams on Spark" if is_stream else "Spark"
+            item.add_marker(pytest.mark.xdist_group(group))
+
+
+_LONG = ("test_counted.py", "test_damage.py", "test_docs.py", "test_kills.py")

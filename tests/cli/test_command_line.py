@@ -234,7 +234,7 @@ def test_ctrl_c_stops_with_a_word_and_leaves_no_half_written_file(folder: Path) 
     assert not list(folder.glob("*stopped*"))
 
 
-@pytest.mark.parametrize("how", [call_here, slow(run)], ids=["here", "process"])
+@pytest.mark.parametrize("how", [slow(call_here), slow(run)], ids=["here", "process"])
 def test_run_streams_files_on_spark_and_goes_on_from_a_checkpoint(
     spark: SparkSession, tmp_path: Path, how: Call
 ) -> None:

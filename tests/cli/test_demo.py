@@ -33,6 +33,7 @@ def assert_shown(done: subprocess.CompletedProcess[str], rows: str) -> None:
     assert re.search(rf"packets per source.*: micro-batch \d+, {rows} rows", done.stderr)
 
 
+@pytest.mark.slow
 def test_a_short_demo_checks_every_answer_and_races_sparks_window(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -141,7 +141,7 @@ class TestSchema:
         ("schema", "said"),
         [
             ({"asks": pa.schema([])}, "`asks`"),
-            ({"bids": [("at", "int64")]}, "a pyarrow Schema, got list"),
+            ({"bids": [("at", "int64")]}, "schema must be a pyarrow.Schema"),
         ],
     )
     def test_what_is_no_schema_of_a_stream_is_refused(self, schema: object, said: str) -> None:

@@ -86,7 +86,7 @@ SAID |= {"pairs": "None", "stream of pairs": "None"}
 
 @pytest.mark.parametrize(
     "parts",
-    [("batch", "drop-in", "pairs"), slow(("stream", "joined", "register", "stream of pairs"))],
+    [("batch",), slow(("drop-in", "pairs", "stream", "joined", "register", "stream of pairs"))],
     ids=" and ".join,
 )
 def test_everything_works_through_connect(parts: tuple[str, ...]) -> None:

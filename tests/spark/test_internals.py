@@ -194,19 +194,6 @@ def test_a_checkpoint_is_used_and_then_has_a_commit(spark: SparkSession, tmp_pat
         internals.lines(spark, "nowhere://at/all")
 
 
-def test_every_start_is_heard_of_before_the_first_batch(
-    spark: SparkSession, tmp_path: Path
-) -> None:
-    session, heard = spark.newSession(), []
-    offsets = tmp_path / "checkpoint" / "offsets"
-    for _ in range(2):  # a session is listened to once
-        internals.at_every_start(
-            session, lambda place: heard.append((place, list(offsets.glob("*"))))
-        )
-    run_to_end(read_stream(session, as_batches(tmp_path / "in", [ROWS])), tmp_path)
-    assert heard == [(f"file:{tmp_path}/checkpoint", [])]
-
-
 def test_the_state_operator_is_found_by_its_name(spark: SparkSession, tmp_path: Path) -> None:
     stream = read_stream(spark, as_batches(tmp_path / "in", [ROWS]))
     text = "SELECT count(*) AS n FROM s [TUMBLING 10 WATTR Exchange]"

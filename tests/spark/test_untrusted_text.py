@@ -24,6 +24,7 @@ def test_no_expression_reaches_spark(spark: SparkSession) -> None:
                 panes.sql(place.format(attack), bids=bids)
 
 
+@pytest.mark.slow
 def test_any_name_is_a_name(spark: SparkSession, tmp_path: Path) -> None:
     """Columns, keys, aliases and the axis; rows set aside beside the answers."""
     for number, name in enumerate(HOSTILE_NAMES):

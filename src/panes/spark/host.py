@@ -44,7 +44,6 @@ from panes.spark.column_names import PACKAGE, SHARD, WHEN
 from panes.spark.internals import UTC, batch_number, streaming_plan, tag_of, watermark_delay
 from panes.spark.partitions import one_per_partition
 from panes.spark.session import STATE_STORE
-from panes.spark.uncommitted import forget_at_starts
 from panes.windows.limit import at_most
 
 STATE_NAME = "panes"
@@ -139,7 +138,6 @@ def host(
     if trial is not None:
         hosted = trial.hosted(hosted)
     _require_state_store(session.conf.get("spark.sql.streaming.stateStore.providerClass"))
-    forget_at_starts(session)
     united = list(projected)
     if terms.heartbeat is not None:
         united.append(_heartbeat(session, terms.heartbeat.slack))

@@ -7,7 +7,7 @@ Everything else in `panes.spark` is documented DataFrame API. Each part below ha
 - inside a task: `batch_number`, which `tag_of` helps through Spark Connect;
 - a stream's plan: `watermark_delay`, `streaming_plan`; how it is written: `append_only`;
 - a checkpoint: `is_used`, `has_commit`, `STATE_OPERATOR`, `CHECKPOINT_FILES`, `FILE_MANAGER`,
-  `at_every_start`, `state_version`, `without_snapshots`;
+  `state_version`, `without_snapshots`;
 - a Column: `take_apart`, `text_of`.
 """
 
@@ -22,7 +22,6 @@ from typing import Any
 import pyarrow as pa
 from pyspark import TaskContext, cloudpickle
 from pyspark.errors import AnalysisException
-from pyspark.java_gateway import ensure_callback_server_started
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import types as T  # noqa: N812
 from pyspark.sql.pandas import types as arrow_types
@@ -238,53 +237,6 @@ FILE_MANAGER = "spark.sql.streaming.checkpointFileManagerClass"
 """The setting that names such a class. With ours, a file that is there already stays as it is."""
 COMMITS, STATES = "commits", "state"
 """The folders of a checkpoint with a file for every committed batch, and with the states."""
-
-
-def at_every_start(session: SparkSession, call: Callable[[str], None]) -> None:
-    """Call with the checkpoint of every stream that starts in a session, before its first batch.
-
-    Spark's listeners are documented, and that one is told of a start before the start is over. They
-    are not told where the checkpoint is, and to be told of anything, each event is made into
-    objects of Python; so this one is smaller. Through Spark Connect nothing is listened to: events
-    come there when it is too late. A session is listened to once.
-    """
-    streams: Any = session.streams
-    if hasattr(streams, "_jsqm") and getattr(session, _LISTENS, None) is None:
-        listener = _StartListener(session, call)
-        gateway: Any = get_active_spark_context()._gateway
-        ensure_callback_server_started(gateway)  # type: ignore[no-untyped-call]
-        wrapper = gateway.jvm.org.apache.spark.sql.streaming.PythonStreamingQueryListenerWrapper
-        streams._jsqm.addListener(wrapper(listener))
-        setattr(session, _LISTENS, listener)
-
-
-_LISTENS = "_panes_listens"
-
-
-class _StartListener:
-    """Hears of streams that start; what else Spark tells is not looked at."""
-
-    def __init__(self, session: SparkSession, call: Callable[[str], None]) -> None:
-        self._streams: Any = session.streams
-        self._call = call
-
-    def onQueryStarted(self, event: Any) -> None:  # noqa: N802
-        stream = self._streams._jsqm.get(event.id())
-        self._call(stream.streamingQuery().resolvedCheckpointRoot())
-
-    def onQueryProgress(self, event: Any) -> None:  # noqa: N802
-        pass
-
-    def onQueryIdle(self, event: Any) -> None:  # noqa: N802
-        pass
-
-    def onQueryTerminated(self, event: Any) -> None:  # noqa: N802
-        pass
-
-    class Java:
-        """What it is for the JVM."""
-
-        implements = ["org.apache.spark.sql.streaming.PythonStreamingQueryListener"]  # noqa: RUF012
 
 
 def state_version(batch_id: int) -> int:

@@ -4,8 +4,11 @@ A batch that fails may have written the state of some partitions, and a trial wr
 The batch runs again, perhaps with other queries or options, and writes its state under the same
 names. Most file systems replace the files then. With the class that writes a local checkpoint fast,
 Spark leaves the ones that are there: a later restart would read a state that no committed batch has
-written. So they are removed before the batch runs again: a register does so when it starts, and
-for other streams of ours the session listens to their starts.
+written. So a register removes them before it starts.
+
+Only a register can: its own function runs every batch that is not committed. A sink that has the
+batch already, as Spark's file sink knows, leaves it out, and then the state of the first run is the
+right one.
 """
 
 from __future__ import annotations
@@ -21,9 +24,7 @@ from panes.spark.internals import (
     CHECKPOINT_FILES,
     COMMITS,
     FILE_MANAGER,
-    STATE_OPERATOR,
     STATES,
-    at_every_start,
     state_version,
 )
 
@@ -31,21 +32,6 @@ from panes.spark.internals import (
 def can_run_again(session: SparkSession, checkpoint: str) -> bool:
     """Whether a batch that runs again surely replaces the state that it wrote before."""
     return _replaces_files(session) or _folder(checkpoint) is not None
-
-
-def forget_at_starts(session: SparkSession) -> None:
-    """Remove such state whenever a stream of ours starts in a session, if Spark would not."""
-    if not _replaces_files(session):
-        at_every_start(session, lambda checkpoint: _forget_ours(session, checkpoint))
-
-
-def _forget_ours(session: SparkSession, checkpoint: str) -> None:
-    folder = _folder(checkpoint)
-    if folder is not None and any(
-        STATE_OPERATOR in said.read_text(errors="replace")
-        for said in (folder / STATES).glob("*/_metadata/**/[0-9]*")
-    ):
-        forget_uncommitted(session, checkpoint)
 
 
 def forget_uncommitted(session: SparkSession, checkpoint: str) -> None:

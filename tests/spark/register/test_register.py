@@ -82,6 +82,7 @@ def test_every_query_gets_what_it_would_get_alone(
     assert SparkSession.getActiveSession() is spark, "not that of a batch"
 
 
+@pytest.mark.slow
 def test_queries_come_and_go_while_the_stream_runs(spark: SparkSession, tmp_path: Path) -> None:
     batches = [rows(number, 60, 30 * number) for number in range(6)]
     files, out = as_batches(tmp_path / "in", batches[:2]), tmp_path / "out"
