@@ -521,6 +521,10 @@ FAILS = [
     "NULL and 1/0 > 1",
 ]
 REFUSED = [
+    "X'zz'",
+    "map(1, 2)['a']",
+    "cast(array(1) as array<string>)",
+    "'1' + 1",
     "cast(1 as decimal(38,10)) / 3",
     "array(1) < array(2)",
     "greatest(array(1), array(2))",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from decimal import Decimal
 
 import pyarrow as pa
@@ -61,5 +62,7 @@ def null(_: exp.Null) -> Typed:
 
 def hexadecimal(node: exp.HexString) -> Typed:
     """Bytes: `X'1F'`."""
+    if not re.fullmatch("[0-9a-fA-F]*", node.name):
+        raise refuse(f"X'{node.name}' is not written in hexadecimal digits")
     digits = node.name if len(node.name) % 2 == 0 else "0" + node.name
     return Typed(f"unhex('{digits}')", t.BINARY, is_constant=True)
