@@ -12,7 +12,10 @@ from typing import Any, ClassVar
 
 from sqlglot import exp, parse_one
 from sqlglot.dialects.spark import Spark
+from sqlglot.errors import SqlglotError
 from sqlglot.tokens import TokenType
+
+from panes.errors import QueryError
 
 _KEPT = ("CAST", "TRY_CAST", "EXTRACT", "TRIM", "SUBSTRING", "SUBSTR", "POSITION", "OVERLAY")
 _BLANK = re.compile(r"""('(?:[^'\\]|\\.|'')*'|"(?:[^"\\]|\\.)*"|`[^`]*`)|\b([xX])\s+(?=')""")
@@ -59,4 +62,8 @@ class Scalar(Spark):
 
 def parse_select(sql: str) -> exp.Expr:
     """A statement of Spark SQL, as a tree of calls and operators."""
-    return parse_one(_BLANK.sub(lambda m: m[1] or m[2], sql), dialect=Scalar)
+    try:
+        return parse_one(_BLANK.sub(lambda m: m[1] or m[2], sql), dialect=Scalar)
+    except SqlglotError as error:
+        first = str(error).splitlines()[0]
+        raise QueryError(f"`{sql}` cannot be read: {first}", hint="write it as Spark SQL") from None
