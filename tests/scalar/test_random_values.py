@@ -1,4 +1,4 @@
-"""Functions over random values, each against a few lines of Python that say what Spark does.
+"""Functions over random values, each against a few lines of Python that define it.
 
 Values are drawn with NULL among them, beyond ASCII, at both ends of their types, and before 1970.
 """

@@ -1,7 +1,8 @@
 # ruff: noqa: E501  (a case is one line)
 """Scalar SQL means what it means in Spark's ANSI mode: values, types, errors and refusals.
 
-What is expected follows from Spark's documentation and source; no engine but this one runs here.
+No engine but this one runs here: what is expected was judged by hand against what is known of Spark,
+so a case guards a meaning once it is agreed, and is no proof that Spark agrees.
 """
 
 from __future__ import annotations

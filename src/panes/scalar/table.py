@@ -1,7 +1,7 @@
 """The functions that mean in this process what they mean in Spark: one line each.
 
-How a line is read is said in `panes.scalar.rules`. A line is here because tests have found no
-difference: every example of Spark's own documentation, and random values of its types.
+How a line is read is said in `panes.scalar.rules`. A line is here where no example of Spark's own
+documentation differs; what is not certain for all values of its types is refused or an error.
 """
 
 from __future__ import annotations
