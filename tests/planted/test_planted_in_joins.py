@@ -11,14 +11,13 @@ import pyarrow as pa
 import pytest
 
 import panes
-from panes.engine import joined_windows
 from panes.join import oa_join
 from panes.join.as_of import AsOfJoin
 from panes.join.oa_join import _Step
 from panes.join.progress import joint
 from panes.join.rule import Progress
 from panes.join.time_blocks import TimeBlocks
-from panes.pipelines import join_stage
+from panes.pipelines import join_stage, joined_rows
 from panes.pipelines.join_stage import JoinStage
 from panes.windows.partners import Band, CommonWindows, Reach
 from tests.join.histories import END, HOWS, join_text, table, taken, told
@@ -199,8 +198,8 @@ BUGS: dict[str, tuple[object, str, Callable[[Any], Any]]] = {
         TimeBlocks, "_trimmed", lambda run: run.where(np.arange(len(run)) > 0),
     ),
     "an as-of join forgets one too early": (AsOfJoin, "_needed_from", lambda at: at + 1),
-    "joint punctuation covers everything": (joined_windows, "joint", np.ones_like),
-    "joint punctuation is never made": (joined_windows, "joint", np.zeros_like),
+    "joint punctuation covers everything": (joined_rows, "joint", np.ones_like),
+    "joint punctuation is never made": (joined_rows, "joint", np.zeros_like),
     "individual punctuation is one ahead": (join_stage, "individual", lambda at: at + 2),
     "individual punctuation is far behind": (JoinStage, "progress", lambda at: at - 9),
     "rows alone are not waited for": (
@@ -229,5 +228,5 @@ def test_joint_punctuation_off_by_one_is_caught(
         )  # fmt: skip
         return joint(Progress(*off), left, right)
 
-    monkeypatch.setattr(joined_windows, "joint", wrongly)
+    monkeypatch.setattr(joined_rows, "joint", wrongly)
     assert not _positions()

@@ -105,11 +105,14 @@ def _value(tree: exp.Expression) -> _Value | None:
 
 
 def _fits(found: LookUp, schema: pa.Schema) -> bool:
-    """Whether the column has values of that kind; SQL would convert others, which finds more."""
+    """Whether the column has values of that kind; SQL would convert others, which finds more.
+
+    Beside a short float SQL makes short floats of numbers, and several numbers are one then.
+    """
     data_type = schema.field(found.column).type
     is_number = (
         pa.types.is_integer(data_type)
-        or pa.types.is_floating(data_type)
+        or pa.types.is_float64(data_type)
         or (pa.types.is_decimal128(data_type) and data_type.precision <= _DIGITS)
     )
     is_text = pa.types.is_string(data_type) or pa.types.is_large_string(data_type)

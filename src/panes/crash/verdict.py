@@ -44,7 +44,7 @@ def judge(got: pa.Table | None, want: pa.Table, keys: Sequence[str]) -> Verdict:
         return Verdict(lost=len(want))
     if sorted(got.column_names) != sorted(want.column_names):
         return Verdict(wrong=max(len(got), len(want)))
-    asked, given = _by_key(want, want, keys), _by_key(got, want, keys)
+    asked, given = _by_key(want, want, keys), _by_key(_with_zones(got, want), want, keys)
     total = Verdict(wrong=sum(len(given[key]) for key in given.keys() - asked.keys()))
     for key, rows in asked.items():
         total += _of_one_question(given.get(key, []), rows)
@@ -63,6 +63,15 @@ def _of_one_question(given: Sequence[Row], asked: Sequence[Row]) -> Verdict:
     twice = len(repeated)
     wrong = len(extra) - twice
     return Verdict(lost=max(0, len(missing) - wrong), twice=twice, wrong=wrong)
+
+
+def _with_zones(table: pa.Table, like: pa.Table) -> pa.Table:
+    """Answers as Spark writes them to files, where timestamps lose the zone that they have."""
+    columns = {name: table.column(name) for name in like.column_names}
+    for field in like.schema:
+        if pa.types.is_timestamp(field.type):
+            columns[field.name] = columns[field.name].cast(field.type)
+    return pa.table(columns)
 
 
 def _by_key(table: pa.Table, like: pa.Table, keys: Sequence[str]) -> dict[str, list[Row]]:

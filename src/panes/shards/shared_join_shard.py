@@ -72,12 +72,7 @@ class SharedJoinShard:
             mine = [*opened.get(shared.key, []), *filter(None, map(_of_every_source, others))]
             shard = self._shard(shared)
             outcome = shard.take_opened(mine)
-            sent = [
-                package
-                for query in shared.queries
-                for package in self._sent(query, outcome.answers, shard)
-            ]
-            found.append((outcome, sent))
+            found.append((outcome, self._sent_by_all(shared, outcome, shard)))
         return self._outcome(found)
 
     def finish(self) -> SharedOutcome:
@@ -85,13 +80,18 @@ class SharedJoinShard:
         found = []
         for shared in self._joins:
             outcome = self._shard(shared).finish()
-            sent = [
-                package
-                for query in shared.queries
-                for package in self._sent(query, outcome.answers, None)
-            ]
-            found.append((outcome, sent))
+            found.append((outcome, self._sent_by_all(shared, outcome, None)))
         return self._outcome(found)
+
+    def _sent_by_all(
+        self, shared: SharedJoin, outcome: JoinOutcome, shard: JoinShard | None
+    ) -> list[tuple[int, bytes]]:
+        """What the queries of a join send up; without a shard, the stream has ended."""
+        return [
+            package
+            for query in shared.queries
+            for package in self._sent(query, outcome.answers, shard)
+        ]
 
     def _shard(self, shared: SharedJoin) -> JoinShard:
         state = self._states.of(shared.key)
