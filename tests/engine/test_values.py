@@ -211,9 +211,39 @@ def test_a_clean_query_warns_of_nothing() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         panes.sql(
-            f"SELECT max(x / 0) AS m, sum(x % 0) AS r FROM s {ONE}",
+            f"SELECT max(try_divide(x, 0)) AS m, sum(try_mod(x, 0)) AS r FROM s {ONE}",
             s=pa.table({"a": [1], "x": [1]}),
         )
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ("max(x / 0)", "division by zero.*try_divide"),
+        ("max(x % 0)", "division by zero.*try_mod"),
+        ("max(1 / (x - 1))", "division by zero"),
+        ("max(x) / (max(x) - 1)", "division by zero"),
+        ("max(CAST(k AS INT))", "cannot be cast.*try_cast"),
+        ("max(x + 9223372036854775807)", "Overflow.*try_add"),
+        ("max(CAST(x + 300 AS TINYINT))", "out of range.*try_cast"),
+    ],
+)
+def test_what_has_no_value_is_an_error_as_in_spark(asked: str, said: str) -> None:
+    rows = pa.table({"a": [1], "x": [1], "k": ["one"]})
+    with pytest.raises(panes.PanesError, match=f"(?s){said}"):
+        panes.sql(f"SELECT {asked} AS m FROM s {ONE}", s=rows)
+
+
+@pytest.mark.parametrize("asked", ["max(1 / x)", "max(1 / x) FILTER (WHERE x <> 0)"])
+def test_what_a_condition_leaves_out_is_not_worked_out(asked: str) -> None:
+    rows = pa.table({"a": [1, 2], "x": [0, 2]})
+    text = f"SELECT {asked} AS m FROM s {ONE}" + "WHERE x <> 0" * ("FILTER" not in asked)
+    assert panes.sql(text, s=rows)["m"].to_pylist() == [0.5]
+    assert panes.oracle(text, s=rows)["m"].to_pylist() == [0.5]
+    register = panes.register("s")
+    register.add("q", text)
+    register.push(rows)
+    assert register.finish()["q"]["m"].to_pylist() == [0.5]
 
 
 def test_explain_prints_the_same_text_every_time() -> None:

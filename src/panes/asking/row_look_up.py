@@ -107,7 +107,7 @@ def _value(tree: exp.Expression) -> _Value | None:
 def _fits(found: LookUp, schema: pa.Schema) -> bool:
     """Whether the column has values of that kind; SQL would convert others, which finds more.
 
-    Beside a short float SQL makes short floats of numbers, and several numbers are one then.
+    Short floats are compared as doubles, and are not indexed as such.
     """
     data_type = schema.field(found.column).type
     is_number = (

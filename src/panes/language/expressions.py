@@ -11,18 +11,20 @@ by DuckDB nor by Spark, neither by a query nor by `explain`.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
-from typing import Any
+from typing import Any, ClassVar
 
-from sqlglot import exp
+from sqlglot import exp, parse_one
 from sqlglot.dialects.spark import Spark
+from sqlglot.errors import SqlglotError
 
 from panes.aggregates.catalog import CATALOG, is_aggregate
 from panes.aggregates.custom import UserAggregate
-from panes.language.functions import REFUSED, SCALARS
+from panes.language.functions import CLOCK, CLOCKS_BY_DEFAULT, REFUSED, SCALARS
 from panes.language.growth import require_short
 from panes.language.places import error_in
+from panes.scalar.dialect import UnsignedShift
 
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 _NUMBER = re.compile(r"(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\Z")
@@ -36,43 +38,16 @@ _OPERATORS = (
     exp.And, exp.Or, exp.Not, exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.NullSafeEQ,
     exp.Between, exp.In, exp.Is, exp.Like, exp.ILike, exp.RegexpLike, exp.Escape, exp.Add, exp.Sub,
     exp.Mul, exp.Div, exp.IntDiv, exp.Mod, exp.Neg, exp.BitwiseAnd, exp.BitwiseOr, exp.BitwiseXor,
-    exp.BitwiseNot, exp.BitwiseLeftShift, exp.BitwiseRightShift, exp.DPipe, exp.Paren,
+    exp.BitwiseNot, exp.BitwiseLeftShift, exp.BitwiseRightShift, UnsignedShift, exp.DPipe,
+    exp.Paren,
 )  # fmt: skip
 _PARTS = (
-    exp.Column, exp.Identifier, exp.Literal, exp.Boolean, exp.Null, exp.HexString, exp.Dot,
-    exp.Bracket, exp.Case, exp.If, exp.Cast, exp.TryCast, exp.Collate, exp.DataType,
+    exp.Column, exp.Identifier, exp.Literal, exp.RawString, exp.Boolean, exp.Null, exp.HexString,
+    exp.Dot, exp.Bracket, exp.Case, exp.If, exp.Cast, exp.TryCast, exp.Collate, exp.DataType,
     exp.DataTypeParam, exp.ColumnDef, exp.Interval, exp.IntervalSpan, exp.Var, exp.Extract,
-    exp.Substring, exp.Trim, exp.Overlay, exp.Tuple, exp.Anonymous, exp.JSONPath,
-    exp.JSONPathRoot, exp.JSONPathKey, exp.JSONPathSubscript, exp.JSONPathWildcard,
+    exp.Substring, exp.StrPosition, exp.Trim, exp.Overlay, exp.Tuple, exp.Anonymous,
 )  # fmt: skip
-# What calls of known functions are parsed into, by name.
-_CALLS = """
-    Abs Acos Acosh AddMonths Array ArrayAppend ArrayCompact ArrayContains ArrayDistinct
-    ArrayExcept ArrayInsert ArrayIntersect ArrayMax ArrayMin ArrayPosition ArrayPrepend
-    ArrayRemove ArraySize ArraySlice ArraySort ArrayToString ArraysZip Ascii Asin Asinh
-    AtTimeZone Atan Atan2 Atanh BitLength BitmapBitPosition BitmapBucketNumber BitmapCount
-    BitwiseCount Cbrt Ceil Chr Coalesce Collation Concat ConcatWs Contains ConvertTimezone Cos
-    Cosh Cot Csc DateDiff DateFromUnixDate DateTrunc Day DayOfMonth DayOfWeek DayOfYear Dayname
-    Decode Degrees Elt Encode EndsWith EqualNull Exp Factorial Flatten Floor Format FromBase32
-    FromBase64 FromJson FromTimeZone GenerateSeries Getbit Greatest Hex Hour Initcap IsNan
-    JSONExtractScalar JSONFormat JSONKeys LastDay Least Left Length Levenshtein Ln Log Lower MD5
-    MakeInterval Map MapContainsKey MapFromEntries MapKeys Minute Month Monthname MonthsBetween
-    Nanvl Negative NextDay Nullif Nvl2 Pad ParseUrl Pi Pow PropertyEQ Quarter Radians
-    RegexpCount RegexpExtract RegexpExtractAll RegexpInstr RegexpReplace RegexpSplit
-    RegexpSubstr Repeat Replace Reverse Right Rint Round SHA SHA2 SafeAdd SafeDivide
-    SafeMultiply SafeSubtract Sec Second Sign Sin Sinh Soundex Space SplitPart Sqrt StartsWith
-    StrPosition StrToMap StrToTime StrToUnix Struct SubstringIndex Tan Tanh Time TimeDiff
-    TimeStrToTime TimeToStr TimeTrunc TimestampAdd TimestampDiff TimestampFromParts
-    TimestampTrunc ToBase32 ToBase64 ToBinary ToChar ToNumber Translate TsOrDsAdd TsOrDsToDate
-    Typeof Unhex UnixDate UnixMicros UnixMillis UnixSeconds UnixToStr Upper VarMap WeekOfYear
-    WidthBucket Year
-"""
-_KNOWN = frozenset(kind.__name__ for kind in (*_SELECT, *_OPERATORS, *_PARTS)) | {*_CALLS.split()}
-
-
-def known_functions(names: Mapping[str, Callable[..., Any]]) -> dict[str, Callable[..., Any]]:
-    """Of a parser's functions, those that are known; it leaves the others as they are written."""
-    return {name: build for name, build in names.items() if name.lower() in SCALARS}
+_KNOWN = frozenset((*_SELECT, *_OPERATORS, *_PARTS))
 
 
 def require_known(tree: exp.Expression, user: Sequence[UserAggregate] = ()) -> None:
@@ -89,6 +64,40 @@ def to_sql(tree: exp.Expression, dialect: str) -> str:
     """An expression in another engine's words: every name quoted, no comment carried over."""
     text: str = tree.sql(dialect=dialect, identify=True, comments=False)
     return text
+
+
+def stable(text: str, *, as_written: bool = False) -> str:
+    """An expression as states know it, by whichever of a function's names it was written.
+
+    Text is given and taken in Spark SQL. States are recognised by it for ever, so it is sqlglot's
+    spelling of names: ``nvl(x, 0)`` and ``ifnull(x, 0)`` are ``COALESCE(x, 0)``.
+
+    >>> stable("NVL(x, 0)")
+    'COALESCE(x, 0)'
+    """
+    try:
+        tree = parse_one(text, dialect=_Stable)
+    except (SqlglotError, IndexError, TypeError, AttributeError):
+        return text  # with arguments of its own, that sqlglot does not know
+    spelled: str = tree.sql("spark", normalize_functions=False if as_written else "upper")
+    return spelled
+
+
+class _Stable(Spark):
+    """Spark's dialect as sqlglot has it, but for the names of our aggregates."""
+
+    class Parser(Spark.Parser):  # type: ignore[misc, valid-type]
+        FUNCTIONS: ClassVar[dict[str, Any]] = {
+            name: build for name, build in Spark.Parser.FUNCTIONS.items()
+            if name.lower() not in CATALOG
+        } | {
+            name.upper(): (lambda args, name=name: exp.Anonymous(this=name, expressions=args))
+            for name in CATALOG
+        }  # fmt: skip
+        FUNCTION_PARSERS: ClassVar[dict[str, Any]] = {
+            name: parser for name, parser in Spark.Parser.FUNCTION_PARSERS.items()
+            if name.lower() not in CATALOG
+        }  # fmt: skip
 
 
 def quoted(name: str) -> str:
@@ -109,7 +118,7 @@ def _require_known(node: exp.Expr, user: Sequence[UserAggregate]) -> None:
         )
     if isinstance(node, exp.Anonymous):
         _require_function(node, user)
-    elif type(node).__name__ not in _KNOWN:
+    elif type(node) not in _KNOWN:
         _refuse(node)
     if isinstance(node, exp.DataType) and node.this == exp.DataType.Type.USERDEFINED:
         raise error_in(node, "a type is named that Spark does not have")
@@ -123,6 +132,8 @@ def _require_function(node: exp.Anonymous, user: Sequence[UserAggregate]) -> Non
     known = name.lower()
     if known in REFUSED and not is_aggregate(known, user):
         raise error_in(node, f"`{known}` cannot be used in a query: it {REFUSED[known]}")
+    if known in CLOCKS_BY_DEFAULT and not node.expressions:
+        raise error_in(node, f"`{known}()` cannot be used in a query: it {CLOCK}")
     if known in SCALARS or is_aggregate(known, user):
         return
     if known in _aggregates_elsewhere():

@@ -2,38 +2,45 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any, ClassVar
+
 from sqlglot import exp
-from sqlglot.dialects.spark import Spark
 from sqlglot.errors import ParseError
 from sqlglot.tokens import Token, TokenType
 
 from panes.aggregates.catalog import CATALOG
 from panes.errors import QueryError
-from panes.language.expressions import known_functions
+from panes.scalar.dialect import CallParser, Scalar
 
 STREAM = "__stream"
 """What stands in FROM in place of the streams."""
 
 
-class PanesSQL(Spark):
-    """Spark SQL in which only known functions have a meaning.
+UNITS_FIRST = ("timestampadd", "timestampdiff", "dateadd", "date_add", "datediff", "date_diff")
+"""Functions of three arguments, the first of which is a word: `timestampadd(HOUR, 2, ts)`."""
 
-    The names of our aggregates, and of functions that are not known, are left as they were written.
+
+def _with_unit(name: str) -> Callable[[list[exp.Expr]], exp.Expr]:
+    def build(arguments: list[exp.Expr]) -> exp.Expr:
+        if len(arguments) == 3 and isinstance(arguments[0], exp.Column):
+            arguments = [exp.var(arguments[0].name.upper()), *arguments[1:]]
+        return exp.Anonymous(this=name, expressions=arguments)
+
+    return build
+
+
+class PanesSQL(Scalar):
+    """Spark SQL in which every function is a call by the name that was written.
+
+    Names of our aggregates are written small.
     """
 
-    class Parser(Spark.Parser):  # type: ignore[misc, valid-type]
-        FUNCTIONS = {  # noqa: RUF012 - sqlglot's own way of saying it
-            **known_functions(Spark.Parser.FUNCTIONS),
-            **{
-                name.upper(): (lambda args, name=name: exp.Anonymous(this=name, expressions=args))
-                for name in CATALOG
-            },
-        }
-        FUNCTION_PARSERS = {  # noqa: RUF012
-            name: parser
-            for name, parser in known_functions(Spark.Parser.FUNCTION_PARSERS).items()
-            if name.lower() not in CATALOG
-        }
+    class Parser(CallParser):
+        FUNCTIONS: ClassVar[dict[str, Any]] = {
+            name.upper(): (lambda args, name=name: exp.Anonymous(this=name, expressions=args))
+            for name in CATALOG
+        } | {name.upper(): _with_unit(name) for name in UNITS_FIRST}
 
 
 def table_token(place: Token | None) -> Token:

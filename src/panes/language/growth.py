@@ -15,20 +15,17 @@ from panes.axis import written_whole
 from panes.language.places import error_in
 
 MOST_LENGTH = 100_000
-_LENGTHS: dict[type[exp.Expr], str] = {
-    exp.Repeat: "times",
-    exp.Pad: "expression",
-    exp.Space: "this",
-}
-_CALLS = {"array_repeat": 1}
+_LENGTHS = {"repeat": 1, "lpad": 1, "rpad": 1, "space": 0, "array_repeat": 1}
+"""Which argument of a function says how long its result is."""
+_SERIES = "sequence"
 _FORMATS = ("printf", "format_string")
 
 
 def require_short(tree: exp.Expression) -> None:
     """Refuse an expression whose result may be very long.
 
-    >>> import sqlglot
-    >>> require_short(sqlglot.parse_one("repeat(repeat(s, 1000), 1000)", dialect="spark"))
+    >>> from panes.scalar.dialect import parse_select
+    >>> require_short(parse_select("SELECT repeat(repeat(s, 1000), 1000)").expressions[0])
     Traceback (most recent call last):
     panes.errors.QueryError: line 1, column 1: the result of `REPEAT(REPEAT(s, 1000), 1000)` may \
 be 1,000,000 times as long as what it is made of; 100,000 is the most
@@ -48,17 +45,19 @@ be 1,000,000 times as long as what it is made of; 100,000 is the most
 
 def _length(node: exp.Expr) -> int | None:
     """How long the result of a function is; None if nothing in the query says so."""
-    if isinstance(node, exp.GenerateSeries):
-        low, high = _number(node, node.args["start"]), _number(node, node.args["end"])
+    if not isinstance(node, exp.Anonymous):
+        return None
+    name = node.name.lower()
+    if name == _SERIES:
+        low, high = (_number(node, _argument(node, at)) for at in (0, 1))
         return abs(high - low) + 1
-    if isinstance(node, exp.Format) or _name(node) in _FORMATS:
+    if name in _FORMATS:
         return _format_width(node)
-    if _name(node) in _CALLS:
-        arguments = node.expressions
-        index = _CALLS[_name(node)]
-        return _number(node, arguments[index] if len(arguments) > index else None)
-    argument = _LENGTHS.get(type(node))
-    return None if argument is None else _number(node, node.args.get(argument))
+    return _number(node, _argument(node, _LENGTHS[name])) if name in _LENGTHS else None
+
+
+def _argument(node: exp.Anonymous, at: int) -> exp.Expr | None:
+    return node.expressions[at] if at < len(node.expressions) else None
 
 
 def _number(node: exp.Expr, length: object) -> int:
@@ -77,14 +76,10 @@ def _number(node: exp.Expr, length: object) -> int:
     )
 
 
-def _format_width(node: exp.Expr) -> int:
+def _format_width(node: exp.Anonymous) -> int:
     """The sum of all widths in a format."""
-    text = node.this if isinstance(node, exp.Format) else next(iter(node.expressions), None)
+    text = _argument(node, 0)
     if not (isinstance(text, exp.Literal) and text.is_string):
         said = f"`{node.sql(dialect='spark')}`: the format must be written in the query"
         raise error_in(node, said)
     return 1 + sum(int(width) for width in re.findall(r"\d+", text.name))
-
-
-def _name(node: exp.Expr) -> str:
-    return node.name.lower() if isinstance(node, exp.Anonymous) else ""

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sqlglot.dialects.spark import Spark
 from sqlglot.errors import TokenError
 from sqlglot.tokens import Token, TokenType
 
 from panes.errors import QueryError
+from panes.scalar.dialect import Scalar
 
 
 class TokenReader:
@@ -96,7 +96,7 @@ def tokenize(text: str) -> list[Token]:
     except UnicodeEncodeError:
         raise QueryError("the query is not valid text: it has half of a character") from None
     try:
-        tokens = Spark().tokenize(straight)
+        tokens = Scalar().tokenize(straight)
     except TokenError as failure:
         raise QueryError(f"the query cannot be read: {failure}") from None
     result: list[Token] = []

@@ -45,7 +45,7 @@ class FoldStage(JoinStage):
         self._fold = fold
         keys = len(fold.query.keys)
         self._keys = Projection(fold.rows.expressions[:keys], None)
-        self._arguments = Projection(fold.rows.expressions[keys:], None)
+        self._arguments = Projection(fold.rows.evaluated[keys:], None)
 
     def _join(self) -> PartnerRunsJoin:
         return PartnerRunsJoin(self.rule)

@@ -192,7 +192,8 @@ def plan(
     defining = tuple(arguments.place(d) for d in query.defining)
     partition = tuple(arguments.place(exp.column(p, quoted=True)) for p in window.partition)
     where = None if query.where is None else resolve(query.where, schema, stream=stream)
-    rows = Projection((*keys, *arguments.expressions), where)
+    always = {*range(len(keys)), *defining, *partition}
+    rows = Projection((*keys, *arguments.expressions), where, guards=_guards(calls, always))
     types = rows.types(schema) if types_of is None else types_of(rows)
     for key, data_type in zip(query.keys, types, strict=False):
         if pa.types.is_nested(data_type) or pa.types.is_interval(data_type):
@@ -319,6 +320,23 @@ class _Arguments:
         if resolved not in self.expressions:
             self.expressions.append(resolved)
         return self._offset + self.expressions.index(resolved)
+
+
+def _guards(
+    calls: Sequence[tuple[tuple[int, ...], int | None]], always: set[int]
+) -> dict[int, tuple[int, ...]]:
+    """The FILTERs under which an argument is needed, for those that are under one only."""
+    users: dict[int, set[int | None]] = {}
+    for columns, where in calls:
+        for column in columns:
+            users.setdefault(column, set()).add(where)
+        if where is not None:
+            always = always | {where}
+    return {
+        column: tuple(sorted(f for f in filters if f is not None))
+        for column, filters in users.items()
+        if None not in filters and column not in always
+    }
 
 
 def _typed(

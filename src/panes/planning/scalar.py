@@ -1,15 +1,16 @@
 """Scalar expressions over Arrow columns, evaluated by DuckDB.
 
 WHERE, the arguments of aggregates, grouping expressions, HAVING and expressions around aggregates
-are Spark SQL, translated by sqlglot and run by DuckDB over the columns in place. A list of plain
-columns without a filter never leaves Arrow.
+are Spark SQL. `panes.scalar` translates them with the types of the columns, once for each schema,
+and DuckDB runs them over the columns in place. A list of plain columns without a filter never
+leaves Arrow.
 """
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 
@@ -21,7 +22,9 @@ from sqlglot import exp
 
 from panes.arrays.columns import column_of
 from panes.errors import PanesError, QueryError, UnknownColumnError, is_interrupt
-from panes.language.expressions import to_sql
+from panes.scalar.translate import translate, translate_condition
+from panes.scalar.typed import Typed
+from panes.scalar.types import VOID, as_spark, duckdb_name
 
 _ROW = "__row"
 
@@ -31,12 +34,14 @@ class Projection:
     """Expressions and a filter, ready to run over tables of one schema.
 
     Plain columns are taken as they are, type and all; DuckDB computes only the others. `labels`
-    are the words for internal column names, for messages.
+    are the words for internal column names, for messages. `guards[i]` are conditions, also among
+    the expressions, one of which holds wherever expression i is needed: elsewhere it is NULL.
     """
 
     expressions: tuple[exp.Expression, ...]
     where: exp.Expression | None
     labels: Mapping[str, str] = field(default_factory=dict)
+    guards: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
     _statement: _Statement | None = field(default=None, init=False, repr=False, compare=False)
     _connection: duckdb.DuckDBPyConnection | None = field(
         default=None, init=False, repr=False, compare=False
@@ -44,24 +49,37 @@ class Projection:
 
     def __reduce__(self) -> tuple[type[Projection], tuple[object, ...]]:
         """Without the connection: another process has its own."""
-        return Projection, (self.expressions, self.where, dict(self.labels))
+        return Projection, (
+            self.expressions, self.where, dict(self.labels), dict(self.guards),
+        )  # fmt: skip
 
     def __call__(self, table: pa.Table) -> tuple[NDArray[np.int64] | None, list[pa.Array]]:
         """The rows that pass the filter (None: all of them) and the expressions over these."""
-        computed = [e for e in self.expressions if not isinstance(e, exp.Column)]
+        expressions = self.evaluated
+        computed = [e for e in expressions if not isinstance(e, exp.Column)]
         if not computed and self.where is None:
-            return None, [column_of(table, e.name) for e in self.expressions]
+            return None, [column_of(table, e.name) for e in expressions]
         rows, results = self._run(table, computed)
         passing = rows if self.where is not None else None
         computed_columns = iter(results)
         columns = []
-        for e in self.expressions:
+        for e in expressions:
             if isinstance(e, exp.Column):
                 whole = column_of(table, e.name)
                 columns.append(whole if passing is None else whole.take(pa.array(passing)))
             else:
                 columns.append(next(computed_columns))
         return passing, columns
+
+    @property
+    def evaluated(self) -> tuple[exp.Expression, ...]:
+        """The expressions as any engine is to evaluate them: where nobody needs one, it is NULL."""
+        if not self.guards:
+            return self.expressions
+        return tuple(
+            guarded(tree, [self.expressions[c] for c in self.guards.get(i, ())])
+            for i, tree in enumerate(self.expressions)
+        )
 
     def types(self, schema: pa.Schema) -> list[pa.DataType]:
         """What the expressions are over a schema; fails here rather than at the first row."""
@@ -70,8 +88,8 @@ class Projection:
     def _run(
         self, table: pa.Table, computed: Sequence[exp.Expression]
     ) -> tuple[NDArray[np.int64], list[pa.Array]]:
-        if self._statement is None:
-            self._statement = _Statement.of(computed, self.where)
+        if self._statement is None or not self._statement.reads(table.schema):
+            self._statement = self._translated(computed, table.schema)
         if self._connection is None:
             self._connection = _database().cursor()
         try:
@@ -93,13 +111,14 @@ class Projection:
             raise
         rows = column_of(result, _ROW).to_numpy()
         columns = [column_of(result, f"c{i}") for i in range(len(computed))]
-        for tree, column in zip(computed, columns, strict=True):
-            if isinstance(column.type, pa.BaseExtensionType):
-                raise QueryError(
-                    f"{self._named([tree])} is of a type that no column has, {column.type}",
-                    hint="cast it: CAST(... AS DOUBLE)",
-                )
-        return rows, columns
+        return rows, [_typed(*pair) for pair in zip(columns, self._statement.types, strict=True)]
+
+    def _translated(self, computed: Sequence[exp.Expression], schema: pa.Schema) -> _Statement:
+        try:
+            return _Statement.of(computed, self.where, schema)
+        except QueryError as refusal:
+            said = self._labelled(refusal.message)
+            raise QueryError(said, hint=refusal.hint) from None
 
     def _explained(
         self, failure: duckdb.Error, trees: Sequence[exp.Expression | None]
@@ -107,50 +126,95 @@ class Projection:
         """DuckDB's complaint in the words of the query."""
         said = str(failure).strip().splitlines()[0]
         written = self._named([t for t in trees if t is not None])
-        make: Callable[[str], PanesError] = PanesError
+        make: type[PanesError] = PanesError
         unreadable = (duckdb.BinderException, duckdb.ParserException, duckdb.CatalogException)
         if isinstance(failure, unreadable):
             make = QueryError
-        return make(f"cannot evaluate {written}: {said}")
+        hint = next((hint for words, hint in _WAYS_OUT.items() if words in said.lower()), None)
+        return make(f"cannot evaluate {written}: {said}", hint=hint)
 
     def _named(self, trees: Sequence[exp.Expression]) -> str:
         """Expressions as the query writes them."""
-        written = ", ".join(f"`{t.sql(dialect='spark')}`" for t in trees)
+        return self._labelled(", ".join(f"`{t.sql(dialect='spark')}`" for t in trees))
+
+    def _labelled(self, words: str) -> str:
         for name, meaning in self.labels.items():
-            written = re.sub(rf"\b{name}\b", meaning.replace("\\", ""), written)
-        return written
+            words = re.sub(rf"\b{name}\b", meaning.replace("\\", ""), words)
+        return words
+
+
+def guarded(tree: exp.Expression, conditions: Sequence[exp.Expression]) -> exp.Expression:
+    """An expression that is evaluated only where one of some conditions holds; of none, always.
+
+    What cannot fail needs no guard.
+    """
+    if not conditions or isinstance(tree, exp.Column | exp.Literal):
+        return tree
+    either = exp.or_(*(exp.paren(condition.copy()) for condition in conditions))
+    return exp.Case().when(either, tree.copy())
 
 
 @dataclass(frozen=True, slots=True)
 class _Statement:
-    """Expressions and a filter as DuckDB is asked them: no name of the user's is in the text."""
+    """Expressions and a filter as DuckDB is asked them: no name of the user's is in the text.
+
+    It is for columns of the types that it was made for. `types` are those of the expressions.
+    """
 
     text: str
-    columns: tuple[str, ...]
+    columns: Mapping[str, pa.DataType]
+    types: tuple[pa.DataType, ...]
 
     @classmethod
-    def of(cls, computed: Sequence[exp.Expression], where: exp.Expression | None) -> _Statement:
+    def of(
+        cls, computed: Sequence[exp.Expression], where: exp.Expression | None, schema: pa.Schema
+    ) -> _Statement:
         trees = (*computed, *([where] if where is not None else []))
         if any(tree.find(exp.Star) for tree in trees):
             raise QueryError("`*` stands for all columns, and one value is needed here")
-        columns = tuple(sorted({c.name for tree in trees for c in tree.find_all(exp.Column)}))
-        names = {name: f"v{i}" for i, name in enumerate(columns)}
+        columns = sorted({c.name for tree in trees for c in tree.find_all(exp.Column)})
+        read = {name: schema.field(name).type for name in columns}
+        known = {name: _column(f"v{i}", name, read[name]) for i, name in enumerate(columns)}
+        found = [translate(tree, known) for tree in computed]
+        selected = ", ".join([_ROW, *(f"{e.text} AS c{i}" for i, e in enumerate(found))])
+        condition = "" if where is None else f" WHERE {translate_condition(where, known)}"
+        text = f"SELECT {selected} FROM batch{condition} ORDER BY {_ROW}"
+        return cls(text, read, tuple(e.type for e in found))
 
-        def text_of(tree: exp.Expression) -> str:
-            copy = tree.copy()
-            for column in [copy] if isinstance(copy, exp.Column) else copy.find_all(exp.Column):
-                column.set("this", exp.to_identifier(names[column.name], quoted=True))
-            return _duckdb(copy)
-
-        selected = ", ".join([_ROW, *(f"{text_of(e)} AS c{i}" for i, e in enumerate(computed))])
-        condition = "" if where is None else f" WHERE {text_of(where)}"
-        return cls(f"SELECT {selected} FROM batch{condition} ORDER BY {_ROW}", columns)
+    def reads(self, schema: pa.Schema) -> bool:
+        """Whether columns of this schema are read."""
+        return all(schema.field(name).type == kind for name, kind in self.columns.items())
 
     def batch(self, table: pa.Table) -> pa.Table:
         """The columns that are read, under the names the text has for them; and row numbers."""
         numbers = pa.array(np.arange(len(table)))
         arrays = [*(table.column(name) for name in self.columns), numbers]
         return pa.table(arrays, names=[*(f"v{i}" for i in range(len(self.columns))), _ROW])
+
+
+def _column(text: str, name: str, kind: pa.DataType) -> Typed:
+    """A column as expressions read it: in the type that Spark has for it."""
+    meant = as_spark(kind)
+    if meant is None:
+        raise QueryError(
+            f"`{name}` is of type {kind}, which expressions do not read",
+            hint="cast the column before, or leave it out of expressions",
+        )
+    return Typed(text if meant == kind else f"CAST({text} AS {duckdb_name(meant)})", meant)
+
+
+def _typed(column: pa.Array, kind: pa.DataType) -> pa.Array:
+    """What DuckDB answers, in the type that Spark gives it; NULL alone has none."""
+    return column if kind in (VOID, column.type) else column.cast(kind)
+
+
+_WAYS_OUT = {
+    "division by zero": "try_divide(a, b) and try_mod(a, b) are NULL there",
+    "cannot be cast": "try_cast(... AS ...) is NULL there",
+    "overflow in": "try_add, try_subtract and try_multiply are NULL there; or cast to a wider type",
+    "out of range": "try_cast(... AS ...) is NULL there",
+}
+"""What to write where a value has no answer, as in Spark's ANSI mode."""
 
 
 def resolve(tree: exp.Expression, schema: pa.Schema, *, stream: str) -> exp.Expression:
@@ -167,13 +231,17 @@ def resolve(tree: exp.Expression, schema: pa.Schema, *, stream: str) -> exp.Expr
             if plain and joined in schema.names and not _has_both(node, schema):
                 return exp.column(exp.to_identifier(joined, quoted=True))
         if isinstance(node, exp.Column) and node.table:
-            holder = find_column(node.table, schema, stream=stream)
+            first, *fields = (part.name for part in node.parts)
+            holder = find_column(first, schema, stream=stream)
             if not pa.types.is_struct(schema.field(holder).type):
                 raise UnknownColumnError(
-                    f"{node.table}.{node.name}", stream=stream, columns=schema.names
+                    ".".join((first, *fields)), stream=stream, columns=schema.names
                 )
-            inside = exp.column(exp.to_identifier(holder, quoted=True))
-            return exp.Dot(this=inside, expression=exp.to_identifier(node.name, quoted=True))
+            inside: exp.Expression = exp.column(exp.to_identifier(holder, quoted=True))
+            for field_name in fields:
+                name = exp.to_identifier(field_name, quoted=True)
+                inside = exp.Dot(this=inside, expression=name)
+            return inside
         if isinstance(node, exp.Column):
             found = find_column(node.name, schema, stream=stream)
             return exp.column(exp.to_identifier(found, quoted=True))
@@ -206,7 +274,6 @@ def _has_both(node: exp.Sub, schema: pa.Schema) -> bool:
 # the batch it is given and nothing else, and nothing that runs in it can change that.
 _WALL = (
     "SET GLOBAL TimeZone = 'UTC'",
-    "SET GLOBAL error_on_division_by_zero = false",
     "SET GLOBAL temp_directory = ''",
     "SET GLOBAL python_enable_replacements = false",
     "SET GLOBAL enable_external_access = false",
@@ -237,15 +304,3 @@ def _answered(connection: duckdb.DuckDBPyConnection, text: str) -> pa.Table:
     if [s.type for s in statements] != [duckdb.StatementType.SELECT]:
         raise QueryError("an expression of the query cannot be read as one expression")
     return connection.query(statements[0]).to_arrow_table()
-
-
-def _duckdb(tree: exp.Expression) -> str:
-    """The expression in DuckDB's words, where days of the week are counted as Spark counts them."""
-
-    def as_spark(node: exp.Expression) -> exp.Expression:
-        if isinstance(node, exp.DayOfWeek):
-            return exp.paren(exp.Add(this=node.copy(), expression=exp.Literal.number(1)))
-        return node
-
-    shifted = tree.copy().transform(as_spark) if tree.find(exp.DayOfWeek) else tree
-    return to_sql(shifted, "duckdb")

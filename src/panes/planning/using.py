@@ -64,7 +64,7 @@ def _using(join: Join, columns: JoinedColumns) -> dict[str, exp.Expression]:
     found = _using(join.left, columns) if isinstance(join.left, Join) else {}
     for name in join.using:
         one, other = using_sides(join, columns, name)
-        either = exp.Coalesce(this=one.copy(), expressions=[other.copy()])
+        either = exp.Anonymous(this="coalesce", expressions=[one.copy(), other.copy()])
         kinds = {"right": other, "full": either}
         found[name.lower()] = kinds.get(join.how, one)
     return found

@@ -76,18 +76,18 @@ def _read(bound: Plan, tables: Mapping[str, pa.Table]) -> list[Tuple]:
     result: list[Tuple] = []
     for name in bound.query.streams:
         table = tables[name]
-        everything, values = replace(bound.rows, where=None)(table)
-        assert everything is None
-        passing_rows, _ = bound.rows(table)
-        passing = set(range(len(table))) if passing_rows is None else set(passing_rows.tolist())
+        passing_rows, values = bound.rows(table)
+        passing = range(len(table)) if passing_rows is None else passing_rows.tolist()
+        read = [c.to_pylist() for c in values]
+        computed = {i: tuple(c[n] for c in read) for n, i in enumerate(passing)}
+        parts = list(zip(*(c.to_pylist() for c in bound.partition(table)), strict=True))
         positions = _positions(bound, table, len(result))
-        columns = [c.to_pylist() for c in values]
-        keys, partition = len(bound.query.keys), bound.partition_columns
+        keys = len(bound.query.keys)
         for i, at in enumerate(positions):
             if at is not None:
-                row = tuple(c[i] for c in columns)
-                part = tuple(row[p] for p in partition)
-                result.append(Tuple(at, part, row[:keys], row, i in passing))
+                row = computed.get(i, (None,) * len(read))
+                part = parts[i] if parts else ()
+                result.append(Tuple(at, part, row[:keys], row, i in computed))
     if bound.order is None:
         return result
     ordered = sorted(result, key=lambda t: t.at)

@@ -17,8 +17,9 @@ from sqlglot import exp
 
 from panes.arrays.columns import column_of
 from panes.fill.filter_regions import ClassedRows, Threshold, bits, number_regions, regions, to_sets
+from panes.language.expressions import stable
 from panes.planning.condition import Compared, Condition, compared, condition
-from panes.planning.scalar import Projection
+from panes.planning.scalar import Projection, guarded
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,11 +121,7 @@ class SharedRows:
         return {n: self._guarded(n, tree) for n, tree in self.expressions.items()}
 
     def _guarded(self, number: int, tree: exp.Expression) -> exp.Expression:
-        filters = sorted(self._guards.get(number, ()))
-        if not filters or isinstance(tree, exp.Column | exp.Literal):
-            return tree
-        conditions = [exp.paren(self.expressions[f].copy()) for f in filters]
-        return exp.Case().when(exp.or_(*conditions), tree.copy())
+        return guarded(tree, [self.expressions[f] for f in sorted(self._guards.get(number, ()))])
 
     def read(self, table: pa.Table, needed: Container[int | None] = ()) -> dict[int, pa.Array]:
         """All columns of a batch, by number.
@@ -210,4 +207,4 @@ class SharedRows:
 
 
 def _title(tree: exp.Expression, is_filter: bool) -> str:
-    return f"{'filter' if is_filter else 'column'} {tree.sql(dialect='spark')}"
+    return f"{'filter' if is_filter else 'column'} {stable(tree.sql(dialect='spark'))}"

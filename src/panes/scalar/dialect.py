@@ -21,11 +21,13 @@ _KEPT = ("CAST", "TRY_CAST", "EXTRACT", "TRIM", "SUBSTRING", "SUBSTR", "POSITION
 _BLANK = re.compile(r"""('(?:[^'\\]|\\.|'')*'|"(?:[^"\\]|\\.)*"|`[^`]*`)|\b([xX])\s+(?=')""")
 
 
-class UnsignedShift(exp.Expression, exp.Binary):
-    """`a >>> b`: bits to the right, with zeros from the left."""
+class UnsignedShift(exp.Expression, exp.Binary, exp.Func):
+    """`a >>> b`: bits to the right, with zeros from the left; written again, it is a call."""
+
+    _sql_names: ClassVar[list[str]] = ["SHIFTRIGHTUNSIGNED"]
 
 
-class _Parser(Spark.parser_class):  # type: ignore[valid-type,misc]
+class CallParser(Spark.parser_class):  # type: ignore[valid-type,misc]
     FUNCTIONS: ClassVar[dict[str, Any]] = {}
     FUNCTION_PARSERS: ClassVar[dict[str, Any]] = {
         name: parser
@@ -51,7 +53,7 @@ class _Parser(Spark.parser_class):  # type: ignore[valid-type,misc]
 class Scalar(Spark):
     """Spark's dialect without sqlglot's own functions."""
 
-    Parser = _Parser
+    Parser = CallParser
 
     class Tokenizer(Spark.Tokenizer):
         KEYWORDS: ClassVar[dict[str, TokenType]] = {

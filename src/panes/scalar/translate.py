@@ -39,6 +39,11 @@ def translate(tree: exp.Expr, columns: Mapping[str, Typed]) -> Typed:
     return found
 
 
+def translate_condition(tree: exp.Expr, columns: Mapping[str, Typed]) -> str:
+    """DuckDB's text for a condition over columns."""
+    return Translation(columns).truth(tree)
+
+
 class Translation:
     """Translates nodes; `within` a function, its parameters are known beside the columns."""
 
@@ -276,6 +281,18 @@ class Translation:
         return Typed(f"CASE WHEN {key.text} < 0 OR {key.text} >= len({value.text}) THEN {outside} "
                      f"ELSE {value.text}[{key.text} + 1] END", value.type.value_type)  # fmt: skip
 
+    def field(self, node: exp.Dot) -> Typed:
+        """`s.x`, whichever case the name is written in."""
+        value, name = self.of(node.this), node.expression.name
+        fields = list(value.type) if t.is_struct(value.type) else []
+        alike = [f for f in fields if f.name.lower() == name.lower()]
+        if len(alike) != 1:
+            known = ", ".join(f.name for f in fields)
+            raise refuse(f"`{node.sql(dialect='spark')}` names no field of {value.name}",
+                         hint=f"fields are: {known}" if known else None)  # fmt: skip
+        inside = f"struct_extract({value.text}, {t.text_literal(alike[0].name)})"
+        return Typed(inside, alike[0].type)
+
     def trimmed(self, node: exp.Trim) -> Typed:
         name = {"LEADING": "ltrim", "TRAILING": "rtrim"}.get(
             node.args.get("position") or "", "trim"
@@ -365,6 +382,7 @@ _KINDS: dict[type[exp.Expr], Callable[..., Typed]] = {
     exp.TryCast: Translation.cast,
     exp.Anonymous: Translation.call,
     exp.Bracket: Translation.item,
+    exp.Dot: Translation.field,
     exp.Trim: Translation.trimmed,
     exp.Substring: Translation.part_of_text,
     exp.StrPosition: Translation.placed,

@@ -55,10 +55,14 @@ def as_spark(kind: pa.DataType) -> pa.DataType | None:
         return kind
     if kind in _UNSIGNED:
         return _UNSIGNED[kind]
-    if pa.types.is_large_string(kind):
+    if pa.types.is_dictionary(kind):
+        return as_spark(kind.value_type)
+    if pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
         return STRING
     if pa.types.is_large_binary(kind) or pa.types.is_fixed_size_binary(kind):
         return BINARY
+    if pa.types.is_float16(kind):
+        return FLOAT
     if pa.types.is_timestamp(kind):
         return TIMESTAMP if kind.tz else TIMESTAMP_NTZ
     if pa.types.is_date(kind):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from panes.aggregates.identity import identity
 from panes.arrays.type_names import type_name
+from panes.language.expressions import stable
 from panes.planning.join_plan import JoinPlan, SourcePlan
 from panes.shards.query_identity import Property
 from panes.windows.partners import Band
@@ -30,7 +31,7 @@ def _side(source: SourcePlan) -> dict[str, Property]:
         source.columns, source.schema().types, strict=True)]  # fmt: skip
     return {
         f"FROM of {name}": _same(", ".join(source.source.streams)),
-        f"WHERE of {name}": _same("" if where is None else where.sql("spark")),
+        f"WHERE of {name}": _same("" if where is None else stable(where.sql("spark"))),
         f"the columns of {name}": _same(", ".join(stored)),
         f"the position of {name}": _same(source.at),
     }
@@ -38,7 +39,7 @@ def _side(source: SourcePlan) -> dict[str, Property]:
 
 def _join(join: JoinPlan) -> dict[str, Property]:
     keys = [
-        f"{one.sql('spark')} = {other.sql('spark')} as {type_name(kind)}"
+        f"{stable(one.sql('spark'))} = {stable(other.sql('spark'))} as {type_name(kind)}"
         for one, other, kind in zip(
             join.left_keys.expressions, join.right_keys.expressions, join.key_types, strict=True
         )
@@ -48,7 +49,7 @@ def _join(join: JoinPlan) -> dict[str, Property]:
         f"the join of {join.name}": _same(("as of " if join.as_of else "") + join.how),
         f"the band of {join.name}": _same(_partners(join)),
         f"the keys of {join.name}": _same(", ".join(keys)),
-        f"ON of {join.name}": _same("" if rest is None else rest.sql("spark")),
+        f"ON of {join.name}": _same("" if rest is None else stable(rest.sql("spark"))),
     }
 
 

@@ -15,6 +15,7 @@ import pyarrow as pa
 from panes.aggregates.identity import difference, identity
 from panes.arrays.type_names import type_name
 from panes.errors import StateError
+from panes.language.expressions import stable
 from panes.language.query import Window
 from panes.planning.describe import describe
 from panes.planning.plan import Plan
@@ -36,13 +37,17 @@ def identify(plan: Plan, shards: int) -> dict[str, Property]:
     """What must not change while the state of a query lives on."""
     query = plan.query
     grouped = [
-        (k.expression.sql("spark"), t) for k, t in zip(query.keys, plan.key_types, strict=True)
+        (stable(k.expression.sql("spark")), t)
+        for k, t in zip(query.keys, plan.key_types, strict=True)
     ]
-    called = [(c.sql, a.type) for c, a in zip(query.calls, plan.aggregates, strict=True)]
+    called = [
+        (stable(c.sql, as_written=True), a.type)
+        for c, a in zip(query.calls, plan.aggregates, strict=True)
+    ]
     stored = "\n".join(plan.contents.identities)
     same = {
         "FROM": ", ".join(query.streams),
-        "WHERE": "" if query.where is None else query.where.sql("spark"),
+        "WHERE": "" if query.where is None else stable(query.where.sql("spark")),
         "PA": ", ".join(plan.window.partition),
         "the number of shards": str(shards),
         _STORED: stored,

@@ -53,7 +53,7 @@ def _project(plan: Plan, frame: DataFrame) -> DataFrame:
         for i, c in enumerate(plan.partition_columns)
     ]
     columns = [
-        F.when(passing, sql(e)).alias(column_name(i)) for i, e in enumerate(plan.rows.expressions)
+        F.when(passing, sql(e)).alias(column_name(i)) for i, e in enumerate(plan.rows.evaluated)
     ]
     placed = frame.select(at.alias(AT), passing.alias(PASSING), *partition, *columns)
     return placed.where(F.col(AT).isNotNull())

@@ -70,7 +70,7 @@ def placed_rows(bound: BoundQuery) -> DataFrame:
 def _project(plan: Plan, frame: DataFrame) -> DataFrame:
     """Axis, keys and arguments of the rows that have a place and pass WHERE."""
     passing = frame if plan.rows.where is None else frame.where(sql(plan.rows.where))
-    named = [sql(e).alias(_column(plan, i)) for i, e in enumerate(plan.rows.expressions)]
+    named = [sql(e).alias(_column(plan, i)) for i, e in enumerate(plan.rows.evaluated)]
     placed = passing.select(ticks(frame, plan.axis.column or "").alias(AT), *named)
     return placed.where(F.col(AT).isNotNull())
 

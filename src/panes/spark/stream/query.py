@@ -167,7 +167,7 @@ def projected_columns(
         columns[ROW] = _whole_row(row_of, frame)
     if SET_ASIDE in frame.columns:
         columns[SET_ASIDE] = F.col(SET_ASIDE)
-    expressions = [sql(e) for e in plan.rows.expressions]
+    expressions = [sql(e) for e in plan.rows.evaluated]
     if plan.rows.where is not None:
         passing = F.coalesce(sql(plan.rows.where), F.lit(False))
         columns[PASSING] = passing
