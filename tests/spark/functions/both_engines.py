@@ -1,0 +1,98 @@
+"""One expression on both engines: its value and its type, row by row."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from sqlglot import exp
+
+from panes.errors import PanesError
+from panes.language.expressions import require_known
+from panes.language.grammar import parse_select
+from panes.language.tokens import tokenize
+from panes.planning.scalar import Projection, resolve
+from panes.scalar.types import VOID, spark_name
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The values of an expression as they are written, and what Spark calls their type."""
+
+    values: tuple[str, ...]
+    type: str
+
+
+def read(sql: str) -> list[exp.Expression]:
+    """The expressions of a SELECT that reads nothing, as a query would take them."""
+    select = parse_select(tokenize(f"SELECT {sql}"), sql)
+    require_known(select)
+    return [item.unalias() for item in select.expressions]
+
+
+def in_process(trees: Sequence[exp.Expression], rows: pa.Table) -> list[Answer]:
+    """The answers in one process; what is refused, or fails, is a `PanesError`."""
+    resolved = tuple(resolve(tree, rows.schema, stream="s") for tree in trees)
+    _, columns = Projection(resolved, None)(rows)
+    return [_answer(column, spark_name(column.type)) for column in columns]
+
+
+def row_by_row(sql: str, rows: pa.Table) -> tuple[Answer | None, list[int]]:
+    """The answer where there is one, and the rows that have one."""
+    (tree,) = read(sql)
+    try:
+        (answer,) = in_process([tree], rows)
+        return answer, list(range(len(rows)))
+    except PanesError:
+        found: list[Answer] = []
+        answered = []
+        for at in range(len(rows)):
+            try:
+                found += in_process([tree], rows.slice(at, 1))
+                answered.append(at)
+            except PanesError:
+                continue
+        if not found:
+            return None, []
+        return Answer(tuple(v for a in found for v in a.values), found[0].type), answered
+
+
+def on_spark(frame: DataFrame) -> list[Answer]:
+    """The answers on Spark."""
+    table = frame.toArrow()
+    kinds = [field.dataType.simpleString() for field in frame.schema]
+    return [_answer(column, kind) for column, kind in zip(table.columns, kinds, strict=True)]
+
+
+def same(one: Answer, other: Answer) -> bool:
+    """Whether two answers are the same; NULL alone has a type only on Spark."""
+    return one.values == other.values and (one.type == other.type or other.type == VOID_NAME)
+
+
+VOID_NAME = spark_name(VOID)
+
+
+def _answer(column: pa.ChunkedArray | pa.Array, kind: str) -> Answer:
+    return Answer(tuple(_written(v, column.type) for v in column.to_pylist()), kind)
+
+
+def _written(value: object, kind: pa.DataType) -> str:
+    """A value as text; entries of a map have no order, and every NaN is one."""
+    if value is None:
+        return "NULL"
+    if isinstance(value, datetime.datetime):
+        return value.replace(tzinfo=None).isoformat()
+    if pa.types.is_map(kind):
+        assert isinstance(value, list)
+        pairs = ((_written(k, kind.key_type), _written(v, kind.item_type)) for k, v in value)
+        return str(sorted(pairs))
+    if pa.types.is_struct(kind):
+        assert isinstance(value, dict)
+        return str([(f.name, _written(value[f.name], f.type)) for f in kind])
+    if pa.types.is_list(kind):
+        assert isinstance(value, list)
+        return str([_written(v, kind.value_type) for v in value])
+    return repr(value)
