@@ -16,7 +16,7 @@ import panes.errors
 import panes.spark
 from panes.cli.main import ASKED_WRONGLY
 from panes.spark.register.register import SparkRegister
-from tests.docs import commands_page
+from tests.docs import commands_page, functions_page
 
 REFERENCE = Path(__file__).parents[2] / "docs" / "reference"
 FUNCTIONS = (REFERENCE / "functions.md").read_text()
@@ -99,6 +99,11 @@ def test_every_method_is_on_the_page_with_its_parameters(name: str) -> None:
 def test_the_page_of_commands_is_made_from_the_commands() -> None:
     hint = "python -m tests.docs.commands_page writes it again"
     assert commands_page.PAGE.read_text() == commands_page.page(), hint
+
+
+def test_the_page_of_scalar_functions_is_made_from_the_table() -> None:
+    hint = "python -m tests.docs.functions_page writes it again"
+    assert functions_page.PAGE.read_text() == functions_page.page(), hint
 
 
 @pytest.mark.parametrize("command", re.findall(r"^## `panes (\w+)`", commands_page.page(), re.M))

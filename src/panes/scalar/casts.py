@@ -21,6 +21,10 @@ def cast(value: Typed, to: pa.DataType, *, is_try: bool = False) -> Typed:
         return Typed(f"CAST({value.text} AS {t.duckdb_name(to)})", to)
     if _cast("v", kind, to, "NULL") is None:
         raise refuse(f"a cast from {t.spark_name(kind)} to {t.spark_name(to)} is not translated")
+    if is_try and kind == t.BINARY:
+        raise refuse("to try a cast of bytes is not translated: Spark lets bytes be no text")
+    if is_try and kind == t.BIGINT and to == t.TIMESTAMP:
+        raise refuse("to try a cast of a bigint to a timestamp is not translated")
     if is_try:
         tried = over(value.text, lambda x: f"TRY({_cast(x, kind, to, 'NULL')})")
         return Typed(tried, to)
@@ -44,12 +48,23 @@ def _cast(x: str, kind: pa.DataType, to: pa.DataType, otherwise: str) -> str | N
     if t.is_decimal(kind):
         return _from_decimal(x, kind, to)
     if t.is_float(kind) and t.is_float(to):
-        return plain
+        return plain if to == t.DOUBLE else _shortened(x)
     if t.is_float(kind) and t.is_integer(to):
         return f"CAST(trunc({x}) AS {t.duckdb_name(to)})"
     if kind == t.BINARY and to == t.STRING:
         return f"decode({x})"
     return _from_moment(x, kind, to)
+
+
+def _shortened(x: str) -> str:
+    """A double as a float; what is too large is infinite."""
+    endless = f"CASE WHEN {x} > 0 THEN 'inf'::FLOAT ELSE '-inf'::FLOAT END"
+    is_large = f"abs({x}) >= {_TOO_LARGE}::DOUBLE AND NOT isnan({x})"
+    return f"CASE WHEN {is_large} THEN {endless} ELSE CAST({x} AS FLOAT) END"
+
+
+_TOO_LARGE = "3.4028235677973366e38"
+"""Halfway between the largest float and the next that there would be."""
 
 
 def _from_decimal(x: str, kind: pa.DataType, to: pa.DataType) -> str | None:

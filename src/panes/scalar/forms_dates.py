@@ -169,7 +169,8 @@ def _unix_timestamp(arguments: Sequence[Typed]) -> Typed:
         moment = bound(text.text, lambda x: read(Typed(x, t.STRING), pattern, is_try=False))
         return built("unix_seconds", RULES["unix_seconds"], [Typed(f"CAST({moment} AS TIMESTAMPTZ)",
                                                                    t.TIMESTAMP)])  # fmt: skip
-    return built("unix_seconds", RULES["unix_seconds"], arguments[:1])
+    (instant,) = taken("unix_timestamp", arguments[:1], "timestamp")
+    return Typed(f"(epoch_us({instant.text}) // 1000000)", t.BIGINT)  # cut, before 1970 too
 
 
 def _utc(name: str) -> Form:
@@ -209,7 +210,7 @@ def _time_bucket(arguments: Sequence[Typed]) -> Typed:
     if len(arguments) not in (2, 3) or arguments[0].type != t.DAYS:
         raise refuse("`time_bucket` takes an interval of days or less")
     width = arguments[0].text
-    moments = taken("time_bucket", arguments[1:], "timestamp, timestamp?")
+    moments = taken("time_bucket", arguments[1:], "timestamp, #timestamp?")
     at = f"epoch_us({moments[0].text})"
     origin = f"epoch_us({moments[1].text})" if len(moments) == 2 else "0"
     apart = f"({at} - {origin})"

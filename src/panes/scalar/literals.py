@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from decimal import Decimal
+from math import isinf
 
 import pyarrow as pa
 from sqlglot import exp
@@ -12,6 +13,7 @@ from panes.scalar import types as t
 from panes.scalar.typed import Typed, refuse
 
 _MOST_INT, _MOST_BIGINT = 2**31, 2**63
+_LONGEST = 80
 
 
 def literal(node: exp.Literal) -> Typed:
@@ -19,8 +21,13 @@ def literal(node: exp.Literal) -> Typed:
     text = node.name
     if node.is_string:
         return Typed(t.text_literal(text), t.STRING, text, is_constant=True)
+    if len(text) > _LONGEST:
+        raise refuse(f"`{text[:_LONGEST]}...` has more digits than a number has")
     if "e" in text.lower():
-        return Typed(f"CAST({text} AS DOUBLE)", t.DOUBLE, float(text), is_constant=True)
+        value = float(text)
+        if isinf(value):
+            raise refuse(f"`{text}` is more than a double holds")
+        return Typed(f"CAST({text} AS DOUBLE)", t.DOUBLE, value, is_constant=True)
     return _decimal(text) if "." in text else integer(int(text))
 
 

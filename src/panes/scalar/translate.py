@@ -135,8 +135,10 @@ class Translation:
         return calculated(_SIGNS[type(node)], self.of(node.left), self.of(node.right))
 
     def minus(self, node: exp.Neg) -> Typed:
-        if isinstance(node.this, exp.Literal) and not node.this.is_string and node.this.is_int:
-            return integer(-int(node.this.name))
+        written = node.this
+        if isinstance(written, exp.Literal) and not written.is_string and written.name.isdigit():
+            literal(written)  # which refuses what is too long
+            return integer(-int(written.name))
         inner = node.this
         if isinstance(inner, exp.Cast) and inner.this.is_int and not inner.args.get("safe"):
             inner = inner.copy()  # -2L is one number

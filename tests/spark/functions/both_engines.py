@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -43,21 +43,25 @@ def in_process(trees: Sequence[exp.Expression], rows: pa.Table) -> list[Answer]:
 def row_by_row(sql: str, rows: pa.Table) -> tuple[Answer | None, list[int]]:
     """The answer where there is one, and the rows that have one."""
     (tree,) = read(sql)
+    project = Projection((resolve(tree, rows.schema, stream="s"),), None)
+    project.types(rows.schema)  # what is refused is refused here
+    parts = list(_answered(project, rows, 0))
+    if not parts:
+        return None, []
+    values = tuple(v for answer, _ in parts for v in answer.values)
+    return Answer(values, parts[0][0].type), [row for _, some in parts for row in some]
+
+
+def _answered(project: Projection, rows: pa.Table, first: int) -> Iterator[tuple[Answer, range]]:
+    """The answers of as many rows at once as have one."""
     try:
-        (answer,) = in_process([tree], rows)
-        return answer, list(range(len(rows)))
+        _, (column,) = project(rows)
+        yield _answer(column, spark_name(column.type)), range(first, first + len(rows))
     except PanesError:
-        found: list[Answer] = []
-        answered = []
-        for at in range(len(rows)):
-            try:
-                found += in_process([tree], rows.slice(at, 1))
-                answered.append(at)
-            except PanesError:
-                continue
-        if not found:
-            return None, []
-        return Answer(tuple(v for a in found for v in a.values), found[0].type), answered
+        half = len(rows) // 2
+        if half:
+            yield from _answered(project, rows.slice(0, half), first)
+            yield from _answered(project, rows.slice(half), first + half)
 
 
 def on_spark(frame: DataFrame) -> list[Answer]:
@@ -76,6 +80,10 @@ VOID_NAME = spark_name(VOID)
 
 
 def _answer(column: pa.ChunkedArray | pa.Array, kind: str) -> Answer:
+    if pa.types.is_date(column.type):  # Python's dates end with the year 9999
+        column = column.cast(pa.int32())
+    elif pa.types.is_timestamp(column.type):
+        column = column.cast(pa.int64())
     return Answer(tuple(_written(v, column.type) for v in column.to_pylist()), kind)
 
 
