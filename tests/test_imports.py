@@ -17,5 +17,6 @@ HEAVY = ("pandas", "polars", "ssl", "pyarrow.dataset", "matplotlib", "rich")
 @pytest.mark.parametrize("room", ["panes", "panes.spark.join.register_stream"])
 def test_importing_loads_nothing_heavy(room: str) -> None:
     script = f"import sys, {room}; print(*(m for m in {HEAVY} if m in sys.modules))"
-    said = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    python = [sys.executable, "-c", script]
+    said = subprocess.run(python, capture_output=True, text=True, check=True)
     assert said.stdout.split() == []
