@@ -1,0 +1,3 @@
+"""Examples in docstrings run with the others, but for the module that needs griffe."""
+
+collect_ignore = ["griffe_extension.py"]
