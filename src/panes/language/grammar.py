@@ -29,6 +29,16 @@ class PanesSQL(Spark):
                 for name in CATALOG
             },
         }
+        SUBQUERY_PREDICATES = {  # noqa: RUF012 - there are no subqueries; any(x) is an aggregate
+            token: predicate
+            for token, predicate in Spark.Parser.SUBQUERY_PREDICATES.items()
+            if token not in (TokenType.ANY, TokenType.SOME)
+        }
+        NO_PAREN_FUNCTION_PARSERS = {  # noqa: RUF012
+            word: parser
+            for word, parser in Spark.Parser.NO_PAREN_FUNCTION_PARSERS.items()
+            if word != "ANY"
+        }
         FUNCTION_PARSERS = {  # noqa: RUF012
             name: parser
             for name, parser in known_functions(Spark.Parser.FUNCTION_PARSERS).items()

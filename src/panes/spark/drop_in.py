@@ -20,7 +20,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everyone writes it
 from pyspark.sql import types as T  # noqa: N812
 
-from panes.aggregates.catalog import constants_of, is_aggregate
+from panes.aggregates.catalog import columns_of, is_aggregate
 from panes.axis import parse_duration
 from panes.errors import OptionError, QueryError
 from panes.language.expressions import quoted
@@ -186,10 +186,8 @@ class _Asked:
         if call.star:
             return f"{call.name}(*)"
         given = _without_defaults(call)
-        count = constants_of(call.name)
-        if call.name in ("first", "last", "first_value", "last_value"):
-            count = len(given) - 1
-        columns, constants = given[: len(given) - count], given[len(given) - count :]
+        cut = columns_of(call.name, len(given))
+        columns, constants = given[:cut], given[cut:]
         distinct = "DISTINCT " if call.distinct else ""
         inside = [self.argument(c) for c in columns] + [text_of(c) for c in constants]
         return f"{call.name}({distinct}{', '.join(inside)})"
