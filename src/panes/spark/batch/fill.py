@@ -158,7 +158,8 @@ def _(piece: Pick | ObjectPick, arrays: Sequence[pa.Array]) -> Columns:
         if component.what == "seen":
             result[lane, seen] = int(piece.side is Op.GREATEST)
             continue
-        column = pc.struct_field(present, f"f{lane}") if pa.types.is_struct(won.type) else present
+        is_tuple = len(piece.components) > 2
+        column = pc.struct_field(present, f"f{lane}") if is_tuple else present
         result[lane, seen] = _lane(column, keyed=component.is_keyed)
     return result
 
