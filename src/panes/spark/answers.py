@@ -94,8 +94,10 @@ def edge_texts(start: str, end: str, data_type: T.DataType | None) -> list[str]:
     return [named(way.format(ticks), name) for ticks, name in edges]
 
 
-_VALUES = ("min", "max", "min_by", "max_by", "mode", "collect_union", "any_value")
-_VALUES += ("first", "first_value", "last", "last_value")
+_VALUES = (
+    *("min", "max", "min_by", "max_by", "mode", "collect_union"),
+    *("first", "first_value", "any_value", "last", "last_value"),
+)
 """Aggregates whose answers are values of a column, or made of their parts."""
 
 
