@@ -1,7 +1,5 @@
 """Sliding-window queries over data streams at the price of tumbling ones."""
 
-from importlib.metadata import version
-
 from panes.aggregates.custom import CustomAggregate, WindowFunction
 from panes.api import explain, open, register, sql, window_index
 from panes.engine.join_register import JoinRegister
@@ -19,8 +17,6 @@ from panes.errors import (
 from panes.planning.flush import LazyFlush, SlowFlush
 from panes.planning.terms import Late
 from panes.reference.oracle import oracle
-
-__version__ = version("panes")
 
 __all__ = [
     "CustomAggregate",
@@ -46,3 +42,12 @@ __all__ = [
     "sql",
     "window_index",
 ]
+
+
+def __getattr__(name: str) -> str:
+    """The version, which is looked up when somebody asks."""
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("panes")
+    raise AttributeError(f"module 'panes' has no attribute {name!r}")
