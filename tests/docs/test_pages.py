@@ -70,10 +70,15 @@ def rows_of_the_page() -> dict[str, tuple[str, str]]:
     return said
 
 
+_WHOLE = ("bit_and", "bit_or", "bit_xor", "count_min_sketch", "bitmap_construct_agg")
 ARGUMENTS = {
-    "approx_top_k": pa.string(),
-    "bool_and": pa.bool_(), "every": pa.bool_(), "bool_or": pa.bool_(), "some": pa.bool_(),
-}  # fmt: skip
+    **dict.fromkeys(("approx_top_k", "listagg", "string_agg"), pa.string()),
+    **dict.fromkeys(("bool_and", "every", "bool_or", "some", "any", "count_if"), pa.bool_()),
+    **dict.fromkeys(_WHOLE, pa.int64()),
+    **dict.fromkeys(("bitmap_or_agg", "bitmap_and_agg"), pa.binary()),
+    "collect_union": pa.list_(pa.int64()),
+}
+PARAMETERS = {"top_k": (2,), "histogram_numeric": (5,), "count_min_sketch": (0.1, 0.9, 1)}
 
 
 @pytest.mark.parametrize("name", CATALOG)
@@ -82,9 +87,7 @@ def test_the_page_classifies_every_aggregate_as_the_catalog_does(name: str) -> N
     columns = abs(entry.columns)
     argument = Argument(0, ARGUMENTS.get(name, pa.float64()))
     aggregate = build(
-        Call(
-            name, (argument,) * columns, (0.5,) * entry.parameters if "top_k" not in name else (2,)
-        )
+        Call(name, (argument,) * columns, PARAMETERS.get(name, (0.5,) * entry.parameters))
     )
     kind, said = rows_of_the_page()[name]
     if kind == "approximate":

@@ -7,14 +7,17 @@ import pyarrow as pa
 
 from panes.aggregates.aggregate import Argument, Bounded, Piece, Selection
 from panes.aggregates.arithmetic import Count, FloatSum, LimbSum
+from panes.aggregates.bits import Bits
+from panes.aggregates.count_min import Shape
 from panes.aggregates.custom import CustomAggregate
 from panes.aggregates.extremes import by_other, by_time, least_or_greatest
-from panes.aggregates.moments import Moments
+from panes.aggregates.moments import HigherMoments, Moments
 from panes.aggregates.sketches import Sketch
+from panes.aggregates.vectors import Bitmap, CountMin
 from panes.algebra.lanes import Op
 from tests.support import SCHEMA
 
-I, X, S, D = (Argument(SCHEMA.get_field_index(n), SCHEMA.field(n).type) for n in "ixsd")
+I, X, S, D, B = (Argument(SCHEMA.get_field_index(n), SCHEMA.field(n).type) for n in "ixsdb")
 ALL = Selection()
 
 GEOMETRIC = CustomAggregate(
@@ -49,4 +52,10 @@ PIECES: dict[str, Piece] = {
     "min_by text": first_piece(by_other(S, X, None, Op.LEAST)),
     "user's own": first_piece(GEOMETRIC.build((X,), None)),
     "distinct sketch": Sketch("hll", I, Selection((I.column,))),
+    "higher moments": HigherMoments(I, None),
+    "bits and": Bits(Op.BITS_AND, I, Selection((I.column,))),
+    "bits or": Bits(Op.BITS_OR, I, Selection((I.column,))),
+    "bits xor": Bits(Op.BITS_XOR, I, Selection((I.column,))),
+    "count-min sketch": CountMin(Shape(3, 8, 42), S, Selection((S.column,))),
+    "bitmap": Bitmap("set", B, Selection((B.column,))),
 }

@@ -39,6 +39,12 @@ PINNED = {
     "present 4)",
     "user's own": "custom/1(log_sum double from 0.0 0.0; 4 double; present 4)",
     "distinct sketch": "sketch/1(hll 12; 3 int64; present 3)",
+    "higher moments": "higher_moments/1(3 int64)",
+    "bits and": "bits/1(and of 3 int64; present 3)",
+    "bits or": "bits/1(or of 3 int64; present 3)",
+    "bits xor": "bits/1(xor of 3 int64; present 3)",
+    "count-min sketch": "count_min/1(3 x 8 seed 42; 5 string; present 5)",
+    "bitmap": "bitmap/1(set; 2 bool; present 2)",
 }
 """Raise the version of a piece before you change anything here: states have these names."""
 

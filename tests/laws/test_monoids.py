@@ -25,10 +25,15 @@ each_piece = pytest.mark.parametrize("piece", PIECES.values(), ids=PIECES.keys()
 
 
 def said(partials: Columns) -> list[Any]:
-    """Partials as plain values; a sketch as its estimate."""
+    """Partials as plain values; a sketch as its estimate, a vector as a list."""
     return [
-        v.get_estimate() if hasattr(v, "get_estimate") else v for v in partials.ravel().tolist()
+        v.get_estimate() if hasattr(v, "get_estimate") else v.tolist() if _is_vector(v) else v
+        for v in partials.ravel().tolist()
     ]
+
+
+def _is_vector(value: object) -> bool:
+    return isinstance(value, np.ndarray)
 
 
 def assert_equal(monoid: Monoid, a: Columns, b: Columns) -> None:

@@ -62,6 +62,11 @@ if "drop-in" in parts:
         "abs(a.`avg(price)` - b.`avg(price)`) < 1e-9"
     )
     print("drop-in:", (mine.count(), near.count()) == (theirs.count(), theirs.count()))
+if "calls" in parts:
+    from tests.spark import drop_in_calls
+    given = drop_in_calls.rows(spark).localCheckpoint()
+    found = {n: drop_in_calls.difference(spark, n, given) for n in drop_in_calls.CALLS}
+    print("calls:", {n: d for n, d in found.items() if d is not None} or None)
 pairs = (
     "SELECT a.price, b.price AS other FROM a LEFT JOIN b ON a.item = b.item AND a.price < b.price "
     "AND b.ts BETWEEN a.ts AND a.ts + INTERVAL 2 SECONDS"
@@ -81,12 +86,15 @@ if "stream of pairs" in parts:
     print("stream of pairs:", paired(spark.read.parquet(str(place / "out")).toArrow()))
 """
 SAID = {"batch": "None", "stream": "None", "joined": "None", "register": "None", "drop-in": "True"}
-SAID |= {"pairs": "None", "stream of pairs": "None"}
+SAID |= {"calls": "None", "pairs": "None", "stream of pairs": "None"}
 
 
 @pytest.mark.parametrize(
     "parts",
-    [("batch",), slow(("drop-in", "pairs", "stream", "joined", "register", "stream of pairs"))],
+    [
+        ("batch",),
+        slow(("drop-in", "calls", "pairs", "stream", "joined", "register", "stream of pairs")),
+    ],
     ids=" and ".join,
 )
 def test_everything_works_through_connect(parts: tuple[str, ...]) -> None:

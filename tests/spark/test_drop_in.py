@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -101,9 +102,35 @@ def test_a_tumbling_window_needs_no_slide(frame: DataFrame) -> None:
     assert rows(got, 0) == rows(want, 0)
 
 
-def test_sparks_own_window_is_refused_with_the_line_to_type(frame: DataFrame) -> None:
-    with pytest.raises(panes.QueryError, match=r"panes\.spark\.window"):
-        panes.spark.group_by(frame, F.window("ts", "5 minutes"))  # type: ignore[arg-type]
+@pytest.mark.parametrize(
+    ("columns", "said"),
+    [
+        (["item"], "needs one window, got 0"),
+        ([F.window, "item"], "takes Columns"),
+    ],
+)
+def test_grouping_without_a_window_is_refused_with_the_line_to_type(
+    frame: DataFrame, columns: list[Any], said: str
+) -> None:
+    with pytest.raises(panes.QueryError, match=rf"{said}[^$]*F\.window"):
+        panes.spark.group_by(frame, *columns)
+
+
+def test_what_has_no_meaning_over_windows_is_refused_by_name(frame: DataFrame) -> None:
+    window = F.window("ts", "5 minutes")
+    grouped = panes.spark.group_by(frame, window)
+    with pytest.raises(panes.QueryError, match="pivot"):
+        grouped.pivot("item")
+    with pytest.raises(panes.QueryError, match="one window, got 2"):
+        panes.spark.group_by(frame, window, window)
+    with pytest.raises(panes.QueryError, match="session windows"):
+        panes.spark.group_by(frame, F.session_window("ts", "5 minutes"))
+    with pytest.raises(panes.QueryError, match="hll_sketch_agg"):
+        grouped.agg(F.hll_sketch_agg("q"))
+    with pytest.raises(panes.QueryError, match=r"F\.expr"):
+        grouped.agg(F.when(F.max("price") > 3, 1))
+    with pytest.raises(panes.QueryError, match="agg takes Columns"):
+        grouped.agg()
 
 
 def test_group_by_is_a_drop_in_on_a_stream(spark: SparkSession, tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from panes.algebra.monoid import Columns, Monoid, Slots
+from panes.algebra.ranks import Rule
 from panes.arrays.columns import without_nulls
 from panes.arrays.type_names import type_name
 from panes.errors import ColumnTypeError
@@ -137,12 +138,12 @@ class Multiset(Protocol):
         ...
 
     def ranks_at(
-        self, fraction: float, *, occurring: bool
+        self, fraction: float, rule: Rule
     ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
         """The values around a fraction of each sorted window, and how far between them.
 
-        The first two index `values`, and are -1 where a window holds none. If `occurring`, both
-        are the smallest value whose cumulative share reaches the fraction.
+        The first two index `values`, and are -1 where a window holds none. By every rule but
+        ``between`` both are the same value, one that occurred.
         """
         ...
 
@@ -155,12 +156,17 @@ class Multiset(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Holistic:
-    """An aggregate that may need every value of a window."""
+    """An aggregate that may need every value of a window.
+
+    If it is `ordered`, values of several arguments are structs, ranked by the first argument,
+    then by the next. Nested values are bytes (`panes.arrays.nested_keys`).
+    """
 
     arguments: tuple[Argument, ...]
     selection: Selection
     lower: Callable[[Multiset], pa.Array]
     type: pa.DataType
+    ordered: bool = False
     differential: Differential = "pseudo"
     error: str | None = None
     kind: Literal["holistic"] = field(default="holistic", init=False)
@@ -174,7 +180,10 @@ def require_numbers(arguments: Iterable[Argument], *, what: str) -> None:
     for argument in arguments:
         kind = argument.type
         if not (
-            pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
+            pa.types.is_integer(kind)
+            or pa.types.is_floating(kind)
+            or pa.types.is_decimal(kind)
+            or pa.types.is_null(kind)  # nothing but NULLs, and of no type
         ):
             raise ColumnTypeError(f"{what} needs numbers, got {kind}")
 

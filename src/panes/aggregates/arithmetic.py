@@ -113,31 +113,37 @@ def count(selection: Selection) -> Bounded:
     return Bounded((Count(selection),), lambda p: pa.array(p[0][0], pa.int64()), pa.int64(), "full")
 
 
-def sum_(argument: Argument, selection: Selection) -> Bounded:
-    """``sum(x)``: bigint for integers, decimal(p + 10) for decimals, double for floats."""
+def sum_(argument: Argument, selection: Selection, *, tries: bool = False) -> Bounded:
+    """``sum(x)``: bigint for integers, decimal(p + 10) for decimals, double for floats.
+
+    Where a sum does not fit its type it fails; if it only `tries`, it is NULL.
+    """
     count = Count(selection)
-    if pa.types.is_floating(argument.type):
+    if pa.types.is_floating(argument.type) or pa.types.is_null(argument.type):
         piece = FloatSum((argument,), selection)
         return Bounded((piece, count), _lower_float_sum, pa.float64(), "full")
     if pa.types.is_integer(argument.type):
         return Bounded(
-            (LimbSum(argument, selection), count), _lower_integer_sum, pa.int64(), "full"
+            (LimbSum(argument, selection), count),
+            lambda p: _lower_integer_sum(p, tries=tries),
+            pa.int64(),
+            "full",
         )
     if pa.types.is_decimal(argument.type):
         result = pa.decimal128(min(38, argument.type.precision + 10), argument.type.scale)
         return Bounded(
             (LimbSum(argument, selection), count),
-            lambda p: _decimals(_totals(_limbs(p)), p[1][0] == 0, result),
+            lambda p: _decimals(_totals(_limbs(p)), p[1][0] == 0, result, tries=tries),
             result,
             "full",
         )
     raise ColumnTypeError(f"sum needs numbers, got {argument.type}")
 
 
-def avg(argument: Argument, selection: Selection) -> Bounded:
+def avg(argument: Argument, selection: Selection, *, tries: bool = False) -> Bounded:
     """``avg(x)``: double, or decimal(p + 4, s + 4) for decimals, as in Spark."""
     count = Count(selection)
-    if pa.types.is_floating(argument.type):
+    if pa.types.is_floating(argument.type) or pa.types.is_null(argument.type):
         return Bounded(
             (FloatSum((argument,), selection), count), _lower_float_avg, pa.float64(), "full"
         )
@@ -150,7 +156,7 @@ def avg(argument: Argument, selection: Selection) -> Bounded:
         result = pa.decimal128(min(38, argument.type.precision + 4), min(38, scale + 4))
         return Bounded(
             (LimbSum(argument, selection), count),
-            lambda p: _decimal_avg(p, scale, result),
+            lambda p: _decimal_avg(p, scale, result, tries=tries),
             result,
             "full",
         )
@@ -223,15 +229,16 @@ def _limbs(partials: Sequence[Columns]) -> Columns:
     return limbs
 
 
-def _lower_integer_sum(partials: Sequence[Columns]) -> pa.Array:
+def _lower_integer_sum(partials: Sequence[Columns], *, tries: bool) -> pa.Array:
     low, high = _limbs(partials)
     carried = high + (low >> _LIMB)
-    if ((carried < -(1 << 31)) | (carried >= 1 << 31)).any():
+    overflows = (carried < -(1 << 31)) | (carried >= 1 << 31)
+    if not tries and overflows.any():
         raise ArithmeticOverflowError(
             "a sum of integers does not fit bigint",
             hint="sum(CAST(x AS DECIMAL(38, 0))) is exact beyond 64 bits",
         )
-    return nullable((high << _LIMB) + low, partials[1][0] == 0, pa.int64())
+    return nullable((high << _LIMB) + low, (partials[1][0] == 0) | overflows, pa.int64())
 
 
 def _lower_integer_avg(partials: Sequence[Columns]) -> pa.Array:
@@ -253,9 +260,15 @@ def _totals(limbs: Columns) -> NDArray[np.object_]:
 
 
 def _decimals(
-    unscaled: NDArray[np.object_], is_null: NDArray[np.bool_], result: pa.DecimalType
+    unscaled: NDArray[np.object_],
+    is_null: NDArray[np.bool_],
+    result: pa.DecimalType,
+    *,
+    tries: bool,
 ) -> pa.Array:
     limit = 10**result.precision
+    if tries:
+        is_null = is_null | np.array([abs(v) >= limit for v in unscaled], dtype=np.bool_)
     with decimal.localcontext(prec=80):
         values = [
             None if null else decimal.Decimal(int(v)).scaleb(-result.scale)
@@ -266,14 +279,16 @@ def _decimals(
     return pa.array(values, type=result)
 
 
-def _decimal_avg(partials: Sequence[Columns], scale: int, result: pa.DecimalType) -> pa.Array:
+def _decimal_avg(
+    partials: Sequence[Columns], scale: int, result: pa.DecimalType, *, tries: bool
+) -> pa.Array:
     counts = partials[1][0]
     grown = 10 ** (result.scale - scale)
     halves = [
         _divide_half_up(total * grown, int(n)) if n else 0
         for total, n in zip(_totals(_limbs(partials)), counts, strict=True)
     ]
-    return _decimals(np.array(halves, dtype=object), counts == 0, result)
+    return _decimals(np.array(halves, dtype=object), counts == 0, result, tries=tries)
 
 
 def _divide_half_up(dividend: int, divisor: int) -> int:

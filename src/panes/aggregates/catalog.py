@@ -5,13 +5,32 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
-from panes.aggregates import arithmetic, extremes, moments, multiset, sketches
+import pyarrow as pa
+
+from panes.aggregates import (
+    arithmetic,
+    bits,
+    extremes,
+    lists,
+    moments,
+    multiset,
+    numeric_histogram,
+    quantiles,
+    sketches,
+    vectors,
+)
 from panes.aggregates.aggregate import Aggregate, Argument, Bounded, Selection
+from panes.aggregates.count_min import Shape
 from panes.aggregates.custom import UserAggregate
 from panes.algebra.lanes import Op
-from panes.errors import QueryError
+from panes.algebra.ranks import Rule
+from panes.arrays import order_keys
+from panes.errors import ColumnTypeError, QueryError
+
+Parameter: TypeAlias = float | str | bool | tuple[float, ...] | None
+"""A constant of a call: a number, a text, a condition, or an array of numbers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +39,7 @@ class Call:
 
     name: str
     arguments: tuple[Argument, ...]
-    parameters: tuple[float, ...] = ()
+    parameters: tuple[Parameter, ...] = ()
     where: int | None = None
     distinct: bool = False
     skip_nulls: bool = False
@@ -30,20 +49,24 @@ class Call:
 class Entry:
     """A name's definition: how many columns and constants it takes, and how it is built.
 
-    `columns` and `parameters` are how many columns and then constants it takes;
-    ``columns == -1`` takes any number.
+    `columns` and `parameters` are how many columns and then constants it takes, `optional` how
+    many constants more; ``columns == -1`` takes any number. `ordered` says what
+    ``WITHIN GROUP (ORDER BY ...)`` does: nothing is allowed there, it must be there and names the
+    column, or it may be there.
     """
 
     build: Callable[[Call], Aggregate]
     columns: int = 1
     parameters: int = 0
     over_distinct: Callable[[Call], Aggregate] | None = None
+    optional: int = 0
+    ordered: Literal["never", "always", "maybe"] = "never"
 
     @property
     def shape(self) -> str:
         """What the parentheses hold, for messages."""
         names = ["x", "y"][: max(self.columns, 0)] + ["p"] * self.parameters
-        return ", ".join(names)
+        return ", ".join(names) + f"[{', q' * self.optional}]" * bool(self.optional)
 
 
 def _selection(call: Call) -> Selection:
@@ -85,6 +108,12 @@ def _truth(side: extremes.Side) -> Entry:
     return Entry(build, over_distinct=build)
 
 
+def _bitwise(op: bits.BitOp) -> Entry:
+    build = _one(bits.bitwise, op=op)
+    of_one = partial(bits.bitwise, where=None, op=op)
+    return Entry(build, over_distinct=_distinct(of_one) if op is Op.BITS_XOR else build)
+
+
 def _by_time(side: extremes.Side) -> Entry:
     return Entry(lambda c: extremes.by_time(c.arguments[0], c.where, side, skip_nulls=c.skip_nulls))
 
@@ -94,26 +123,41 @@ _COUNT = Entry(
     columns=-1,
     over_distinct=lambda c: multiset.count_distinct(c.arguments, c.where),
 )
-_QUANTILE = Entry(_one(multiset.quantile, interpolate=True), parameters=1)
-_QUANTILE_DISC = Entry(_one(multiset.quantile, interpolate=False), parameters=1)
-_MEDIAN = Entry(_one(multiset.quantile, fraction=0.5, interpolate=True))
+_QUANTILE = Entry(_one(quantiles.interpolated), parameters=1)
+_QUANTILE_DISC = Entry(_one(quantiles.occurring), parameters=1)
+_MEDIAN = Entry(_one(quantiles.interpolated, fractions=0.5))
+_PERCENTILE = Entry(lambda c: _percentile(c), parameters=1, optional=1)
+_PERCENTILE_CONT = Entry(lambda c: _percentile_cont(c), parameters=1, optional=1, ordered="always")
+_PERCENTILE_DISC = Entry(lambda c: _percentile_disc(c), parameters=1, optional=1, ordered="always")
+_PERCENTILE_APPROX = Entry(lambda c: _percentile_approx(c), parameters=1, optional=1)
 _COLLECT = Entry(
-    _one(multiset.collect, distinct=False), over_distinct=_one(multiset.collect, distinct=True)
+    _one(lists.collect, distinct=False), over_distinct=_one(lists.collect, distinct=True)
 )
-_APPROX_QUANTILE = Entry(_one(sketches.approx_quantile), parameters=1)
+_LISTAGG = Entry(
+    lambda c: _joined(c, distinct=False),
+    columns=-1,
+    optional=2,
+    over_distinct=lambda c: _joined(c, distinct=True),
+    ordered="maybe",
+)
 _FIRST, _LAST = _by_time(Op.LEAST), _by_time(Op.GREATEST)
-_MIN_BY = Entry(_two(extremes.by_other, side=Op.LEAST), columns=2)
-_MAX_BY = Entry(_two(extremes.by_other, side=Op.GREATEST), columns=2)
+_MIN_BY = Entry(lambda c: _by_other(c, Op.LEAST), columns=2, optional=1)
+_MAX_BY = Entry(lambda c: _by_other(c, Op.GREATEST), columns=2, optional=1)
 _AND, _OR = _truth(Op.LEAST), _truth(Op.GREATEST)
 _VAR_SAMP = _spread(sample=True, root=False)
 _STD_SAMP = _spread(sample=True, root=True)
 _AVG = _arithmetic(arithmetic.avg)
+_TRY_SUM = Entry(lambda c: arithmetic.sum_(c.arguments[0], _selection(c), tries=True))
+_TRY_AVG = Entry(lambda c: arithmetic.avg(c.arguments[0], _selection(c), tries=True))
 _WEIGHTED = Entry(_two(arithmetic.weighted_mean), columns=2)
 
 _MOST_VALUES = 1 << 31
+_TOP = 5
+_MOST_TRACKED = 1_000_000
 
 CATALOG: Mapping[str, Entry] = {
     "count": _COUNT,
+    "count_if": Entry(lambda c: arithmetic.count(Selection((), c.arguments[0].column))),
     "sum": _arithmetic(arithmetic.sum_),
     "avg": _AVG,
     "mean": _AVG,
@@ -129,6 +173,18 @@ CATALOG: Mapping[str, Entry] = {
     "covar_pop": Entry(_two(moments.covariance, sample=False), columns=2),
     "covar_samp": Entry(_two(moments.covariance, sample=True), columns=2),
     "corr": Entry(_two(moments.correlation), columns=2),
+    "skewness": Entry(_one(moments.skewness)),
+    "kurtosis": Entry(_one(moments.kurtosis)),
+    "regr_count": Entry(lambda c: arithmetic.count(_selection(c)), columns=2),
+    **{
+        f"regr_{what}": Entry(_two(moments.regression, what=what), columns=2)
+        for what in ("avgx", "avgy", "sxx", "syy", "sxy", "slope", "intercept", "r2")
+    },
+    "try_sum": _TRY_SUM,
+    "try_avg": _TRY_AVG,
+    "bit_and": _bitwise(Op.BITS_AND),
+    "bit_or": _bitwise(Op.BITS_OR),
+    "bit_xor": _bitwise(Op.BITS_XOR),
     "weighted_mean": _WEIGHTED,
     "weighted_avg": _WEIGHTED,
     "center_of_mass": _WEIGHTED,
@@ -136,18 +192,24 @@ CATALOG: Mapping[str, Entry] = {
     "first_value": _FIRST,
     "last": _LAST,
     "last_value": _LAST,
+    "any_value": _FIRST,
     "min_by": _MIN_BY,
     "max_by": _MAX_BY,
     "bool_and": _AND,
     "every": _AND,
     "bool_or": _OR,
     "some": _OR,
+    "any": _OR,
     "median": _MEDIAN,
     "quantile": _QUANTILE,
     "quantile_cont": _QUANTILE,
-    "percentile": _QUANTILE,
+    "percentile": _PERCENTILE,
+    "percentile_cont": _PERCENTILE_CONT,
+    "percentile_disc": _PERCENTILE_DISC,
+    "percentile_approx": _PERCENTILE_APPROX,
+    "approx_percentile": _PERCENTILE_APPROX,
     "quantile_disc": _QUANTILE_DISC,
-    "mode": Entry(_one(multiset.mode)),
+    "mode": Entry(lambda c: _mode(c), optional=1, ordered="maybe"),
     "heavy_hitters": Entry(
         lambda c: multiset.frequent(c.arguments[0], c.where, "share", _share(c)), parameters=1
     ),
@@ -158,13 +220,18 @@ CATALOG: Mapping[str, Entry] = {
     "collect": _COLLECT,
     "collect_list": _COLLECT,
     "array_agg": _COLLECT,
-    "collect_set": Entry(_one(multiset.collect, distinct=True)),
-    "approx_count_distinct": Entry(_one(sketches.approx_count_distinct)),
-    "approx_quantile": _APPROX_QUANTILE,
-    "approx_percentile": _APPROX_QUANTILE,
-    "approx_top_k": Entry(
-        lambda c: sketches.approx_top_k(c.arguments[0], c.where, _whole(c)), parameters=1
-    ),
+    "collect_set": Entry(_one(lists.collect, distinct=True)),
+    "collect_union": Entry(_one(lists.collect_union)),
+    "listagg": _LISTAGG,
+    "string_agg": _LISTAGG,
+    "histogram_numeric": Entry(_one(numeric_histogram.histogram_numeric), parameters=1),
+    "count_min_sketch": Entry(lambda c: _count_min(c), parameters=3),
+    "bitmap_construct_agg": Entry(_one(vectors.bitmap, fold="set")),
+    "bitmap_or_agg": Entry(_one(vectors.bitmap, fold="or")),
+    "bitmap_and_agg": Entry(_one(vectors.bitmap, fold="and")),
+    "approx_count_distinct": Entry(_one(sketches.approx_count_distinct), optional=1),
+    "approx_quantile": Entry(_one(sketches.approx_quantile), parameters=1),
+    "approx_top_k": Entry(lambda c: _approx_top_k(c), optional=2),
 }
 
 
@@ -173,10 +240,18 @@ def is_aggregate(name: str, user: Iterable[UserAggregate] = ()) -> bool:
     return name.lower() in CATALOG or any(u.name.lower() == name.lower() for u in user)
 
 
-def constants_of(name: str) -> int:
-    """How many of a call's last arguments are constants (the p of ``quantile(x, p)``)."""
+def columns_of(name: str, given: int) -> int:
+    """How many of a call's arguments are columns; those behind them are constants."""
     entry = CATALOG.get(name.lower())
-    return entry.parameters if entry else 0
+    if entry is None or (entry.columns < 0 and not entry.optional):
+        return given
+    return min(given, 1 if entry.columns < 0 else entry.columns)
+
+
+def is_ordered(name: str) -> Literal["never", "always", "maybe"]:
+    """Whether a call of this name has ``WITHIN GROUP (ORDER BY ...)`` behind it."""
+    entry = CATALOG.get(name.lower())
+    return "never" if entry is None else entry.ordered
 
 
 def build(call: Call, user: Iterable[UserAggregate] = ()) -> Aggregate:
@@ -187,7 +262,9 @@ def build(call: Call, user: Iterable[UserAggregate] = ()) -> Aggregate:
             _refuse_distinct(call)
             return own.build(call.arguments, call.where)
     entry = CATALOG[call.name.lower()]
-    fits = entry.columns in (-1, len(call.arguments)) and entry.parameters == len(call.parameters)
+    fits = entry.columns in (-1, len(call.arguments)) and (
+        0 <= len(call.parameters) - entry.parameters <= entry.optional
+    )
     _require(fits, call, f"{call.name}({entry.shape})")
     if not call.distinct:
         return entry.build(call)
@@ -209,16 +286,105 @@ def _refuse_distinct(call: Call) -> None:
 
 
 def _share(call: Call) -> float:
-    share = call.parameters[0]
+    share = _number(call, 0)
     if not 0 < share <= 1:
         raise QueryError(f"heavy_hitters(x, share) needs a share between 0 and 1, got {share}")
     return share
 
 
-def _whole(call: Call) -> int:
-    k = call.parameters[0]
+def _whole(call: Call, index: int = 0) -> int:
+    k = _number(call, index)
     if not 1 <= k < _MOST_VALUES or k != int(k):
         raise QueryError(
             f"{call.name}(x, k) needs a positive whole number below {_MOST_VALUES:,}, got {k:.12g}"
         )
     return int(k)
+
+
+def _number(call: Call, index: int) -> float:
+    value = call.parameters[index]
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise QueryError(f"{call.name} needs a number as its constant, got {value!r}")
+    return value
+
+
+def _fractions(call: Call) -> quantiles.Fractions:
+    value = call.parameters[0]
+    return value if isinstance(value, tuple) else _number(call, 0)
+
+
+def _percentile(call: Call) -> Aggregate:
+    if call.parameters[1:] not in ((), (1,)):
+        raise QueryError(
+            f"{call.name}(x, p, frequency) takes no frequency but 1",
+            hint="repeat the rows, or use weighted_mean for means",
+        )
+    return quantiles.interpolated(call.arguments[0], call.where, _fractions(call))
+
+
+def _percentile_cont(call: Call) -> Aggregate:
+    fraction, descending = _number(call, 0), call.parameters[-1] is True
+    meant = 1 - fraction if descending else fraction
+    return quantiles.interpolated(call.arguments[0], call.where, meant)
+
+
+def _percentile_disc(call: Call) -> Aggregate:
+    rule: Rule = "descending" if call.parameters[-1] is True else "occurring"
+    argument = call.arguments[0]
+    return quantiles.occurring(argument, call.where, _number(call, 0), rule=rule, as_double=True)
+
+
+def _percentile_approx(call: Call) -> Aggregate:
+    if len(call.parameters) > 1:
+        _whole(call, 1)
+    kind = call.arguments[0].type
+    if pa.types.is_boolean(kind) or not (order_keys.has_key(kind) or pa.types.is_decimal(kind)):
+        raise ColumnTypeError(f"{call.name} needs numbers or times, got {kind}")
+    return quantiles.occurring(call.arguments[0], call.where, _fractions(call), rule="binary")
+
+
+def _mode(call: Call) -> Aggregate:
+    return multiset.mode(call.arguments[0], call.where, greatest=call.parameters == (True,))
+
+
+def _by_other(call: Call, side: extremes.Side) -> Aggregate:
+    value, by = call.arguments
+    if not call.parameters:
+        return extremes.by_other(value, by, call.where, side)
+    greatest = side is Op.GREATEST
+    return lists.first_by(value, by, call.where, _whole(call), greatest=greatest)
+
+
+def _joined(call: Call, *, distinct: bool) -> Aggregate:
+    value, *by = call.arguments
+    separator, descending = (*call.parameters, None, None)[:2]
+    if not (separator is None or isinstance(separator, str)):
+        raise QueryError(f"{call.name} needs text between the values, got {separator!r}")
+    if distinct and by:
+        raise QueryError(f"{call.name}(DISTINCT x) is ordered by x alone")
+    return lists.joined(
+        value,
+        by[0] if by else None,
+        call.where,
+        separator,
+        descending=descending is True,
+        distinct=distinct,
+    )
+
+
+def _count_min(call: Call) -> Aggregate:
+    seed = _number(call, 2)
+    if seed != int(seed):
+        raise QueryError(f"count_min_sketch needs a whole number as its seed, got {seed}")
+    shape = Shape.of(_number(call, 0), _number(call, 1), int(seed))
+    return vectors.count_min_sketch(call.arguments[0], call.where, shape)
+
+
+def _approx_top_k(call: Call) -> Aggregate:
+    k = _whole(call) if call.parameters else _TOP
+    tracked = _whole(call, 1) if len(call.parameters) > 1 else sketches.TRACKED_ITEMS
+    if tracked < k or tracked > _MOST_TRACKED:
+        raise QueryError(
+            f"approx_top_k tracks at least k and at most 1,000,000 items, got {tracked}"
+        )
+    return sketches.approx_top_k(call.arguments[0], call.where, k, tracked)

@@ -31,7 +31,7 @@ from panes.aggregates.aggregate import Argument, Bounded, Rows, Selection
 from panes.aggregates.identity import identity
 from panes.algebra.lanes import Op, Scalar, absorb, load, store
 from panes.algebra.monoid import Columns, Lanes, Monoid, Slots
-from panes.arrays import order_keys
+from panes.arrays import nested_keys, order_keys
 from panes.arrays.columns import without_nulls
 from panes.arrays.compiled import compiled
 from panes.axis import FOREVER
@@ -183,7 +183,7 @@ class ObjectLanes:
 
 @dataclass(frozen=True, slots=True)
 class ObjectPick:
-    """`Pick` for tuples with a component that has no order key (text, binary, decimal).
+    """`Pick` for tuples with a component that has no order key (text, binary, decimal, nested).
 
     Rows are ranked within their batch, so that only one value per slot becomes an object.
     """
@@ -211,7 +211,7 @@ class ObjectPick:
                 keys.append(component.keys(rows, self.side))
                 dictionaries.append(None)
             else:
-                ranks, values = _rank(rows.columns[component.argument.column])
+                ranks, values = _rank(nested_keys.stored(rows.columns[component.argument.column]))
                 keys.append(ranks)
                 dictionaries.append(values)
         neutral = tuple(c.neutral(self.side) for c in self.components)
@@ -233,7 +233,7 @@ def _identity(name: str, version: int, piece: Pick | ObjectPick) -> str:
 
 def least_or_greatest(argument: Argument, where: int | None, side: Side) -> Bounded:
     """``min(x)`` and ``max(x)``; NaN is the greatest float, NULLs are passed over."""
-    order_keys.require_orderable(argument.type, what="min and max")
+    nested_keys.require_orderable(argument.type, what="min and max")
     selection = Selection((argument.column,), where)
     value = Component("value", argument)
     alone = order_keys.has_key(argument.type) and not order_keys.fills_range(argument.type)
@@ -249,7 +249,7 @@ def truth(argument: Argument, where: int | None, side: Side) -> Bounded:
 
 def by_time(argument: Argument, where: int | None, side: Side, *, skip_nulls: bool) -> Bounded:
     """``first(x)`` and ``last(x)`` by event time."""
-    order_keys.require_orderable(argument.type, what="first and last")
+    nested_keys.require_orderable(argument.type, what="first and last")
     selection = Selection((argument.column,) if skip_nulls else (), where)
     components = (Component("time"), Component("null", argument), Component("value", argument))
     return _pick(side, components, selection, argument)
@@ -257,8 +257,8 @@ def by_time(argument: Argument, where: int | None, side: Side, *, skip_nulls: bo
 
 def by_other(value: Argument, by: Argument, where: int | None, side: Side) -> Bounded:
     """``min_by(x, y)`` and ``max_by(x, y)``: x of the row with the least or greatest y."""
-    order_keys.require_orderable(value.type, what="min_by and max_by")
-    order_keys.require_orderable(by.type, what="min_by and max_by")
+    nested_keys.require_orderable(value.type, what="min_by and max_by")
+    nested_keys.require_orderable(by.type, what="min_by and max_by")
     components = (
         Component("seen"),
         Component("value", by),
@@ -281,7 +281,8 @@ def _pick(
             is_null |= won[-2] == int(side is Op.LEAST)
         if components[-1].is_keyed:
             return order_keys.decode(won[-1].astype(np.int64), is_null, answer.type)
-        return pa.array(won[-1], type=answer.type, mask=is_null)
+        kept = pa.array(won[-1], type=nested_keys.stored_type(answer.type), mask=is_null)
+        return nested_keys.restored(kept, answer.type)
 
     return Bounded((piece,), lower, answer.type, "none")
 

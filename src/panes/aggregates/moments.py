@@ -1,14 +1,15 @@
-"""Variance, standard deviation, covariance and correlation, from running moments.
+"""Variance, skewness, kurtosis, covariance, correlation and regression, from running moments.
 
-Partials hold counts, means and sums of squared deviations and merge by Chan, Golub and LeVeque
-(1979); nothing is squared before it is centred, so large offsets do not eat the digits.
+Partials hold counts, means and sums of powers of deviations and merge by Chan, Golub and LeVeque
+(1979), above the second power by Pébay (2008). Nothing is squared before it is centred, so large
+offsets do not eat the digits.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -27,6 +28,7 @@ from panes.algebra.lanes import Op
 from panes.algebra.monoid import Columns, Lanes, Slots
 
 MOMENTS = Lanes(Op.MOMENTS, ("n", "mean", "m2"), (0.0, 0.0, 0.0))
+HIGHER_MOMENTS = Lanes(Op.HIGHER_MOMENTS, ("n", "mean", "m2", "m3", "m4"), (0.0,) * 5)
 COMOMENTS = Lanes(Op.COMOMENTS, ("n", "mean_x", "mean_y", "m2_x", "m2_y", "c"), (0.0,) * 6)
 
 
@@ -51,6 +53,26 @@ class Moments:
         selection = Selection(tuple(a.column for a in self.arguments), self.where)
         given = [rows.numbers(a) for a in self.arguments]
         values = given[0][None, :] if len(given) == 1 else np.stack(given)
+        return self.monoid.absorb(values, selection.slots(rows, slots), size)
+
+
+@dataclass(frozen=True, slots=True)
+class HigherMoments:
+    """Count, mean and deviations of one column up to their fourth power."""
+
+    argument: Argument
+    where: int | None
+    monoid: Lanes = HIGHER_MOMENTS
+    VERSION: ClassVar[int] = 1
+
+    @property
+    def identity(self) -> str:
+        selected = Selection((), self.where).identity
+        return identity("higher_moments", self.VERSION, self.argument.identity, selected)
+
+    def lift(self, rows: Rows, slots: Slots, size: int) -> Columns:
+        selection = Selection((self.argument.column,), self.where)
+        values = rows.numbers(self.argument)[None, :]
         return self.monoid.absorb(values, selection.slots(rows, slots), size)
 
 
@@ -88,12 +110,64 @@ def correlation(x: Argument, y: Argument, where: int | None) -> Bounded:
     return _moments((x, y), where, lower)
 
 
+def skewness(argument: Argument, where: int | None) -> Bounded:
+    """``skewness``, of the population; NULL where the values do not vary."""
+
+    def lower(partials: Sequence[Columns]) -> pa.Array:
+        n, _, m2, m3, _ = partials[0]
+        with np.errstate(all="ignore"):
+            return nullable(np.sqrt(n) * m3 / np.sqrt(m2 * m2 * m2), m2 == 0, pa.float64())
+
+    return _higher(argument, where, lower)
+
+
+def kurtosis(argument: Argument, where: int | None) -> Bounded:
+    """``kurtosis``, of the population, above that of a normal distribution; NULL as above."""
+
+    def lower(partials: Sequence[Columns]) -> pa.Array:
+        n, _, m2, _, m4 = partials[0]
+        with np.errstate(all="ignore"):
+            return nullable(n * m4 / (m2 * m2) - 3.0, m2 == 0, pa.float64())
+
+    return _higher(argument, where, lower)
+
+
+def _higher(
+    argument: Argument, where: int | None, lower: Callable[[Sequence[Columns]], pa.Array]
+) -> Bounded:
+    require_numbers((argument,), what="skewness and kurtosis")
+    return Bounded((HigherMoments(argument, where),), lower, pa.float64(), "full")
+
+
+Regression = Literal["avgx", "avgy", "sxx", "syy", "sxy", "slope", "intercept", "r2"]
+
+
+def regression(y: Argument, x: Argument, where: int | None, *, what: Regression) -> Bounded:
+    """``regr_avgx(y, x)`` and its kin: the line through the pairs in which neither is NULL."""
+
+    def lower(partials: Sequence[Columns]) -> pa.Array:
+        n, mean_y, mean_x, y2, x2, c = partials[0]
+        with np.errstate(all="ignore"):
+            slope = c / x2
+            if what in ("slope", "intercept"):
+                value = slope if what == "slope" else mean_y - slope * mean_x
+                return nullable(value, (n == 0) | (x2 == 0), pa.float64())
+            if what == "r2":
+                corr = c / np.sqrt(x2 * y2)
+                value = np.where(y2 == 0, 1.0, corr * corr)
+                return nullable(value, (n == 0) | (x2 == 0), pa.float64())
+        plain = {"avgx": mean_x, "avgy": mean_y, "sxx": x2, "syy": y2, "sxy": c}
+        return nullable(plain[what], n == 0, pa.float64())
+
+    return _moments((y, x), where, lower)
+
+
 def _moments(
     arguments: tuple[Argument, ...],
     where: int | None,
     lower: Callable[[Sequence[Columns]], pa.Array],
 ) -> Bounded:
-    require_numbers(arguments, what="a variance, covariance or correlation")
+    require_numbers(arguments, what="a variance, covariance, correlation or regression")
     return Bounded((Moments(arguments, where),), lower, pa.float64(), "full")
 
 

@@ -6,6 +6,7 @@ keep every value, these keep a bounded summary. They are asked for by name, neve
 
 from __future__ import annotations
 
+import math
 import struct
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -23,7 +24,10 @@ from panes.errors import ColumnTypeError, QueryError
 
 LOG2_BUCKETS = 12
 QUANTILE_K = 200
-LOG2_ITEMS = 10
+TRACKED_ITEMS = 10_000
+"""As many different items as Spark's own `approx_top_k` counts exactly."""
+LOG2_ITEMS = 14
+_FILLED = 0.75  # a table of items is never fuller
 
 Family = Literal["hll", "kll", "frequent"]
 _SIZE: dict[Family, int] = {"hll": LOG2_BUCKETS, "kll": QUANTILE_K, "frequent": LOG2_ITEMS}
@@ -31,9 +35,10 @@ _SIZE: dict[Family, int] = {"hll": LOG2_BUCKETS, "kll": QUANTILE_K, "frequent": 
 
 @dataclass(frozen=True, slots=True)
 class SketchMonoid:
-    """Sketches of one family; combining copies, so a stored sketch never changes."""
+    """Sketches of one family and size; combining copies, so a stored sketch never changes."""
 
     family: Family
+    size: int
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -50,7 +55,7 @@ class SketchMonoid:
         merge = _MERGE[self.family]
         result = np.empty_like(older)
         for i, (a, b) in enumerate(zip(older[0], newer[0], strict=True)):
-            result[0, i] = b if a is None else a if b is None else merge(a, b)
+            result[0, i] = b if a is None else a if b is None else merge(a, b, self.size)
         return result
 
 
@@ -61,17 +66,23 @@ class Sketch:
     family: Family
     argument: Argument
     selection: Selection
+    own_size: int | None = None
     VERSION: ClassVar[int] = 1
 
     @property
+    def size(self) -> int:
+        """What decides its error: the logarithm of its buckets or items, or the k of KLL."""
+        return _SIZE[self.family] if self.own_size is None else self.own_size
+
+    @property
     def identity(self) -> str:
-        form = f"{self.family} {_SIZE[self.family]}"
+        form = f"{self.family} {self.size}"
         given = self.argument.identity, self.selection.identity
         return identity("sketch", self.VERSION, form, *given)
 
     @property
     def monoid(self) -> SketchMonoid:
-        return SketchMonoid(self.family)
+        return SketchMonoid(self.family, self.size)
 
     def to_bytes(self, sketch: Any) -> bytes:
         """A sketch in DataSketches' own portable form."""
@@ -101,7 +112,7 @@ class Sketch:
         result = self.monoid.empty(size)
         build = _BUILD[self.family]
         for slot, start, stop in zip(named, begin, np.r_[begin[1:], len(order)], strict=True):
-            result[0, slot] = build(values.slice(start, stop - start))
+            result[0, slot] = build(values.slice(start, stop - start), self.size)
         return result
 
 
@@ -120,16 +131,34 @@ class TextForm(ds.PyObjectSerDe):  # type: ignore[misc]
         return data[offset + 4 : offset + 4 + size].decode(), 4 + size
 
 
-def approx_count_distinct(argument: Argument, where: int | None) -> Bounded:
-    """``approx_count_distinct(x)``: HyperLogLog with 4,096 buckets."""
+def approx_count_distinct(
+    argument: Argument, where: int | None, deviation: float | None = None
+) -> Bounded:
+    """``approx_count_distinct(x)``: HyperLogLog with 4,096 buckets, or as many as are needed.
+
+    `deviation` is the greatest relative standard error that is allowed.
+    """
     order_keys.require_orderable(argument.type, what="approx_count_distinct")
+    size = LOG2_BUCKETS if deviation is None else _log2_buckets(deviation)
 
     def lower(partials: Sequence[Columns]) -> pa.Array:
         return pa.array(
             [0 if s is None else round(s.get_estimate()) for s in partials[0][0]], pa.int64()
         )
 
-    return _sketched("hll", argument, where, lower, pa.int64(), "1.6 % relative standard error")
+    error = f"{104 / 2 ** (size / 2):.1f} % relative standard error"
+    return _sketched("hll", argument, where, lower, pa.int64(), error, size)
+
+
+def _log2_buckets(deviation: float) -> int:
+    """The fewest buckets whose relative standard error is not above this."""
+    for size in range(4, 22):
+        if 1.04 / 2 ** (size / 2) <= deviation:
+            return size
+    raise QueryError(
+        f"approx_count_distinct(x, rsd) has a standard error of at least 0.0007, got {deviation}",
+        hint="count(DISTINCT x) is exact",
+    )
 
 
 def approx_quantile(argument: Argument, where: int | None, fraction: float) -> Bounded:
@@ -149,8 +178,13 @@ def approx_quantile(argument: Argument, where: int | None, fraction: float) -> B
     return _sketched("kll", argument, where, lower, pa.float64(), "1.33 % normalised rank error")
 
 
-def approx_top_k(argument: Argument, where: int | None, k: int) -> Bounded:
-    """``approx_top_k(x, k)``: frequent items with 1,024 counters; counts never too low."""
+def approx_top_k(
+    argument: Argument, where: int | None, k: int, tracked: int = TRACKED_ITEMS
+) -> Bounded:
+    """``approx_top_k(x, k, tracked)``: frequent items; exact up to `tracked` different ones.
+
+    Above that, counts are never too low.
+    """
     kind = argument.type
     if not (pa.types.is_integer(kind) or _is_text(kind)):
         raise ColumnTypeError(f"approx_top_k needs integers or text, got {kind}")
@@ -159,8 +193,9 @@ def approx_top_k(argument: Argument, where: int | None, k: int) -> Bounded:
     def lower(partials: Sequence[Columns]) -> pa.Array:
         return pa.array([_top_items(s, k) for s in partials[0][0]], result)
 
-    error = "counts high by at most 0.34 % of the rows"
-    return _sketched("frequent", argument, where, lower, result, error)
+    size = max(3, math.ceil(math.log2(tracked / _FILLED)))
+    error = f"counts high by at most {350 / 2**size:.2g} % of the rows"
+    return _sketched("frequent", argument, where, lower, result, error, size)
 
 
 def _sketched(
@@ -170,8 +205,9 @@ def _sketched(
     lower: Callable[[Sequence[Columns]], pa.Array],
     result: pa.DataType,
     error: str,
+    size: int | None = None,
 ) -> Bounded:
-    piece = Sketch(family, argument, Selection((argument.column,), where))
+    piece = Sketch(family, argument, Selection((argument.column,), where), size)
     return Bounded((piece,), lower, result, "none", error)
 
 
@@ -187,42 +223,42 @@ def _top_items(sketch: Any, k: int) -> list[dict[str, object]]:
     return [{"item": item, "count": -estimate} for estimate, item in ranked[:k]]
 
 
-def _build_hll(values: pa.Array) -> Any:
-    sketch = ds.hll_sketch(LOG2_BUCKETS)
+def _build_hll(values: pa.Array, size: int) -> Any:
+    sketch = ds.hll_sketch(size)
     for value in values.unique().to_pylist():
         sketch.update(value if isinstance(value, int | float | str) else str(value))
     return sketch
 
 
-def _build_kll(values: pa.Array) -> Any:
-    sketch = ds.kll_doubles_sketch(QUANTILE_K)
+def _build_kll(values: pa.Array, size: int) -> Any:
+    sketch = ds.kll_doubles_sketch(size)
     sketch.update(np.array(values.cast(pa.float64(), safe=False)))
     return sketch
 
 
-def _build_frequent(values: pa.Array) -> Any:
-    sketch = ds.frequent_items_sketch(LOG2_ITEMS)
+def _build_frequent(values: pa.Array, size: int) -> Any:
+    sketch = ds.frequent_items_sketch(size)
     for entry in values.value_counts().to_pylist():
         sketch.update(entry["values"], entry["counts"])
     return sketch
 
 
-def _merge_hll(a: Any, b: Any) -> Any:
-    union = ds.hll_union(LOG2_BUCKETS)
+def _merge_hll(a: Any, b: Any, size: int) -> Any:
+    union = ds.hll_union(size)
     union.update(a)
     union.update(b)
     return union.get_result()
 
 
-def _merge_kll(a: Any, b: Any) -> Any:
-    merged = ds.kll_doubles_sketch(QUANTILE_K)
+def _merge_kll(a: Any, b: Any, size: int) -> Any:
+    merged = ds.kll_doubles_sketch(size)
     merged.merge(a)
     merged.merge(b)
     return merged
 
 
-def _merge_frequent(a: Any, b: Any) -> Any:
-    merged = ds.frequent_items_sketch(LOG2_ITEMS)
+def _merge_frequent(a: Any, b: Any, size: int) -> Any:
+    merged = ds.frequent_items_sketch(size)
     merged.merge(a)
     merged.merge(b)
     return merged
@@ -233,12 +269,12 @@ _FORM: dict[Family, Any] = {
     "kll": ds.kll_doubles_sketch,
     "frequent": ds.frequent_items_sketch,
 }
-_BUILD: dict[Family, Callable[[pa.Array], Any]] = {
+_BUILD: dict[Family, Callable[[pa.Array, int], Any]] = {
     "hll": _build_hll,
     "kll": _build_kll,
     "frequent": _build_frequent,
 }
-_MERGE: dict[Family, Callable[[Any, Any], Any]] = {
+_MERGE: dict[Family, Callable[[Any, Any, int], Any]] = {
     "hll": _merge_hll,
     "kll": _merge_kll,
     "frequent": _merge_frequent,

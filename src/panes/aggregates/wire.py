@@ -16,8 +16,12 @@ from panes.aggregates.aggregate import Piece
 from panes.aggregates.custom import CustomPiece
 from panes.aggregates.extremes import ObjectPick
 from panes.aggregates.sketches import Sketch
+from panes.aggregates.vectors import Bitmap, CountMin
 from panes.algebra.monoid import Columns
+from panes.arrays import nested_keys
 from panes.errors import QueryError
+
+_AS_BYTES = (Sketch, CountMin, Bitmap)
 
 
 @singledispatch
@@ -30,13 +34,15 @@ def types(piece: Piece) -> list[pa.DataType]:
 @types.register
 def _(piece: ObjectPick) -> list[pa.DataType]:
     return [
-        pa.int64() if c.is_keyed or c.argument is None else c.argument.type
+        pa.int64() if c.is_keyed or c.argument is None else nested_keys.stored_type(c.argument.type)
         for c in piece.components
     ]
 
 
-@types.register
-def _(_: Sketch) -> list[pa.DataType]:
+@types.register(Sketch)
+@types.register(CountMin)
+@types.register(Bitmap)
+def _(_: Sketch | CountMin | Bitmap) -> list[pa.DataType]:
     return [pa.binary()]
 
 
@@ -53,7 +59,7 @@ def _(piece: CustomPiece) -> list[pa.DataType]:
 
 def to_arrow(piece: Piece, partial: Columns) -> list[pa.Array]:
     """The columns of a piece's partials."""
-    if isinstance(piece, Sketch):
+    if isinstance(piece, _AS_BYTES):
         data = [None if s is None else piece.to_bytes(s) for s in partial[0]]
         return [pa.array(data, pa.binary())]
     lane_types = types(piece)
@@ -68,7 +74,7 @@ def from_arrow(piece: Piece, arrays: Sequence[pa.Array]) -> Columns:
             result[lane] = array.to_numpy(zero_copy_only=False)
             continue
         for i, value in enumerate(array.to_pylist()):
-            if isinstance(piece, Sketch) and value is not None:
+            if isinstance(piece, _AS_BYTES) and value is not None:
                 value = piece.from_bytes(value)
             result[lane, i] = value
     return result

@@ -9,8 +9,10 @@ operation is a constant, so that a loop over partials keeps them in registers.
 | ADD       | any integers | lane by lane |
 | LEAST     | a tuple of integers | the lexicographically smaller tuple |
 | GREATEST  | a tuple of integers | the lexicographically greater tuple |
+| BITS_AND, BITS_OR, BITS_XOR | one integer | bit by bit |
 | SUM       | high, low | a float sum carried in two doubles (Knuth's two-sum): no drift |
 | MOMENTS   | n, mean, M2 | Chan, Golub and LeVeque 1979 |
+| HIGHER_MOMENTS | n, mean, M2, M3, M4 | Pébay 2008 |
 | COMOMENTS | n, mean x, mean y, M2 x, M2 y, C | the same, for pairs |
 
 Nothing is ever subtracted out of a float.
@@ -39,9 +41,13 @@ class Op(IntEnum):
     SUM = 3
     MOMENTS = 4
     COMOMENTS = 5
+    BITS_AND = 6
+    BITS_OR = 7
+    BITS_XOR = 8
+    HIGHER_MOMENTS = 9
 
 
-INTEGER_OPS = frozenset({Op.ADD, Op.LEAST, Op.GREATEST})
+INTEGER_OPS = frozenset({Op.ADD, Op.LEAST, Op.GREATEST, Op.BITS_AND, Op.BITS_OR, Op.BITS_XOR})
 Scalar = Callable[..., Any]
 
 
@@ -83,6 +89,18 @@ def _greatest(a, b):  # type: ignore[no-untyped-def]
     return b if b > a else a
 
 
+def _bits_and(a, b):  # type: ignore[no-untyped-def]
+    return (a[0] & b[0],)
+
+
+def _bits_or(a, b):  # type: ignore[no-untyped-def]
+    return (a[0] | b[0],)
+
+
+def _bits_xor(a, b):  # type: ignore[no-untyped-def]
+    return (a[0] ^ b[0],)
+
+
 def _sum(a, b):  # type: ignore[no-untyped-def]
     total = a[0] + b[0]
     if not np.isfinite(total):
@@ -115,6 +133,43 @@ def _absorb_moments(a, value):  # type: ignore[no-untyped-def]
     delta = value[0] - a[1]
     mean = a[1] + delta / n
     return (n, mean, a[2] + delta * (value[0] - mean))
+
+
+def _higher_moments(a, b):  # type: ignore[no-untyped-def]
+    if b[0] == 0.0:
+        return a
+    if a[0] == 0.0:
+        return b
+    na, nb = a[0], b[0]
+    n = na + nb
+    delta = b[1] - a[1]
+    step = delta / n
+    weight = delta * step * na * nb
+    m2 = a[2] + b[2] + weight
+    m3 = a[3] + b[3] + step * weight * (na - nb) + 3.0 * step * (na * b[2] - nb * a[2])
+    m4 = (
+        a[4]
+        + b[4]
+        + step * step * weight * (na * na - na * nb + nb * nb)
+        + 6.0 * step * step * (na * na * b[2] + nb * nb * a[2])
+        + 4.0 * step * (na * b[3] - nb * a[3])
+    )
+    return (n, a[1] + step * nb, m2, m3, m4)
+
+
+def _absorb_higher_moments(a, value):  # type: ignore[no-untyped-def]
+    n = a[0] + 1.0
+    delta = value[0] - a[1]
+    step = delta / n
+    m2 = a[2] + delta * (delta - step)
+    m3 = a[3] - 3.0 * step * m2 + delta * (delta * delta - step * step)
+    m4 = (
+        a[4]
+        - 4.0 * step * m3
+        - 6.0 * step * step * m2
+        + delta * (delta * delta * delta - step * step * step)
+    )
+    return (n, a[1] + step, m2, m3, m4)
 
 
 def _comoments(a, b):  # type: ignore[no-untyped-def]
@@ -157,18 +212,24 @@ _COMBINE: dict[Op, Scalar] = {
     Op.SUM: _sum,
     Op.MOMENTS: _moments,
     Op.COMOMENTS: _comoments,
+    Op.BITS_AND: _bits_and,
+    Op.BITS_OR: _bits_or,
+    Op.BITS_XOR: _bits_xor,
+    Op.HIGHER_MOMENTS: _higher_moments,
 }
 _ABSORB: dict[Op, Scalar] = {
     **_COMBINE,
     Op.SUM: _absorb_sum,
     Op.MOMENTS: _absorb_moments,
     Op.COMOMENTS: _absorb_comoments,
+    Op.HIGHER_MOMENTS: _absorb_higher_moments,
 }
 _LOAD: dict[int, Scalar] = {
     1: lambda p, i, lanes: (p[0, i],),
     2: lambda p, i, lanes: (p[0, i], p[1, i]),
     3: lambda p, i, lanes: (p[0, i], p[1, i], p[2, i]),
     4: lambda p, i, lanes: (p[0, i], p[1, i], p[2, i], p[3, i]),
+    5: lambda p, i, lanes: (p[0, i], p[1, i], p[2, i], p[3, i], p[4, i]),
     6: lambda p, i, lanes: (p[0, i], p[1, i], p[2, i], p[3, i], p[4, i], p[5, i]),
 }
 

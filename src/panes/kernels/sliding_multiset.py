@@ -14,10 +14,18 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from panes.algebra.ranks import Rule
 from panes.arrays.compiled import compiled
 
 _CHOICES = {"all": 0, "top": 1, "share": 2}
 _SHARE = 2
+_BETWEEN, _OCCURRING, _DESCENDING, _BINARY = range(4)
+_RULES: dict[Rule, int] = {
+    "between": _BETWEEN,
+    "occurring": _OCCURRING,
+    "descending": _DESCENDING,
+    "binary": _BINARY,
+}
 # A share is written in decimals: 0.07 of 100 rows is 7 and not 7.000000000000001.
 _DECIMAL = 1 - 1e-12
 
@@ -46,18 +54,14 @@ class SlidingMultiset:
         return result
 
     def ranks_at(
-        self, fraction: float, *, occurring: bool
+        self, fraction: float, rule: Rule
     ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
-        """The values around a fraction of each sorted window, and how far between them.
-
-        If `occurring`, both are the smallest value whose cumulative share reaches the fraction.
-        """
+        """The values around a fraction of each sorted window, and how far between them."""
         below, above = (np.full(len(self.first), -1, dtype=np.int64) for _ in range(2))
         between = np.zeros(len(self.first), dtype=np.float64)
         local, names = self._local()
-        _ranks_at(
-            fraction, occurring, *self._slide(local), names[0], names[1], below, above, between
-        )
+        which = _RULES[rule]
+        _ranks_at(fraction, which, *self._slide(local), *names, below, above, between)
         return below, above, between
 
     def select(
@@ -126,7 +130,7 @@ def _tree_find(tree, top, nth):  # type: ignore[no-untyped-def]
 @compiled
 def _ranks_at(  # type: ignore[no-untyped-def]
     fraction,
-    occurring,
+    rule,
     groups,
     local,
     count,
@@ -157,8 +161,13 @@ def _ranks_at(  # type: ignore[no-untyped-def]
                 left += 1
             if total > 0:
                 exact = fraction * (total - 1)
-                if occurring:
-                    exact = max(np.ceil(fraction * total * _DECIMAL) - 1, 0.0)
+                if rule != _BETWEEN:
+                    share = fraction * total
+                    if rule != _BINARY:
+                        share = share * _DECIMAL
+                    exact = max(np.ceil(share) - 1, 0.0)
+                    if rule == _DESCENDING:
+                        exact = total - 1 - exact
                 low = int(np.floor(exact))
                 high = int(np.ceil(exact))
                 below[k] = names[begin[g] + _tree_find(tree, top, low)]

@@ -21,6 +21,7 @@ from sqlglot.errors import SqlglotError
 
 from panes.aggregates.catalog import CATALOG, is_aggregate
 from panes.aggregates.custom import UserAggregate
+from panes.aggregates.refused import REFUSED as REFUSED_AGGREGATES
 from panes.language.functions import CLOCK, CLOCKS_BY_DEFAULT, REFUSED, SCALARS
 from panes.language.growth import require_short
 from panes.language.places import error_in
@@ -32,7 +33,8 @@ _HEX = re.compile(r"[0-9A-Fa-f]*\Z")
 
 _SELECT = (
     exp.Select, exp.From, exp.Table, exp.TableAlias, exp.Where, exp.Group, exp.Having, exp.Alias,
-    exp.Star, exp.Distinct, exp.Filter, exp.IgnoreNulls, exp.RespectNulls,
+    exp.Star, exp.Distinct, exp.Filter, exp.IgnoreNulls, exp.RespectNulls, exp.WithinGroup,
+    exp.Order, exp.Ordered,
 )  # fmt: skip
 _OPERATORS = (
     exp.And, exp.Or, exp.Not, exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.NullSafeEQ,
@@ -136,6 +138,10 @@ def _require_function(node: exp.Anonymous, user: Sequence[UserAggregate]) -> Non
         raise error_in(node, f"`{known}()` cannot be used in a query: it {CLOCK}")
     if known in SCALARS or is_aggregate(known, user):
         return
+    if known in REFUSED_AGGREGATES:
+        raise error_in(
+            node, f"`{known}` cannot be used in a window query: it {REFUSED_AGGREGATES[known]}"
+        )
     if known in _aggregates_elsewhere():
         raise error_in(
             node,

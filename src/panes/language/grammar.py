@@ -41,6 +41,17 @@ class PanesSQL(Scalar):
             name.upper(): (lambda args, name=name: exp.Anonymous(this=name, expressions=args))
             for name in CATALOG
         } | {name.upper(): _with_unit(name) for name in UNITS_FIRST}
+        # There are no subqueries: any(x) is an aggregate.
+        SUBQUERY_PREDICATES: ClassVar[dict[Any, Any]] = {
+            token: predicate
+            for token, predicate in CallParser.SUBQUERY_PREDICATES.items()
+            if token not in (TokenType.ANY, TokenType.SOME)
+        }
+        NO_PAREN_FUNCTION_PARSERS: ClassVar[dict[str, Any]] = {
+            word: parser
+            for word, parser in CallParser.NO_PAREN_FUNCTION_PARSERS.items()
+            if word != "ANY"
+        }
 
 
 def table_token(place: Token | None) -> Token:

@@ -12,6 +12,7 @@ from typing import Literal
 
 from sqlglot import exp
 
+from panes.aggregates.catalog import Parameter
 from panes.windows.spec import Spec
 
 KEY = "__k"
@@ -41,7 +42,7 @@ class AggregateCall:
 
     name: str
     arguments: tuple[exp.Expression, ...]
-    parameters: tuple[float, ...]
+    parameters: tuple[Parameter, ...]
     where: exp.Expression | None
     distinct: bool
     skip_nulls: bool

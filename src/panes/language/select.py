@@ -11,10 +11,11 @@ from dataclasses import dataclass, field
 
 from sqlglot import exp
 
-from panes.aggregates.catalog import constants_of, is_aggregate
+from panes.aggregates.catalog import is_aggregate
 from panes.aggregates.custom import UserAggregate
 from panes.axis import written_whole
 from panes.errors import QueryError
+from panes.language.aggregate_call import read_call
 from panes.language.expressions import require_known
 from panes.language.places import error_in
 from panes.language.query import (
@@ -175,65 +176,12 @@ class _Taken:
         )
 
     def _call(self, tree: exp.Expression) -> AggregateCall | None:
-        """The aggregate call that a tree is, seen through FILTER and IGNORE NULLS; or None."""
-        where: exp.Expression | None = None
-        skip_nulls = False
-        node = tree
-        while True:
-            if isinstance(node, exp.Filter):
-                where = node.expression.this
-            elif isinstance(node, exp.IgnoreNulls):
-                skip_nulls = True
-            elif not isinstance(node, exp.RespectNulls):
-                break
-            node = node.this
-        if not isinstance(node, exp.Anonymous) or not is_aggregate(node.name, self.user):
-            return None
-        name = node.name.lower()
-        distinct, arguments = _arguments(node)
-        if name in ("first", "last", "first_value", "last_value") and len(arguments) == 2:
-            skip_nulls = isinstance(arguments[1], exp.Boolean) and bool(arguments[1].this)
-            arguments = arguments[:1]
-        columns, constants = _split(node, arguments, constants_of(name))
-        check = [*columns, *([where] if where is not None else [])]
-        for part in check:
-            require_scalar(part, f"the argument of {name}", self.user)
-        return AggregateCall(
-            name, tuple(columns), constants, where, distinct, skip_nulls, _sql(tree)
-        )
-
-
-def _arguments(node: exp.Anonymous) -> tuple[bool, list[exp.Expression]]:
-    arguments = list(node.expressions)
-    if len(arguments) == 1 and isinstance(arguments[0], exp.Distinct):
-        if any(isinstance(a, exp.Star) for a in arguments[0].expressions):
-            raise error_in(node, f"{node.name}(DISTINCT *) has no meaning", "name the columns")
-        return True, list(arguments[0].expressions)
-    if len(arguments) == 1 and isinstance(arguments[0], exp.Star):
-        if node.name.lower() != "count":
-            raise error_in(node, f"{node.name}(*) has no meaning", f"{node.name}(column)")
-        return False, []
-    return False, arguments
-
-
-def _split(
-    node: exp.Anonymous, arguments: list[exp.Expression], constants: int
-) -> tuple[list[exp.Expression], tuple[float, ...]]:
-    """A call's columns, and the constants behind them."""
-    if constants and len(arguments) <= constants:
-        raise error_in(
-            node, f"{node.name} takes a column and {constants} constant, as {node.name}(x, 0.5)"
-        )
-    cut = len(arguments) - constants
-    values: list[float] = []
-    for constant in arguments[cut:]:
-        try:
-            values.append(float(_sql(constant)))
-        except ValueError:
-            raise error_in(
-                node, f"the last argument of {node.name} must be a number, got {_sql(constant)}"
-            ) from None
-    return arguments[:cut], tuple(values)
+        """The aggregate call that a tree is, or None; its arguments are of single rows."""
+        call = read_call(tree, self.user)
+        if call is not None:
+            for part in (*call.arguments, *([call.where] if call.where is not None else [])):
+                require_scalar(part, f"the argument of {call.name}", self.user)
+        return call
 
 
 def require_scalar(

@@ -367,7 +367,8 @@ def _shared(
 
 
 def _value_set(aggregate: Holistic) -> ValueSet:
-    return ValueSet(tuple(a.column for a in aggregate.arguments), aggregate.selection)
+    columns = tuple(a.column for a in aggregate.arguments)
+    return ValueSet(columns, aggregate.selection, aggregate.ordered)
 
 
 def _index(known: list, item: object) -> int:  # type: ignore[type-arg]

@@ -1,7 +1,8 @@
 """Every aggregate the obvious way: a function of the rows of one window.
 
 Nothing here is shared with `panes.aggregates`. A fold gets the rows that FILTER lets through, as
-pairs of a time and a tuple of arguments, and the call's constants. NaN sorts after every number.
+pairs of a time and a tuple of arguments, and the call's constants. NaN sorts after every number,
+NULL before every value, also inside of structs (dicts) and lists.
 """
 
 from __future__ import annotations
@@ -23,6 +24,10 @@ def order(value: Any) -> Any:
         return (0, 0, 0)
     if isinstance(value, float) and math.isnan(value):
         return (2, 0, 0)
+    if isinstance(value, dict):
+        return (1, tuple(order(v) for v in value.values()), 0)
+    if isinstance(value, list):
+        return (1, tuple(order(v) for v in value), 0)
     return (1, value, 0)
 
 
@@ -139,10 +144,12 @@ def _winner(candidates: Sequence[tuple[Any, Any]], sign: int) -> Any:
     return pick(tied, key=order) if tied else None
 
 
-def quantile(rows: Sequence[Row], fraction: float = 0.5) -> Any:
+def quantile(rows: Sequence[Row], fraction: Any = 0.5, *_: Any) -> Any:
     ranked = sorted(values_of(rows), key=order)
     if not ranked:
         return None
+    if isinstance(fraction, tuple):
+        return [quantile(rows, f) for f in fraction]
     exact = fraction * (len(ranked) - 1)
     low, high = float(ranked[math.floor(exact)]), float(ranked[math.ceil(exact)])
     return low if low == high else low + (high - low) * (exact - math.floor(exact))
@@ -158,7 +165,9 @@ def tally(rows: Sequence[Row]) -> list[tuple[Any, int]]:
     """Values and counts, most frequent first, then by value; all NaN are one value."""
     nan = math.nan
     values = [nan if isinstance(v, float) and math.isnan(v) else v for v in values_of(rows)]
-    return sorted(Counter(values).items(), key=lambda item: (-item[1], order(item[0])))
+    meant = {order(v): v for v in values}
+    counted = Counter(order(v) for v in values)
+    return [(meant[o], n) for o, n in sorted(counted.items(), key=lambda i: (-i[1], i[0]))]
 
 
 def top(rows: Sequence[Row], k: float) -> Any:
@@ -172,9 +181,12 @@ def heavy_hitters(rows: Sequence[Row], share: float) -> Any:
     return [{"item": v, "count": n} for v, n in counted if n >= least]
 
 
-def mode(rows: Sequence[Row]) -> Any:
+def mode(rows: Sequence[Row], greatest: bool = False) -> Any:
     counted = tally(rows)
-    return counted[0][0] if counted else None
+    if not counted:
+        return None
+    tied = [v for v, n in counted if n == counted[0][1]]
+    return tied[-1 if greatest else 0]
 
 
 def histogram(rows: Sequence[Row]) -> Any:
@@ -195,12 +207,18 @@ def distinct(rows: Sequence[Row]) -> list[Row]:
     return list(seen.values())
 
 
+def first_by(rows: Sequence[Row], k: int, sign: int) -> Any:
+    present = [v for _, v in rows if v[1] is not None]
+    ranked = sorted(present, key=lambda v: (order(v[1]), order(v[0])), reverse=sign > 0)
+    return [v[0] for v in ranked[: int(k)]] or None
+
+
 def _signed(fold: Fold, sign: int) -> Fold:
     return lambda rows, **options: fold(rows, sign=sign, **options)
 
 
 _QUANTILE: dict[str, Fold] = dict.fromkeys(
-    ("quantile", "quantile_cont", "percentile", "approx_quantile", "approx_percentile"), quantile
+    ("quantile", "quantile_cont", "percentile", "approx_quantile"), quantile
 )
 _VARIANCE: dict[str, Fold] = {
     "var_pop": lambda rows: variance(rows, sample=False),
@@ -222,20 +240,23 @@ FOLDS: dict[str, Fold] = {
     **dict.fromkeys(("weighted_mean", "weighted_avg", "center_of_mass"), weighted_mean),
     **dict.fromkeys(("first", "first_value"), _signed(by_time, -1)),
     **dict.fromkeys(("last", "last_value"), _signed(by_time, +1)),
-    "min_by": _signed(by_other, -1),
-    "max_by": _signed(by_other, +1),
+    "min_by": lambda rows, k=None: by_other(rows, sign=-1) if k is None else first_by(rows, k, -1),
+    "max_by": lambda rows, k=None: by_other(rows, sign=+1) if k is None else first_by(rows, k, +1),
     **dict.fromkeys(("bool_and", "every"), _signed(extreme, -1)),
     **dict.fromkeys(("bool_or", "some"), _signed(extreme, +1)),
+    "any": _signed(extreme, +1),
+    "any_value": _signed(by_time, -1),
     "median": quantile,
     **_QUANTILE,
     "quantile_disc": quantile_disc,
     "mode": mode,
     "heavy_hitters": heavy_hitters,
-    **dict.fromkeys(("top_k", "approx_top_k"), top),
+    "top_k": top,
+    "approx_top_k": lambda rows, k=5, *_: top(rows, k),
     "histogram": histogram,
     **dict.fromkeys(
         ("collect", "collect_list", "array_agg"), lambda rows: sorted(values_of(rows), key=order)
     ),
     "collect_set": lambda rows: sorted(values_of(distinct(rows)), key=order),
-    "approx_count_distinct": count_distinct,
+    "approx_count_distinct": lambda rows, *_: count_distinct(rows),
 }

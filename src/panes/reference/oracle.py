@@ -24,6 +24,7 @@ from panes.planning.plan import Plan, plan
 from panes.reference.derived import derived
 from panes.reference.folds import FOLDS, Row, distinct, order
 from panes.reference.join_oracle import join_answers
+from panes.reference.spark_folds import SPARK_FOLDS
 from panes.windows.extent import extent, windows
 from panes.windows.spec import Landmark, PartitionedRows, PerRow, Sliding, Spec
 
@@ -224,9 +225,10 @@ def _fold(
         return _fold_own(own, rows, types)
     if call.distinct:
         rows = distinct(rows)
+    fold = FOLDS[call.name] if call.name in FOLDS else SPARK_FOLDS[call.name]
     if call.skip_nulls:
-        return FOLDS[call.name](rows, skip_nulls=True)
-    return FOLDS[call.name](rows, *call.parameters)
+        return fold(rows, skip_nulls=True)
+    return fold(rows, *call.parameters)
 
 
 def _fold_own(own: UserAggregate, rows: Sequence[Row], types: Sequence[pa.DataType]) -> Any:

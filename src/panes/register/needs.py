@@ -175,4 +175,4 @@ def _all_of(conditions: Sequence[exp.Expression]) -> exp.Expression:
 
 def _value_set(aggregate: Holistic, where: int | None) -> ValueSet:
     selection = replace(aggregate.selection, where=where)
-    return ValueSet(tuple(a.column for a in aggregate.arguments), selection)
+    return ValueSet(tuple(a.column for a in aggregate.arguments), selection, aggregate.ordered)

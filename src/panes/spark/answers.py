@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import types as T  # noqa: N812
 
 from panes.language.expressions import quoted, to_sql
-from panes.language.query import WINDOW_COLUMNS
+from panes.language.query import AGGREGATE, WINDOW_COLUMNS
 from panes.planning.answer_columns import AnswerColumn
 from panes.planning.plan import Plan
 from panes.spark.bind import BoundQuery, sql
@@ -38,7 +38,11 @@ def handed_over_schema(plan: Plan, status_columns: Sequence[str] = ()) -> T.Stru
     """The columns of `handed_over` in Spark's types, and the status columns."""
     fields = [T.StructField(END, T.LongType())]
     others = [f for f in plan.lowered_schema() if f.name not in WINDOW_COLUMNS]
-    fields += [T.StructField(f.name, _spark_type(f.type)) for f in others]
+    calls = {f"{AGGREGATE}{i}": call.name for i, call in enumerate(plan.query.calls)}
+    fields += [
+        T.StructField(f.name, _spark_type(f.type, is_value=calls.get(f.name) in _VALUES))
+        for f in others
+    ]
     return T.StructType(fields + [T.StructField(name, T.StringType()) for name in status_columns])
 
 
@@ -90,9 +94,16 @@ def edge_texts(start: str, end: str, data_type: T.DataType | None) -> list[str]:
     return [named(way.format(ticks), name) for ticks, name in edges]
 
 
-def _spark_type(data_type: pa.DataType) -> T.DataType:
-    """Spark's type for an answer; lists in answers have no NULL."""
+_VALUES = (
+    *("min", "max", "min_by", "max_by", "mode", "collect_union"),
+    *("first", "first_value", "any_value", "last", "last_value"),
+)
+"""Aggregates whose answers are values of a column, or made of their parts."""
+
+
+def _spark_type(data_type: pa.DataType, *, is_value: bool) -> T.DataType:
+    """Spark's type for an answer; lists that an aggregate makes have no NULL."""
     made = spark_type(data_type)
-    if isinstance(made, T.ArrayType):
+    if isinstance(made, T.ArrayType) and not is_value:
         return T.ArrayType(made.elementType, containsNull=False)
     return made

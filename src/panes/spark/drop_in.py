@@ -13,26 +13,26 @@ Spark's own watermark, in the same batch as Spark's.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import date
 
-import sqlglot
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, GroupedData
 from pyspark.sql import functions as F  # noqa: N812 - as everyone writes it
 from pyspark.sql import types as T  # noqa: N812
 
-from panes.aggregates.catalog import constants_of, is_aggregate
 from panes.axis import parse_duration
 from panes.errors import OptionError, QueryError
 from panes.language.expressions import quoted
 from panes.planning.terms import Run
 from panes.spark import query
+from panes.spark.asked_columns import AskedColumns
 from panes.spark.internals import (
     Alias,
     Call,
     Name,
-    Part,
-    Text,
     append_only,
+    is_watermark,
     take_apart,
     text_of,
 )
@@ -44,60 +44,120 @@ _STREAM = "rows"
 class SlidingTime:
     """What `pyspark.sql.functions.window` is told, kept to be answered from panes."""
 
-    time_column: str
+    time_column: Column | str
     window_duration: str
     slide_duration: str
     start_time: str
+    name: str = "window"
 
     def spark(self) -> Column:
         """Spark's own window of the same kind."""
-        return F.window(
-            self.time_column, self.window_duration, self.slide_duration, self.start_time
-        )
+        own = (self.window_duration, self.slide_duration, self.start_time)
+        return F.window(self.time_column, *own).alias(self.name)
 
-    def clause(self) -> str:
-        """The window clause of the same kind."""
+    def clause(self, column: str) -> str:
+        """The window clause of the same kind, over a column."""
         size = parse_duration(self.window_duration, option="windowDuration")
         slide = parse_duration(self.slide_duration, option="slideDuration")
         start = parse_duration(self.start_time, option="startTime")
-        column = quoted(self.time_column)
         return (
-            f"[RANGE {size} microseconds SLIDE {slide} microseconds WATTR {column} "
+            f"[RANGE {size} microseconds SLIDE {slide} microseconds WATTR {quoted(column)} "
             f"ORIGIN {start} ALIGN START]"
         )
 
 
 def window(
-    time_column: str,
+    time_column: Column | str,
     window_duration: str,
     slide_duration: str | None = None,
-    start_time: str = "0 seconds",
+    start_time: str | None = None,
 ) -> SlidingTime:
-    """As `pyspark.sql.functions.window`, for `group_by`."""
-    return SlidingTime(time_column, window_duration, slide_duration or window_duration, start_time)
+    """As `pyspark.sql.functions.window`, for `group_by`, which takes that one too."""
+    slide = slide_duration or window_duration
+    return SlidingTime(time_column, window_duration, slide, start_time or "0 seconds")
 
 
 @dataclass(frozen=True, slots=True)
 class Grouped:
-    """A DataFrame grouped by a window and keys, waiting for its aggregates."""
+    """A DataFrame grouped by a window and keys, waiting for its aggregates.
+
+    `before` are the keys that stand before the window, `keys` those behind it.
+    """
 
     frame: DataFrame
     window: SlidingTime
+    before: tuple[Column, ...]
     keys: tuple[Column, ...]
     run: Run
 
-    def agg(self, *columns: Column) -> DataFrame:
+    def agg(self, *columns: Column | Mapping[str, str]) -> DataFrame:
         """The aggregates per window and key, as Spark's own `agg` gives them."""
-        wanted = self.frame.groupBy(self.window.spark(), *self.keys).agg(*columns).schema
-        asked = _Asked(self.frame)
-        keys = [asked.argument(k) for k in self.keys]
+        if len(columns) == 1 and isinstance(columns[0], Mapping):
+            return self._answered(_by_name(columns[0]), self._spark().agg(dict(columns[0])).schema)
+        given = [c for c in columns if isinstance(c, Column)]
+        if not given or len(given) != len(columns):
+            raise QueryError(
+                "agg takes Columns, or one dictionary from columns to aggregates",
+                hint='agg(F.max("price")) or agg({"price": "max"})',
+            )
+        return self._answered(given, self._spark().agg(*given).schema)
+
+    def count(self) -> DataFrame:
+        """The number of rows, in a column `count`."""
+        return self._answered([F.count("*")], self._spark().count().schema)
+
+    def sum(self, *columns: str) -> DataFrame:
+        """The sums of some columns; without any, of all columns of numbers."""
+        return self._each("sum", columns)
+
+    def avg(self, *columns: str) -> DataFrame:
+        """The means of some columns; without any, of all columns of numbers."""
+        return self._each("avg", columns)
+
+    mean = avg
+
+    def min(self, *columns: str) -> DataFrame:
+        """The smallest values of some columns; without any, of all columns of numbers."""
+        return self._each("min", columns)
+
+    def max(self, *columns: str) -> DataFrame:
+        """The greatest values of some columns; without any, of all columns of numbers."""
+        return self._each("max", columns)
+
+    def pivot(self, *_: object) -> Grouped:
+        """Refused: which columns a pivot has is known only when all rows have been seen."""
+        raise QueryError(
+            "pivot makes columns of values, which are not known before the rows are",
+            hint='group by the column too, or: agg(F.expr("sum(x) FILTER (WHERE k = 1)"))',
+        )
+
+    def _spark(self) -> GroupedData:
+        return self.frame.groupBy(*self.before, self.window.spark(), *self.keys)
+
+    def _each(self, name: str, columns: tuple[str, ...]) -> DataFrame:
+        wanted = getattr(self._spark(), name)(*columns).schema
+        groups = len(self.before) + 1 + len(self.keys)
+        of = columns or [f.name[len(name) + 1 : -1] for f in wanted.fields[groups:]]
+        return self._answered([getattr(F, name)(F.col(quoted(c))) for c in of], wanted)
+
+    def _answered(self, columns: Iterable[Column], wanted: T.StructType) -> DataFrame:
+        asked = AskedColumns(self.frame)
+        time = self.window.time_column
+        part = take_apart(F.col(time) if isinstance(time, str) else time)
+        if isinstance(part, Name):
+            at = part.name
+        else:
+            at = asked.argument(time if isinstance(time, Column) else F.col(time))
+        before = [_Key.of(asked, self.frame, k) for k in self.before]
+        after = [_Key.of(asked, self.frame, k) for k in self.keys]
         outputs = [asked.rebuild(c) for c in columns]
-        group = f" GROUP BY {', '.join(keys)}" if keys else ""
-        selected = ", ".join([*keys, *asked.calls]) or "count(*)"
-        text = f"SELECT {selected} FROM {_STREAM} {self.window.clause()}{group}"
+        names = list(dict.fromkeys(n for key in (*before, *after) for n in key.columns))
+        group = f" GROUP BY {', '.join(names)}" if names else ""
+        selected = ", ".join([*names, *asked.calls]) or "count(*)"
+        text = f"SELECT {selected} FROM {_STREAM} {self.window.clause(at)}{group}"
         answers = query.answer(text, {_STREAM: asked.projected()}, run=self.run)
         edges = F.struct(F.col("window_start").alias("start"), F.col("window_end").alias("end"))
-        shown = [edges, *(F.col(k) for k in keys), *outputs]
+        shown = [*(k.value for k in before), edges, *(k.value for k in after), *outputs]
         named = answers.select(*(c.alias(f"c{i}") for i, c in enumerate(shown)))
         given = named.select(*map(_as_wanted, named.schema.fields, wanted.fields))
         if given.isStreaming:
@@ -105,24 +165,98 @@ class Grouped:
         return given
 
 
+@dataclass(frozen=True, slots=True)
+class _Key:
+    """A grouping Column: the columns that it is grouped by, and its value over the answers.
+
+    A struct is grouped by its fields, and by whether it is NULL.
+    """
+
+    columns: tuple[str, ...]
+    value: Column
+
+    @classmethod
+    def of(cls, asked: AskedColumns, frame: DataFrame, column: Column) -> _Key:
+        data_type = frame.select(column).schema[0].dataType
+        if not isinstance(data_type, T.StructType):
+            name = asked.argument(column)
+            return cls((name,), F.col(name))
+        part = take_apart(column)
+        plain = part.child if isinstance(part, Alias) else column
+        missing = asked.argument(plain.isNull())
+        fields = [cls.of(asked, frame, plain.getField(f.name)) for f in data_type]
+        named = zip(fields, data_type, strict=True)
+        whole = F.struct(*(k.value.alias(f.name) for k, f in named))
+        columns = (missing, *(n for k in fields for n in k.columns))
+        return cls(columns, F.when(~F.col(missing), whole))
+
+
+def _by_name(wanted: Mapping[str, str]) -> list[Column]:
+    """The aggregates of ``agg({"x": "max"})``."""
+    found = []
+    for name, aggregate in wanted.items():
+        inside = "*" if name == "*" else quoted(name)
+        found.append(F.expr(f"{quoted(aggregate)}({inside})"))
+    return found
+
+
 def group_by(
-    frame: DataFrame, window: SlidingTime, *keys: Column | str, late: str = "open"
+    frame: DataFrame, *columns: SlidingTime | Column | str | list[Column | str], late: str = "open"
 ) -> Grouped:
     """Group a DataFrame by a window and keys, as ``df.groupBy(F.window(...), ...)`` does.
 
-    `late` says what becomes of rows of a stream that come later than its watermark allows:
-    ``"open"``, they count in windows that are not answered yet; ``"drop"``, in none;
+    The window is Spark's own, `F.window`, or `panes.spark.window`; keys stand before it, behind it
+    or in a list. `late` says what becomes of rows of a stream that come later than its watermark
+    allows: ``"open"``, they count in windows that are not answered yet; ``"drop"``, in none;
     ``"spark"``, wherever they count for Spark, whose windows stay open for one batch more.
     """
-    if not isinstance(window, SlidingTime):
-        raise QueryError(
-            f"group_by needs a window of panes.spark.window, got {type(window).__name__}",
-            hint='group_by(df, panes.spark.window("ts", "1 hour", "1 minute"), "item")',
-        )
     if late not in _RUNS:
         raise OptionError(f"late must be 'open', 'drop' or 'spark', got {late!r}")
-    columns = tuple(F.col(k) if isinstance(k, str) else k for k in keys)
-    return Grouped(frame, window, columns, _RUNS[late])
+    given = [(c, _window_of(c)) for c in _flat(columns)]
+    places = [i for i, (_, found) in enumerate(given) if found is not None]
+    if len(places) != 1:
+        raise QueryError(
+            f"group_by needs one window, got {len(places)}",
+            hint='group_by(df, F.window("ts", "1 hour", "1 minute"), "item")',
+        )
+    keys = [F.col(c) if isinstance(c, str) else c for c, _ in given]
+    found = given[places[0]][1]
+    assert found is not None
+    before, after = keys[: places[0]], keys[places[0] + 1 :]
+    kept = [c for c in (*before, *after) if isinstance(c, Column)]
+    return Grouped(
+        frame, found, tuple(kept[: len(before)]), tuple(kept[len(before) :]), _RUNS[late]
+    )
+
+
+def _flat(columns: Iterable[object]) -> Iterator[SlidingTime | Column | str]:
+    for column in columns:
+        if isinstance(column, list | tuple):
+            yield from _flat(column)
+        elif isinstance(column, SlidingTime | Column | str):
+            yield column
+        else:
+            raise QueryError(
+                f"group_by takes Columns and names of columns, got {type(column).__name__}",
+                hint='group_by(df, F.window("ts", "1 hour", "1 minute"), "item")',
+            )
+
+
+def _window_of(column: SlidingTime | Column | str) -> SlidingTime | None:
+    """The window that a grouping column is, or None."""
+    if not isinstance(column, Column):
+        return column if isinstance(column, SlidingTime) else None
+    part, name = take_apart(column), "window"
+    if isinstance(part, Alias):
+        name, part = part.name, take_apart(part.child)
+    if not isinstance(part, Call) or part.name not in ("window", "session_window"):
+        return None
+    if part.name == "session_window":
+        raise QueryError("session windows have no panes", hint="use Spark's own groupBy for them")
+    time, *constants = part.arguments
+    texts = [text_of(c).strip("'") for c in constants]
+    size, slide, start = (*texts, *(texts[:1] if len(texts) < 2 else ()), "0 seconds")[:3]
+    return SlidingTime(time, size, slide, start, name)
 
 
 _RUNS = {
@@ -140,83 +274,27 @@ def _not_append(mode: str) -> OptionError:
     )
 
 
-@dataclass(slots=True)
-class _Asked:
-    """Arguments and aggregate calls found in Columns; arguments become columns of the frame."""
-
-    frame: DataFrame
-    calls: list[str] = field(default_factory=list)
-    arguments: list[tuple[Part, Column]] = field(default_factory=list)
-
-    def argument(self, column: Column) -> str:
-        """The name under which a Column is computed before windowing; a plain column only once."""
-        part = take_apart(column)
-        if isinstance(part, Alias):
-            return self.argument(part.child)
-        for i, (known, _) in enumerate(self.arguments):
-            if isinstance(part, Name) and known == part:
-                return f"__arg{i}"
-        self.arguments.append((part, column))
-        return f"__arg{len(self.arguments) - 1}"
-
-    def projected(self) -> DataFrame:
-        """The frame with every argument as a column of its own."""
-        named = (column.alias(f"__arg{i}") for i, (_, column) in enumerate(self.arguments))
-        return self.frame.select("*", *named)
-
-    def rebuild(self, column: Column) -> Column:
-        """The Column over the answers: every aggregate in it replaced by its result."""
-        part = take_apart(column)
-        if isinstance(part, Alias):
-            return self.rebuild(part.child)
-        if isinstance(part, Text):
-            return self._asked(_without_alias(part.sql))
-        if isinstance(part, Call) and is_aggregate(part.name):
-            return self._asked(self._call(part))
-        if isinstance(part, Call) and part.arguments:
-            return F.call_function(f"`{part.name}`", *(self.rebuild(a) for a in part.arguments))
-        return column
-
-    def _asked(self, sql: str) -> Column:
-        name = f"__agg{len(self.calls)}"
-        self.calls.append(f"{sql} AS {name}")
-        return F.col(name)
-
-    def _call(self, call: Call) -> str:
-        if call.star:
-            return f"{call.name}(*)"
-        given = _without_defaults(call)
-        count = constants_of(call.name)
-        if call.name in ("first", "last", "first_value", "last_value"):
-            count = len(given) - 1
-        columns, constants = given[: len(given) - count], given[len(given) - count :]
-        distinct = "DISTINCT " if call.distinct else ""
-        inside = [self.argument(c) for c in columns] + [text_of(c) for c in constants]
-        return f"{call.name}({distinct}{', '.join(inside)})"
-
-
 def _as_wanted(have: T.StructField, want: T.StructField) -> Column:
-    """A column under the name and in the type that Spark's own answer has."""
+    """A column under the name, in the type and with the nullability of Spark's own answer."""
     column = F.col(have.name)
-    if have.dataType.simpleString() != want.dataType.simpleString():
+    if have.dataType != want.dataType:
         column = column.cast(want.dataType)
-    return column.alias(want.name)
+    if have.nullable and not want.nullable:
+        column = F.coalesce(column, _filler(want.dataType))  # never taken: it says "not NULL"
+    if want.nullable and not have.nullable:
+        column = F.when(column.isNotNull(), column)  # always: it says "may be NULL"
+    said = {k: v for k, v in want.metadata.items() if not is_watermark(k)}
+    return column.alias(want.name, metadata=said) if said else column.alias(want.name)
 
 
-# Arguments that PySpark's functions add by themselves, and that change nothing.
-_DEFAULTS = {"percentile": (2, "1"), "mode": (1, "false")}
-
-
-def _without_defaults(call: Call) -> tuple[Column, ...]:
-    place, default = _DEFAULTS.get(call.name, (len(call.arguments), ""))
-    given = call.arguments[place : place + 1]
-    if given and text_of(given[0]) != default:
-        raise QueryError(
-            f"{call.name} with {text_of(given[0])} as argument {place + 1} has no panes"
-        )
-    return call.arguments[:place]
-
-
-def _without_alias(sql: str) -> str:
-    tree = sqlglot.parse_one(sql, read="spark")
-    return tree.unalias().sql(dialect="spark", normalize_functions=False)
+def _filler(data_type: T.DataType) -> Column:
+    """Any value of a type."""
+    if isinstance(data_type, T.ArrayType):
+        return F.array().cast(data_type)
+    if isinstance(data_type, T.StructType):
+        return F.struct(*(_filler(f.dataType).alias(f.name) for f in data_type))
+    if isinstance(data_type, T.StringType | T.BinaryType):
+        return F.lit("").cast(data_type)
+    if isinstance(data_type, T.DateType | T.TimestampType | T.TimestampNTZType):
+        return F.lit(date(1970, 1, 1)).cast(data_type)
+    return F.lit(0).cast(data_type)

@@ -111,6 +111,11 @@ def watermark_delay(field: T.StructField) -> int | None:
     return delay
 
 
+def is_watermark(key: str) -> bool:
+    """Whether an entry of a column's metadata is its watermark's."""
+    return key == _WATERMARK
+
+
 _PER_ROW = {
     *("StreamingRelation", "StreamingRelationV2", "EventTimeWatermark", "View"),  # classic
     *("DataSource", "Read", "WithWatermark", "WithColumns", "WithColumnsRenamed"),  # Connect
@@ -321,7 +326,16 @@ class Text:
     sql: str
 
 
-Part = Alias | Call | Name | Text | None
+@dataclass(frozen=True, slots=True)
+class Cast:
+    """A Column in another type, which is written as in SQL; NULL where it `tries` and fails."""
+
+    child: Column
+    type: str
+    tries: bool
+
+
+Part = Alias | Call | Cast | Name | Text | None
 
 
 def take_apart(column: Column) -> Part:
@@ -358,6 +372,10 @@ def _classic(column: Any) -> Part:
         return Text(node.expression())
     if name == "UnresolvedAttribute":
         return Name(".".join(_each(node.nameParts())))
+    if name == "Cast":
+        mode = node.evalMode()
+        tries = mode.isDefined() and "try" in mode.get().toString().lower()
+        return Cast(wrap(node.child()), node.dataType().sql(), tries)
     if name != "UnresolvedFunction":
         return None
     arguments = list(_each(node.arguments()))
@@ -385,6 +403,10 @@ def _connect(column: Any) -> Part:
         return Text(tree._expr)
     if name == "ColumnReference":
         return Name(tree._unparsed_identifier)
+    if name == "CastExpression":
+        given = tree._data_type
+        data_type = given if isinstance(given, str) else given.simpleString()
+        return Cast(type(column)(tree._expr), data_type, tree._eval_mode == "try")
     if name != "UnresolvedFunction":
         return None
     star = [type(a).__name__ == "UnresolvedStar" for a in tree._args]

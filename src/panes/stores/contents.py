@@ -18,17 +18,22 @@ from panes.aggregates.identity import identity
 
 @dataclass(frozen=True, slots=True)
 class ValueSet:
-    """An argument stored as a multiset, for all holistic aggregates that ask for it."""
+    """An argument stored as a multiset, for all holistic aggregates that ask for it.
+
+    Of several columns it stores tuples; `ordered` ones are read in their order.
+    """
 
     columns: tuple[int, ...]
     selection: Selection
+    ordered: bool = False
     VERSION: ClassVar[int] = 1
 
     def identity(self, types: Sequence[pa.DataType]) -> str:
         """What names it in a state; `types` are those of its columns, in their order."""
         arguments = (Argument(*given) for given in zip(self.columns, types, strict=True))
         values = ", ".join(a.identity for a in arguments)
-        return identity("multiset", self.VERSION, values, self.selection.identity)
+        form = "in order" if self.ordered else ""
+        return identity("multiset", self.VERSION, values, self.selection.identity, form)
 
 
 @dataclass(frozen=True, slots=True)

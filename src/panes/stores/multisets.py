@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from panes.aggregates.aggregate import Rows
 from panes.aggregates.arithmetic import COUNT
 from panes.arrays.key_numbers import KeyNumbers
+from panes.arrays.nested_keys import stored, stored_type
 from panes.arrays.slots import distinct, moved
 from panes.fill.fill import ALL_ROWS, fill
 from panes.fill.fragment import Fragment, merged
@@ -41,7 +42,7 @@ class ValueStore:
     ) -> None:
         """`types` are those of the value's columns; `spec` the windows it is read under."""
         self._set = values
-        self._types = list(types)
+        self._types = [stored_type(t) for t in types]
         self._pairs = KeyNumbers([pa.int64(), *self._types])
         self._spec, self._executor = spec, executor
         self.store = PaneStore(spec, [COUNT], executor)
@@ -69,7 +70,7 @@ class ValueStore:
         """The values of a batch, counted per pane of `cut_at`; nothing is stored yet."""
         selected = np.flatnonzero(self._set.selection.slots(rows, groups) >= 0)
         indexes = pa.array(selected)
-        columns = [rows.columns[c].take(indexes) for c in self._set.columns]
+        columns = [stored(rows.columns[c].take(indexes)) for c in self._set.columns]
         owners = pa.array(groups[selected], pa.int64())
         pairs = self._pairs.encode([owners, *columns], len(selected))
         counted = Rows(cut_at[selected], ())
@@ -83,7 +84,8 @@ class ValueStore:
         counts: NDArray[np.int64],
     ) -> None:
         """Take in values that are counted already."""
-        pairs = self._pairs.encode([pa.array(groups, pa.int64()), *values], len(starts))
+        owners = pa.array(groups, pa.int64())
+        pairs = self._pairs.encode([owners, *map(stored, values)], len(starts))
         fragment = Fragment(starts, pairs.astype(np.int64), (counts[None, :],))
         self.store.add(merged([fragment], self.store.monoids))
 
@@ -93,22 +95,22 @@ class ValueStore:
 
     def everything(self) -> Counted:
         """All counted values."""
-        stored = self.store.everything()
-        owners, *values = self._pairs.columns(stored.groups)
-        return Counted(stored.starts, owners.to_numpy(), values, stored.partials[0][0])
+        kept = self.store.everything()
+        owners, *values = self._pairs.columns(kept.groups)
+        return Counted(kept.starts, owners.to_numpy(), values, kept.partials[0][0])
 
     def under(self, rolled: Rolled) -> SlidingMultiset:
         """The multisets of the answers, at least one, that the pane store gave."""
         wids = rolled.cover.wid
-        stored = self.store.under(int(wids.min()), int(wids.max()) + 1)
-        pairs = distinct(stored.groups)
+        kept = self.store.under(int(wids.min()), int(wids.max()) + 1)
+        pairs = distinct(kept.groups)
         group_of, *values = self._pairs.columns(pairs)
-        rank, ranked = _ranked(values)
-        of_pair = np.searchsorted(pairs, stored.groups)
+        rank, ranked = _ranked(values, in_order=self._set.ordered)
+        of_pair = np.searchsorted(pairs, kept.groups)
         groups = group_of.to_numpy()[of_pair]
         targets, offsets = by_group(groups, rolled.groups)
         size = int(offsets[-1])
-        starts = moved(stored.starts, targets, size)
+        starts = moved(kept.starts, targets, size)
         first, last = runs_under(
             self._spec, wids, rolled.cover.offsets, starts=starts, groups=offsets
         )
@@ -116,7 +118,7 @@ class ValueStore:
             values=ranked,
             groups=offsets,
             rank=moved(rank[of_pair], targets, size),
-            count=moved(stored.partials[0][0], targets, size),
+            count=moved(kept.partials[0][0], targets, size),
             offsets=rolled.cover.offsets,
             first=first,
             last=last,
@@ -143,15 +145,24 @@ class ValueStore:
         self.store.rename_groups(self._pairs.keep(live, columns))
 
 
-def _ranked(columns: Sequence[pa.Array]) -> tuple[NDArray[np.signedinteger], pa.Array]:
+def _ranked(
+    columns: Sequence[pa.Array], *, in_order: bool
+) -> tuple[NDArray[np.signedinteger], pa.Array]:
     """The rank of each value among the distinct ones, and those, ascending, NaN last.
 
-    Several columns are tuples, which have no order: each gets the next number.
+    Several columns are tuples. `in_order` they are structs, ranked by their first column, then
+    the next, NULL first. Otherwise each gets the next number.
     """
     if len(columns) > 1:
         tuples = KeyNumbers([c.type for c in columns])
-        rank = tuples.encode(columns, len(columns[0]))
-        return rank, pa.array(np.arange(len(tuples)))
+        number = tuples.encode(columns, len(columns[0]))
+        if not in_order:
+            return number, pa.array(np.arange(len(tuples)))
+        order = tuples.order(np.arange(len(tuples)))
+        rank_of = np.empty(len(order), dtype=np.int64)
+        rank_of[order] = np.arange(len(order))
+        names = [str(i) for i in range(len(columns))]
+        return rank_of[number], pa.StructArray.from_arrays(tuples.columns(order), names)
     encoded = columns[0].dictionary_encode()
     order = pc.sort_indices(encoded.dictionary).to_numpy()
     rank_of = np.empty(len(order), dtype=np.int64)

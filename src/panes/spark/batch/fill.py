@@ -23,7 +23,7 @@ from panes.aggregates.extremes import ObjectPick, Pick
 from panes.aggregates.moments import Moments
 from panes.algebra.lanes import Op
 from panes.algebra.monoid import Columns
-from panes.arrays import order_keys
+from panes.arrays import nested_keys, order_keys
 from panes.arrays.columns import without_nulls
 from panes.shards.names import AT
 from panes.windows.cut import Cut
@@ -158,7 +158,8 @@ def _(piece: Pick | ObjectPick, arrays: Sequence[pa.Array]) -> Columns:
         if component.what == "seen":
             result[lane, seen] = int(piece.side is Op.GREATEST)
             continue
-        column = pc.struct_field(present, f"f{lane}") if pa.types.is_struct(won.type) else present
+        is_tuple = len(piece.components) > 2
+        column = pc.struct_field(present, f"f{lane}") if is_tuple else present
         result[lane, seen] = _lane(column, keyed=component.is_keyed)
     return result
 
@@ -167,5 +168,5 @@ def _lane(column: pa.Array, *, keyed: bool) -> NDArray[np.generic]:
     if keyed:
         return order_keys.encode(column)
     values = np.empty(len(column), dtype=object)
-    values[:] = column.to_pylist()
+    values[:] = nested_keys.stored(column).to_pylist()
     return values

@@ -108,7 +108,8 @@ def _fill(plan: Plan, projected: DataFrame) -> DataFrame:
         partials = projected.mapInArrow(Fill(plan), _filled_schema(plan))
     parts = [partials if not plan.value_sets else partials.withColumn(TAG, F.lit(-1))]
     for tag, values in enumerate(plan.value_sets):
-        passing = reduce(DataFrame.where, [columns[c].isNotNull() for c in values.columns], rows)
+        present = [columns[c].isNotNull() for c in values.selection.present]
+        passing = reduce(DataFrame.where, present, rows)
         if values.selection.where is not None:
             passing = passing.where(columns[values.selection.where])
         valued = [columns[c].alias(f"v{tag}_{j}") for j, c in enumerate(values.columns)]

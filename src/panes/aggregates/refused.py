@@ -1,0 +1,25 @@
+"""Aggregates of Spark that have no meaning over a window, or not one and the same; and why."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+_SKETCH = (
+    "gives a sketch in bytes, which depend on the order of rows: the same rows would give other "
+    "bytes here than on Spark"
+)
+_ROLLED_UP = "tells the levels of CUBE and ROLLUP apart, and a window has one level"
+_REASONS = {
+    _SKETCH: """
+        hll_sketch_agg hll_union_agg theta_sketch_agg theta_union_agg theta_intersection_agg
+        kll_sketch_agg_bigint kll_sketch_agg_float kll_sketch_agg_double kll_merge_agg_bigint
+        kll_merge_agg_float kll_merge_agg_double tuple_sketch_agg_double tuple_sketch_agg_integer
+        tuple_union_agg_double tuple_union_agg_integer tuple_intersection_agg_double
+        tuple_intersection_agg_integer approx_top_k_accumulate approx_top_k_combine""",
+    _ROLLED_UP: "grouping grouping_id",
+    "reads a measure of a metric view, and a stream has none": "measure",
+}
+
+REFUSED: Mapping[str, str] = {
+    name: reason for reason, names in _REASONS.items() for name in names.split()
+}

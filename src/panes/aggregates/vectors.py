@@ -1,0 +1,198 @@
+"""Partials that are long vectors: count-min sketches and bitmaps, bit for bit as Spark's.
+
+A partial is one array, added, or'ed or and'ed place by place; None for a group that has seen no
+row. All three are exact in whole numbers, so no order of rows changes a byte of the answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from panes.aggregates.aggregate import Argument, Bounded, Rows, Selection
+from panes.aggregates.count_min import Shape, buckets
+from panes.aggregates.identity import identity
+from panes.algebra.monoid import Columns, Slots
+from panes.errors import ColumnTypeError, PanesError
+
+BITMAP_BYTES = 4096
+Fold = Literal["add", "or", "and"]
+_FOLDS: dict[Fold, np.ufunc] = {"add": np.add, "or": np.bitwise_or, "and": np.bitwise_and}
+
+
+@dataclass(frozen=True, slots=True)
+class VectorMonoid:
+    """Arrays of one length, combined place by place; a stored array never changes."""
+
+    name: str
+    fold: Fold
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return (self.name,)
+
+    @property
+    def dtype(self) -> np.dtype[np.generic]:
+        return np.dtype(object)
+
+    def empty(self, n: int) -> Columns:
+        return np.full((1, n), None, dtype=object)
+
+    def combine(self, older: Columns, newer: Columns) -> Columns:
+        fold = _FOLDS[self.fold]
+        result = np.empty_like(older)
+        for i, (a, b) in enumerate(zip(older[0], newer[0], strict=True)):
+            result[0, i] = b if a is None else a if b is None else fold(a, b)
+        return result
+
+
+@dataclass(frozen=True, slots=True)
+class CountMin:
+    """Counts of hashed values in a table of `shape`; the last place counts all values."""
+
+    shape: Shape
+    argument: Argument
+    selection: Selection
+    monoid: VectorMonoid = VectorMonoid("count-min sketch", "add")
+    VERSION: ClassVar[int] = 1
+
+    @property
+    def identity(self) -> str:
+        given = self.argument.identity, self.selection.identity
+        return identity("count_min", self.VERSION, self.shape.identity, *given)
+
+    def lift(self, rows: Rows, slots: Slots, size: int) -> Columns:
+        chosen, own = _chosen(self.selection.slots(rows, slots))
+        result = self.monoid.empty(size)
+        if not len(chosen):
+            return result
+        named, place = np.unique(own, return_inverse=True)
+        cells = self.shape.depth * self.shape.width
+        table = np.zeros((len(named), cells + 1), dtype=np.int64)
+        values = rows.columns[self.argument.column].take(pa.array(chosen))
+        for row, bucket in enumerate(buckets(self.shape, values)):
+            np.add.at(table, (place, row * self.shape.width + bucket), 1)
+        np.add.at(table, (place, cells), 1)
+        _put(result, named, table)
+        return result
+
+    def to_bytes(self, vector: NDArray[np.int64]) -> bytes:
+        """The counts as they are stored."""
+        return vector.astype("<i8").tobytes()
+
+    def from_bytes(self, data: bytes) -> NDArray[np.int64]:
+        """The counts that `to_bytes` wrote."""
+        return np.frombuffer(data, dtype="<i8").astype(np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class Bitmap:
+    """A bitmap of 32,768 bits: those at the argument's positions, or of all its bitmaps."""
+
+    fold: Literal["set", "or", "and"]
+    argument: Argument
+    selection: Selection
+    VERSION: ClassVar[int] = 1
+
+    @property
+    def identity(self) -> str:
+        given = self.argument.identity, self.selection.identity
+        return identity("bitmap", self.VERSION, self.fold, *given)
+
+    @property
+    def monoid(self) -> VectorMonoid:
+        return VectorMonoid("bitmap", "and" if self.fold == "and" else "or")
+
+    def lift(self, rows: Rows, slots: Slots, size: int) -> Columns:
+        chosen, own = _chosen(self.selection.slots(rows, slots))
+        result = self.monoid.empty(size)
+        if not len(chosen):
+            return result
+        named, place = np.unique(own, return_inverse=True)
+        values = rows.columns[self.argument.column].take(pa.array(chosen))
+        table = np.full(
+            (len(named), BITMAP_BYTES), 255 if self.fold == "and" else 0, dtype=np.uint8
+        )
+        if self.fold == "set":
+            at = values.cast(pa.int64()).to_numpy()
+            _require_positions(at)
+            np.bitwise_or.at(table, (place, at // 8), np.left_shift(1, at % 8).astype(np.uint8))
+        else:
+            fold = _FOLDS[self.fold]
+            for i, data in zip(place, values.to_pylist(), strict=True):
+                table[i] = fold(table[i], _padded(data))
+        _put(result, named, table)
+        return result
+
+    def to_bytes(self, vector: NDArray[np.uint8]) -> bytes:
+        """The bits as they are stored."""
+        return vector.tobytes()
+
+    def from_bytes(self, data: bytes) -> NDArray[np.uint8]:
+        """The bits that `to_bytes` wrote."""
+        return np.frombuffer(data, dtype=np.uint8)
+
+
+def count_min_sketch(argument: Argument, where: int | None, shape: Shape) -> Bounded:
+    """``count_min_sketch(x, eps, confidence, seed)``: the bytes that Spark's own function gives."""
+    kind = argument.type
+    plain = pa.types.is_integer(kind) and not pa.types.is_uint64(kind)
+    if not (plain or pa.types.is_string(kind) or pa.types.is_binary(kind)):
+        raise ColumnTypeError(f"count_min_sketch needs integers, text or binary, got {kind}")
+    piece = CountMin(shape, argument, Selection((argument.column,), where))
+
+    def lower(partials: Sequence[Columns]) -> pa.Array:
+        nothing = np.zeros(shape.depth * shape.width + 1, dtype=np.int64)
+        vectors: list[Any] = [nothing if v is None else v for v in partials[0][0]]
+        return pa.array([shape.written(v[:-1], int(v[-1])) for v in vectors], pa.binary())
+
+    return Bounded((piece,), lower, pa.binary(), "full")
+
+
+def bitmap(argument: Argument, where: int | None, fold: Literal["set", "or", "and"]) -> Bounded:
+    """``bitmap_construct_agg(position)``, ``bitmap_or_agg(bits)``, ``bitmap_and_agg(bits)``."""
+    kind = argument.type
+    if fold == "set" and not pa.types.is_integer(kind):
+        raise ColumnTypeError(f"bitmap_construct_agg needs positions of bits, got {kind}")
+    if fold != "set" and not pa.types.is_binary(kind):
+        raise ColumnTypeError(f"bitmap_{fold}_agg needs bitmaps, in binary, got {kind}")
+    nothing = (b"\xff" if fold == "and" else b"\0") * BITMAP_BYTES
+
+    def lower(partials: Sequence[Columns]) -> pa.Array:
+        vectors: list[Any] = list(partials[0][0])
+        return pa.array([nothing if v is None else v.tobytes() for v in vectors], pa.binary())
+
+    piece = Bitmap(fold, argument, Selection((argument.column,), where))
+    return Bounded((piece,), lower, pa.binary(), "none")
+
+
+def _chosen(slots: Slots) -> tuple[NDArray[np.int64], NDArray[np.signedinteger]]:
+    """The rows that are not passed over, and their slots."""
+    chosen = np.flatnonzero(slots >= 0)
+    return chosen, slots[chosen]
+
+
+def _put(result: Columns, named: NDArray[np.signedinteger], table: NDArray[Any]) -> None:
+    for slot, vector in zip(named, table, strict=True):
+        result[0, slot] = vector
+
+
+def _require_positions(at: NDArray[np.int64]) -> None:
+    outside = (at < 0) | (at >= 8 * BITMAP_BYTES)
+    if outside.any():
+        raise PanesError(
+            f"a bitmap has the positions 0 to {8 * BITMAP_BYTES - 1:,}, got {at[outside][0]}",
+            hint="bitmap_construct_agg(bitmap_bit_position(x)), grouped by bitmap_bucket_number(x)",
+        )
+
+
+def _padded(data: bytes) -> NDArray[np.uint8]:
+    whole = np.zeros(BITMAP_BYTES, dtype=np.uint8)
+    given = np.frombuffer(data[:BITMAP_BYTES], dtype=np.uint8)
+    whole[: len(given)] = given
+    return whole
