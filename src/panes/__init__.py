@@ -3,7 +3,7 @@
 from importlib.metadata import version
 
 from panes.aggregates.custom import CustomAggregate, WindowFunction
-from panes.api import explain, open, register, sql, window_index
+from panes.api import explain, live, open, register, sql, window_index
 from panes.engine.join_register import JoinRegister
 from panes.engine.open_join import OpenJoin
 from panes.engine.open_query import OpenQuery
@@ -16,6 +16,7 @@ from panes.errors import (
     QueryError,
     RejectedRowsWarning,
 )
+from panes.live.live_page import LivePage
 from panes.planning.flush import LazyFlush, SlowFlush
 from panes.planning.terms import Late
 from panes.reference.oracle import oracle
@@ -28,6 +29,7 @@ __all__ = [
     "JoinRegister",
     "Late",
     "LazyFlush",
+    "LivePage",
     "NoProgressWarning",
     "OpenJoin",
     "OpenQuery",
@@ -40,6 +42,7 @@ __all__ = [
     "WindowIndex",
     "__version__",
     "explain",
+    "live",
     "open",
     "oracle",
     "register",

@@ -24,6 +24,7 @@ from panes.frames import is_spark, require_streams, to_table
 from panes.index.g_index import GROUPS
 from panes.language.join_query import JoinQuery
 from panes.language.read import read
+from panes.live.live_page import LivePage, feed_of
 from panes.operators.inner import derived_schemas, joined_schemas
 from panes.planning.choose_store import choose_store
 from panes.planning.explain import explain as explain_plan
@@ -464,6 +465,46 @@ def window_index(
         questions=questions,
         values=values,
     )
+
+
+def live(
+    query: object,
+    /,
+    *,
+    title: str = "",
+    port: int = 0,
+    token: str | None = None,
+    edit: bool = False,
+) -> LivePage:
+    """Open a page in the browser beside a query or register of this process.
+
+    It shows, as it happens, panes that fill and windows that close, rows against the promise,
+    speed and state, answers, and rows set aside. The address is `LivePage.url`. The page is for
+    this machine and for whoever has the token in the address. It never slows the query down: what
+    a page cannot take in is left out. See docs/guides/live.md.
+
+    Parameters
+    ----------
+    query
+        What `open` or `register` gave.
+    title
+        What the page is called. Default: the names of the streams.
+    port
+        The port. Default: a free one.
+    token
+        The token in the address. Default: a new one. With your own `port` and `token`, a page
+        that is open goes on when your program is started again.
+    edit
+        Queries of a register may be added and removed in the page.
+
+    Examples
+    --------
+    >>> query = open("SELECT count(*) AS n FROM bids [TUMBLING 10 WATTR at]", lateness=2)
+    >>> with live(query) as page:
+    ...     page.url.startswith("http://127.0.0.1:")
+    True
+    """
+    return LivePage(feed_of(query, title, edit=edit), port=port, token=token, edit=edit)
 
 
 def explain(

@@ -93,6 +93,11 @@ class QueryAnswers(Mapping[str, pa.Table]):
         """How many answers there are of all queries."""
         return sum(len(portion.table) for portion in self._portions)
 
+    @property
+    def portions(self) -> Sequence[Portion]:
+        """The answers as they were found, in few tables."""
+        return self._portions
+
     def together(self) -> list[pa.Table]:
         """All answers, with the name of their query in a first column, ``query``.
 
