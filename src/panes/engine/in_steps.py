@@ -43,6 +43,7 @@ def push(query: OpenQuery, batches: Mapping[str, object]) -> Iterator[pa.Table]:
 
 def finish(query: OpenQuery) -> Iterator[pa.Table]:
     """As `OpenQuery.finish`."""
+    begin = time.perf_counter()
     with query._turn, all_or_nothing(query):
         pipeline, answers = query._require_begun()
     if pipeline.plan.counts_arrivals:
@@ -52,7 +53,7 @@ def finish(query: OpenQuery) -> Iterator[pa.Table]:
     yield from _steps(query, (Closed(*closed) for closed in closing))
     with query._turn:
         rest = query._end(answers)
-        _tell(query, rest)
+        _tell(query, rest, time.perf_counter() - begin)
         yield rest
 
 

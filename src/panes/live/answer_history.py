@@ -192,5 +192,3 @@ def _greatest(value: NDArray[np.float64], most: int) -> NDArray[np.int64]:
         some = np.arange(len(value))
     ordered: NDArray[np.int64] = some[np.argsort(-value[some], kind="stable")]
     return ordered
-
-

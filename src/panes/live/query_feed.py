@@ -10,6 +10,7 @@ from typing import Literal
 from panes.axis import BEGINNING, FOREVER
 from panes.engine.open_join import OpenJoin
 from panes.engine.open_query import OpenQuery
+from panes.language.query import Query
 from panes.live.feed import Look
 from panes.live.pane_counts import PaneCounts
 from panes.live.recorder import Recorder, Where, kept_table, position
@@ -126,7 +127,7 @@ class QueryFeed:
         now = time.monotonic()
         if self.recorder.steps and now - self._explained_at > _EXPLAIN_EVERY:
             self._explained, self._explained_at = self._query.explain(), now
-        query = self._query.query
-        if not self._explained and query.window is not None:
-            return describe(query.window)
+        asked = self._query.query
+        if not self._explained and isinstance(asked, Query) and asked.window is not None:
+            return describe(asked.window)
         return self._explained

@@ -80,6 +80,7 @@ class Recorder:
         now, promised = self._now(), self.where.progress
         if answers is not None:
             self.gave(answers)
+        self.where = self._where()
         taken, self._taken = self._taken, []
         before = self.counts
         rows = late = rejected = 0
@@ -89,7 +90,6 @@ class Recorder:
             rows += len(batch.placed) + apart
             late += sum(map(len, batch.late))
             rejected += apart
-        self.where = self._where()
         self.counts = Counts(
             rows=before.rows + rows,
             batches=before.batches + len(taken),
@@ -113,9 +113,10 @@ class Recorder:
         if now - self._looked >= _STATE_EVERY:
             self._looked, self.state = now, dict(self._state())
         state = self.state
+        stored = state.get("total_bytes", state.get("bytes", 0))
         self.timeline.sample(
             now,
-            nbytes=state.get("total_bytes", state.get("bytes", 0)),
+            nbytes=stored - state.get("set_aside_bytes", 0),
             stored=state.get("partials", 0) + state.get("rows", 0),
             progress=position(self.where.progress),
             newest=position(self.newest),

@@ -54,7 +54,7 @@ class RegisterFeed:
         self._run = uuid.uuid4().hex
         self._lock = Lock()
         self._view: RegisterView | None = None
-        self._explained = ""
+        self._explained: tuple[tuple[int, ...], str] = (), ""
         self._given: Counter[str] = Counter()
         self._waiting: deque[tuple[Sequence[str], NDArray[np.int64]]] = deque()
         self._shown = ""
@@ -105,12 +105,15 @@ class RegisterFeed:
             answers=recorder.answers.shown(look.answers),
             set_aside=recorder.apart.shown(),
             register=shown,
-            explain=self._explained,
+            explain=self._explain(view),
         )
 
     # Asked in the thread that pushes
 
     def _where(self) -> Where:
+        if self.recorder.panes is None:
+            with self._lock:
+                self._follow(self._looked().queries)
         return Where(*self._register.reached)
 
     def _keep(self, answers: object) -> int:
@@ -147,9 +150,15 @@ class RegisterFeed:
             panes = self.recorder.panes
             if view.cut is not None and (panes is None or panes.cut != view.cut):
                 self.recorder.panes = PaneCounts(view.cut)
-            if not register.is_finished:
-                self._explained = register.explain()
         return self._view
+
+    def _explain(self, view: RegisterView) -> str:
+        """What the queries share, in words; said anew only when they change."""
+        said_of, said = self._explained
+        if said_of != view.version and not self._register.is_finished:
+            said = self._register.explain()
+            self._explained = view.version, said
+        return said
 
     def _by_cost(self, view: RegisterView) -> Sequence[RegisteredQuery]:
         """All queries, the costliest first, as it was a moment ago."""

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from panes.live.snapshot import Arrivals
 
-MOST_POINTS, MOST_LATE, MOST_STEPS = 2_400, 400, 400
-_OF_A_BATCH, _LATE_OF_A_BATCH = 48, 12
+MOST_POINTS, MOST_LATE, MOST_STEPS = 2_400, 800, 400
+_OF_A_BATCH, _LATE_OF_A_BATCH = 48, 8
 _A_SECOND = 40.0
 
 Positions = NDArray[np.int64]

@@ -25,7 +25,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib import resources
 from threading import Lock, Thread
 from typing import Any, ClassVar
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, quote, urlsplit
 
 from panes.errors import OptionError, PanesError
 from panes.live.feed import Feed, Look
@@ -92,7 +92,7 @@ class LiveServer:
     @property
     def url(self) -> str:
         """The address of the page, with its token."""
-        return f"http://{HOST}:{self.port}/?token={self.token}"
+        return f"http://{HOST}:{self.port}/?token={quote(self.token, safe='')}"
 
     def close(self) -> None:
         """Serve no longer."""
@@ -124,7 +124,7 @@ class _Server(ThreadingHTTPServer):
     daemon_threads = True
     allow_reuse_address = True
 
-    def handle_error(self, request: object, client_address: object) -> None:  # noqa: ARG002
+    def handle_error(self, request: object, client_address: object) -> None:
         """A browser that went away in the middle is nobody's error."""
 
 
@@ -137,7 +137,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     # Methods that http.server calls
 
-    def do_GET(self) -> None:  # noqa: N802
+    def do_GET(self) -> None:
         path = self._allowed()
         if path is None:
             return
@@ -146,13 +146,13 @@ class _Handler(BaseHTTPRequestHandler):
         else:
             self._say(HTTPStatus.NOT_FOUND, "there is no such page")
 
-    def do_POST(self) -> None:  # noqa: N802
+    def do_POST(self) -> None:
         self._edit("add")
 
-    def do_DELETE(self) -> None:  # noqa: N802
+    def do_DELETE(self) -> None:
         self._edit("remove")
 
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002
+    def log_message(self, format: str, *args: object) -> None:
         """Nothing is logged: the token is in the address."""
 
     # What is allowed

@@ -41,7 +41,8 @@ class Counts:
 class Samples:
     """The run over time, column by column, oldest first.
 
-    `rows` are per second, `batch` the longest batch in seconds, `stored` what the store holds.
+    `rows` are per second, `batch` is the longest batch in seconds, `stored` are partials and rows
+    that wait for their windows and `nbytes` their bytes, without rows that were set aside.
     """
 
     at: Sequence[float] = ()
@@ -206,7 +207,7 @@ class Snapshot:
     explain: str = ""
 
     def as_json(self) -> str:
-        """The snapshot as JSON. Numbers that JSON does not know are refused: feeds leave them out."""
+        """The snapshot as JSON; feeds hold no number that JSON does not know."""
         shown = {"version": VERSION, **_fields(self)}
         return json.dumps(shown, separators=(",", ":"), allow_nan=False, default=_fields)
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from sqlglot import exp
+
 from panes.axis import Axis
 from panes.register.queries import Queries
 from panes.schedule.sliding_group import Link, SlidingGroup
@@ -79,11 +81,15 @@ def view_of(queries: Queries) -> RegisterView:
         axis=queries.axis,
         queries=tuple(found),
         stores=tuple(
-            ", ".join(tree.sql(dialect="spark") for tree in store.keys)
-            for store in queries.stores.values()
+            ", ".join(_plain(tree) for tree in store.keys) for store in queries.stores.values()
         ),
         groups=() if graph is None else tuple(graph.group(family) for family in graph.tree()),
         links=() if graph is None else tuple(graph.links()),
         failed={name: (f.text, f.reason) for name, f in queries.failed.items()},
         cut=None if first is None else first.chosen_cut().cut,
     )
+
+
+def _plain(tree: exp.Expression) -> str:
+    """What is grouped by, as one would say it: a column by its name."""
+    return tree.name if isinstance(tree, exp.Column) else tree.sql(dialect="spark")

@@ -55,7 +55,7 @@ function drawWindows(frame, ctx) {
       ctx.strokeStyle = colour(lane.i === next ? "promise" : "open-rule");
       ctx.lineWidth = lane.i === next ? 2 : 1; ctx.stroke(); ctx.lineWidth = 1;
     }
-    if (lane.height >= 10 && b - a > 110) label(frame, ctx, lane, a, b);
+    if (lane.height >= 8 && b - a > 110) label(frame, ctx, lane, a, b);
   }
 }
 

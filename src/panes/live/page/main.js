@@ -30,7 +30,7 @@ function statusOf(snapshot) {
 function tilesOf({ counts, samples, state, progress, newest, axis }) {
   const recent = samples.rows.slice(-8);
   const rate = recent.length ? recent.reduce((a, b) => a + b, 0) / recent.length : 0;
-  const size = state.total_bytes ?? state.bytes ?? samples.nbytes[samples.nbytes.length - 1] ?? 0;
+  const size = samples.nbytes[samples.nbytes.length - 1] ?? 0;
   return [
     { value: count(counts.rows), name: `rows in ${count(counts.batches)} batches` },
     { value: short(Math.round(rate)), name: "rows per second" },

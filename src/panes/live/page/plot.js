@@ -118,7 +118,8 @@ export function marksBelow(frame, marks, words) {
     const px = Math.round(x(at)) + 0.5;
     if (px < frame.left - 1 || px > frame.right + 1) continue;
     ctx.beginPath(); ctx.moveTo(px, top); ctx.lineTo(px, bottom); ctx.stroke();
-    ctx.fillText(words(at), px, bottom + 13);
+    const said = words(at), half = ctx.measureText(said).width / 2;
+    ctx.fillText(said, Math.min(px, frame.width - half - 1), bottom + 13);
   }
   ctx.textAlign = "left";
 }
