@@ -8,7 +8,8 @@ import pytest
 
 import panes
 from panes.live.feed import Look
-from panes.live.register_feed import MOST_QUERIES, RegisterFeed
+from panes.live.register_feed import RegisterFeed
+from panes.live.register_shown import MOST_QUERIES
 from tests.live.streams import ask, bids
 
 

@@ -26,7 +26,7 @@ from panes.asking.preparable import as_width
 from panes.asking.prepared import Prepared
 from panes.asking.row_questions import ordering_of
 from panes.asking.row_window import answered, ask_tail
-from panes.axis import ARRIVAL, FOREVER, Duration, parse_instant
+from panes.axis import ARRIVAL, FOREVER, Axis, Duration, parse_instant
 from panes.engine import register_file
 from panes.engine.added import Added
 from panes.engine.all_or_nothing import all_or_nothing
@@ -234,6 +234,11 @@ class Register:
     def reached(self) -> tuple[int, str]:
         """How far the windows of the queries have come, and what says so."""
         return self._queries.promise.at, self._queries.promise.why
+
+    @property
+    def axis(self) -> Axis | None:
+        """What orders the rows, once a query has said so and a batch has come."""
+        return self._queries.axis
 
     @property
     def is_finished(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from html import escape
 from types import TracebackType
 
@@ -13,6 +14,8 @@ from panes.live.feed import Feed
 from panes.live.query_feed import QueryFeed
 from panes.live.register_feed import RegisterFeed
 from panes.live.server import LiveServer
+
+_GLANCE = 0.2
 
 
 class LivePage:
@@ -42,6 +45,12 @@ class LivePage:
         before, self._feed = self._feed, feed
         self._server.feed = feed
         before.detach()
+
+    def wait(self, seconds: float) -> None:
+        """Return once nobody has looked at the page for so many seconds."""
+        until = time.monotonic() + seconds
+        while (left := max(until, self._server.asked_at + seconds) - time.monotonic()) > 0:
+            time.sleep(min(left, _GLANCE))
 
     def close(self) -> None:
         """Serve the page no longer, and watch the query no longer."""

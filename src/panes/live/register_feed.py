@@ -17,28 +17,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from panes.answers.portions import QueryAnswers
-from panes.axis import BEGINNING, FOREVER, format_duration
+from panes.axis import BEGINNING, FOREVER
 from panes.engine.register import Register
 from panes.live.answer_history import AnswerHistory
 from panes.live.feed import Look
 from panes.live.pane_counts import PaneCounts
 from panes.live.recorder import Recorder, Where, position
-from panes.live.snapshot import (
-    AxisShown,
-    GroupShown,
-    PanesShown,
-    QueryShown,
-    RegisterShown,
-    Snapshot,
-    WindowsShown,
-)
+from panes.live.register_shown import axis_shown, cost_of, register_shown, specs_of
+from panes.live.snapshot import PanesShown, Snapshot, WindowsShown
 from panes.live.windows_near import windows_of
 from panes.register.view import RegisteredQuery, RegisterView
-from panes.windows.spec import Sliding
 
-MOST_QUERIES = 60
-MOST_GROUPS = 60
-_MOST_TEXT = 400
 _MOST_WAITING = 64
 _ORDER_EVERY = 1.0
 
@@ -82,7 +71,9 @@ class RegisterFeed:
             self._count()
             dearest = self._by_cost(view)
             self._follow(dearest)
-            shown = self._queries(view, dearest, look.queries)
+            shown = register_shown(
+                view, dearest, self._given, look.queries, can_edit=self._may_edit
+            )
         panes = PanesShown() if recorder.panes is None else recorder.panes.shown()
         return Snapshot(
             kind="register",
@@ -92,7 +83,7 @@ class RegisterFeed:
             taken=time.time(),
             started=recorder.begun,
             status=self._status(),
-            axis=_axis(view),
+            axis=axis_shown(view),
             progress=position(recorder.where.progress),
             progress_by=recorder.where.by,
             newest=position(recorder.newest),
@@ -169,7 +160,7 @@ class RegisterFeed:
         return self._dearest
 
     def _cost(self, query: RegisteredQuery) -> int:
-        return self._given[query.name] * query.pieces
+        return cost_of(query, self._given)
 
     def _follow(self, dearest: Sequence[RegisteredQuery]) -> None:
         """Whose answers are shown: those of the costliest query, as long as it is there."""
@@ -178,6 +169,10 @@ class RegisterFeed:
             self._shown = dearest[0].name
             self.recorder.answers = AnswerHistory(dearest[0].keys)
 
+    @property
+    def _may_edit(self) -> bool:
+        return self.can_edit and not self._register.is_finished
+
     def _status(self) -> Literal["waiting", "running", "finished"]:
         if self._register.is_finished:
             return "finished"
@@ -185,85 +180,8 @@ class RegisterFeed:
 
     def _windows(self, dearest: Sequence[RegisteredQuery], panes: PanesShown) -> WindowsShown:
         """Windows of the costliest queries, one for each size and slide."""
-        specs: dict[Sliding, str] = {}
-        for query in dearest:
-            specs.setdefault(query.spec, query.name)
         progress = self.recorder.where.progress
         if progress == FOREVER:
             progress = panes.end[-1] if panes.end else BEGINNING
         oldest = panes.start[0] if panes.start else self.recorder.newest
-        named = {name: spec for spec, name in specs.items()}
-        return windows_of(named, progress, oldest, self.recorder.newest)
-
-    def _queries(
-        self,
-        view: RegisterView,
-        dearest: Sequence[RegisteredQuery],
-        find: str,
-    ) -> RegisterShown:
-        found = [q for q in dearest if _holds(q, find)] if find else dearest
-        queries = [
-            QueryShown(
-                name=q.name,
-                text=" ".join(q.text.split())[:_MOST_TEXT],
-                window=_window_words(view, q.spec),
-                store="" if q.store is None else view.stores[q.store],
-                shape=-1 if q.shape is None else q.shape,
-                answers=self._given[q.name],
-                cost=self._cost(q),
-            )
-            for q in found[:MOST_QUERIES]
-        ]
-        failed = [
-            QueryShown(name, text[:_MOST_TEXT], "", "", -1, 0, 0, failed=reason)
-            for name, (text, reason) in list(view.failed.items())[:MOST_QUERIES]
-        ]
-        return RegisterShown(
-            queries=[*failed, *queries],
-            total=len(view.queries) + len(view.failed),
-            found=len(found),
-            stores=view.stores,
-            shapes=len({q.shape for q in view.queries if q.shape is not None}),
-            groups=_groups(view),
-            groups_total=len(view.groups),
-            can_edit=self.can_edit and not self._register.is_finished,
-        )
-
-
-def _holds(query: RegisteredQuery, find: str) -> bool:
-    wanted = find.lower()
-    return wanted in query.name.lower() or wanted in query.text.lower()
-
-
-def _axis(view: RegisterView) -> AxisShown:
-    return AxisShown() if view.axis is None else AxisShown(view.axis.kind, view.axis.column)
-
-
-def _length(view: RegisterView, ticks: int) -> str:
-    is_time = view.axis is None or view.axis.kind == "time"
-    return format_duration(ticks) if is_time else f"{ticks:,}"
-
-
-def _window_words(view: RegisterView, spec: Sliding) -> str:
-    size, slide = _length(view, spec.size), _length(view, spec.slide)
-    return size if size == slide else f"{size} every {slide}"
-
-
-def _groups(view: RegisterView) -> Sequence[GroupShown]:
-    """The sliding graph, a parent always before its children, as far as it can be drawn."""
-    groups = view.groups[:MOST_GROUPS]
-    number = {group.family: i for i, group in enumerate(groups)}
-    parents: dict[int, list[int]] = {i: [] for i in range(len(groups))}
-    for link in view.links:
-        if link.child in number and link.parent in number:
-            parents[number[link.child]].append(number[link.parent])
-    return [
-        GroupShown(
-            label=_length(view, group.family.slide)
-            + (f" from {_length(view, group.family.phase)}" if group.family.phase else ""),
-            queries=len(group.queries),
-            names=group.queries[:5],
-            parents=parents[i],
-        )
-        for i, group in enumerate(groups)
-    ]
+        return windows_of(specs_of(dearest), progress, oldest, self.recorder.newest)

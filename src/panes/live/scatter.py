@@ -42,6 +42,10 @@ class Scatter:
         self._budget -= min(self._budget, float(len(which)))
         self._points.extend(zip((first + which).tolist(), at[which].tolist(), strict=True))
 
+    def point(self, row: int, at: int, *, is_late: bool = False) -> None:
+        """One row that stands for its batch, where a host tells no more."""
+        (self._late if is_late else self._points).append((row, at))
+
     def promise(self, row: int, at: int) -> None:
         """The promise stands at `at`, now that `row` rows have come."""
         steps = self._promise

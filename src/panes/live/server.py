@@ -74,7 +74,7 @@ class LiveServer:
         self._now = now
         self._lock = Lock()
         self._kept: dict[Look, tuple[float, Feed, bytes]] = {}
-        self.asked = 0
+        self.asked_at = 0.0
         handler = type("Handler", (_Handler,), {"live": self})
         try:
             self._http = _Server((HOST, port), handler)
@@ -108,7 +108,7 @@ class LiveServer:
                 feed = self.feed
                 body = feed.snapshot(look).as_json().encode()
                 self._kept = {look: (self._now(), feed, body)}
-            self.asked += 1
+            self.asked_at = time.monotonic()
         return body
 
     def is_own_host(self, given: str | None) -> bool:
