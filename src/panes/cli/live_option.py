@@ -1,4 +1,4 @@
-"""``--live``: a page in the browser while a command runs, and as long after it as somebody looks."""
+"""``--live``: a page in the browser while a command runs, and after it while somebody looks."""
 
 from __future__ import annotations
 

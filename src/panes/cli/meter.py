@@ -1,8 +1,8 @@
 """A bar that tells how far a command is: rows, their rate, progress on the axis, late rows.
 
-It is drawn on stderr, on a terminal only, and wiped when it is done. What goes to stdout stays there
-unless that is the same terminal: then it is printed above the bar.
-Where the end is known, it tells the time that is left.
+It is drawn on stderr, on a terminal only, and wiped when it is done. What goes to stdout stays
+there, unless that is the same terminal: then it is printed above the bar. Where the end is known,
+the bar tells the time that is left.
 """
 
 from __future__ import annotations

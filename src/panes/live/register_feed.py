@@ -30,6 +30,8 @@ from panes.register.view import RegisteredQuery, RegisterView
 
 _MOST_WAITING = 64
 _ORDER_EVERY = 1.0
+MOST_LOOKED = 200
+"""Of so many of the costliest queries windows are looked for that differ."""
 
 
 class RegisterFeed:
@@ -184,4 +186,4 @@ class RegisterFeed:
         if progress == FOREVER:
             progress = panes.end[-1] if panes.end else BEGINNING
         oldest = panes.start[0] if panes.start else self.recorder.newest
-        return windows_of(specs_of(dearest), progress, oldest, self.recorder.newest)
+        return windows_of(specs_of(dearest[:MOST_LOOKED]), progress, oldest, self.recorder.newest)

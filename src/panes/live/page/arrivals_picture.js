@@ -46,7 +46,8 @@ function draw(frame) {
   inside(frame, (ctx) => {
     drawPromise(frame, ctx, y);
     ctx.fillStyle = colour("row"); ctx.globalAlpha = 0.62;
-    for (let i = 0; i < arrivals.row.length; i += 1) ctx.fillRect(frame.x(arrivals.row[i]) - 1, y(arrivals.at[i]) - 1, 2.4, 2.4);
+    const big = arrivals.row.length > 300 ? 2.4 : 6;
+    for (let i = 0; i < arrivals.row.length; i += 1) ctx.fillRect(frame.x(arrivals.row[i]) - big / 2, y(arrivals.at[i]) - big / 2, big, big);
     ctx.globalAlpha = 1; ctx.fillStyle = colour("late");
     for (let i = 0; i < arrivals.late_row.length; i += 1) {
       ctx.beginPath(); ctx.arc(frame.x(arrivals.late_row[i]), y(arrivals.late_at[i]), 3.4, 0, 7); ctx.fill();

@@ -4,8 +4,11 @@ import { count, length, position, ticks } from "./format.js";
 import { Plot, inside, marksBelow, sayInTheMiddle } from "./plot.js";
 import { colour } from "./theme.js";
 
-const PANES = 84;
+const FLAGS = 44;
 let shown = null;
+
+// How high the panes stand; where a host does not tell of them, windows have the room.
+const panesHigh = () => (shown.panes.start.length ? 84 : 0);
 
 function range() {
   if (!shown) return null;
@@ -21,18 +24,18 @@ function range() {
 
 function lanes(frame) {
   const { windows } = shown;
-  const room = frame.bottom - PANES - 20 - frame.top;
-  const each = Math.min(18, room / Math.max(1, windows.end.length));
+  const floor = frame.bottom - panesHigh() - 12;
+  const each = Math.min(20, (floor - frame.top - FLAGS) / Math.max(1, windows.end.length));
   return windows.end.map((end, i) => ({
     i, end, start: windows.start[i], isClosed: windows.closed[i], of: windows.of[i],
-    y: frame.bottom - PANES - 14 - (i + 1) * each, height: Math.max(2, each - Math.min(4, each * 0.3)),
+    y: floor - (i + 1) * each, height: Math.max(2, each - Math.min(4, each * 0.3)),
   }));
 }
 
 function drawPanes(frame, ctx) {
   const { panes, progress } = shown;
   const top = Math.max(1, ...panes.rows.filter((_, i) => panes.end[i] >= frame.low && panes.start[i] <= frame.high));
-  const floor = frame.bottom - 1, high = PANES - 12;
+  const floor = frame.bottom - 1, high = panesHigh() - 12;
   for (let i = 0; i < panes.start.length; i += 1) {
     const a = frame.x(panes.start[i]), b = frame.x(panes.end[i]);
     if (b < frame.left || a > frame.right) continue;
@@ -111,7 +114,7 @@ function tipAt(frame, { x, y }) {
   if (!shown) return "";
   const { axis, panes, progress } = shown;
   const at = frame.at(x);
-  if (y > frame.bottom - PANES) {
+  if (y > frame.bottom - panesHigh()) {
     const i = panes.start.findIndex((s, n) => s <= at && at < panes.end[n]);
     if (i < 0) return "";
     const about = panes.exact ? "" : "about ";
@@ -140,6 +143,7 @@ export function show(snapshot) {
     if (newest !== null && progress !== null && newest >= progress) said.push(`rows may still come up to ${length(axis, newest - progress)} behind the newest`);
     if (progress === null) said.push("nothing is promised yet, so nothing closes");
     if (!panes.exact) said.push("rows per pane are counted by a sample");
+    if (snapshot.kind === "spark") said.push("Spark reports no rows pane by pane");
   }
   document.getElementById("axis-said").textContent = said.join(" · ");
   plot.redraw();
