@@ -1,6 +1,9 @@
 """Sliding-window queries over data streams at the price of tumbling ones."""
 
 from importlib.metadata import version
+from typing import Any
+
+import pyarrow as pa
 
 from panes.aggregates.custom import CustomAggregate, WindowFunction
 from panes.api import explain, live, open, register, sql, window_index
@@ -16,12 +19,20 @@ from panes.errors import (
     QueryError,
     RejectedRowsWarning,
 )
+from panes.html import table_html
 from panes.live.live_page import LivePage
 from panes.planning.flush import LazyFlush, SlowFlush
 from panes.planning.terms import Late
 from panes.reference.oracle import oracle
 
 __version__ = version("panes")
+
+
+def load_ipython_extension(ipython: Any) -> None:
+    """``%load_ext panes``: a notebook shows Arrow tables, such as answers, as tables."""
+    html = ipython.display_formatter.formatters["text/html"]
+    html.for_type(pa.Table, table_html)
+
 
 __all__ = [
     "CustomAggregate",

@@ -21,6 +21,7 @@ from panes.engine.register import Register
 from panes.engine.window_index import WindowIndex
 from panes.errors import OptionError, QueryError, RejectedRowsWarning, warn
 from panes.frames import is_spark, require_streams, to_table
+from panes.html import Explained
 from panes.index.g_index import GROUPS
 from panes.language.join_query import JoinQuery
 from panes.language.read import read
@@ -550,10 +551,10 @@ def explain(
     if isinstance(query, JoinQuery):
         return _explained_join(query, streams, aggregates, details=details)
     if not streams:
-        return explain_unbound(query, details=details)
+        return Explained(explain_unbound(query, details=details))
     if any(is_spark(frame) for frame in streams.values()):
         bound = importlib.import_module("panes.spark.bind").bind(text, streams, aggregates)
-        return explain_plan(bound.plan, details=details)
+        return Explained(explain_plan(bound.plan, details=details))
     if run:
         asked = OpenQuery(
             text, Run(bounded=True, max_ahead=None, store=store), aggregates=aggregates
@@ -564,7 +565,7 @@ def explain(
         return asked.explain(details=details)
     schemas = {name: to_table(frame, name).schema for name, frame in streams.items()}
     bound = plan(query, derived_schemas(query, schemas), aggregates)
-    return explain_plan(bound, choose_store(bound, store), details=details)
+    return Explained(explain_plan(bound, choose_store(bound, store), details=details))
 
 
 def _explained_join(
@@ -582,7 +583,7 @@ def _explained_join(
     if any(is_spark(frame) for frame in streams.values()):
         explained = importlib.import_module("panes.spark.join.explain").explain_join_on_spark
         text: str = explained(query, streams, aggregates, details=details)
-        return text
+        return Explained(text)
     schemas = {name: to_table(frame, name).schema for name, frame in streams.items()}
     bound = plan_join_query(query, joined_schemas(query.join, schemas), aggregates)
-    return explain_join(bound, details=details)
+    return Explained(explain_join(bound, details=details))

@@ -22,6 +22,7 @@ from panes.engine.open_query import Instant
 from panes.engine.watched import Watcher, watched
 from panes.errors import InputError, OptionError, QueryError, UnknownStreamError
 from panes.frames import empty_tables, to_table
+from panes.html import Explained, facts_html
 from panes.language.join_query import JoinQuery
 from panes.language.join_text import read_join
 from panes.operators.inner import joined_schemas
@@ -187,7 +188,12 @@ class OpenJoin:
 
     def explain(self, *, details: bool = False) -> str:
         """The plan as text; see `panes.explain`."""
-        return explain_join(self.plan, details=details)
+        return Explained(explain_join(self.plan, details=details))
+
+    def _repr_html_(self) -> str:
+        facts: dict[str, object] = {"state": "finished" if self._finished else "open"}
+        facts |= {name: self.state[name] for name in ("rows", "bytes", "late_rows")}
+        return facts_html("open join", self.query.text, facts)
 
     # Within
 

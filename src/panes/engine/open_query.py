@@ -37,6 +37,7 @@ from panes.errors import (
     warn,
 )
 from panes.frames import empty_tables, to_table
+from panes.html import Explained, facts_html
 from panes.language.parse import parse
 from panes.language.query import Query
 from panes.pipelines.choose import pipeline_of
@@ -300,7 +301,18 @@ class OpenQuery:
     def explain(self, *, details: bool = False) -> str:
         """The plan, and what it was estimated to cost and did so far; see `panes.explain`."""
         store = choose_store(self.plan, self._run.store)
-        return explain(self.plan, store, self._observer.observed(), details=details)
+        seen = self._observer.observed()
+        return Explained(explain(self.plan, store, seen, details=details))
+
+    def _repr_html_(self) -> str:
+        state = self.state
+        facts: dict[str, object] = {"state": "finished" if self._finished else "open"}
+        if self._plan is not None:
+            at, by = self._reached()
+            is_known = BEGINNING < at < FOREVER
+            facts["progress"] = f"{self._plan.placing.format(at)}, {by}" if is_known else by
+        facts |= {name: state[name] for name in ("keys", "partials", "total_bytes", "late_rows")}
+        return facts_html("open query", self.query.text, facts)
 
     # Before anything changes
 

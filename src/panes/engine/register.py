@@ -38,6 +38,7 @@ from panes.engine.rounds import run_round
 from panes.engine.watched import Watcher, watched
 from panes.errors import InputError, OptionError, PanesError, QueryError, StateError
 from panes.frames import to_table
+from panes.html import Explained, facts_html
 from panes.language.parse import parse
 from panes.language.row_question import RowQuestion, read_row_question
 from panes.planning.plan import plan
@@ -460,7 +461,14 @@ class Register:
     def explain(self, *, details: bool = False) -> str:
         """What the queries share, and what that saves; see `panes.explain` for `details`."""
         prepared = [*self._prepared.explain(), *self._reading.row_questions.explain()]
-        return explain_stores(self.stream, self.stores, prepared, details=details)
+        return Explained(explain_stores(self.stream, self.stores, prepared, details=details))
+
+    def _repr_html_(self) -> str:
+        state = self.state
+        facts: dict[str, object] = {"state": "finished" if self._finished else "open"}
+        facts |= {n: state[n] for n in ("queries", "failed", "stores", "keys", "partials")}
+        facts |= {n: state[n] for n in ("total_bytes", "late_rows")}
+        return facts_html(f"register of {self.stream}", self.explain(), facts)
 
     # Binding
 

@@ -17,15 +17,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from panes.cells import cells, shown_key
 from panes.language.query import WINDOW_COLUMNS
-from panes.live.cells import cells, shown_key
 from panes.live.snapshot import AnswersShown, Line
 
 MOST_ROWS = 500_000
 MOST_SHOWN = 50
 MOST_LINES = 8
 MOST_WINDOWS = 120
-_TRACKED = 40
+_TRACKED = 16
 _MOST_FOUND = 200_000
 """Rows of one window that are searched for a text; more are not looked through."""
 
@@ -83,21 +83,29 @@ class AnswerHistory:
         begins = np.concatenate([[0], bounds])[-MOST_WINDOWS:]
         stops = np.append(begins[1:], len(answers))
         self._by = self._by if self._by in names else self._value_column(answers.schema)
-        for begin, stop in zip(begins.tolist(), stops.tolist(), strict=True):
-            self._newest = answers.slice(begin, stop - begin)
-            if self._by is not None:
-                self._remember(int(ends[begin]), self._newest)
+        self._newest = answers.slice(int(begins[-1]))
+        if self._by is not None:
+            self._remember(answers, ends, list(zip(begins.tolist(), stops.tolist(), strict=True)))
         for end in sorted(self._windows)[:-MOST_WINDOWS]:
             del self._windows[end]
 
-    def _remember(self, end: int, window: pa.Table) -> None:
-        value = _numbers(window.column(self._by))
-        which = _greatest(value, _TRACKED)
-        keys = self._keys(window.take(pa.array(which)))
-        found = dict(zip(keys, value[which].tolist(), strict=True))
-        known = self._windows.get(end)
-        merged = found if known is None else known.value | found
-        self._windows[end] = _Window(end, merged)
+    def _remember(
+        self, answers: pa.Table, ends: NDArray[np.int64], windows: Sequence[tuple[int, int]]
+    ) -> None:
+        """Note the greatest answers of windows, which lie between bounds."""
+        first = windows[0][0]
+        value = _numbers(answers.column(self._by).slice(first))
+        which = [b + _greatest(value[b - first : e - first], _TRACKED) for b, e in windows]
+        every = np.concatenate(which)
+        keys, values = self._keys(answers.take(pa.array(every))), value[every - first].tolist()
+        begin = 0
+        for (bound, _), some in zip(windows, which, strict=True):
+            stop = begin + len(some)
+            found = dict(zip(keys[begin:stop], values[begin:stop], strict=True))
+            known = self._windows.get(int(ends[bound]))
+            merged = found if known is None else known.value | found
+            self._windows[int(ends[bound])] = _Window(int(ends[bound]), merged)
+            begin = stop
 
     def _value_column(self, schema: pa.Schema) -> str | None:
         """The first number among what was selected beside the key."""

@@ -10,8 +10,8 @@ from typing import Literal
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from panes.live.cells import cell, cells
-from panes.live.snapshot import Cell, Reason, SetAsideShown
+from panes.cells import Cell, cell, cells
+from panes.live.snapshot import Reason, SetAsideShown
 
 MOST_ROWS = 40
 MOST_REASONS = 12

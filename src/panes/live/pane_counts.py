@@ -13,7 +13,7 @@ from panes.live.snapshot import PanesShown
 from panes.windows.cut import Cut
 
 MOST_PANES = 240
-_OF_A_BATCH = 2_048
+_OF_A_BATCH = 1_024
 
 
 class PaneCounts:

@@ -21,7 +21,7 @@ from panes.planning.plan import Plan
 from panes.windows.cut import cut
 from panes.windows.spec import Landmark, Sliding
 
-_EXPLAIN_EVERY = 2.0
+_EXPLAIN_EVERY = 5.0
 OWN_ROWS = "windows over rows of their own have no common place on the axis"
 
 

@@ -11,11 +11,11 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
-from typing import Literal, TypeAlias
+from typing import Literal
+
+from panes.cells import Cell
 
 VERSION = 1
-
-Cell: TypeAlias = "str | int | float | bool | None"
 
 
 @dataclass(frozen=True, slots=True)

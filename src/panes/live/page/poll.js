@@ -1,7 +1,7 @@
 // Where snapshots come from. The next one is asked for when the last has been drawn: a slow page
 // asks less often, and nothing waits for it anywhere.
 
-const PAUSE = 400;
+const PAUSE = 500;
 const LONGEST = 3000;
 const token = new URLSearchParams(location.search).get("token") ?? "";
 const headers = { Authorization: `Bearer ${token}` };

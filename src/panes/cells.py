@@ -1,4 +1,4 @@
-"""Values as a page shows them: numbers stay numbers, everything else is text, nothing is long."""
+"""Values as pages and notebooks show them: numbers stay numbers, all else is text, none is long."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ import datetime as dt
 import math
 from collections.abc import Sequence
 from decimal import Decimal
+from typing import TypeAlias
 
 import pyarrow as pa
 
-from panes.live.snapshot import Cell
+Cell: TypeAlias = "str | int | float | bool | None"
 
 MOST_CHARACTERS = 200
 _EXACT = 1 << 53
