@@ -264,8 +264,9 @@ def test_100_000_keys_stay_responsive(tab: Page) -> None:
 def test_10_000_queries_stay_responsive(tab: Page) -> None:
     reg = panes.register("bids", lateness=0)
     for i in range(10_000):
-        reg.add(f"q{i:05}", f"SELECT item, count(*) AS n FROM bids [RANGE {10 * (1 + i % 40)} "
-                f"SLIDE {10 * (1 + i % 30)} WATTR at] WHERE price > {i // 1200} GROUP BY item")  # fmt: skip
+        window = f"[RANGE {10 * (1 + i % 40)} SLIDE {10 * (1 + i % 30)} WATTR at]"
+        text = f"SELECT item, count(*) AS n FROM bids {window} WHERE price > {i // 1200}"
+        reg.add(f"q{i:05}", f"{text} GROUP BY item")
     start = 0
 
     def push() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.client
 import re
 import socket
 from collections.abc import Iterator
@@ -108,6 +109,20 @@ def test_after_it_is_closed_nothing_answers_and_nobody_watches() -> None:
     with socket.socket() as other:
         assert other.connect_ex(("127.0.0.1", port)) != 0
     assert query.watcher is None
+
+
+def test_a_connection_that_was_kept_open_ends_with_the_page() -> None:
+    """Browsers ask again on the same connection: that must not be served by what is closed."""
+    page = panes.live(panes.open(TEXT, lateness=5))
+    parts = urlsplit(page.url)
+    connection = http.client.HTTPConnection(parts.netloc, timeout=20)
+    connection.request("GET", f"/api/snapshot?{parts.query}")
+    assert connection.getresponse().read()
+    page.close()
+    with pytest.raises((http.client.HTTPException, OSError)):
+        connection.request("GET", f"/api/snapshot?{parts.query}")
+        connection.getresponse()
+    connection.close()
 
 
 def test_a_port_that_is_taken_is_refused_in_words(page: panes.LivePage) -> None:

@@ -20,9 +20,11 @@ import json
 import secrets
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib import resources
+from socket import SHUT_RDWR
 from threading import Lock, Thread
 from typing import Any, ClassVar
 from urllib.parse import parse_qs, quote, urlsplit
@@ -121,8 +123,28 @@ class LiveServer:
 
 
 class _Server(ThreadingHTTPServer):
+    """A thread for each connection; when it is closed, so are they: browsers keep them open."""
+
     daemon_threads = True
     allow_reuse_address = True
+
+    def __init__(self, address: tuple[str, int], handler: type[BaseHTTPRequestHandler]) -> None:
+        self._open: set[Any] = set()
+        super().__init__(address, handler)
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        self._open.add(request)
+        super().process_request(request, client_address)
+
+    def shutdown_request(self, request: Any) -> None:
+        self._open.discard(request)
+        super().shutdown_request(request)
+
+    def server_close(self) -> None:
+        super().server_close()
+        for request in list(self._open):
+            with suppress(OSError):
+                request.shutdown(SHUT_RDWR)
 
     def handle_error(self, request: object, client_address: object) -> None:
         """A browser that went away in the middle is nobody's error."""
