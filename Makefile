@@ -3,7 +3,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: setup demo test test-slow test-live torture torture-tests torture-texts torture-kills check format bench lock clean
+.PHONY: setup demo test test-slow test-live torture torture-tests torture-texts torture-kills check format bench docs lock clean
 
 setup: .venv/.ready
 
@@ -13,13 +13,18 @@ setup: .venv/.ready
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	touch $@
 
+# What only the site and the notebooks need.
+.venv/.docs-ready: .venv/.ready requirements-docs.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-docs.lock
+	touch $@
+
 demo: setup
 	$(BIN)/panes demo
 
 test: setup
 	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not slow and not torture and not browser"
 
-test-slow: setup
+test-slow: setup .venv/.docs-ready
 	$(BIN)/python -m pytest -n 2 --dist loadgroup -m slow tests
 
 # The live page in a real browser. Playwright is installed for this alone; the browser is Debian's
@@ -62,11 +67,17 @@ format: setup
 bench: setup
 	$(BIN)/panes bench
 
+docs: .venv/.docs-ready
+	$(BIN)/python -m docs_site site
+	@echo "site/index.html is ready; to search in it: python3 -m http.server --bind 127.0.0.1 -d site"
+
 # Needs `pip install uv`; only for those who change the dependencies.
 lock:
 	uv pip compile --universal --generate-hashes --no-header --no-annotate \
 	    --python-version 3.11 --group dev pyproject.toml -o requirements.lock
+	uv pip compile --universal --generate-hashes --no-header --no-annotate \
+	    --python-version 3.11 -c requirements.lock --group pyproject.toml:docs -o requirements-docs.lock
 
 clean:
-	rm -rf .venv .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv site .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

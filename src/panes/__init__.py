@@ -1,6 +1,5 @@
 """Sliding-window queries over data streams at the price of tumbling ones."""
 
-from importlib.metadata import version
 from typing import Any
 
 import pyarrow as pa
@@ -24,8 +23,6 @@ from panes.live.live_page import LivePage
 from panes.planning.flush import LazyFlush, SlowFlush
 from panes.planning.terms import Late
 from panes.reference.oracle import oracle
-
-__version__ = version("panes")
 
 
 def load_ipython_extension(ipython: Any) -> None:
@@ -60,3 +57,12 @@ __all__ = [
     "sql",
     "window_index",
 ]
+
+
+def __getattr__(name: str) -> str:
+    """The version, which is looked up when somebody asks."""
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("panes")
+    raise AttributeError(f"module 'panes' has no attribute {name!r}")

@@ -6,7 +6,7 @@ import importlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack, overload
 
 import pyarrow as pa
 
@@ -20,7 +20,7 @@ from panes.engine.opened import opened
 from panes.engine.register import Register
 from panes.engine.window_index import WindowIndex
 from panes.errors import OptionError, QueryError, RejectedRowsWarning, warn
-from panes.frames import is_spark, require_streams, to_table
+from panes.frames import is_spark, require_streams, to_table, together
 from panes.html import Explained
 from panes.index.g_index import GROUPS
 from panes.language.join_query import JoinQuery
@@ -39,9 +39,89 @@ from panes.planning.terms import Late, Run
 from panes.progress.stall import MOST_STALLED
 from panes.windows.limit import MOST_ANSWERS
 
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
+    from panes.spark.join.register import SparkJoinRegister
+    from panes.spark.register.register import SparkRegister
+
+
+class RegisterOptions(TypedDict, total=False):
+    """The options of `register`."""
+
+    lateness: Duration | None
+    late: Late
+    max_ahead: Duration | None
+    punctuation: str | None
+    rows_late: int | None
+    schema: pa.Schema | None
+    aggregates: Sequence[UserAggregate]
+    keep_rows: int
+    hand_over: Callable[[str, pa.Table], None] | None
+    saved: str | Path | None
+    heartbeat: Duration | None
+    shards: int | None
+    name: str
+    max_answers: int | None
+    stall_rows: int | None
+
+
+@overload
 def sql(
     text: str,
+    frames: Mapping[str, DataFrame] | None = None,
+    /,
+    *,
+    lateness: Duration | None = None,
+    late: Late = "open",
+    punctuation: str | None = None,
+    max_ahead: Duration | None = "1 day",
+    aggregates: Sequence[UserAggregate] = (),
+    bounded: bool = False,
+    heartbeat: Duration | None = None,
+    shards: int | None = None,
+    with_late: bool = False,
+    name: str = "panes",
+    store: str | None = None,
+    revise_within: Duration | None = None,
+    flush: Flush | None = None,
+    why: bool = False,
+    max_answers: int | None = MOST_ANSWERS,
+    batches: Literal[False] = False,
+    **streams: DataFrame,
+) -> DataFrame: ...
+
+
+@overload
+def sql(
+    text: str,
+    frames: Mapping[str, object] | None = None,
+    /,
+    *,
+    lateness: Duration | None = None,
+    late: Late = "open",
+    punctuation: str | None = None,
+    max_ahead: Duration | None = "1 day",
+    aggregates: Sequence[UserAggregate] = (),
+    bounded: bool = False,
+    heartbeat: Duration | None = None,
+    shards: int | None = None,
+    with_late: bool = False,
+    name: str = "panes",
+    store: str | None = None,
+    revise_within: Duration | None = None,
+    flush: Flush | None = None,
+    why: bool = False,
+    max_answers: int | None = MOST_ANSWERS,
+    batches: Literal[True],
+    **streams: object,
+) -> pa.RecordBatchReader: ...
+
+
+@overload
+def sql(
+    text: str,
+    frames: Mapping[str, object] | None = None,
     /,
     *,
     lateness: Duration | None = None,
@@ -61,7 +141,32 @@ def sql(
     max_answers: int | None = MOST_ANSWERS,
     batches: bool = False,
     **streams: object,
-) -> pa.Table:
+) -> pa.Table: ...
+
+
+def sql(
+    text: str,
+    frames: Mapping[str, object] | None = None,
+    /,
+    *,
+    lateness: Duration | None = None,
+    late: Late = "open",
+    punctuation: str | None = None,
+    max_ahead: Duration | None = "1 day",
+    aggregates: Sequence[UserAggregate] = (),
+    bounded: bool = False,
+    heartbeat: Duration | None = None,
+    shards: int | None = None,
+    with_late: bool = False,
+    name: str = "panes",
+    store: str | None = None,
+    revise_within: Duration | None = None,
+    flush: Flush | None = None,
+    why: bool = False,
+    max_answers: int | None = MOST_ANSWERS,
+    batches: bool = False,
+    **streams: object,
+) -> Any:
     """Answer a window query over tables or over Spark DataFrames.
 
     Tables (pyarrow, pandas, Polars) give an Arrow table. It has an answer for every window that
@@ -76,8 +181,9 @@ def sql(
     ----------
     text
         One SELECT with a window clause. See docs/reference/language.md.
-    streams
-        The tables or DataFrames, by the names that the query uses.
+    frames, streams
+        The tables or DataFrames, by the names that the query uses: ``bids=table``, or
+        ``{"bids": table}``, for example where a stream is called like an option.
     lateness, late, max_ahead, revise_within, flush, why, max_answers
         As for `open`. On Spark, a step is what one task answers.
     punctuation
@@ -112,7 +218,8 @@ def sql(
     >>> answers.to_pylist()[0]
     {'window_start': 0, 'window_end': 10, 'item': 'a', 'high': 5.0}
     """
-    require_options(text=text, aggregates=aggregates, batches=batches)
+    require_options(text=text, frames=frames, aggregates=aggregates, batches=batches)
+    streams = together(frames, streams)
     run = Run(
         lateness=lateness,
         late=late,
@@ -261,6 +368,28 @@ def open(
         stall_rows=stall_rows,
     )
     return opened(text, run, aggregates, schema)
+
+
+@overload
+def register(  # type: ignore[overload-overlap]  # a name is a sequence of names to no one
+    stream: str, /, **options: Unpack[RegisterOptions]
+) -> Register: ...
+
+
+@overload
+def register(
+    stream: str, frame: DataFrame, /, **options: Unpack[RegisterOptions]
+) -> SparkRegister: ...
+
+
+@overload
+def register(stream: Sequence[str], /, **options: Unpack[RegisterOptions]) -> JoinRegister: ...
+
+
+@overload
+def register(
+    stream: Sequence[str], frame: Mapping[str, DataFrame], /, **options: Unpack[RegisterOptions]
+) -> SparkJoinRegister: ...
 
 
 def register(
@@ -510,6 +639,7 @@ def live(
 
 def explain(
     text: str,
+    frames: Mapping[str, object] | None = None,
     /,
     *,
     aggregates: Sequence[UserAggregate] = (),
@@ -524,9 +654,9 @@ def explain(
     ----------
     text
         One SELECT with a window clause.
-    streams
-        Tables or DataFrames, by name. Only their columns are read. Without them, the text says
-        only what follows from the query alone.
+    frames, streams
+        Tables or DataFrames, by name, as for `sql`. Only their columns are read. Without them,
+        the text says only what follows from the query alone.
     aggregates, store
         As for `open`.
     run
@@ -546,7 +676,10 @@ def explain(
     more       give the streams to see types and sizes
     <BLANKLINE>
     """
-    require_options(text=text, aggregates=aggregates, store=store, run=run, details=details)
+    require_options(
+        text=text, frames=frames, aggregates=aggregates, store=store, run=run, details=details
+    )
+    streams = together(frames, streams)
     query = read(text, aggregates)
     if isinstance(query, JoinQuery):
         return _explained_join(query, streams, aggregates, details=details)

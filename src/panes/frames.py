@@ -48,6 +48,16 @@ def is_spark(frame: object) -> bool:
     return kind.__name__ == "DataFrame" and kind.__module__.startswith("pyspark.sql")
 
 
+def together(
+    frames: Mapping[str, object] | None, streams: Mapping[str, object]
+) -> dict[str, object]:
+    """Streams given in a mapping and those given by keyword, each once."""
+    twice = sorted(set(frames or ()) & set(streams))
+    if twice:
+        raise InputError(f"stream `{twice[0]}` is given twice")
+    return {**(frames or {}), **streams}
+
+
 def require_streams(read: Sequence[str], streams: Mapping[str, object]) -> None:
     """A bounded query is given exactly the streams it reads."""
     for name in read:

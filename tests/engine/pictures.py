@@ -5,6 +5,8 @@ Histories seldom come to what they show, so ``tests/planted`` runs them too.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import pyarrow as pa
 
 import panes
@@ -14,7 +16,7 @@ def rows(*at: int, x: int = 1) -> pa.Table:
     return pa.table({"at": pa.array(at, pa.int64()), "k": ["a"] * len(at), "x": [x] * len(at)})
 
 
-def counts(answers: dict[str, pa.Table], name: str) -> list[tuple[int, int]]:
+def counts(answers: Mapping[str, pa.Table], name: str) -> list[tuple[int, int]]:
     """(window_start, n) of one query."""
     table = answers[name]
     return list(zip(table["window_start"].to_pylist(), table["n"].to_pylist(), strict=True))

@@ -11,6 +11,7 @@ import pytest
 
 import panes
 from panes.batches_alike import alike
+from panes.errors import PanesError
 
 SUM = "SELECT sum(price) AS paid, count(*) AS n FROM bids [TUMBLING 10 WATTR at]"
 FIRST = pa.table({"at": [1], "price": [2.5]})
@@ -153,3 +154,25 @@ class TestSchema:
 
 def test_the_version_is_that_of_the_package() -> None:
     assert panes.__version__.count(".") == 2
+
+
+@pytest.mark.parametrize("name", ["late", "name", "text", "frames", "run", "store"])
+def test_a_stream_may_be_called_like_an_option(name: str) -> None:
+    """By a mapping, wherever streams are given by name; `push` has no options at all."""
+    text = f"SELECT count(*) AS n FROM {name} [TUMBLING 10 WATTR at]"
+    rows = pa.table({"at": [1, 5, 12]})
+    want = [2, 1]
+    assert panes.sql(text, {name: rows})["n"].to_pylist() == want
+    assert panes.oracle(text, {name: rows})["n"].to_pylist() == want
+    assert f"streams    {name}" in panes.explain(text, {name: rows})
+    query = panes.open(text, lateness=0)
+    given = pa.concat_tables([query.push(**{name: rows}), query.finish()])
+    assert given["n"].to_pylist() == want
+
+
+def test_a_stream_given_twice_is_refused() -> None:
+    rows = pa.table({"at": [1]})
+    with pytest.raises(PanesError, match="`s` is given twice"):
+        panes.sql("SELECT count(*) AS n FROM s [TUMBLING 10 WATTR at]", {"s": rows}, s=rows)
+    with pytest.raises(PanesError, match="a mapping from the names of streams"):
+        panes.sql("SELECT count(*) AS n FROM s [TUMBLING 10 WATTR at]", rows)

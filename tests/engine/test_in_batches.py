@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -74,10 +75,10 @@ def test_every_aggregate_is_the_same_in_batches(table: pa.Table) -> None:
     "SELECT count(*) AS n FROM s [RANGE 20 SLIDE 2 WATTR at ORIGIN FIRST]",
 ])  # fmt: skip
 @pytest.mark.parametrize("options", [{}, {"lateness": 3}, {"why": True}])
-def test_options_and_expressions_mean_the_same(text: str, options: dict[str, object]) -> None:
+def test_options_and_expressions_mean_the_same(text: str, options: dict[str, Any]) -> None:
     table = spread_out(text)
-    reader = panes.sql(text, batches=True, s=table, **options)  # type: ignore[arg-type]
-    assert reader.read_all().equals(panes.sql(text, s=table, **options))  # type: ignore[arg-type]
+    reader = panes.sql(text, batches=True, s=table, **options)
+    assert reader.read_all().equals(panes.sql(text, s=table, **options))
 
 
 def test_no_batch_has_more_answers_than_a_step() -> None:

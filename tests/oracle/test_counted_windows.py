@@ -184,7 +184,7 @@ def test_keys_that_are_gone_are_forgotten_while_rows_wait() -> None:
 
 
 def test_many_rows_in_an_odd_order() -> None:
-    """Long enough for the radix sort, with negative positions and ties."""
+    """Rows in no order, with negative positions and ties."""
     count = 20_000
     positions = [(i * 7_919) % 4_001 - 2_000 for i in range(count)]
     table = at(*positions)

@@ -8,6 +8,7 @@ time, and that of `tests.oracle.alone` for late rows and for when answers come.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import pyarrow as pa
@@ -71,7 +72,7 @@ def test_every_query_of_any_set_gets_the_oracles_answers(
         assert reg.add(str(i), text).exact_from is None
     found: dict[str, list[pa.Table]] = {str(i): [] for i in range(len(asked))}
 
-    def take(answers: dict[str, pa.Table]) -> None:
+    def take(answers: Mapping[str, pa.Table]) -> None:
         for name, answer in answers.items():
             assert len(answer)
             found[name].append(answer)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 import pyarrow as pa
 
@@ -29,7 +31,7 @@ def rows(seed: int, count: int, begin: int) -> pa.Table:
     return pa.table([at, keys.tolist(), rng.integers(0, 9, count)], schema=SCHEMA)
 
 
-def assert_same_answers(left: dict[str, pa.Table], right: dict[str, pa.Table]) -> None:
+def assert_same_answers(left: Mapping[str, pa.Table], right: Mapping[str, pa.Table]) -> None:
     assert left.keys() == right.keys()
     for name in left:
         keys = int("k" in left[name].column_names)

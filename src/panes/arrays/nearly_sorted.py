@@ -4,8 +4,9 @@ Rows of a stream come nearly in the order of their positions. Sorted by key alon
 order, the rows of each key are nearly in order too, and moving the few that are not costs next to
 nothing. Where the rows of a key are in no order, they are sorted by comparison.
 
-A key and the index it came from share one 64-bit word, as in `panes.arrays.radix`. If a key is too
-wide for that, its upper bits stand for it, and rows that agree in those are told apart afterwards.
+A key and the index it came from share one 64-bit word, as in `panes.arrays.ordering`. If a key is
+too wide for that, its upper bits stand for it, and rows that agree in those are told apart
+afterwards.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from panes.arrays.compiled import compiled
-from panes.arrays.radix import by_digits, sort, stable_order
+from panes.arrays.ordering import sort, stable_order
 from panes.arrays.spread import spread
 from panes.arrays.workers import workers
 
@@ -38,7 +39,7 @@ def sort_pairs(majors: Numbers, minors: Numbers) -> tuple[Numbers, Numbers, Numb
         return order, majors[order], minors[order]
     low, high = int(majors.min()), int(majors.max())
     if low == high:
-        order, minor = sort(minors, executor=workers())
+        order, minor = sort(minors)
         return order, majors, minor
     index_bits = (len(majors) - 1).bit_length()
     key_bits = (high - low).bit_length()
@@ -49,8 +50,7 @@ def sort_pairs(majors: Numbers, minors: Numbers) -> tuple[Numbers, Numbers, Numb
     spread(
         workers(), lambda p: _pack(majors, low, dropped, index_bits, *p, words), parts, rows=rows
     )
-    digits = range(index_bits, index_bits + key_bits - dropped)
-    words = by_digits(words, digits, workers())
+    words.sort()
     order, major, minor = (np.empty(len(words), dtype=np.int64) for _ in range(3))
 
     def unpack(part: tuple[int, int]) -> None:
@@ -62,14 +62,14 @@ def sort_pairs(majors: Numbers, minors: Numbers) -> tuple[Numbers, Numbers, Numb
     spread(workers(), unpack, parts, rows=rows)
     between = _between_keys(words, index_bits, parts)
     if sum(spread(workers(), straighten, between, rows=rows)):
-        return _by_digits_of_both(majors, minors)
+        return _in_no_order(majors, minors)
     return order, major, minor
 
 
-def _by_digits_of_both(majors: Numbers, minors: Numbers) -> tuple[Numbers, Numbers, Numbers]:
+def _in_no_order(majors: Numbers, minors: Numbers) -> tuple[Numbers, Numbers, Numbers]:
     """The same for pairs in no order at all."""
-    order = stable_order(minors, executor=workers())
-    order = stable_order(majors, order, executor=workers())
+    order = stable_order(minors)
+    order = stable_order(majors, order)
     return order, majors[order], minors[order]
 
 

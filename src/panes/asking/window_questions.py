@@ -11,6 +11,7 @@ import math
 from collections.abc import Sequence
 from decimal import Decimal
 from fractions import Fraction
+from functools import cache
 from itertools import pairwise
 from typing import Any
 
@@ -140,7 +141,7 @@ def nearest(window: LiveWindow, asked: pa.Array) -> pa.Array:
         )
     keys, _ = window.present()
     sought, is_valid = window.keys.find(asked)
-    if pa.types.is_floating(data_type) and len(keys) and keys[-1] == order_keys.encode(_NAN)[0]:
+    if pa.types.is_floating(data_type) and len(keys) and keys[-1] == _nan_key():
         is_valid = is_valid.copy()
         keys = keys if len(keys) == 1 else keys[:-1]
     if not len(keys):
@@ -170,7 +171,10 @@ def nearest_one(window: LiveWindow, value: object) -> Any:
     return high if Fraction(high) - sought < sought - Fraction(low) else low
 
 
-_NAN = pa.array([float("nan")])
+@cache
+def _nan_key() -> int:
+    """The key of NaN, which comes behind those of all numbers."""
+    return int(order_keys.encode(pa.array([float("nan")]))[0])
 
 
 def _distance(window: LiveWindow, high: Keys, low: Keys) -> NDArray[Any]:

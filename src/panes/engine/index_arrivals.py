@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from panes.admit.set_aside import RowPile, no_position, with_reason
 from panes.arrays.columns import column_of
-from panes.arrays.radix import is_sorted, stable_order
+from panes.arrays.ordering import is_sorted, stable_order
 from panes.axis import Axis, Duration, parse_duration
 from panes.errors import LimitError, OptionError
 from panes.frames import has_text, to_table

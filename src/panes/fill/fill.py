@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from panes.aggregates.aggregate import Piece, Rows, Selection
 from panes.aggregates.arithmetic import Count
 from panes.algebra.monoid import Columns, Slots
-from panes.arrays.radix import is_sorted, number_pairs, stable_order
+from panes.arrays.ordering import is_sorted, number_pairs, stable_order
 from panes.arrays.slots import Ragged, is_dense, packed
 from panes.arrays.spread import spread
 from panes.fill.fragment import Fragment
@@ -68,7 +68,7 @@ def _fill_pairs(
     executor: Executor,
 ) -> Fragment:
     """Lift into the pairs that occur only; see `number_pairs` for the `width` of the groups."""
-    slots, panes, numbers = number_pairs(starts, groups, width=width, executor=executor)
+    slots, panes, numbers = number_pairs(starts, groups, width=width)
     meant = [_plainest(p, rows) for p in pieces]
     of = _lift(meant, rows, slots, len(panes), executor)
     return Fragment(panes, numbers, tuple(of[p] for p in meant))

@@ -16,9 +16,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from panes.arrays.columns import without_nulls
-from panes.arrays.compiled import compiled
 from panes.errors import LimitError
 from panes.index.domain import Number
+from panes.index.short_answers import FEW, ShortAnswers, Words, gather, table_of_words
 
 SHORT = (1 << 31) - 1
 MOST_ROWS = 1 << 30
@@ -86,7 +86,7 @@ class PiecesColumn:
     """A column of any other type: the arrays that came, joined for each basic window."""
 
     def __init__(self, data_type: pa.DataType) -> None:
-        self.type, self.is_words = data_type, False
+        self.type = data_type
         self._pieces: deque[tuple[int, pa.Array]] = deque()
 
     @property
@@ -141,7 +141,8 @@ class RowRing:
         ]
         self.pointers: NDArray[Any] = np.zeros(self.size, dtype=pointer)
         self.is_null: NDArray[np.bool_] | None = None
-        self._words: tuple[NDArray[np.generic], ...] | None = None
+        self._words: Words | None = None
+        self._short = ShortAnswers(schema)
 
     @property
     def mask(self) -> int:
@@ -226,21 +227,16 @@ class RowRing:
             return pa.Table.from_arrays(
                 [self._taken(c, rows) for c in self.columns], schema=self.schema
             )
+        if len(rows) <= FEW:
+            return self._short.take(self._words, rows, self.size - 1)
         found = np.empty((len(self._words), len(rows)), dtype=np.uint64)
-        _gather(self._words, rows, self.size - 1, found)
-        buffers, count, begin, arrays = [None, pa.py_buffer(found)], len(rows), 0, []
-        for column in self.columns:
-            if column.is_words:
-                arrays.append(_from_buffers(column.type, count, buffers, 0, begin))
-                begin += count
-            else:
-                arrays.append(self._taken(column, rows))
-        return pa.Table.from_arrays(arrays, schema=self.schema)
+        gather(self._words, rows, self.size - 1, found, 0)
+        return table_of_words(self.schema, found)
 
-    def _all_words(self) -> tuple[NDArray[np.generic], ...]:
-        """The buffers of columns that are just 64 bits for every row, which one loop reads."""
-        fixed = [column for column in self.columns if isinstance(column, FixedColumn)]
-        return tuple(column.values for column in fixed if column.is_words)
+    def _all_words(self) -> Words:
+        """The buffers of all columns, if each is just 64 bits for every row; otherwise none."""
+        fixed = [c for c in self.columns if isinstance(c, FixedColumn) and c.is_words]
+        return tuple(c.values for c in fixed) if len(fixed) == len(self.columns) else ()
 
     def _taken(self, column: FixedColumn | PiecesColumn, rows: Rows) -> pa.Array:
         return column.take(rows if isinstance(column, PiecesColumn) else rows & self.mask)
@@ -275,14 +271,6 @@ def moved(array: NDArray[Number], size: int, begin: int, end: int) -> NDArray[Nu
     rows = np.arange(begin, end)
     longer[rows & (size - 1)] = array[rows & (len(array) - 1)]
     return longer
-
-
-@compiled
-def _gather(columns, rows, mask, found):  # type: ignore[no-untyped-def]
-    for c in range(len(columns)):
-        values = columns[c]
-        for i in range(rows.shape[0]):
-            found[c, i] = values[rows[i] & mask]
 
 
 def _is_fixed(data_type: pa.DataType) -> bool:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from panes.arrays.radix import sort
+from panes.arrays.ordering import sort
 from panes.index.basic_windows import BasicWindow, Summary
 from panes.index.domain import Keys
 from panes.index.h_index import HIndex

@@ -13,7 +13,6 @@ from panes.errors import OptionError
 from panes.live.feed import Feed
 from panes.live.query_feed import QueryFeed
 from panes.live.register_feed import RegisterFeed
-from panes.live.server import LiveServer
 
 _GLANCE = 0.2
 
@@ -29,6 +28,8 @@ class LivePage:
         self, feed: Feed, *, port: int = 0, token: str | None = None, edit: bool = False
     ) -> None:
         self._feed, self._edit = feed, edit
+        from panes.live.server import LiveServer  # HTTP is loaded where it is used
+
         self._server = LiveServer(feed, port=port, token=token, edit=edit)
 
     @property

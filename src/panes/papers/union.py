@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from panes.arrays.radix import stable_order
+from panes.arrays.ordering import stable_order
 from panes.axis import BEGINNING
 from panes.progress.promise import Promise, meld
 

@@ -6,8 +6,7 @@ that go up. The left side may be another stage, whose joined rows are this one's
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
+from collections.abc import Mapping, Sequence
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -23,7 +22,8 @@ from panes.join.key_codes import are_exact
 from panes.join.oa_join import OAJoin
 from panes.join.partner_runs import PartnerRunsJoin
 from panes.join.progress import Of, individual
-from panes.join.rule import Arrivals, Columns, JoinedRows, JoinRule, Progress
+from panes.join.rule import Arrivals, Columns, JoinedRows, JoinRule, Numbers, Progress
+from panes.join.sorted_rows import SortedRows
 from panes.planning.join_plan import JoinPlan, SidePlan
 from panes.planning.scalar import Projection
 from panes.windows.extent import windows_closed
@@ -185,25 +185,26 @@ class JoinStage:
     def _gathered(self, joined: JoinedRows) -> pa.Table:
         """Joined rows as columns; NULL where a side has nothing."""
         schema = self.plan.schema()
-        taken = list(self._taken(joined))
         run = map if len(joined) < _FEW else workers().map
-        columns = list(run(lambda one: one(), taken))
+        sides = (joined.left, joined.left_index), (joined.right, joined.right_index)
+        rows = list(run(lambda side: _rows_of(*side), sides))
+        columns = list(run(lambda name: self._taken(joined, name, rows), self.plan.columns))
         if joined.wid is not None:
             columns.append(pa.array(joined.wid))
             schema = schema.append(pa.field(WID, pa.int64()))
         return pa.table(columns, schema=schema)
 
-    def _taken(self, joined: JoinedRows) -> Iterator[Callable[[], pa.Array]]:
-        sides = (joined.left, joined.left_index), (joined.right, joined.right_index)
-        indexes = [None if rows is None else pa.array(rows.row[i]) for rows, i in sides]
-        for name in self.plan.columns:
-            side = 0 if name in self._names[0] else 1
-            rows, index = sides[side][0], indexes[side]
-            place = self._names[side].index(name)
-            if rows is None:
-                yield partial(pa.nulls, len(joined), self.plan.schema().field(name).type)
-            else:
-                yield partial(rows.columns[place].take, index)
+    def _taken(self, joined: JoinedRows, name: str, rows: Sequence[pa.Array | None]) -> pa.Array:
+        """A column of joined rows, by the rows of each side that they come from."""
+        is_right = name not in self._names[0]
+        side, taken = (joined.right if is_right else joined.left), rows[is_right]
+        if side is None:
+            return pa.nulls(len(joined), self.plan.schema().field(name).type)
+        return side.columns[self._names[is_right].index(name)].take(taken)
+
+
+def _rows_of(side: SortedRows | None, index: Numbers) -> pa.Array | None:
+    return None if side is None else pa.array(side.row[index])
 
 
 def _cast(keys: pa.Array, wanted: pa.DataType) -> pa.Array:

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from panes.admit.arrival import Arrival
 from panes.answers.lower import lower
 from panes.arrays.compiled import compiled
-from panes.arrays.radix import sort
+from panes.arrays.ordering import sort
 from panes.arrays.workers import workers
 from panes.pipelines.pipeline import StorePipeline
 from panes.pipelines.ranks import Ranks
@@ -73,7 +73,7 @@ class PerRowPipeline(StorePipeline):
             if self._window.every > 1:
                 wanted &= (self._ranks.take(group) + 1) % self._window.every == 0
         # From here on in the order of positions: bins fill faster so, and answers need it.
-        order, at = sort(arrival.at, executor=workers())
+        order, at = sort(arrival.at)
         moved = workers().submit(np.take, group, order)
         indexes, row, which = _in_order(is_passing, order)
         columns = list(workers().map(lambda c: c.take(indexes), arrival.columns))

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from panes.admit.arrival import Arrival
 from panes.admit.promises import Promised
 from panes.algebra.monoid import Columns
-from panes.arrays.radix import number_pairs
+from panes.arrays.ordering import number_pairs
 from panes.axis import BEGINNING
 from panes.pipelines.pipeline import StorePipeline
 from panes.planning.plan import Plan

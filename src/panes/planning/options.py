@@ -64,6 +64,10 @@ def _are_aggregates(value: object) -> bool:
     return isinstance(value, Sequence) and all(isinstance(one, UserAggregate) for one in value)
 
 
+def _are_frames(value: object) -> bool:
+    return isinstance(value, Mapping) and all(isinstance(name, str) for name in value)
+
+
 def _are_schemas(value: object) -> bool:
     if isinstance(value, Mapping):
         return all(isinstance(n, str) and isinstance(s, pa.Schema) for n, s in value.items())
@@ -101,6 +105,11 @@ _KINDS: dict[str, _Kind] = {
         "a SlowFlush or a LazyFlush",
         _or_none(lambda value: isinstance(value, Flush)),
         "panes.SlowFlush(at_most=1000)",
+    ),
+    "frames": (
+        "a mapping from the names of streams to tables or DataFrames",
+        _or_none(_are_frames),
+        'panes.sql(text, {"bids": table})',
     ),
     "aggregates": (
         "a list of CustomAggregate and WindowFunction",

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from panes.aggregates.custom import CustomAggregate, UserAggregate
 from panes.errors import ArithmeticOverflowError
-from panes.frames import require_streams, to_table
+from panes.frames import require_streams, to_table, together
 from panes.language.join_query import JoinQuery
 from panes.language.query import KEY, WINDOW_COLUMNS, AggregateCall, Query
 from panes.language.read import read
@@ -40,13 +40,19 @@ class Tuple:
 
 
 def oracle(
-    text: str, /, *, aggregates: Sequence[UserAggregate] = (), **streams: object
+    text: str,
+    frames: Mapping[str, object] | None = None,
+    /,
+    *,
+    aggregates: Sequence[UserAggregate] = (),
+    **streams: object,
 ) -> pa.Table:
     """The answer to a window query over bounded tables, computed the slow way.
 
     Every window kind and every aggregate is answered, approximate ones exactly.
     """
-    require_options(text=text, aggregates=aggregates)
+    require_options(text=text, frames=frames, aggregates=aggregates)
+    streams = together(frames, streams)
     query = read(text, aggregates)
     require_streams(query.streams, streams)
     given = {n: to_table(t, n) for n, t in streams.items()}

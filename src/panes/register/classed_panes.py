@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 _ANY_WINDOW = Sliding(size=1, slide=1)
 _WIDE = 1 << 31
-_NO_COLUMN = pa.array([], pa.null())
+_NO_COLUMN = pa.nulls(0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,7 +32,7 @@ from panes.shards.names import AT, ENDED, REJECTED, ROW, SOURCE, column_name
 from panes.shards.state import State
 from panes.stores import codec
 
-_NOTHING_SET_ASIDE = pa.table({"reason": pa.array([], pa.string())})
+_NOTHING_SET_ASIDE = pa.Table.from_batches([], pa.schema({"reason": pa.string()}))
 
 
 @dataclass(frozen=True, slots=True)

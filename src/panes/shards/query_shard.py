@@ -33,7 +33,7 @@ from panes.stores import codec
 from panes.stores.parcel import Parcel, from_tables
 
 _ROWS = "rows"
-_NOTHING_SET_ASIDE = pa.table({"reason": pa.array([], pa.string())})
+_NOTHING_SET_ASIDE = pa.Table.from_batches([], pa.schema({"reason": pa.string()}))
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,9 +21,8 @@ from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import reduce
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-import pandas as pd
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everyone writes it
@@ -45,6 +44,9 @@ from panes.spark.internals import UTC, batch_number, streaming_plan, tag_of, wat
 from panes.spark.partitions import one_per_partition
 from panes.spark.session import STATE_STORE
 from panes.windows.limit import at_most
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 STATE_NAME = "panes"
 """What the state of shards is called in Spark's checkpoint."""

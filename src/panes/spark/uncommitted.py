@@ -15,8 +15,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from urllib.parse import urlparse
-from urllib.request import url2pathname
+from urllib.parse import unquote, urlparse
 
 from pyspark.sql import SparkSession
 
@@ -56,5 +55,5 @@ def _folder(checkpoint: str) -> Path | None:
     parts = urlparse(checkpoint)
     if parts.scheme not in ("", "file"):
         return None
-    path = Path(url2pathname(parts.path)) if parts.scheme else Path(checkpoint)
+    path = Path(unquote(parts.path)) if parts.scheme else Path(checkpoint)
     return path if path.is_dir() else None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from panes.arrays.radix import number_pairs
+from panes.arrays.ordering import number_pairs
 from panes.stores.contents import Contents
 from panes.stores.row_buffer import BufferedRows
 from panes.stores.rows_and_partials import RowsAndPartials

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from panes.aggregates.aggregate import Rows
 from panes.algebra.monoid import Columns, Monoid
 from panes.arrays.key_numbers import KeyNumbers
-from panes.arrays.radix import number_pairs
+from panes.arrays.ordering import number_pairs
 from panes.arrays.slots import distinct, moved
 from panes.arrays.workers import workers
 from panes.fill.fill import fill

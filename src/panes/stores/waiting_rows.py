@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from panes.arrays.radix import is_sorted, stable_order
+from panes.arrays.ordering import is_sorted, stable_order
 
 KeysOf: TypeAlias = Callable[[NDArray[np.int64]], list[pa.Array]]
 NumberOf: TypeAlias = Callable[[Sequence[pa.Array], int], NDArray[np.int32]]

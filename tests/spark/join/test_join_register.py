@@ -36,7 +36,10 @@ def test_registered_joins_answer_as_in_one_process_and_queries_come_and_go(
         here.add(name, text)
         assert there.add(name, text).exact_from is None
     assert "queries    pairs, sums, boxes" in there.explain()
-    place = {"checkpoint": str(tmp_path / "checkpoint"), "sink": str(tmp_path / "out")}
+    place: dict[str, Any] = {
+        "checkpoint": str(tmp_path / "checkpoint"),
+        "sink": str(tmp_path / "out"),
+    }
     given = [here.push(l=halves["l"][0], r=halves["r"][0])]
     there.start(**place, bounded=False)
     there.process_all_available()
@@ -48,6 +51,7 @@ def test_registered_joins_answer_as_in_one_process_and_queries_come_and_go(
     for name in "lr":
         as_batches(tmp_path / name, halves[name][1:], first=1)
     there.process_all_available()
+    assert there.query is not None
     stored = metrics(there.query, "panes_join")[-1]["partials"]
     there.stop()
     given.append(here.push(l=halves["l"][1], r=halves["r"][1]))

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -37,10 +38,10 @@ FORMAT = "spark.sql.streaming.stateStore.checkpointFormatVersion"
 WANTED = panes.oracle(TEXT, s=pa.concat_tables(MINUTES))
 
 
-def ask(spark: SparkSession, folder: Path, text: str = TEXT, **options: object) -> DataFrame:
+def ask(spark: SparkSession, folder: Path, text: str = TEXT, **options: Any) -> DataFrame:
     """A query that is not to end, unless the options say so."""
     chosen = {"lateness": LATENESS, **options}
-    return panes.sql(text, **chosen, s=read_stream(spark, folder))  # type: ignore[arg-type]
+    return panes.sql(text, **chosen, s=read_stream(spark, folder))
 
 
 def batches_of(query: StreamingQuery) -> list[int]:

@@ -151,7 +151,7 @@ def test_a_heartbeat_bridges_a_lull(spark: SparkSession, tmp_path: Path) -> None
         for _ in range(300):
             if spark.table("beats").count() == 2:
                 break
-            query.awaitTermination(0.2)
+            query.awaitTermination(1)
     finally:
         query.stop()
     assert_rows(spark.table("beats").toArrow(), panes.oracle(text, s=rows))

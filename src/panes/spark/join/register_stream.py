@@ -10,10 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
@@ -40,6 +39,9 @@ from panes.spark.query import send
 from panes.spark.register.lowered import PACKED, Unpack
 from panes.spark.stream.query import projected_columns
 from panes.stores import codec
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 JoinSink: TypeAlias = "str | Path | Callable[[str, DataFrame, int], None]"
 """A folder, or a function of a query's name, its answers and the batch's number."""
@@ -247,6 +249,8 @@ def _emit_out(outcome: AboveOutcome) -> Iterator[pd.DataFrame]:
 
 
 def _frame(rows: Sequence[tuple[object, ...]], schema: T.StructType) -> pd.DataFrame:
+    import pandas as pd
+
     frame = pd.DataFrame(list(rows), columns=schema.names)
     return frame.astype({SHARD: "Int32"}) if SHARD in schema.names else frame
 

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
-import pandas as pd
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everyone writes it
@@ -35,6 +35,9 @@ from panes.spark.internals import dumps
 from panes.spark.observe import observed, status_of
 from panes.spark.register.lowered import PACKED, with_ticks
 from panes.stores import codec
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 CONTENT, NAMES, STATUS = "content", "names", "status"
 """Columns of what is emitted: what a package holds, the queries it answers, and a status."""
@@ -146,6 +149,8 @@ def emit(outcome: RegisterOutcome) -> Iterator[pd.DataFrame]:
         rejected=sum(map(len, outcome.rejected)),
     )
     rows.append((None, None, None, status))
+    import pandas as pd
+
     yield pd.DataFrame(rows, columns=[CONTENT, PACKAGE, NAMES, STATUS]).astype({CONTENT: "Int32"})
 
 

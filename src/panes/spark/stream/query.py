@@ -11,9 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import pandas as pd
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everyone writes it
@@ -42,6 +41,9 @@ from panes.spark.host import Batches, Hosted, host, require_progress, shard_numb
 from panes.spark.internals import to_arrow_schema
 from panes.spark.observe import observed, status_of
 from panes.stores import codec
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 ANSWERS = "answers"
 KIND, REASON, WHOLE = "kind", "reason", "row"
@@ -225,6 +227,8 @@ class Emit:
     shown: Callable[[Any], Sequence[pa.Table]] = lambda outcome: [handed_over(outcome.answers)]
 
     def __call__(self, outcome: Any) -> Iterator[pd.DataFrame]:
+        import pandas as pd
+
         counts = {name: len(getattr(outcome, name)) for name in (ANSWERS, LATE, REJECTED)}
         status = pa.table({STATUS: [status_of(outcome, **counts)]})
         parts = [*self.shown(outcome), status]

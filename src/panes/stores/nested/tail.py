@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from panes.arrays.compiled import compiled
-from panes.arrays.radix import is_sorted, sort
+from panes.arrays.ordering import is_sorted, sort
 
 _FIRST_ROOM = 64
 

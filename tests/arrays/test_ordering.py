@@ -1,7 +1,7 @@
 """Orders and places: what the compiled loops give is what NumPy gives by comparison.
 
-Catches digits that are left out, equal keys that change places where two threads meet, keys too
-wide to share a word with their place, and pairs that are numbered twice.
+Catches equal keys that change places, keys too wide to share a word with their place, and pairs
+that are numbered twice.
 """
 
 from __future__ import annotations
@@ -13,12 +13,11 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from panes.algebra.monoid import Columns
-from panes.arrays.radix import number_pairs, sort
+from panes.arrays.ordering import number_pairs, sort
 from panes.arrays.slots import moved
-from panes.arrays.workers import workers
 from panes.stores.panes import by_group
 
-MANY = 5_000  # enough for the radix sort
+MANY = 5_000
 
 
 @st.composite
@@ -31,23 +30,23 @@ def keys(draw: st.DrawFn, count: int = MANY) -> NDArray[np.int64]:
     return np.array([low + i // ties * step * 7_919 % span for i in range(count)])[::-1].copy()
 
 
-@given(keys=keys(), on_threads=st.booleans())
-def test_sort_is_stable(keys: NDArray[np.int64], *, on_threads: bool) -> None:
-    order, ordered = sort(keys, executor=workers() if on_threads else None)
+@given(keys=keys())
+def test_sort_is_stable(keys: NDArray[np.int64]) -> None:
+    order, ordered = sort(keys)
     assert order.tolist() == np.argsort(keys, kind="stable").tolist()
     assert ordered.tolist() == np.sort(keys).tolist()
 
 
 @given(first=keys(), second=keys())
 def test_sorting_twice_orders_pairs(first: NDArray[np.int64], second: NDArray[np.int64]) -> None:
-    order, _ = sort(first, sort(second)[0], executor=workers())
+    order, _ = sort(first, sort(second)[0])
     assert order.tolist() == np.lexsort((second, first)).tolist()
 
 
 @pytest.mark.parametrize("ends", [(-(1 << 63), (1 << 63) - 1), (0, 1)])
 def test_sort_reaches_from_end_to_end(ends: tuple[int, int]) -> None:
     """Keys as far apart as integers can be, and as close."""
-    order, ordered = sort(np.array([ends[1], ends[0]] * MANY), executor=workers())
+    order, ordered = sort(np.array([ends[1], ends[0]] * MANY))
     assert ordered.tolist() == [ends[0]] * MANY + [ends[1]] * MANY
     assert order.tolist() == [*range(1, 2 * MANY, 2), *range(0, 2 * MANY, 2)]
 

@@ -1,0 +1,1 @@
+"""The documentation site: what MkDocs cannot take from `docs/` as it is."""

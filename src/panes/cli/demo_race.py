@@ -1,0 +1,157 @@
+"""How the demo opens: one stream through Spark's `window()` and through panes, side by side.
+
+Both get the same files, the same lateness, the same sink and the same warm-up, one after the other
+on an otherwise idle session; panes goes first, so that `window()` has the warmer JVM. Their answers
+are compared row for row before any time is told.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+
+import panes
+from panes.bench.workloads import bids
+from panes.cli.demo_stage import (
+    Frame,
+    Running,
+    Session,
+    Stage,
+    read_stream,
+    require_same,
+    start,
+    tell,
+    watch,
+    write_stream,
+    written,
+)
+from panes.cli.live_view import Reading, Report, read_panes, read_spark
+from panes.cli.show import say
+
+BATCH = 1_000_000
+WARM_UP = 100_000
+FILES_AT_ONCE = 2  # a file for each of two cores, or one of them would be idle
+LATENESS = "10 seconds"
+OURS = (
+    "SELECT item, max(price) AS high, count(*) AS n "
+    "FROM bids [RANGE 1 hour SLIDE 1 minute WATTR ts] GROUP BY item"
+)
+SPARKS_OWN = (
+    "SELECT window.start AS window_start, window.end AS window_end, item, "
+    "max(price) AS high, count(*) AS n "
+    "FROM {bids} GROUP BY window(ts, '1 hour', '1 minute'), item"
+)
+STATE = "spark.sql.streaming.stateStore"
+SPARKS_STATE = {  # the defaults of Spark, not those of our sessions: window() is quicker with them
+    f"{STATE}.providerClass": "org.apache.spark.sql.execution.streaming.state"
+    ".HDFSBackedStateStoreProvider",
+    f"{STATE}.checkpointFormatVersion": "1",
+}
+SAME_FOR_BOTH = """\
+  Both: Spark's Structured Streaming over the same files, at most {batch:,} rows a micro-batch,
+  rows up to {lateness} late, answers in Parquet; one run, from start to last answer, after the
+  same warm-up of {warm_up:,} rows. The state of window() is in memory, Spark's default, where it
+  is quicker than in the RocksDB of panes.
+"""
+LONGEST_BAR = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What came of one stream: its answers, and the seconds from its start to its end."""
+
+    answers: pa.Table
+    seconds: float
+    reading: Reading
+
+
+@dataclass(frozen=True, slots=True)
+class Contender:
+    """One of the two: how it answers the stream in a folder, and how its progress is read."""
+
+    title: str
+    answer: Callable[[Path], Frame]
+    read: Callable[[Sequence[Report]], Reading]
+
+    def run(self, stage: Stage, files: Path, beside: Mapping[str, Reading]) -> Run:
+        """Read all files, write all answers, and end."""
+        place = stage.folder / f"{files.name}-{self.title}"
+        answers = self.answer(files)
+        writer = answers.writeStream.format("parquet").option("path", str(place / "answers"))
+        begin = time.perf_counter()
+        running = Running(self.title, start(writer, place), self.read)
+        reading = watch(stage, [running], beside=beside)[self.title]
+        seconds = time.perf_counter() - begin
+        return Run(written(stage.spark, place / "answers"), seconds, reading)
+
+
+def race(stage: Stage, rows: int) -> None:
+    """Answer so many bids in both ways, compare the answers, and tell both times."""
+    warm_up = min(rows, WARM_UP)
+    contenders = (_ours(stage.spark), _sparks_own(stage.spark.newSession()))
+    tell(
+        f"the same stream through panes and through Spark's window(): {rows:,} bids, windows of\n"
+        "1 hour, a new one every minute: each bid counts in 60 windows.\n"
+    )
+    say(f"warming both up with {warm_up:,} bids, which do not count")
+    _run_both(stage, contenders, write_stream(stage.folder / "warm-up", bids(warm_up), 2))
+    files = FILES_AT_ONCE * -(-rows // BATCH)
+    panes_run, window_run = _run_both(
+        stage, contenders, write_stream(stage.folder / "bids", bids(rows), files)
+    )
+    for line in as_bars({"panes": panes_run.seconds, "window()": window_run.seconds}):
+        tell(f"  {line}")
+    ratio = window_run.seconds / panes_run.seconds
+    tell(
+        f"\n  {len(panes_run.answers):,} answers each, the same row for row. "
+        f"window() took {ratio:.1f} times as long.\n"
+    )
+    tell(SAME_FOR_BOTH.format(batch=BATCH, lateness=LATENESS, warm_up=warm_up))
+
+
+def as_bars(seconds: Mapping[str, float]) -> list[str]:
+    """Times as bars, a line each, the longest as long as a line.
+
+    >>> print(*as_bars({"panes": 1.0, "window()": 6.0}), sep="\\n")
+    panes        1.0 s  ##########
+    window()     6.0 s  ############################################################
+    """
+    longest = max(seconds.values())
+    return [
+        f"{title:9} {s:6.1f} s  {'#' * max(1, round(s / longest * LONGEST_BAR))}"
+        for title, s in seconds.items()
+    ]
+
+
+def _ours(spark: Session) -> Contender:
+    def answer(files: Path) -> Frame:
+        stream = read_stream(spark, files, FILES_AT_ONCE)
+        return panes.sql(OURS, lateness=LATENESS, name="panes", bids=stream)
+
+    return Contender("panes", answer, lambda reports: read_panes(reports, "panes"))
+
+
+def _sparks_own(session: Session) -> Contender:
+    for setting, value in SPARKS_STATE.items():
+        session.conf.set(setting, value)
+
+    def answer(files: Path) -> Frame:
+        stream = read_stream(session, files, FILES_AT_ONCE).withWatermark("ts", LATENESS)
+        return session.sql(SPARKS_OWN, bids=stream)
+
+    return Contender("window()", answer, read_spark)
+
+
+def _run_both(stage: Stage, contenders: Sequence[Contender], files: Path) -> list[Run]:
+    """One after the other, those that ended still shown; raise unless all answer the same."""
+    runs: list[Run] = []
+    for contender in contenders:
+        ended = {c.title: run.reading for c, run in zip(contenders, runs, strict=False)}
+        runs.append(contender.run(stage, files, ended))
+    first, second = runs
+    require_same("panes and window()", first.answers, second.answers)
+    return runs
