@@ -6,8 +6,11 @@ import subprocess
 from pathlib import Path
 
 import pyarrow.csv as pacsv
+import pyarrow.parquet as pq
 
-from tests.cli.call import PANES, call
+import panes
+from panes.bench import workloads
+from tests.cli.call import PANES, QUERY, call
 from tests.live.streams import TEXT, ask, bids
 
 
@@ -59,3 +62,15 @@ def test_on_spark_only_a_stream_has_a_page(tmp_path: Path) -> None:
                 folder=tmp_path)  # fmt: skip
     assert done.returncode == 2
     assert "--live shows a stream" in done.stderr
+
+
+def test_files_are_replayed_at_a_speed(tmp_path: Path) -> None:
+    (tmp_path / "q.sql").write_text(QUERY)
+    pq.write_table(workloads.bids(5_000, hours=0.5), tmp_path / "bids.parquet")
+    asked = ["live", "q.sql", "-i", "bids=bids.parquet", "--speed", "100000", "--live-stay", "0"]
+    done = call(*asked, folder=tmp_path)
+    assert done.returncode == 0
+    assert "live page: http://127.0.0.1:" in done.stderr
+    want = panes.sql(QUERY, bids=workloads.bids(5_000, hours=0.5))
+    assert f"{len(want):,} answers" in done.stderr
+    assert done.stdout == ""
