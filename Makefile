@@ -3,7 +3,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: setup demo test test-slow torture torture-tests torture-texts torture-kills check format bench docs lock clean
+.PHONY: setup demo test test-slow test-live torture torture-tests torture-texts torture-kills check format bench docs lock clean
 
 setup: .venv/.ready
 
@@ -22,10 +22,19 @@ demo: setup
 	$(BIN)/panes demo
 
 test: setup
-	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not slow and not torture"
+	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not slow and not torture and not browser"
 
 test-slow: setup .venv/.docs-ready
 	$(BIN)/python -m pytest -n 2 --dist loadgroup -m slow tests
+
+# The live page in a real browser. Playwright is installed for this alone; the browser is Debian's
+# Chromium, installed if that is possible, or the one that CHROMIUM names.
+CHROMIUM ?= $(shell command -v chromium || command -v chromium-browser || command -v google-chrome || echo /usr/bin/chromium)
+test-live: setup
+	test -x "$(CHROMIUM)" || (apt-get update -qq && apt-get install -qq -y --no-install-recommends chromium fonts-dejavu-core) \
+	    || (echo "make test-live needs Chromium: install it, or say make test-live CHROMIUM=/path/to/it" && exit 1)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --target .venv/browser --upgrade "playwright>=1.50"
+	CHROMIUM="$(CHROMIUM)" PYTHONPATH=.venv/browser $(BIN)/python -m pytest -m browser tests/live
 
 # What takes hours, far more than the tests try. COUNT and SECONDS bound each part of the texts, KILLS
 # is the number of kills in each cell. atheris is installed for this alone.

@@ -1,7 +1,11 @@
 """Sliding-window queries over data streams at the price of tumbling ones."""
 
+from typing import Any
+
+import pyarrow as pa
+
 from panes.aggregates.custom import CustomAggregate, WindowFunction
-from panes.api import explain, open, register, sql, window_index
+from panes.api import explain, live, open, register, sql, window_index
 from panes.engine.join_register import JoinRegister
 from panes.engine.open_join import OpenJoin
 from panes.engine.open_query import OpenQuery
@@ -14,9 +18,18 @@ from panes.errors import (
     QueryError,
     RejectedRowsWarning,
 )
+from panes.html import table_html
+from panes.live.live_page import LivePage
 from panes.planning.flush import LazyFlush, SlowFlush
 from panes.planning.terms import Late
 from panes.reference.oracle import oracle
+
+
+def load_ipython_extension(ipython: Any) -> None:
+    """``%load_ext panes``: a notebook shows Arrow tables, such as answers, as tables."""
+    html = ipython.display_formatter.formatters["text/html"]
+    html.for_type(pa.Table, table_html)
+
 
 __all__ = [
     "CustomAggregate",
@@ -24,6 +37,7 @@ __all__ = [
     "JoinRegister",
     "Late",
     "LazyFlush",
+    "LivePage",
     "NoProgressWarning",
     "OpenJoin",
     "OpenQuery",
@@ -36,6 +50,7 @@ __all__ = [
     "WindowIndex",
     "__version__",
     "explain",
+    "live",
     "open",
     "oracle",
     "register",

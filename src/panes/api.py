@@ -21,9 +21,11 @@ from panes.engine.register import Register
 from panes.engine.window_index import WindowIndex
 from panes.errors import OptionError, QueryError, RejectedRowsWarning, warn
 from panes.frames import is_spark, require_streams, to_table, together
+from panes.html import Explained
 from panes.index.g_index import GROUPS
 from panes.language.join_query import JoinQuery
 from panes.language.read import read
+from panes.live.live_page import LivePage, feed_of
 from panes.operators.inner import derived_schemas, joined_schemas
 from panes.planning.choose_store import choose_store
 from panes.planning.explain import explain as explain_plan
@@ -595,6 +597,46 @@ def window_index(
     )
 
 
+def live(
+    query: object,
+    /,
+    *,
+    title: str = "",
+    port: int = 0,
+    token: str | None = None,
+    edit: bool = False,
+) -> LivePage:
+    """Open a page in the browser beside a query or register of this process.
+
+    It shows, as it happens, panes that fill and windows that close, rows against the promise,
+    speed and state, answers, and rows set aside. The address is `LivePage.url`. The page is for
+    this machine and for whoever has the token in the address. It never slows the query down: what
+    a page cannot take in is left out. See docs/guides/live.md.
+
+    Parameters
+    ----------
+    query
+        What `open` or `register` gave.
+    title
+        What the page is called. Default: the names of the streams.
+    port
+        The port. Default: a free one.
+    token
+        The token in the address. Default: a new one. With your own `port` and `token`, a page
+        that is open goes on when your program is started again.
+    edit
+        Queries of a register may be added and removed in the page.
+
+    Examples
+    --------
+    >>> query = open("SELECT count(*) AS n FROM bids [TUMBLING 10 WATTR at]", lateness=2)
+    >>> with live(query) as page:
+    ...     page.url.startswith("http://127.0.0.1:")
+    True
+    """
+    return LivePage(feed_of(query, title, edit=edit), port=port, token=token, edit=edit)
+
+
 def explain(
     text: str,
     frames: Mapping[str, object] | None = None,
@@ -642,10 +684,10 @@ def explain(
     if isinstance(query, JoinQuery):
         return _explained_join(query, streams, aggregates, details=details)
     if not streams:
-        return explain_unbound(query, details=details)
+        return Explained(explain_unbound(query, details=details))
     if any(is_spark(frame) for frame in streams.values()):
         bound = importlib.import_module("panes.spark.bind").bind(text, streams, aggregates)
-        return explain_plan(bound.plan, details=details)
+        return Explained(explain_plan(bound.plan, details=details))
     if run:
         asked = OpenQuery(
             text, Run(bounded=True, max_ahead=None, store=store), aggregates=aggregates
@@ -656,7 +698,7 @@ def explain(
         return asked.explain(details=details)
     schemas = {name: to_table(frame, name).schema for name, frame in streams.items()}
     bound = plan(query, derived_schemas(query, schemas), aggregates)
-    return explain_plan(bound, choose_store(bound, store), details=details)
+    return Explained(explain_plan(bound, choose_store(bound, store), details=details))
 
 
 def _explained_join(
@@ -674,7 +716,7 @@ def _explained_join(
     if any(is_spark(frame) for frame in streams.values()):
         explained = importlib.import_module("panes.spark.join.explain").explain_join_on_spark
         text: str = explained(query, streams, aggregates, details=details)
-        return text
+        return Explained(text)
     schemas = {name: to_table(frame, name).schema for name, frame in streams.items()}
     bound = plan_join_query(query, joined_schemas(query.join, schemas), aggregates)
-    return explain_join(bound, details=details)
+    return Explained(explain_join(bound, details=details))

@@ -209,7 +209,7 @@ def test_a_wrong_call_gets_one_clear_message(folder: Path, arguments: tuple[str,
 
 
 @pytest.mark.parametrize(
-    "command", ["run", "register", "explain", "verify", "bench", "demo", "papers"]
+    "command", ["run", "register", "explain", "verify", "bench", "demo", "live", "papers"]
 )
 def test_every_help_ends_with_an_example(folder: Path, command: str) -> None:
     done = call(command, "--help", folder=folder)

@@ -21,6 +21,7 @@ from tests.docs import commands_page, functions_page
 REFERENCE = Path(__file__).parents[2] / "docs" / "reference"
 FUNCTIONS = (REFERENCE / "functions.md").read_text()
 CLASSES: dict[str, type] = {
+    "LivePage": panes.LivePage,
     "OpenQuery": panes.OpenQuery,
     "OpenJoin": panes.OpenJoin,
     "JoinRegister": panes.JoinRegister,
@@ -28,7 +29,10 @@ CLASSES: dict[str, type] = {
     "WindowIndex": panes.WindowIndex,
     "SparkRegister": SparkRegister,
 }
-NOT_FOR_USERS = {"plan", "stores", "take_up"}
+NOT_FOR_USERS = {
+    *("plan", "stores", "take_up", "UNCHANGED", "watcher", "reached", "is_finished", "axis"),
+    *("version", "view", "metrics_name", "show_feed"),
+}
 
 
 def section(name: str) -> str:

@@ -7,6 +7,7 @@ when it is looked at.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -14,7 +15,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from panes.html import tables_html
+
 QUERY = "query"
+_SHOWN = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,10 +92,19 @@ class QueryAnswers(Mapping[str, pa.Table]):
     def __repr__(self) -> str:
         return f"<{self.rows:,} answers of {len(self):,} queries>"
 
+    def _repr_html_(self) -> str:
+        few = list(itertools.islice(self, _SHOWN))
+        return tables_html(((name, self[name]) for name in few), left=len(self) - len(few))
+
     @property
     def rows(self) -> int:
         """How many answers there are of all queries."""
         return sum(len(portion.table) for portion in self._portions)
+
+    @property
+    def portions(self) -> Sequence[Portion]:
+        """The answers as they were found, in few tables."""
+        return self._portions
 
     def together(self) -> list[pa.Table]:
         """All answers, with the name of their query in a first column, ``query``.

@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 from panes.bench.measure import Report
+from panes.cli.meter import Meter, steps
 from panes.cli.show import say
 from panes.errors import PanesError
 
@@ -24,6 +25,7 @@ def bench(
             "index",
             "batches",
             "join",
+            "live",
             "many",
             "rows",
             "stores",
@@ -48,12 +50,19 @@ def bench(
             f"the benchmark {name} compares with {missing.name}, which is not installed",
             hint=f"pip install {missing.name}",
         ) from None
-    report: Report = module.run(rows, repeat, say)
+    with steps("steps") as bar:
+        report: Report = module.run(rows, repeat, lambda words: _tell(bar, words))
     _show(report)
     if results is not None:
         say(f"raw numbers in {report.write(results)}")
     if not all(met for _, _, met in report.bars):
         raise typer.Exit(1)
+
+
+def _tell(bar: Meter, words: str) -> None:
+    """A step of a benchmark: a line that stays, and what the bar says meanwhile."""
+    say(words)
+    bar.say(words)
 
 
 def _show(report: Report) -> None:

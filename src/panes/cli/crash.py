@@ -8,7 +8,8 @@ from itertools import zip_longest
 import pyarrow as pa
 import typer
 
-from panes.cli.show import meter, say
+from panes.cli.meter import meter
+from panes.cli.show import say
 from panes.crash.jobs import Job
 from panes.crash.kills import CHANGE, POINTS, VICTIMS
 from panes.crash.processes import require_processes
@@ -28,7 +29,7 @@ def crash(text: str, streams: dict[str, pa.Table], kills: int, seed: int) -> Non
     work = _spread(tried, kills)
     print(_LINE.format("killed", "when", "kills", "runs", "lost", "twice", "wrong"))
     total = Tally()
-    with meter("killing", sum(count for _, _, count in work)) as bar:
+    with meter("kills", sum(count for _, _, count in work)) as bar:
         for victim in VICTIMS:
             mine = [(cell, job, count) for cell, job, count in work if cell.victim == victim]
             for cell, tally in _tallies(victim, mine, tried, seed):

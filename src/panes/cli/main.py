@@ -13,7 +13,7 @@ from typing import Annotated
 
 import typer
 
-from panes.cli import bench, demo, explain, papers, register, run, verify
+from panes.cli import bench, demo, explain, live, papers, register, run, verify
 from panes.cli.show import say
 from panes.errors import (
     ColumnTypeError,
@@ -50,6 +50,7 @@ app.command(epilog=explain.EXAMPLE)(explain.explain)
 app.command(epilog=verify.EXAMPLE)(verify.verify)
 app.command(epilog=bench.EXAMPLE)(bench.bench)
 app.command(epilog=demo.EXAMPLE)(demo.demo)
+app.command(epilog=live.EXAMPLE)(live.live)
 app.command(epilog=papers.EXAMPLE)(papers.papers)
 
 

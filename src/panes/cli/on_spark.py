@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import pyarrow as pa
@@ -12,6 +14,7 @@ import pyarrow as pa
 from panes.api import sql
 from panes.cli.files import Source
 from panes.cli.interrupts import ends, interrupts, stopped
+from panes.cli.live_option import staying
 from panes.cli.outputs import Output
 from panes.cli.show import errors_in, say
 from panes.errors import OptionError, PanesError
@@ -19,7 +22,7 @@ from panes.language.join_query import JoinQuery
 from panes.language.query import Query
 from panes.language.read import read
 from panes.planning.terms import Run
-from panes.spark import files, split
+from panes.spark import LiveRows, files, live, split
 from panes.spark.checkpoint import require_sources, require_whole
 from panes.spark.query import answer as answer_frames
 from panes.spark.session import quiet
@@ -40,12 +43,16 @@ def answer(text: str, query: Query | JoinQuery, sources: list[Source], output: s
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A streaming query over files, run until nothing is left to read."""
+    """A streaming query over files, run until nothing is left to read.
+
+    With `live_stay` there is a live page, which stays so many seconds once nobody looks at it.
+    """
 
     text: str
     options: Run
     sources: list[Source]
     files_per_batch: int
+    live_stay: float | None = None
 
     def run(self, output: str, late_output: str | None, checkpoint: Path | None) -> None:
         """Answers go to a file at the end; with a checkpoint, to a folder batch by batch."""
@@ -79,13 +86,17 @@ class Job:
         }
         tagged = answer_frames(self.text, frames, run=replace(self.options, with_late=True))
         require_sources(str(checkpoint), tagged)
-        writer = tagged.writeStream.foreachBatch(split(**places))
+        asked = read(self.text)
+        keys = len(asked.shown_keys) if isinstance(asked, Query) else 0
+        shown = {kind: LiveRows(place, keys=keys) for kind, place in places.items()}
+        sinks = places if self.live_stay is None else shown
+        writer = tagged.writeStream.foreachBatch(split(**sinks))
         writer = writer.option("checkpointLocation", str(checkpoint))
         counts = dict.fromkeys(_KINDS, 0)
         quiet(files.spark())  # what goes wrong is told below
         query = writer.trigger(availableNow=True).start()
         try:
-            if not ends(query.awaitTermination, interrupted):
+            if not self._ends(query, shown, interrupted):
                 return None
         except Exception as failure:
             require_whole(files.spark(), str(checkpoint))
@@ -97,6 +108,16 @@ class Job:
             for kind in _KINDS if observed is not None else ():
                 counts[kind] += observed[kind]
         return counts
+
+    def _ends(self, query: Any, shown: Mapping[str, LiveRows], interrupted: Event) -> bool:
+        """Wait for the end, with a live page beside it if there is to be one."""
+        if self.live_stay is None:
+            return ends(query.awaitTermination, interrupted)
+        late = shown["late"]
+        page = live(query, text=self.text, answers=shown["answers"], late=late,
+                    name=self.options.name)  # fmt: skip
+        with staying(page, self.live_stay):
+            return ends(query.awaitTermination, interrupted)
 
 
 def start(folder: Path) -> None:

@@ -10,6 +10,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from panes.cli.meter import steps
 from panes.cli.show import say
 from panes.papers.catalog import FIGURES, named
 from panes.papers.draw import draw
@@ -36,14 +37,22 @@ def papers(
     if not figures:
         _list()
         return
-    for figure in figures:
-        say(f"figure {figure.name}: {figure.title}")
-        record = _run(figure)
-        title = f"Figure {figure.name}: {figure.title}"
-        drawing = draw(record.measured, title, output / f"{figure.name}.png")
-        say(f"{record.seconds:.0f} seconds; {drawing}, {write(record, output)}")
-        _show(record)
+    with steps("figures", len(figures)) as bar:
+        for figure in figures:
+            bar.say(f"figure {figure.name}: {figure.title}")
+            _measure(figure, output)
+            bar.advance(1)
     say(f"page: {write_page(output)}")
+
+
+def _measure(figure: Figure, output: Path) -> None:
+    """Run a figure again, draw it, write it, and show what was published beside it."""
+    say(f"figure {figure.name}: {figure.title}")
+    record = _run(figure)
+    title = f"Figure {figure.name}: {figure.title}"
+    drawing = draw(record.measured, title, output / f"{figure.name}.png")
+    say(f"{record.seconds:.0f} seconds; {drawing}, {write(record, output)}")
+    _show(record)
 
 
 def _run(figure: Figure) -> Record:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -12,9 +12,11 @@ import typer
 
 from panes.api import register as open_register
 from panes.cli.files import Source
+from panes.cli.live_option import STAY, Live, LiveStay, live_page
+from panes.cli.meter import meter, reached_by
 from panes.cli.outputs import Output
 from panes.cli.run import FilesPerBatch, read_lateness, require_spark
-from panes.cli.show import meter, say
+from panes.cli.show import say
 from panes.engine.register import Register
 from panes.errors import FailedQueryWarning, OptionError
 
@@ -74,6 +76,8 @@ def register(
     explain: Annotated[
         bool, typer.Option("--explain", help="Print to stderr what the queries share.")
     ] = False,
+    live: Live = False,
+    live_stay: LiveStay = STAY,
 ) -> None:
     """Answer all queries of a folder over one stream, which is read once.
 
@@ -89,7 +93,8 @@ def register(
             )
         job = require_spark("panes.cli.register_on_spark")
         job.run(source, queries, output, read_lateness(lateness), late, checkpoint,
-                files_per_batch, follow=follow, explain=explain)  # fmt: skip
+                files_per_batch, follow=follow, explain=explain,
+                live_stay=live_stay if live else None)  # fmt: skip
         return
     if checkpoint is not None or follow:
         raise OptionError(
@@ -108,21 +113,28 @@ def register(
     _follow(reg, wanted)
     run = reg.saves + 1 if saved is not None else None
     outputs = _outputs(output, wanted, kind, run, source, overwrite=overwrite)
-    answers: dict[str, list[pa.Table]] = {}
-    with meter("rows", source.rows) as bar, warnings.catch_warnings():
-        warnings.simplefilter("ignore", FailedQueryWarning)  # they are told at the end
-        for batch in source.batches():
-            _collect(answers, reg.push(batch))
-            bar.advance(len(batch))
-        explained = reg.explain() if explain else None
-        if saved is None:
-            _collect(answers, reg.finish())
-    if explained is not None:
-        say(explained)
-    for name, tables in answers.items():
-        outputs[name].write(pa.concat_tables(tables), replace=overwrite)
-    if saved is not None:  # not before the answers are on the disk: they are not given again
-        reg.save(saved)
+    with live_page(reg, wanted=live, stay=live_stay):
+        answers: dict[str, list[pa.Table]] = {}
+        with meter("rows", source.rows) as bar, warnings.catch_warnings():
+            warnings.simplefilter("ignore", FailedQueryWarning)  # they are told at the end
+            for batch in source.batches():
+                _collect(answers, reg.push(batch))
+                bar.advance(len(batch), lambda: reached_by(reg))
+            explained = reg.explain() if explain else None
+            if saved is None:
+                _collect(answers, reg.finish())
+        if explained is not None:
+            say(explained)
+        for name, tables in answers.items():
+            outputs[name].write(pa.concat_tables(tables), replace=overwrite)
+        if saved is not None:  # not before the answers are on the disk: they are not given again
+            reg.save(saved)
+        _report(reg, answers)
+    if reg.failed:
+        raise typer.Exit(1)
+
+
+def _report(reg: Register, answers: Mapping[str, Sequence[pa.Table]]) -> None:
     count = sum(len(t) for tables in answers.values() for t in tables)
     say(f"{count:,} answers of {len(reg.queries()):,} queries")
     for what, rows in (("late", reg.late), ("rejected", reg.rejected)):
@@ -130,8 +142,6 @@ def register(
             say(f"{len(rows):,} rows {what}")
     for name, reason in reg.failed.items():
         say(f"query {name} failed and was set aside: {reason}")
-    if reg.failed:
-        raise typer.Exit(1)
 
 
 def _outputs(

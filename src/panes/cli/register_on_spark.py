@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 import warnings
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 import typer
@@ -12,12 +13,13 @@ from panes.api import register as open_register
 from panes.axis import Duration
 from panes.cli.files import Source
 from panes.cli.interrupts import ends, interrupts, stopped
+from panes.cli.live_option import staying
 from panes.cli.on_spark import reason, start
 from panes.cli.register import texts
 from panes.cli.show import say
 from panes.errors import FailedQueryWarning, PanesError
 from panes.planning.terms import Late
-from panes.spark import files
+from panes.spark import files, live
 from panes.spark.register.register import SparkRegister
 from panes.spark.session import quiet
 
@@ -33,6 +35,7 @@ def run(
     *,
     follow: bool,
     explain: bool,
+    live_stay: float | None = None,
 ) -> None:
     """Answers go to ``output/query=NAME``, batch by batch."""
     texts(queries)
@@ -45,7 +48,10 @@ def run(
         )
         try:
             place = checkpoint or Path(folder) / "checkpoint"
-            if not _has_ended(reg, queries, output, place, follow=follow) and not follow:
+            if (
+                not _has_ended(reg, queries, output, place, follow=follow, live_stay=live_stay)
+                and not follow
+            ):
                 raise stopped(output, checkpoint)
             if reg.failed:
                 raise typer.Exit(1)
@@ -56,7 +62,13 @@ def run(
 
 
 def _has_ended(
-    reg: SparkRegister, queries: Path, output: Path, checkpoint: Path, *, follow: bool
+    reg: SparkRegister,
+    queries: Path,
+    output: Path,
+    checkpoint: Path,
+    *,
+    follow: bool,
+    live_stay: float | None,
 ) -> bool:
     """Run until the input ends, which a followed one never does, or until Ctrl-C."""
     interrupted = interrupts()
@@ -67,7 +79,10 @@ def _has_ended(
     if follow:
         say(f"{len(reg.queries()):,} queries run; change {queries} to change them, Ctrl-C to end")
     try:
-        with warnings.catch_warnings():
+        page: AbstractContextManager[object] = nullcontext()
+        if live_stay is not None:
+            page = staying(live(reg), live_stay)
+        with page, warnings.catch_warnings():
             warnings.simplefilter("ignore", FailedQueryWarning)  # they are told at the end
             has_ended = ends(reg.await_end, interrupted)
             reg.stop()

@@ -14,8 +14,10 @@ import typer
 
 from panes.axis import written_whole
 from panes.cli.files import BATCH, Source
+from panes.cli.live_option import STAY, Live, LiveStay, live_page
+from panes.cli.meter import meter, reached_by
 from panes.cli.outputs import Output
-from panes.cli.show import meter, say
+from panes.cli.show import say
 from panes.engine import in_steps
 from panes.engine.open_join import OpenJoin
 from panes.engine.open_query import OpenQuery
@@ -149,6 +151,8 @@ def run(
         int,
         typer.Option(min=1, help="Refuse a query that would give more answers than this at once."),
     ] = MOST_ANSWERS,
+    live: Live = False,
+    live_stay: LiveStay = STAY,
 ) -> None:
     """Answer a window query over Parquet, CSV or NDJSON files.
 
@@ -178,16 +182,23 @@ def run(
             Output.checked(path, option=option, sources=sources, overwrite=overwrite)
     if engine == "spark":
         on_spark = require_spark("panes.cli.on_spark")
+        if live and not streamed:
+            raise OptionError(
+                "--live shows a stream, and without --lateness Spark answers the files at once",
+                hint="--lateness '0 seconds'",
+            )
         if streamed:
-            job = on_spark.Job(text, options, sources, files_per_batch)
+            stay = live_stay if live else None
+            job = on_spark.Job(text, options, sources, files_per_batch, stay)
             job.run(output, late_output, checkpoint)
         else:
             on_spark.answer(text, asked.query, sources, output)
         return
     if checkpoint is not None or keep_open:
         raise OptionError("--checkpoint and --keep-open need --engine spark")
-    answers = Output(output).write_each(_answers(asked, sources, batch_rows))
-    _report(asked, answers, late_output)
+    with live_page(asked, wanted=live, stay=live_stay):
+        answers = Output(output).write_each(_answers(asked, sources, batch_rows))
+        _report(asked, answers, late_output)
 
 
 def _answers(
@@ -204,7 +215,7 @@ def _answers(
                     yield from [joined] if joined.num_columns else []
                 else:
                     yield from in_steps.push(asked, {source.name: batch})
-                bar.advance(len(batch))
+                bar.advance(len(batch), lambda: reached_by(asked))
     yield from [asked.finish()] if isinstance(asked, OpenJoin) else in_steps.finish(asked)
 
 

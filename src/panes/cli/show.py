@@ -1,4 +1,4 @@
-"""What people see on stderr: progress while something runs, tables when it is done."""
+"""What people see on stderr beside bars and tables: lines, and what other processes said."""
 
 from __future__ import annotations
 
@@ -9,31 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn
 
 console = Console(stderr=True, soft_wrap=True, highlight=False)
-
-
-class Meter:
-    """A bar that counts rows; on anything but a terminal it shows nothing."""
-
-    def __init__(self, progress: Progress, what: str, total: int | None) -> None:
-        self._progress = progress
-        self._task = progress.add_task(what, total=total)
-
-    def advance(self, rows: int) -> None:
-        """So many rows more."""
-        self._progress.advance(self._task, rows)
-
-
-@contextmanager
-def meter(what: str, total: int | None) -> Iterator[Meter]:
-    """Show progress for as long as the block runs."""
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-    with Progress(
-        *columns, console=console, transient=True, disable=not console.is_terminal
-    ) as bar:
-        yield Meter(bar, what, total)
 
 
 def say(text: str) -> None:

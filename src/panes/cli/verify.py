@@ -13,8 +13,9 @@ import typer
 import panes
 from panes.bench.workloads import bids, packets
 from panes.cli.files import Source
+from panes.cli.meter import meter
 from panes.cli.run import read_query, require_spark
-from panes.cli.show import meter, say
+from panes.cli.show import say
 from panes.errors import OptionError, QueryError
 from panes.language.join_query import JoinQuery
 from panes.reference.compare import difference

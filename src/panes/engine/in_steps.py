@@ -7,6 +7,7 @@ are for queries that nobody pushes to in between; after one that fails, the quer
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Mapping
 
 import pyarrow as pa
@@ -19,6 +20,9 @@ from panes.pipelines.closing import THE_END, Closed
 
 def push(query: OpenQuery, batches: Mapping[str, object]) -> Iterator[pa.Table]:
     """As `OpenQuery.push`; the batches are taken in at once, answers when they are asked for."""
+    if query.watcher is not None:
+        query.watcher.began()
+    begin = time.perf_counter()
     with query._turn, all_or_nothing(query):
         arrival = query._take_in(batches)
         query._beat()
@@ -32,11 +36,14 @@ def push(query: OpenQuery, batches: Mapping[str, object]) -> Iterator[pa.Table]:
         query._promises.forget_passed()
         query._tell_stall(arrival)
         query._offer_early()
-        yield query._released(arrival)
+        released = query._released(arrival)
+        _tell(query, released, time.perf_counter() - begin)
+        yield released
 
 
 def finish(query: OpenQuery) -> Iterator[pa.Table]:
     """As `OpenQuery.finish`."""
+    begin = time.perf_counter()
     with query._turn, all_or_nothing(query):
         pipeline, answers = query._require_begun()
     if pipeline.plan.counts_arrivals:
@@ -45,7 +52,9 @@ def finish(query: OpenQuery) -> Iterator[pa.Table]:
         closing = ((found, THE_END) for found in pipeline.close_all_in_steps())
     yield from _steps(query, (Closed(*closed) for closed in closing))
     with query._turn:
-        yield query._end(answers)
+        rest = query._end(answers)
+        _tell(query, rest, time.perf_counter() - begin)
+        yield rest
 
 
 def answers_of(query: OpenQuery, streams: Mapping[str, object]) -> pa.RecordBatchReader:
@@ -87,4 +96,13 @@ def _steps(query: OpenQuery, closing: Iterator[Closed]) -> Iterator[pa.Table]:
             query._answers.close(closed.answers, closed.why)
             found = query._answers.taken()
         if len(found):
+            _tell(query, found)
             yield found
+
+
+def _tell(query: OpenQuery, answers: pa.Table, seconds: float | None = None) -> None:
+    """Tell who watches of answers; with how long it took, they are the last ones of a push."""
+    if query.watcher is not None:
+        query.watcher.gave(answers)
+        if seconds is not None:
+            query.watcher.stepped(None, seconds)

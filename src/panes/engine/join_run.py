@@ -18,6 +18,7 @@ from panes.admit.promises import Promises
 from panes.admit.set_aside import SetAside
 from panes.axis import BEGINNING, parse_instant
 from panes.engine.open_query import Instant
+from panes.engine.watched import Watcher
 from panes.errors import OptionError
 from panes.join.rule import Arrivals
 from panes.pipelines.fold_stage import FoldStage
@@ -31,6 +32,8 @@ from panes.planning.terms import Run, Terms, agree, require_terms
 class JoinRun:
     """The sides of a join, what they have promised, and the rows that may still be joined."""
 
+    UNCHANGED = frozenset({"watcher"})
+
     def __init__(self, plan: JoinQueryPlan, run: Run, set_aside: SetAside) -> None:
         self.join = plan.join
         if not run.bounded:
@@ -43,6 +46,7 @@ class JoinRun:
             for source in self.join.sources
         ]
         self._set_aside = set_aside
+        self.watcher: Watcher | None = None
         fold = None if plan.aggregation is None else plan.aggregation.fold
         self.stage = JoinStage(self.join) if fold is None else FoldStage(self.join, fold)
 
@@ -68,7 +72,7 @@ class JoinRun:
         """Take in batches; gives joined rows, or answers of a fold. With `ends`, no more come."""
         rows = {
             side.plan.name: side.admit(
-                tables, now, self.stage.open_from(side.plan.name), self._set_aside
+                tables, now, self.stage.open_from(side.plan.name), self._set_aside, self.watcher
             )
             for side in self._sides
         }
@@ -131,7 +135,12 @@ class JoinSide:
         return self._promises.melded()[0]
 
     def admit(
-        self, tables: Mapping[str, pa.Table], now: int, open_from: int, set_aside: SetAside
+        self,
+        tables: Mapping[str, pa.Table],
+        now: int,
+        open_from: int,
+        set_aside: SetAside,
+        watcher: Watcher | None = None,
     ) -> list[Arrivals]:
         """Take in batches of its streams; gives the rows that count."""
         mine = {name: tables[name] for name in self.streams if name in tables}
@@ -150,6 +159,8 @@ class JoinSide:
             inputs.chains[batch.stream].settle()
             set_aside.add(batch.late, batch.rejected, ahead=batch.ahead)
             self._promises.observe(batch.stream, batch.placed, batch.promise)
+        if watcher is not None:
+            watcher.took(admitted)
         defining = self.plan.plan.defining_columns
         return [
             Arrivals(b.arrival.at, (), tuple(b.arrival.columns[c] for c in defining))

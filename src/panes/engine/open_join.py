@@ -19,8 +19,10 @@ from panes.engine.join_answers import JoinAnswers
 from panes.engine.join_run import JoinRun
 from panes.engine.joined_windows import Above
 from panes.engine.open_query import Instant
+from panes.engine.watched import Watcher, watched
 from panes.errors import InputError, OptionError, QueryError, UnknownStreamError
 from panes.frames import empty_tables, to_table
+from panes.html import Explained, facts_html
 from panes.language.join_query import JoinQuery
 from panes.language.join_text import read_join
 from panes.operators.inner import joined_schemas
@@ -37,6 +39,8 @@ class OpenJoin:
     proves that it has none. Row order and the split into batches change nothing, as long as no row
     comes later than was promised. Threads may share it: they take turns.
     """
+
+    UNCHANGED = frozenset({"watcher"})
 
     def __init__(
         self,
@@ -56,11 +60,13 @@ class OpenJoin:
         self._bound: _Bound | None = None
         self._finished = False
         self._turn = Turn(run.max_answers)
+        self.watcher: Watcher | None = None
         self._note(empty_tables(schemas or {}))
 
     # What comes
 
     @in_turn
+    @watched
     @whole
     def push(self, /, **batches: object) -> pa.Table:
         """Take in a batch of each named stream; gives what is joined, or final, from now on.
@@ -76,6 +82,7 @@ class OpenJoin:
         return self._step(lambda bound: bound.take(tables, self._now()), tables)
 
     @in_turn
+    @watched
     @whole
     def punctuate(self, /, **promised: Instant) -> pa.Table:
         """Promise that no later row of a stream lies before an instant; gives what that proves."""
@@ -90,6 +97,7 @@ class OpenJoin:
         return self._step(lambda bound: bound.punctuate(promised))
 
     @in_turn
+    @watched
     @whole
     def beat(self) -> pa.Table:
         """Let the clock say how far the streams are, as `heartbeat` allows."""
@@ -110,6 +118,7 @@ class OpenJoin:
         return bound.above.early()
 
     @in_turn
+    @watched
     @whole
     def finish(self) -> pa.Table:
         """The streams have ended: gives all that is left, and forgets everything."""
@@ -155,6 +164,11 @@ class OpenJoin:
         return {} if self._bound is None else self._bound.run.promised()
 
     @property
+    def is_finished(self) -> bool:
+        """Whether the streams have ended."""
+        return self._finished
+
+    @property
     @in_turn
     def state(self) -> Mapping[str, int]:
         """How much is stored: rows and bytes of each side, and what windows above the join hold."""
@@ -174,7 +188,12 @@ class OpenJoin:
 
     def explain(self, *, details: bool = False) -> str:
         """The plan as text; see `panes.explain`."""
-        return explain_join(self.plan, details=details)
+        return Explained(explain_join(self.plan, details=details))
+
+    def _repr_html_(self) -> str:
+        facts: dict[str, object] = {"state": "finished" if self._finished else "open"}
+        facts |= {name: self.state[name] for name in ("rows", "bytes", "late_rows")}
+        return facts_html("open join", self.query.text, facts)
 
     # Within
 
@@ -188,6 +207,7 @@ class OpenJoin:
             return pa.table({})
         calls = [*self._waiting_calls, call]
         self._waiting_calls.clear()
+        self._bound.run.watcher = self.watcher
         return pa.concat_tables([one(self._bound) for one in calls])
 
     def _note(self, tables: Mapping[str, pa.Table]) -> None:

@@ -27,6 +27,7 @@ from panes.axis import BEGINNING, FOREVER, parse_instant
 from panes.engine.all_or_nothing import whole
 from panes.engine.in_turn import Turn, in_turn
 from panes.engine.run_observer import RunObserver
+from panes.engine.watched import Watcher, watched
 from panes.errors import (
     InputError,
     NoProgressWarning,
@@ -36,6 +37,7 @@ from panes.errors import (
     warn,
 )
 from panes.frames import empty_tables, to_table
+from panes.html import Explained, facts_html
 from panes.language.parse import parse
 from panes.language.query import Query
 from panes.pipelines.choose import pipeline_of
@@ -72,6 +74,8 @@ class OpenQuery:
     they take turns.
     """
 
+    UNCHANGED = frozenset({"watcher"})
+
     def __init__(
         self,
         text: str | Query,
@@ -99,6 +103,7 @@ class OpenQuery:
         self._answers: Answers | None = None
         self._finished = False
         self._turn = Turn(run.max_answers)
+        self.watcher: Watcher | None = None
         if schemas:
             inputs = self._inputs.after(empty_tables(schemas))
             self._plan, self._inputs = self._planned(inputs), inputs
@@ -106,6 +111,7 @@ class OpenQuery:
     # What comes
 
     @in_turn
+    @watched
     @whole
     def push(self, /, **batches: object) -> pa.Table:
         """Take in a batch of each named stream; gives the answers that are final from now on.
@@ -151,6 +157,7 @@ class OpenQuery:
         return arrival
 
     @in_turn
+    @watched
     @whole
     def punctuate(
         self, /, *, key: Mapping[str, object] | None = None, **promised: Instant
@@ -173,6 +180,7 @@ class OpenQuery:
         return self._released()
 
     @in_turn
+    @watched
     @whole
     def beat(self) -> pa.Table:
         """Let the clock say how far the stream is, as `heartbeat` allows; gives what that closes.
@@ -197,6 +205,7 @@ class OpenQuery:
         return self._answers.early(self._pipeline.open_windows())
 
     @in_turn
+    @watched
     @whole
     def finish(self) -> pa.Table:
         """The stream has ended: gives all answers that are left, and forgets everything."""
@@ -244,6 +253,17 @@ class OpenQuery:
         return self._promises.melded()[0]
 
     @property
+    @in_turn
+    def reached(self) -> tuple[int, str]:
+        """How far the windows of the query have come, and what says so."""
+        return self._reached()
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether the stream has ended."""
+        return self._finished
+
+    @property
     def punctuations(self) -> Mapping[str, int]:
         """How often progress moved, and how often it moved past the end of a window."""
         return {"received": self._closing.received, "passed": self._closing.passed}
@@ -281,7 +301,18 @@ class OpenQuery:
     def explain(self, *, details: bool = False) -> str:
         """The plan, and what it was estimated to cost and did so far; see `panes.explain`."""
         store = choose_store(self.plan, self._run.store)
-        return explain(self.plan, store, self._observer.observed(), details=details)
+        seen = self._observer.observed()
+        return Explained(explain(self.plan, store, seen, details=details))
+
+    def _repr_html_(self) -> str:
+        state = self.state
+        facts: dict[str, object] = {"state": "finished" if self._finished else "open"}
+        if self._plan is not None:
+            at, by = self._reached()
+            is_known = BEGINNING < at < FOREVER
+            facts["progress"] = f"{self._plan.placing.format(at)}, {by}" if is_known else by
+        facts |= {name: state[name] for name in ("keys", "partials", "total_bytes", "late_rows")}
+        return facts_html("open query", self.query.text, facts)
 
     # Before anything changes
 
@@ -358,6 +389,8 @@ class OpenQuery:
                 before = self._newest.get(batch.stream, BEGINNING)
                 self._newest[batch.stream] = max(before, batch.newest)
             self._observer.saw(batch, pipeline)
+        if self.watcher is not None:
+            self.watcher.took(admitted)
 
     def _revise(self, admitted: Sequence[Admitted], pipeline: Pipeline, answers: Answers) -> None:
         """Answer closed windows again that late rows belong to."""

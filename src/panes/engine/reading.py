@@ -24,6 +24,7 @@ from panes.asking.row_questions import RowQuestions, ordering_of
 from panes.asking.row_tail import RowTail
 from panes.axis import BEGINNING
 from panes.engine.register_file import Beside
+from panes.engine.watched import Watcher
 from panes.errors import NoProgressWarning, warn
 from panes.language.expressions import quoted
 from panes.language.parse import parse
@@ -58,6 +59,8 @@ class Reading:
     Rows that were set aside, and the last ones where they are wanted, are kept here.
     """
 
+    UNCHANGED = frozenset({"watcher"})
+
     def __init__(
         self,
         queries: Queries,
@@ -76,8 +79,14 @@ class Reading:
         self.terms: Terms | None = None
         self._stall = Stall(run.stall_rows)
         self._plan: Plan | None = None
+        self.watcher: Watcher | None = None
 
     # What is settled
+
+    @property
+    def placing(self) -> Plan | None:
+        """The plan that places rows, once it is settled."""
+        return self._plan
 
     @property
     def has_axis(self) -> bool:
@@ -174,6 +183,8 @@ class Reading:
         if self._stall.push(len(at), queries.promise.at) and self.terms is not None:
             told = stalled(self._stall.rows, self.terms, queries.stream)
             warn(told, NoProgressWarning)
+        if self.watcher is not None:
+            self.watcher.took([admitted])
         return PreparedRows(at, read, queries.newest)
 
     def _fill(self, store: SharedStore, at: NDArray[np.int64], rows: pa.Table) -> Filled:

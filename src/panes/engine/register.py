@@ -26,7 +26,7 @@ from panes.asking.preparable import as_width
 from panes.asking.prepared import Prepared
 from panes.asking.row_questions import ordering_of
 from panes.asking.row_window import answered, ask_tail
-from panes.axis import ARRIVAL, FOREVER, Duration, parse_instant
+from panes.axis import ARRIVAL, FOREVER, Axis, Duration, parse_instant
 from panes.engine import register_file
 from panes.engine.added import Added
 from panes.engine.all_or_nothing import all_or_nothing
@@ -35,8 +35,10 @@ from panes.engine.open_query import Instant, bytes_of
 from panes.engine.reading import Reading
 from panes.engine.register_file import Beside
 from panes.engine.rounds import run_round
+from panes.engine.watched import Watcher, watched
 from panes.errors import InputError, OptionError, PanesError, QueryError, StateError
 from panes.frames import to_table
+from panes.html import Explained, facts_html
 from panes.language.parse import parse
 from panes.language.row_question import RowQuestion, read_row_question
 from panes.planning.plan import plan
@@ -45,6 +47,7 @@ from panes.register.explain import explain_stores
 from panes.register.pace import Behind
 from panes.register.queries import Queries
 from panes.register.shared_store import SharedStore
+from panes.register.view import RegisterView, version_of, view_of
 from panes.windows.spec import Sliding
 
 
@@ -83,6 +86,15 @@ class Register:
         if schema is not None:
             self._reading.schema = schema.remove_metadata()
             self._prepared.bind(self._reading.schema, self._reading.settle_axis)
+
+    @property
+    def watcher(self) -> Watcher | None:
+        """Who is told of every step; see `panes.live`."""
+        return self._reading.watcher
+
+    @watcher.setter
+    def watcher(self, watcher: Watcher | None) -> None:
+        self._reading.watcher = watcher
 
     # Queries
 
@@ -141,6 +153,7 @@ class Register:
     # The stream
 
     @in_turn
+    @watched
     def push(self, batch: object) -> QueryAnswers:
         """Take in a batch; gives the answers that are final from now on, by query.
 
@@ -154,6 +167,8 @@ class Register:
         self._bind_waiting(table.schema.remove_metadata())
 
         def step() -> Iterator[Portion]:
+            if self.watcher is not None:
+                self.watcher.began()
             rows = self._reading.take_in(table, self._prepared)
             yield from self._queries.answers()
             self._prepared.push(*rows)
@@ -165,6 +180,7 @@ class Register:
         return run_round(self._queries, self._reading, step, self._hand_over)
 
     @in_turn
+    @watched
     def punctuate(self, at: Instant) -> QueryAnswers:
         """Promise that no later row lies before an instant; gives what that closes."""
         self._require_running()
@@ -185,6 +201,7 @@ class Register:
         return self._round(step)
 
     @in_turn
+    @watched
     def finish(self) -> QueryAnswers:
         """The stream has ended: gives all answers that are left, and forgets everything."""
         self._require_running()
@@ -212,6 +229,32 @@ class Register:
     def progress(self) -> int:
         """What is promised of the stream, in ticks of the axis."""
         return self._queries.promise.at
+
+    @property
+    @in_turn
+    def reached(self) -> tuple[int, str]:
+        """How far the windows of the queries have come, and what says so."""
+        return self._queries.promise.at, self._queries.promise.why
+
+    @property
+    def axis(self) -> Axis | None:
+        """What orders the rows, once a query has said so and a batch has come."""
+        return self._queries.axis
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether the stream has ended."""
+        return self._finished
+
+    @property
+    def version(self) -> tuple[int, ...]:
+        """Changes when a query comes, goes, fails, or gets its store."""
+        return version_of(self._queries)
+
+    @in_turn
+    def view(self) -> RegisterView:
+        """Which queries there are and what they share, as plain data."""
+        return view_of(self._queries)
 
     @property
     @in_turn
@@ -418,7 +461,14 @@ class Register:
     def explain(self, *, details: bool = False) -> str:
         """What the queries share, and what that saves; see `panes.explain` for `details`."""
         prepared = [*self._prepared.explain(), *self._reading.row_questions.explain()]
-        return explain_stores(self.stream, self.stores, prepared, details=details)
+        return Explained(explain_stores(self.stream, self.stores, prepared, details=details))
+
+    def _repr_html_(self) -> str:
+        state = self.state
+        facts: dict[str, object] = {"state": "finished" if self._finished else "open"}
+        facts |= {n: state[n] for n in ("queries", "failed", "stores", "keys", "partials")}
+        facts |= {n: state[n] for n in ("total_bytes", "late_rows")}
+        return facts_html(f"register of {self.stream}", self.explain(), facts)
 
     # Binding
 

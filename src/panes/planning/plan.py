@@ -18,6 +18,7 @@ from panes.aggregates.catalog import Call, build
 from panes.aggregates.custom import UserAggregate
 from panes.axis import ARRIVAL, Axis, axis_over
 from panes.errors import ColumnTypeError, MissingStreamError, QueryError
+from panes.html import text_html
 from panes.language.query import (
     AGGREGATE,
     DEFINING,
@@ -65,6 +66,11 @@ class Plan:
     partition_columns: tuple[int, ...]
     answers: Projection
     order: Axis | None = None
+
+    def _repr_html_(self) -> str:
+        from panes.planning.explain import explain  # which reads plans
+
+        return text_html(explain(self))
 
     @property
     def placing(self) -> Axis:

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from panes.admit.set_aside import late_reasons
-from panes.axis import Axis
+from panes.axis import FOREVER, Axis
 from panes.progress.promise import Promise
 from panes.shards.names import AT, ENDED, EVERY_SOURCE, MARKS, ROW, SOURCE, positions_name
 from panes.stores.parcel import widened
@@ -65,6 +65,18 @@ def observe_marks(marks: Mapping[int, Marks], promises: Sequence[Promise]) -> No
                 promise.observe(np.array([mark.high]))
             if mark.promise is not None and mark.promise != ENDED:
                 promise.punctuate(mark.promise)
+
+
+def oldest_late(packages: Iterable[Mapping[str, pa.Table]], promises: Sequence[Promise]) -> int:
+    """Where the oldest row lies that breaks a promise made before this batch; `FOREVER`: none."""
+    oldest = FOREVER
+    for tables in packages:
+        for number, mark in read_marks(tables).items():
+            if mark.low is None or positions_name(number) not in tables:
+                continue
+            if mark.low < promises[number].at:
+                oldest = min(oldest, mark.low)
+    return oldest
 
 
 def late_rows(

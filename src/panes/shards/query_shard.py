@@ -19,11 +19,11 @@ from numpy.typing import NDArray
 
 from panes.admit.arrival import Arrival
 from panes.answers.status import marked, next_early, status_columns
-from panes.axis import BEGINNING
+from panes.axis import BEGINNING, FOREVER
 from panes.pipelines.choose import pipeline_of
 from panes.planning.plan import Plan
 from panes.planning.terms import Terms
-from panes.shards.marks import have_ended, late_rows, observe_marks, read_marks
+from panes.shards.marks import have_ended, late_rows, observe_marks, oldest_late, read_marks
 from panes.shards.names import ASIDE, AT, PASSING, REJECTED, ROWS, SOURCE, column_name
 from panes.shards.pipeline_blocks import PipelineBlocks
 from panes.shards.query_state import QueryState
@@ -40,7 +40,8 @@ _NOTHING_SET_ASIDE = pa.Table.from_batches([], pa.schema({"reason": pa.string()}
 class Outcome:
     """What a batch gave: answers before the SELECT's expressions, rows set aside, and sizes.
 
-    `aside` are rows that a shard below has set aside, and that are passed on.
+    `aside` are rows that a shard below has set aside, and that are passed on. `newest` is where the
+    newest row lies, and `late_from` the oldest late one of this batch, `FOREVER` if there is none.
     """
 
     answers: pa.Table
@@ -50,6 +51,8 @@ class Outcome:
     partials: int
     nbytes: int
     aside: tuple[pa.Table, ...] = ()
+    newest: int = BEGINNING
+    late_from: int = FOREVER
 
 
 class QueryShard:
@@ -81,6 +84,7 @@ class QueryShard:
                 tables, promises, self._plan.placing, pipeline.open_from, self._terms.late
             )
         ]
+        late_from = oldest_late(opened, promises) if late else FOREVER
         rejected = [t[REJECTED] for t in opened if REJECTED in t]
         parcels = [p for t in opened if (p := from_tables(self._plan.pieces, t)) is not None]
         pipeline.take(parcels)
@@ -102,7 +106,8 @@ class QueryShard:
         released = self._waiting.released(answers, parcels, self._progress[0])
         self._write(touched)
         aside = tuple(tables[ASIDE] for tables in opened if ASIDE in tables)
-        given = replace(self._outcome(released, late, rejected), aside=aside)
+        outcome = self._outcome(released, late, rejected)
+        given = replace(outcome, aside=aside, late_from=late_from)
         return self._and_the_rest(given) if have_ended(seen) else given
 
     def _and_the_rest(self, given: Outcome) -> Outcome:
@@ -142,6 +147,7 @@ class QueryShard:
             progress=self._progress[0],
             partials=self._about.blocks.partials,
             nbytes=self._about.blocks.nbytes,
+            newest=self._pipeline.newest,
         )
 
     @property

@@ -11,14 +11,14 @@ from __future__ import annotations
 import pickle
 import zlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from uuid import uuid4
 
 import numpy as np
 import pyarrow as pa
 
 from panes.answers.portions import Portion
-from panes.axis import BEGINNING
+from panes.axis import BEGINNING, FOREVER
 from panes.errors import StateError
 from panes.planning.plan import Plan
 from panes.planning.terms import Terms
@@ -29,7 +29,7 @@ from panes.register.queries import Queries
 from panes.register.shared_store import SharedStore
 from panes.shards.blocks import MOST_BLOCKS, Blocks, block_table, span_under
 from panes.shards.combiner import Combiner
-from panes.shards.marks import Marks, late_rows, observe_marks, read_marks
+from panes.shards.marks import Marks, late_rows, observe_marks, oldest_late, read_marks
 from panes.shards.names import AT, REJECTED, ROWS
 from panes.shards.recall import Recall
 from panes.shards.register_filler import RegisterFiller, columns_of_rows, tables_of
@@ -84,6 +84,8 @@ class RegisterOutcome:
     progress: int
     partials: int
     nbytes: int
+    newest: int = BEGINNING
+    late_from: int = FOREVER
 
 
 @dataclass(slots=True)
@@ -129,6 +131,7 @@ class RegisterShard:
         """Take in one batch; gives the answers that are final from now on."""
         opened = [codec.unpack(data) for data in packages]
         late = [found for tables in opened for found in self._late(tables)]
+        late_from = oldest_late(opened, [self._queries.promise]) if late else FOREVER
         rejected = [tables[REJECTED] for tables in opened if REJECTED in tables]
         with naming(lambda: self._queries.shapes):
             for tables in opened:
@@ -136,7 +139,7 @@ class RegisterShard:
                     self._add(store, tables_of(store, tables))
         for tables in opened:
             self._observe(read_marks(tables))
-        return self._outcome(late, rejected)
+        return replace(self._outcome(late, rejected), late_from=late_from)
 
     def finish(self) -> RegisterOutcome:
         """The stream has ended: every window that holds a row is answered."""
@@ -155,6 +158,7 @@ class RegisterShard:
             progress=self._queries.promise.at,
             partials=sum(b.partials for b in blocks),
             nbytes=sum(b.nbytes for b in blocks),
+            newest=self._queries.newest,
         )
 
     def _add(self, store: SharedStore, tables: Mapping[str, pa.Table]) -> None:

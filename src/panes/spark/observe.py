@@ -12,8 +12,10 @@ from typing import Protocol
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everyone writes it
 
+from panes.axis import BEGINNING, FOREVER
+
 _SUMMED = ("answers", "late", "rejected", "partials", "bytes")
-_LEAST = "progress"
+_LEAST, _GREATEST = ("progress", "late_from"), ("newest",)
 
 
 class Sizes(Protocol):
@@ -29,18 +31,22 @@ class Sizes(Protocol):
 
 def status_of(shard: Sizes, *, answers: int, late: int, rejected: int) -> str:
     """One shard's status, as text; the counts are those of this batch."""
-    counts = {"answers": answers, "late": late, "rejected": rejected}
-    sizes = {"partials": shard.partials, "bytes": shard.nbytes, _LEAST: shard.progress}
-    return json.dumps(counts | sizes)
+    told = {"answers": answers, "late": late, "rejected": rejected, "progress": shard.progress}
+    told |= {"partials": shard.partials, "bytes": shard.nbytes}
+    newest, late_from = getattr(shard, "newest", BEGINNING), getattr(shard, "late_from", FOREVER)
+    told |= {} if newest == BEGINNING else {"newest": newest}
+    return json.dumps(told | ({} if late_from == FOREVER else {"late_from": late_from}))
 
 
 def observed(frame: DataFrame, name: str, column: str, **known: int) -> DataFrame:
-    """The same rows, observed under a name: sums over all shards, and the least progress.
+    """The same rows, observed under a name: sums over all shards, and the least and newest.
 
     What is `known` beforehand is told beside it.
     """
-    fields = (*_SUMMED, _LEAST)
+    fields = (*_SUMMED, *_LEAST, *_GREATEST)
     status = F.from_json(column, ", ".join(f"{field} long" for field in fields))
     sums = (F.coalesce(F.sum(status[field]), F.lit(0)).alias(field) for field in _SUMMED)
     told = (F.coalesce(F.max(F.lit(n)), F.lit(n)).alias(word) for word, n in known.items())
-    return frame.observe(name, *sums, F.min(status[_LEAST]).alias(_LEAST), *told)
+    least = (F.min(status[field]).alias(field) for field in _LEAST)
+    greatest = (F.max(status[field]).alias(field) for field in _GREATEST)
+    return frame.observe(name, *sums, *least, *greatest, *told)

@@ -56,6 +56,14 @@ class Cut:
         _pane_starts(at, *self._edges(), starts)
         return starts
 
+    def pane_end(self, at: int) -> int:
+        """Where the pane of a position ends.
+
+        >>> cut(Landmark(slide=10)).pane_end(25)
+        30
+        """
+        return min(at - (at - f.phase) % f.slide + f.slide for f in self.families)
+
     def pane_slots(self, at: np.ndarray, base: int, group: np.ndarray, groups: int) -> np.ndarray:
         """``pane number * groups + group``, panes numbered on the grid from the pane at `base`.
 

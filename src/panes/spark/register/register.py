@@ -30,6 +30,7 @@ from panes.planning.plan import Plan
 from panes.planning.terms import Run
 from panes.register.explain import explain_stores
 from panes.register.failures import set_aside_words
+from panes.register.view import RegisterView, version_of, view_of
 from panes.spark.bind import bind_query
 from panes.spark.host import shard_numbers
 from panes.spark.query import Sink
@@ -112,6 +113,21 @@ class SparkRegister:
     def queries(self) -> dict[str, str]:
         """The texts of all queries, by name, in the order in which they came."""
         return self._registered.texts()
+
+    def view(self) -> RegisterView:
+        """Which queries there are and what they share, as plain data."""
+        with self._lock:
+            return view_of(self._registered.queries)
+
+    @property
+    def version(self) -> tuple[int, ...]:
+        """Changes when a query comes, goes, fails, or gets its store."""
+        return version_of(self._registered.queries)
+
+    @property
+    def metrics_name(self) -> str:
+        """The name of its metrics in Spark's progress reports."""
+        return self._registered.run.name
 
     def explain(self, *, details: bool = False) -> str:
         """What the queries share, and what that saves; see `panes.explain` for `details`."""

@@ -1,0 +1,124 @@
+"""`panes live`: replay files as streams, at a speed one can watch, and show it in the browser."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from typing import Annotated, Literal
+
+import pyarrow as pa
+import typer
+
+from panes.axis import BEGINNING
+from panes.cli.files import Source
+from panes.cli.live_option import STAY, LiveStay, live_page
+from panes.cli.meter import meter, reached_by
+from panes.cli.run import Inputs, QueryFile, read_lateness, read_query
+from panes.cli.show import say
+from panes.engine.open_join import OpenJoin
+from panes.engine.open_query import OpenQuery
+from panes.engine.opened import opened
+from panes.frames import require_streams
+from panes.planning.terms import Run
+
+EXAMPLE = "Example: panes live busy.sql --input bids=bids.parquet --speed 600 --live-stay 0"
+
+_ROWS = 2_000
+_BETWEEN = 0.25
+"""Seconds between two batches where the axis is no time."""
+
+
+def live(
+    query: QueryFile,
+    inputs: Inputs,
+    lateness: Annotated[
+        str,
+        typer.Option(help="A row may be this far behind the newest row, or as a whole number."),
+    ] = "10 seconds",
+    late: Annotated[
+        Literal["open", "drop", "revise"],
+        typer.Option(help="What to do with a row that comes later than that."),
+    ] = "open",
+    speed: Annotated[
+        float, typer.Option(min=0.001, help="How many seconds of the stream pass in one second.")
+    ] = 60.0,
+    batch_rows: Annotated[int, typer.Option(min=1, help="How many rows one batch has.")] = _ROWS,
+    live_stay: LiveStay = STAY,
+) -> None:
+    """Replay files as streams and watch a query in the browser. Answers are shown, not written.
+
+    The address of the page is printed to stderr.
+    """
+    options = Run(lateness=read_lateness(lateness), late=late, max_ahead=None)
+    asked = opened(read_query(query), options)
+    sources = [Source.parse(text) for text in inputs]
+    require_streams(asked.query.streams, {s.name: s for s in sources})
+    with live_page(asked, wanted=True, stay=live_stay):
+        answers = _replay(asked, sources, batch_rows, Pace(speed))
+        say(f"{answers:,} answers")
+
+
+def _replay(asked: OpenQuery | OpenJoin, sources: list[Source], batch_rows: int, pace: Pace) -> int:
+    """Push batches of all streams in turns, none before its time; gives how many answers came."""
+    answers = 0
+    counts = [s.rows for s in sources]
+    total = None if None in counts else sum(c or 0 for c in counts)
+    with meter("rows", total) as bar:
+        for name, batch in _in_turns(sources, batch_rows):
+            answers += len(asked.push(**{name: batch}))
+            bar.advance(len(batch), lambda: reached_by(asked))
+            pace.keep(_instant(asked))
+    return answers + len(asked.finish())
+
+
+def _instant(asked: OpenQuery | OpenJoin) -> int | None:
+    """Where the stream is in time, if its axis is time and anything is promised of it."""
+    if isinstance(asked, OpenJoin) or asked.plan.placing.kind != "time":
+        return None
+    at, _ = asked.reached
+    return at if at > BEGINNING else None
+
+
+def _in_turns(sources: list[Source], batch_rows: int) -> Iterator[tuple[str, pa.Table]]:
+    """A batch of each source, then the next of each, until all have ended."""
+    waiting = [(s.name, iter(s.batches(batch_rows))) for s in sources]
+    while waiting:
+        going = []
+        for name, batches in waiting:
+            batch = next(batches, None)
+            if batch is not None:
+                yield name, batch
+                going.append((name, batches))
+        waiting = going
+
+
+class Pace:
+    """Lets time of a stream pass so much faster than the clock.
+
+    >>> slept = []
+    >>> pace = Pace(60, now=lambda: 0.0, sleep=slept.append)
+    >>> pace.keep(0); pace.keep(90_000_000); pace.keep(None)
+    >>> slept
+    [1.5, 0.25]
+    """
+
+    def __init__(
+        self,
+        speed: float,
+        now: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], object] = time.sleep,
+    ) -> None:
+        self._speed, self._now, self._sleep = speed, now, sleep
+        self._begun: tuple[float, int] | None = None
+
+    def keep(self, at: int | None) -> None:
+        """Wait until the stream may be at this instant; None: it has no time."""
+        if at is None:
+            self._sleep(_BETWEEN)
+            return
+        if self._begun is None:
+            self._begun = self._now(), at
+        begun, first = self._begun
+        wait = begun + (at - first) / 1e6 / self._speed - self._now()
+        if wait > 0:
+            self._sleep(wait)

@@ -1,0 +1,61 @@
+"""Who watches a query while it runs: told of batches as they are admitted, and of every step.
+
+A watcher is told in the thread that pushes, and changes nothing: answers are the same whether
+anyone watches or not. Without one, a step costs one look at an attribute.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from functools import wraps
+from typing import Concatenate, ParamSpec, Protocol, TypeVar
+
+from panes.admit.gate import Admitted
+
+Arguments = ParamSpec("Arguments")
+Result = TypeVar("Result")
+
+
+class Watcher(Protocol):
+    """What is told of a running query or register."""
+
+    def began(self) -> None:
+        """A step begins, or begins again because a query was set aside in it."""
+
+    def took(self, batches: Sequence[Admitted]) -> None:
+        """These batches have been taken in; if the step fails, they have not."""
+
+    def gave(self, answers: object) -> None:
+        """The step has given answers, and may give more."""
+
+    def stepped(self, answers: object, seconds: float) -> None:
+        """The step has succeeded, took so long, and gave these answers; None: nothing more."""
+
+
+class Watchable(Protocol):
+    """What can be watched."""
+
+    watcher: Watcher | None
+
+
+Self = TypeVar("Self", bound=Watchable)
+
+
+def watched(
+    method: Callable[Concatenate[Self, Arguments], Result],
+) -> Callable[Concatenate[Self, Arguments], Result]:
+    """A step whose watcher, if there is one, is told of it."""
+
+    @wraps(method)
+    def told(self: Self, /, *args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
+        watcher = self.watcher
+        if watcher is None:
+            return method(self, *args, **kwargs)
+        watcher.began()
+        begin = time.perf_counter()
+        answers = method(self, *args, **kwargs)
+        watcher.stepped(answers, time.perf_counter() - begin)
+        return answers
+
+    return told

@@ -1,0 +1,189 @@
+"""Snapshots of a register in this process: its stream, and all its queries by what they cost.
+
+Which queries there are is read anew only when one comes or goes. Of ten thousand, the costliest are
+shown, or those that hold a text somebody looks for.
+"""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections import Counter, deque
+from collections.abc import Sequence
+from threading import Lock
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from panes.answers.portions import QueryAnswers
+from panes.axis import BEGINNING, FOREVER
+from panes.engine.register import Register
+from panes.live.answer_history import AnswerHistory
+from panes.live.feed import Look
+from panes.live.pane_counts import PaneCounts
+from panes.live.recorder import Recorder, Where, position
+from panes.live.register_shown import axis_shown, cost_of, register_shown, specs_of
+from panes.live.snapshot import PanesShown, Snapshot, WindowsShown
+from panes.live.windows_near import windows_of
+from panes.register.view import RegisteredQuery, RegisterView
+
+_MOST_WAITING = 64
+_ORDER_EVERY = 1.0
+MOST_LOOKED = 200
+"""Of so many of the costliest queries windows are looked for that differ."""
+
+
+class RegisterFeed:
+    """A register that is watched from now on."""
+
+    def __init__(self, register: Register, title: str = "", *, can_edit: bool = False) -> None:
+        self._register, self._title = register, title or register.stream
+        self.can_edit = can_edit
+        self._dearest: Sequence[RegisteredQuery] = ()
+        self._ordered_at = 0.0
+        self._run = uuid.uuid4().hex
+        self._lock = Lock()
+        self._view: RegisterView | None = None
+        self._explained: tuple[tuple[int, ...], str] = (), ""
+        self._given: Counter[str] = Counter()
+        self._waiting: deque[tuple[Sequence[str], NDArray[np.int64]]] = deque()
+        self._shown = ""
+        self.recorder = Recorder(self._where, lambda: register.state, self._keep)
+        register.watcher = self.recorder
+
+    def detach(self) -> None:
+        """Watch it no longer."""
+        if self._register.watcher is self.recorder:
+            self._register.watcher = None
+
+    def add(self, name: str, text: str) -> None:
+        """Answer one more query."""
+        self._register.add(name, text)
+
+    def remove(self, name: str) -> None:
+        """Answer a query no longer."""
+        self._register.remove(name)
+
+    def snapshot(self, look: Look) -> Snapshot:
+        """How the register stands."""
+        recorder = self.recorder
+        with self._lock:
+            view = self._looked()
+            self._count()
+            dearest = self._by_cost(view)
+            self._follow(dearest)
+            shown = register_shown(
+                view, dearest, self._given, look.queries, can_edit=self._may_edit
+            )
+        panes = PanesShown() if recorder.panes is None else recorder.panes.shown()
+        return Snapshot(
+            kind="register",
+            run=self._run,
+            title=self._title,
+            text=f"{len(view.queries):,} queries over {view.stream}",
+            taken=time.time(),
+            started=recorder.begun,
+            status=self._status(),
+            axis=axis_shown(view),
+            progress=position(recorder.where.progress),
+            progress_by=recorder.where.by,
+            newest=position(recorder.newest),
+            counts=recorder.counts,
+            state=dict(recorder.state),
+            samples=recorder.timeline.shown(),
+            arrivals=recorder.scatter.shown(),
+            panes=panes,
+            windows=self._windows(dearest, panes),
+            answers=recorder.answers.shown(look.answers),
+            set_aside=recorder.apart.shown(),
+            register=shown,
+            explain=self._explain(view),
+        )
+
+    # Asked in the thread that pushes
+
+    def _where(self) -> Where:
+        if self.recorder.panes is None:
+            with self._lock:
+                self._follow(self._looked().queries)
+        return Where(*self._register.reached)
+
+    def _keep(self, answers: object) -> int:
+        """Note whose answers came; those of one query are kept to be shown."""
+        if not isinstance(answers, QueryAnswers):
+            return 0
+        for portion in answers.portions:
+            self._waiting.append((portion.names, np.diff(portion.bounds)))
+            if self._shown in portion.names:
+                found = portion.cut_out(portion.names.index(self._shown))
+                self.recorder.answers.give(found)
+        if len(self._waiting) > _MOST_WAITING:
+            self._count()
+        return answers.rows
+
+    # Asked by whoever looks
+
+    def _count(self) -> None:
+        while self._waiting:
+            try:
+                names, counts = self._waiting.popleft()
+            except IndexError:  # the other thread was quicker
+                return
+            given = self._given
+            for name, count in zip(names, counts.tolist(), strict=True):
+                given[name] += count
+
+    def _looked(self) -> RegisterView:
+        """The queries; they are read anew if one came, went, or got its store."""
+        register = self._register
+        if self._view is None or self._view.version != register.version:
+            self._view = view = register.view()
+            self._ordered_at = 0.0
+            panes = self.recorder.panes
+            if view.cut is not None and (panes is None or panes.cut != view.cut):
+                self.recorder.panes = PaneCounts(view.cut)
+        return self._view
+
+    def _explain(self, view: RegisterView) -> str:
+        """What the queries share, in words; said anew only when they change."""
+        said_of, said = self._explained
+        if said_of != view.version and not self._register.is_finished:
+            said = self._register.explain()
+            self._explained = view.version, said
+        return said
+
+    def _by_cost(self, view: RegisterView) -> Sequence[RegisteredQuery]:
+        """All queries, the costliest first, as it was a moment ago."""
+        now = time.monotonic()
+        if now - self._ordered_at > _ORDER_EVERY:
+            self._dearest = sorted(view.queries, key=lambda q: (-self._cost(q), q.name))
+            self._ordered_at = now
+        return self._dearest
+
+    def _cost(self, query: RegisteredQuery) -> int:
+        return cost_of(query, self._given)
+
+    def _follow(self, dearest: Sequence[RegisteredQuery]) -> None:
+        """Whose answers are shown: those of the costliest query, as long as it is there."""
+        names = {q.name for q in dearest}
+        if self._shown not in names and dearest:
+            self._shown = dearest[0].name
+            self.recorder.answers = AnswerHistory(dearest[0].keys)
+
+    @property
+    def _may_edit(self) -> bool:
+        return self.can_edit and not self._register.is_finished
+
+    def _status(self) -> Literal["waiting", "running", "finished"]:
+        if self._register.is_finished:
+            return "finished"
+        return "running" if self.recorder.steps else "waiting"
+
+    def _windows(self, dearest: Sequence[RegisteredQuery], panes: PanesShown) -> WindowsShown:
+        """Windows of the costliest queries, one for each size and slide."""
+        progress = self.recorder.where.progress
+        if progress == FOREVER:
+            progress = panes.end[-1] if panes.end else BEGINNING
+        oldest = panes.start[0] if panes.start else self.recorder.newest
+        return windows_of(specs_of(dearest[:MOST_LOOKED]), progress, oldest, self.recorder.newest)

@@ -1,0 +1,109 @@
+"""The queries of a register as a page shows them, whoever hosts it.
+
+Of many queries the first few are shown, or those that hold a text somebody looks for; the same of
+the groups of the sliding graph.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from panes.axis import format_duration
+from panes.live.snapshot import AxisShown, GroupShown, QueryShown, RegisterShown
+from panes.register.view import RegisteredQuery, RegisterView
+from panes.windows.spec import Sliding
+
+MOST_QUERIES = 60
+MOST_GROUPS = 60
+_MOST_TEXT = 400
+
+
+def cost_of(query: RegisteredQuery, given: Mapping[str, int]) -> int:
+    """What the answers of a query took: so many partials."""
+    return given.get(query.name, 0) * query.pieces
+
+
+def register_shown(
+    view: RegisterView,
+    ordered: Sequence[RegisteredQuery],
+    given: Mapping[str, int],
+    find: str = "",
+    *,
+    can_edit: bool = False,
+) -> RegisterShown:
+    """Queries in an order, and how many answers each of them was `given`."""
+    found = [q for q in ordered if _holds(q, find)] if find else ordered
+    queries = [
+        QueryShown(
+            name=q.name,
+            text=" ".join(q.text.split())[:_MOST_TEXT],
+            window=_window_words(view, q.spec),
+            store="" if q.store is None else view.stores[q.store],
+            shape=-1 if q.shape is None else q.shape,
+            answers=given.get(q.name, 0),
+            cost=cost_of(q, given),
+        )
+        for q in found[:MOST_QUERIES]
+    ]
+    failed = [
+        QueryShown(name, text[:_MOST_TEXT], "", "", -1, 0, 0, failed=reason)
+        for name, (text, reason) in list(view.failed.items())[:MOST_QUERIES]
+    ]
+    return RegisterShown(
+        queries=[*failed, *queries],
+        total=len(view.queries) + len(view.failed),
+        found=len(found),
+        stores=view.stores,
+        shapes=len({q.shape for q in view.queries if q.shape is not None}),
+        groups=_groups(view),
+        groups_total=len(view.groups),
+        can_edit=can_edit,
+    )
+
+
+def specs_of(queries: Sequence[RegisteredQuery]) -> dict[str, Sliding]:
+    """The windows of queries, by the name of the first that has them."""
+    named: dict[Sliding, str] = {}
+    for query in queries:
+        named.setdefault(query.spec, query.name)
+    return {name: spec for spec, name in named.items()}
+
+
+def _holds(query: RegisteredQuery, find: str) -> bool:
+    wanted = find.lower()
+    return wanted in query.name.lower() or wanted in query.text.lower()
+
+
+def axis_shown(view: RegisterView) -> AxisShown:
+    """What the positions of a register mean."""
+    return AxisShown() if view.axis is None else AxisShown(view.axis.kind, view.axis.column)
+
+
+def _length(view: RegisterView, ticks: int) -> str:
+    is_time = view.axis is None or view.axis.kind == "time"
+    return format_duration(ticks) if is_time else f"{ticks:,}"
+
+
+def _window_words(view: RegisterView, spec: Sliding) -> str:
+    size, slide = _length(view, spec.size), _length(view, spec.slide)
+    return size if size == slide else f"{size} every {slide}"
+
+
+def _groups(view: RegisterView) -> Sequence[GroupShown]:
+    """The sliding graph, a parent always before its children, as far as it can be drawn."""
+    groups = view.groups[:MOST_GROUPS]
+    number = {group.family: i for i, group in enumerate(groups)}
+    parents: dict[int, list[int]] = {i: [] for i in range(len(groups))}
+    for link in view.links:
+        if link.child in number and link.parent in number:
+            parents[number[link.child]].append(number[link.parent])
+    return [
+        GroupShown(
+            label=_length(view, group.family.slide)
+            + (f" from {_length(view, group.family.phase)}" if group.family.phase else ""),
+            queries=len(group.queries),
+            names=group.queries[:5],
+            parents=parents[i],
+        )
+        for i, group in enumerate(groups)
+    ]
