@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import panes
+from tests.sharded_query import ShardedQuery
 from tests.strategies import cuts_of, rows
 from tests.support import SCHEMA, assert_same, select, slow, sorted_answers
 
@@ -120,3 +121,13 @@ def test_over_per_row_windows_they_are_the_oracles(table: pa.Table) -> None:
     bounded = [a for a in AGGREGATES if not a.startswith("mode")]
     text = f"SELECT {select(tuple(bounded))} FROM t [RANGE 7 RATTR at SLIDE 1 ROW PA k]"
     assert_same(panes.sql(text, t=table), panes.oracle(text, t=table))
+
+
+@settings(max_examples=3)
+@given(table=streams)
+def test_through_shards_whose_state_is_bytes_they_are_the_oracles(table: pa.Table) -> None:
+    text = f"SELECT k, {select(AGGREGATES)} FROM t [RANGE 23 SLIDE 3 WATTR at] GROUP BY k"
+    host = ShardedQuery(text, NESTED, lateness=200)
+    found = [host.answers(host.push(t=part)) for part in (table.slice(0, 9), table.slice(9))]
+    found.append(host.answers(host.finish()))
+    assert_same(sorted_answers(pa.concat_tables(found), 1), panes.oracle(text, t=table))
