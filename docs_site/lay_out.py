@@ -39,6 +39,7 @@ def lay_out(folder: Path) -> Path:
         _write(folder / "pages" / "papers" / path.name, path.read_text())
     for path_, place in raw_numbers().items():
         _write(folder / "pages" / place, (ROOT / path_).read_text())
+    shutil.copytree(ROOT / "docs" / "live", folder / "pages" / "live")
     shutil.copy(HERE / "site.css", folder / "pages")
     source = json.dumps(str(ROOT / "src"))
     settings = (HERE / "mkdocs.yml").read_text().replace("paths: [src]", f"paths: [{source}]")
