@@ -70,8 +70,7 @@ def examples(spark: SparkSession) -> Iterator[Example]:
         if not re.search(r"^Class: .*(\.aggregate\.|Bitmap\w+Agg$|Grouping)", text, re.M):
             continue
         for statement in re.findall(r">\s+(SELECT\b.*?);\s*\n", text, re.S):
-            # A text begins at 1, and 0 says so too: that is an example of `substring`, not of this.
-            yield Example(name, " ".join(statement.split()).replace(")), 0, 6)", ")), 1, 6)"))
+            yield Example(name, " ".join(statement.split()))
 
 
 def ask_both(spark: SparkSession, example: Example, asked: str | None = None) -> Result:
