@@ -49,6 +49,7 @@ WRONG: dict[str, list[object]] = {
     "punctuation": NAME,
     "store": [*NAME, "shed"],
     "flush": [1, "slow", panes.SlowFlush],
+    "frames": [1, "s", [1], {1: 2}],
     "aggregates": [None, 1, [1], "sum", [panes.WindowFunction]],
     "schema": [1, "at", {"at": "int"}],
     "hand_over": [1, "print"],
@@ -68,7 +69,7 @@ RIGHT: dict[str, list[object]] = {
 
 
 def _sql(**options: Any) -> object:
-    return panes.sql(options.pop("text", TEXT), **options, s=ROWS)
+    return panes.sql(options.pop("text", TEXT), options.pop("frames", None), **options, s=ROWS)
 
 
 def _open(**options: Any) -> object:
@@ -81,11 +82,11 @@ def _register(**options: Any) -> object:
 
 
 def _explain(**options: Any) -> object:
-    return panes.explain(options.pop("text", TEXT), **options, s=ROWS)
+    return panes.explain(options.pop("text", TEXT), options.pop("frames", None), **options, s=ROWS)
 
 
 def _oracle(**options: Any) -> object:
-    return panes.oracle(options.pop("text", TEXT), **options, s=ROWS)
+    return panes.oracle(options.pop("text", TEXT), options.pop("frames", None), **options, s=ROWS)
 
 
 FUNCTIONS: dict[str, tuple[Callable[..., object], Callable[..., object]]] = {

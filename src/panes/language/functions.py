@@ -24,8 +24,9 @@ ON_SPARK = _words("""
     json_array_length json_object_keys make_dt_interval make_interval make_time make_ym_interval
     parse_url printf quote schema_of_csv schema_of_json sentences soundex str_to_map time time_diff
     time_from_micros time_from_millis time_from_seconds time_to_micros time_to_millis
-    time_to_seconds time_trunc timestamp_nanos to_base32 to_csv to_json to_number to_time
-    try_aes_decrypt try_make_interval try_parse_url try_to_number try_to_time unix_nanos xxhash64
+    time_to_seconds time_trunc timestamp_nanos timestampadd timestampdiff to_base32 to_csv to_json
+    to_number to_time try_aes_decrypt try_make_interval try_parse_url try_to_number try_to_time
+    unix_nanos xxhash64
 """)
 """Functions of one row that only Spark evaluates."""
 
