@@ -21,7 +21,7 @@ from panes.engine.opened import opened
 from panes.frames import require_streams
 from panes.planning.terms import Run
 
-EXAMPLE = "Example: panes live busy.sql --input bids=bids.parquet --speed 600 --live-stay 0"
+EXAMPLE = "Example: panes live busy.sql --input bids=bids.parquet --speed 600"
 
 _ROWS = 2_000
 _BETWEEN = 0.25
