@@ -30,6 +30,7 @@ def assert_shown(done: subprocess.CompletedProcess[str], rows: str) -> None:
     assert len(late) == 3
     assert int(late[0]) > 0
     assert_raced(done.stdout)
+    assert re.search(r"live page.*\n  http://127\.0\.0\.1:\d+/\?token=", done.stdout)
     assert re.search(rf"packets per source.*: micro-batch \d+, {rows} rows", done.stderr)
 
 

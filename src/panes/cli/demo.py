@@ -1,4 +1,4 @@
-"""`panes demo`: Spark's `window()` and panes side by side, then a job. Every answer is checked."""
+"""`panes demo`: Spark's `window()` and panes side by side, then a job beside a live page."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from panes.cli.demo_links import answer_links
+from panes.cli.demo_page import page_beside
 from panes.cli.demo_race import race
 from panes.cli.demo_stage import staged, tell
 from panes.cli.run import require_spark
@@ -26,10 +27,12 @@ def demo(
 ) -> None:
     """Race Spark's window() over one stream, then run a job of three streams out of order.
 
-    Every answer is checked. It needs no browser and ends by itself.
+    Every answer is checked. A live page can be looked at meanwhile; the demo needs no browser and
+    ends by itself when nobody looks.
     """
     begin = time.perf_counter()
     with staged(require_spark("panes.spark")) as stage:
         race(stage, bids)
-        answer_links(stage, rows)
+        with page_beside():
+            answer_links(stage, rows)
     tell(f"every answer was checked; {time.perf_counter() - begin:.0f} s in all")
