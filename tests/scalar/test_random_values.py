@@ -197,7 +197,12 @@ CASES: list[tuple[str, dict[str, Column], Callable[..., object]]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("sql", "columns", "meant"), CASES, ids=lambda value: str(value)[:40])
+@pytest.mark.parametrize(
+    ("sql", "columns", "meant"),
+    CASES,
+    ids=[f"{sql} of {', '.join(str(kind) for kind, _ in columns.values())}"
+         for sql, columns, _ in CASES],
+)  # fmt: skip
 def test_a_function_gives_what_its_definition_gives(
     sql: str, columns: dict[str, Column], meant: Callable[..., object]
 ) -> None:
