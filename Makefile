@@ -31,7 +31,7 @@ test-slow: setup .venv/.docs-ready
 # Chromium, installed if that is possible, or the one that CHROMIUM names.
 CHROMIUM ?= $(shell command -v chromium || command -v chromium-browser || command -v google-chrome || echo /usr/bin/chromium)
 test-live: setup
-	test -x "$(CHROMIUM)" || (apt-get update -qq && apt-get install -qq -y --no-install-recommends chromium fonts-dejavu-core) \
+	test -x "$(CHROMIUM)" || (export DEBIAN_FRONTEND=noninteractive && apt-get update -qq && apt-get install -qq -y --no-install-recommends chromium fonts-dejavu-core) \
 	    || (echo "make test-live needs Chromium: install it, or say make test-live CHROMIUM=/path/to/it" && exit 1)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --target .venv/browser --upgrade "playwright>=1.50"
 	CHROMIUM="$(CHROMIUM)" PYTHONPATH=.venv/browser $(BIN)/python -m pytest -m browser tests/live

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv as csv
 import pyarrow.dataset as pads
 import pyarrow.parquet as pq
@@ -19,6 +20,7 @@ from pyspark.sql import SparkSession
 
 import panes
 from panes.bench.workloads import bids
+from panes.cli import verify
 from panes.crash.kills import VICTIMS
 from tests.cli.call import QUERY, call, call_here, run
 from tests.support import slow
@@ -121,9 +123,33 @@ def test_verify_compares_every_engine_with_the_oracle(folder: Path) -> None:
 
 
 def test_verify_compares_spark_too(spark: SparkSession, folder: Path) -> None:
+    """In one process at once and in batches, on Spark bounded and as a stream."""
     given = call_here("verify", "busy.sql", "-i", "bids=bids.csv", "--rows", "200", folder=folder)
     assert given.returncode == 0
-    assert [line.split()[-1] for line in given.stdout.splitlines()[1:]] == ["equal"] * 3
+    assert [line.split()[-1] for line in given.stdout.splitlines()[1:]] == ["equal"] * 4
+
+
+def test_verify_tells_which_answers_differ(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An engine that leaves out the first answer, counts one too few, and has one twice."""
+
+    def wrong(text: str, streams: dict[str, pa.Table]) -> pa.Table:
+        right = panes.sql(text, streams)
+        less = right.set_column(2, "n", pc.subtract(right["n"], 1))
+        return pa.concat_tables([less.slice(1, 1), right.slice(2), right.slice(2, 1)])
+
+    monkeypatch.setitem(verify.LOCAL, "wrong", wrong)
+    (folder / "few.sql").write_text("SELECT count(*) AS n FROM few [TUMBLING 10 WATTR at]")
+    (folder / "few.csv").write_text("at\n1\n2\n12\n25\n")
+    words = ("verify", "few.sql", "-i", "few=few.csv", "--no-spark")
+    done = call_here(*words, folder=folder)
+    assert done.returncode == 1
+    assert done.stdout.splitlines()[3:] == [
+        "         wrong            differs: 3 answers, the oracle has 3",
+        "           window_start=0, window_end=10, n=2 is missing",
+        "           window_start=10, window_end=20: n is 0 instead of 1",
+        "           window_start=20, window_end=30, n=1 is too many",
+    ]
+    assert "1 differ" in done.stderr
 
 
 @pytest.mark.slow

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Callable, Iterator
-from typing import Annotated
+from itertools import islice
+from typing import Annotated, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -18,11 +19,12 @@ from panes.cli.run import read_query, require_spark
 from panes.cli.show import say
 from panes.errors import OptionError, QueryError
 from panes.language.join_query import JoinQuery
-from panes.reference.compare import difference
+from panes.reference.compare import difference, differing_rows
 from panes.windows.spec import PerRow
 
 EXAMPLE = "Example: panes verify busy.sql --input bids=bids.parquet --rows 1000"
 
+_MOST_TOLD = 20
 Streams = dict[str, pa.Table]
 Engine = Callable[[str, Streams], pa.Table]
 
@@ -73,22 +75,28 @@ def verify(
     ] = None,
     seed: Annotated[int, typer.Option(help="With --crash: draws other moments to kill at.")] = 0,
 ) -> None:
-    """Compare the answers of every engine with the oracle, the slow and obvious way."""
+    """Compare the answers of every engine with the oracle, the slow and obvious way.
+
+    The engines: in one process, at once and in batches; Spark, over bounded DataFrames and as a
+    stream. Answers that differ are printed, up to 20 of each engine.
+    """
     if crash is not None:
         _crash(query, inputs or [], rows, crash, seed)
         return
     work = list(_given(query, inputs or [], rows) if query else _built_in(rows))
     engines = dict(LOCAL)
     if spark and importlib.util.find_spec("pyspark") is not None:
-        engines["spark"] = _on_spark
+        engines |= {"spark": _on_spark("bounded"), "spark, streamed": _on_spark("streamed")}
     verdicts = {"equal": 0, "refused": 0, "differs": 0}
     with meter("verifying", len(work) * len(engines)) as bar:
         for text, streams in work:
             want = _in_order(text, panes.oracle(text, **streams))
             print(f"{len(want):>8,} answers  {_short(text)}")
             for name, engine in engines.items():
-                verdict, said = _judge(engine, text, streams, want)
+                verdict, said, rows_told = _judge(engine, text, streams, want)
                 print(f"         {name:<16} {said}")
+                for line in rows_told:
+                    print(f"           {line}")
                 verdicts[verdict] += 1
                 bar.advance(1)
     say(f"{len(work)} queries x {len(engines)} engines: " + _counted(verdicts))
@@ -105,13 +113,23 @@ def _crash(query: str | None, inputs: list[str], rows: int, kills: int, seed: in
     require_spark("panes.cli.crash").crash(text, streams, kills, seed)
 
 
-def _judge(engine: Engine, text: str, streams: Streams, want: pa.Table) -> tuple[str, str]:
-    """Whether an engine gives the oracle's answers, and the words for it."""
+def _judge(
+    engine: Engine, text: str, streams: Streams, want: pa.Table
+) -> tuple[str, str, list[str]]:
+    """Whether an engine gives the oracle's answers, the words for it, and rows that differ."""
     try:
-        found = difference(engine(text, streams), want)
+        got = engine(text, streams)
     except QueryError as refusal:
-        return "refused", f"refused: {str(refusal).splitlines()[0]}"
-    return ("equal", "equal") if found is None else ("differs", found)
+        return "refused", f"refused: {str(refusal).splitlines()[0]}", []
+    found = difference(got, want)
+    if found is None:
+        return "equal", "equal", []
+    if got.schema != want.schema:
+        return "differs", found, []
+    told = list(islice(differing_rows(got, want, _key_columns(text, want)), _MOST_TOLD + 1))
+    if len(told) > _MOST_TOLD:
+        told[_MOST_TOLD:] = ["and more"]
+    return "differs", f"differs: {len(got):,} answers, the oracle has {len(want):,}", told
 
 
 def _counted(verdicts: dict[str, int]) -> str:
@@ -120,22 +138,30 @@ def _counted(verdicts: dict[str, int]) -> str:
     return "all equal" if not verdicts["refused"] else f"all equal, {verdicts['refused']} refused"
 
 
-def _on_spark(text: str, streams: Streams) -> pa.Table:
-    """Streams as DataFrames; answers in the order and types of the other engines."""
-    session = importlib.import_module("panes.spark").session(spark__ui__enabled="false")
-    frames = {name: session.createDataFrame(table) for name, table in streams.items()}
-    answers = panes.sql(text, **frames).toArrow()
-    return _in_order(text, answers).cast(panes.sql(text, **streams).schema)
+def _on_spark(how: Literal["bounded", "streamed"]) -> Engine:
+    """Answers of Spark, in the order and types of the other engines."""
+
+    def answer(text: str, streams: Streams) -> pa.Table:
+        engine = getattr(require_spark("panes.cli.verify_on_spark"), how)
+        return _in_order(text, engine(text, streams)).cast(panes.sql(text, streams).schema)
+
+    return answer
 
 
 def _in_order(text: str, answers: pa.Table) -> pa.Table:
     """Answers by window and key; those of joins and per-row windows by all columns."""
+    names = _key_columns(text, answers)
+    return answers.sort_by([(name, "ascending", "at_start") for name in names])
+
+
+def _key_columns(text: str, answers: pa.Table) -> list[str]:
+    """The columns that say which question an answer is to."""
     query = panes.open(text).query
     by_all = isinstance(query, JoinQuery) or (
         query.window is not None and isinstance(query.window.spec, PerRow)
     )
-    names = answers.column_names if by_all else answers.column_names[: 2 + len(query.keys)]
-    return answers.sort_by([(name, "ascending", "at_start") for name in names])
+    columns: list[str] = answers.column_names
+    return columns if by_all else columns[: 2 + len(query.keys)]
 
 
 def _at_once(text: str, streams: Streams) -> pa.Table:

@@ -41,7 +41,7 @@ class Sample:
 def sample(text: str, tables: Mapping[str, pa.Table]) -> Sample:
     """The jobs of a query over tables."""
     streams = {name: cut(table, BATCHES) for name, table in tables.items()}
-    options: dict[str, Any] = {"bounded": True, "max_ahead": None, **_lateness(text, streams)}
+    options = stream_options(text, streams)
     register, refused = None, ""
     [*names] = streams
     change = Change(BATCHES // 2, add={_SECOND: text})
@@ -57,6 +57,11 @@ def sample(text: str, tables: Mapping[str, pa.Table]) -> Sample:
         except PanesError as error:
             refused = str(error).splitlines()[0]
     return Sample(streams, QueryJob(text, options), register, refused)
+
+
+def stream_options(text: str, streams: Streams) -> dict[str, Any]:
+    """How a query runs over the batches of a sample, to their end."""
+    return {"bounded": True, "max_ahead": None, **_lateness(text, streams)}
 
 
 def cut(table: pa.Table, batches: int) -> list[pa.Table]:
