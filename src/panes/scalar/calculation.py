@@ -40,7 +40,7 @@ def calculated(sign: str, one: Typed, other: Typed, *, is_try: bool = False) -> 
     if t.is_integer(wide):
         return _whole(sign, one, other, wide, is_try=is_try)
     a, b = widened(one, wide).text, widened(other, wide).text
-    if sign in "/%":
+    if sign in "/%" and not _divides_safely(other):
         zero = "NULL" if is_try else _ZERO
         return Typed(f"CASE WHEN {b} = 0 THEN {zero} ELSE {a} {sign} {b} END", wide)
     return Typed(f"({a} {sign} {b})", wide)
@@ -57,12 +57,20 @@ def _whole(sign: str, one: Typed, other: Typed, kind: pa.DataType, *, is_try: bo
             wide = f"CAST({a} AS HUGEINT) {sign} CAST({b} AS HUGEINT)"
             return Typed(f"TRY_CAST({wide} AS {name})", kind)
         return Typed(f"({a} {sign} {b})", kind)
+    if _divides_safely(other):
+        return Typed(f"({a} {'%' if sign == '%' else '//'} {b})", kind)
     zero = "NULL" if is_try else _ZERO
     if sign == "%":
         rest = f"CASE WHEN {b} = -1 THEN 0 * {b} ELSE {a} % {b} END"
         text = f"CASE WHEN {b} = 0 THEN {zero} WHEN {a} IS NULL THEN NULL ELSE {rest} END"
         return Typed(f"CAST({text} AS {name})", kind)
     return Typed(f"CASE WHEN {b} = 0 THEN {zero} ELSE {a} // {b} END", kind)
+
+
+def _divides_safely(divisor: Typed) -> bool:
+    """Whether a divisor is a number that is written, with which nothing can go wrong."""
+    number = divisor.constant
+    return divisor.is_constant and isinstance(number, int) and number not in (0, -1)
 
 
 def _literal_decimal(value: Typed) -> pa.DataType:
