@@ -77,7 +77,7 @@ def test_every_case_is_killed() -> None:
     assert {*QUICK, *SLOWER, *OTHERS} == {*CASES}
 
 
-@pytest.mark.parametrize("name", [*QUICK, *map(slow, SLOWER), *map(torture, OTHERS)])
+@pytest.mark.parametrize("name", [*map(slow, [*QUICK, *SLOWER]), *map(torture, OTHERS)])
 def test_workers_killed_at_named_points(spark: SparkSession, tmp_path: Path, name: str) -> None:
     kills = {**QUICK, **SLOWER, **OTHERS}[name]
     assert endured(spark, name, tmp_path, *kills) == Verdict()

@@ -31,6 +31,7 @@ def console_commands() -> list[list[str]]:
     return [shlex.split(line[2:]) for line in lines if line.startswith("$ ")]
 
 
+@pytest.mark.slow
 def test_the_readmes_commands_run(spark: SparkSession, tmp_path: Path) -> None:
     """Those on Spark with whole paths, as its JVM works in a folder of its own."""
     (tmp_path / "folder").mkdir()

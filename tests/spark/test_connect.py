@@ -19,6 +19,8 @@ from panes.bench.workloads import bids
 from panes.reference.compare import difference
 from tests.spark.streaming import as_batches, read_stream, run_to_end
 
+pytestmark = pytest.mark.slow
+
 parts = sys.argv[1:]
 spark = panes.spark.session()
 print("session:", type(spark).__module__)

@@ -89,6 +89,7 @@ def test_rows_without_a_place_are_left_out(spark: SparkSession) -> None:
     assert sorted(r.s for r in answers.collect()) == [5, 12]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("window", [ROWS[3], slow(ROWS[0]), slow(ROWS[2])])
 def test_a_stream_of_rows_that_a_column_orders(
     spark: SparkSession, tmp_path: Path, window: str
@@ -123,6 +124,7 @@ def test_a_stream_answers_every_row_once(spark: SparkSession, tmp_path: Path, wi
     assert answered[0] > 0, "rows are answered before the end"
 
 
+@pytest.mark.slow
 def test_a_stream_of_per_row_windows_goes_on_from_its_checkpoint(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -142,6 +144,7 @@ def test_a_stream_of_per_row_windows_goes_on_from_its_checkpoint(
     assert_rows(found(spark, tmp_path / "out"), want)
 
 
+@pytest.mark.slow
 def test_late_rows_of_per_row_windows_are_counted_and_named(
     spark: SparkSession, tmp_path: Path
 ) -> None:

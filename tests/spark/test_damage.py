@@ -29,6 +29,8 @@ from panes.spark.checkpoint import require_whole
 from tests.register.workload import QUERIES, rows
 from tests.spark.streaming import read_stream, run_to_end
 
+pytestmark = pytest.mark.slow
+
 BATCHES = [rows(number, 40, 30 * number) for number in range(3)]
 LATENESS = 20
 TEXT = QUERIES["all"]  # one shard: half of the files, the same kinds

@@ -178,6 +178,7 @@ def both(stream: DataFrame, place: Path, *window: str, late: str = "spark") -> t
     )
 
 
+@pytest.mark.slow
 def test_rows_later_than_the_watermark_count_where_they_count_for_spark(
     spark: SparkSession, tmp_path: Path
 ) -> None:

@@ -51,6 +51,7 @@ def test_a_java_home_that_is_too_old_is_refused(
         provide_java()
 
 
+@pytest.mark.slow
 def test_without_java_the_one_from_pypi_is_used(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -27,7 +27,7 @@ def require_short(tree: exp.Expression) -> None:
     >>> from panes.scalar.dialect import parse_select
     >>> require_short(parse_select("SELECT repeat(repeat(s, 1000), 1000)").expressions[0])
     Traceback (most recent call last):
-    panes.errors.QueryError: line 1, column 1: the result of `REPEAT(REPEAT(s, 1000), 1000)` may \
+    panes.errors.QueryError: line 1, column 8: the result of `REPEAT(REPEAT(s, 1000), 1000)` may \
 be 1,000,000 times as long as what it is made of; 100,000 is the most
     """
     for node in tree.walk():

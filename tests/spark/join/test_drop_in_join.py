@@ -85,6 +85,7 @@ def test_join_is_a_drop_in(frames: tuple[DataFrame, DataFrame], on: Any, how: st
     assert rows(got) == rows(want)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["left", slow("full_outer"), slow("left_semi")])
 def test_it_is_one_on_streams_with_watermarks(
     spark: SparkSession, frames: tuple[DataFrame, DataFrame], tmp_path: Path, how: str

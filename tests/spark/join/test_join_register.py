@@ -63,6 +63,7 @@ def test_registered_joins_answer_as_in_one_process_and_queries_come_and_go(
                 assert_rows(got, answers[name])
 
 
+@pytest.mark.slow
 def test_registered_joins_end_with_bounded_streams(spark: SparkSession, tmp_path: Path) -> None:
     for name, table in {"l": L, "r": R}.items():
         as_batches(tmp_path / name, [table])

@@ -81,6 +81,7 @@ def side(*seconds: float | None, first: int = 0, k: str = "a") -> pa.Table:
     return at_seconds(*seconds, id=ids, k=[k] * len(seconds))
 
 
+@pytest.mark.slow
 def test_rows_are_given_in_the_batch_that_proves_them(spark: SparkSession, tmp_path: Path) -> None:
     """A pair when its second row comes; a lone row when the other stream has passed its band.
 
@@ -112,6 +113,7 @@ def test_rows_are_given_in_the_batch_that_proves_them(spark: SparkSession, tmp_p
     assert [m["late"] for m in metrics(query)] == [0, 0, 1]
 
 
+@pytest.mark.slow
 def test_rows_that_a_join_sets_aside_are_given_beside_the_windows_above_it(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -146,6 +148,7 @@ def start(spark: SparkSession, place: Path, text: str = LEFT, **options: Any) ->
     return run_to_end(panes.sql(text, **{"lateness": "5 seconds", **options}, **streams), place)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", [LEFT, *map(slow, (ABOVE[1], ABOVE[6]))])
 def test_a_join_goes_on_from_its_checkpoint(spark: SparkSession, tmp_path: Path, text: str) -> None:
     """Stopped after one batch; the second batch runs again after a crash before its commit."""
@@ -170,6 +173,7 @@ def test_a_join_goes_on_from_its_checkpoint(spark: SparkSession, tmp_path: Path,
     assert_rows(found(spark, tmp_path / "out"), pa.concat_tables(given))
 
 
+@pytest.mark.slow
 def test_the_checkpoint_of_another_join_is_refused(spark: SparkSession, tmp_path: Path) -> None:
     for name in "lr":
         as_batches(tmp_path / name, [side(1)])

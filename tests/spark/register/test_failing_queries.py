@@ -210,6 +210,7 @@ def ended_well(reg: SparkRegister) -> bool:
         return False
 
 
+@pytest.mark.slow
 def test_nobody_is_left(spark: SparkSession, tmp_path: Path) -> None:
     files = as_batches(tmp_path / "in", BATCHES)
     frame = read_stream(spark, files)

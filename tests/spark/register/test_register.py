@@ -51,6 +51,7 @@ class Mirror:
             assert_rows(answers_of(spark, folder, name), pa.concat_tables(tables))
 
 
+@pytest.mark.slow
 def test_every_query_gets_what_it_would_get_alone(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -175,6 +176,7 @@ def test_answers_go_to_the_sinks_of_their_queries(spark: SparkSession, tmp_path:
     assert_rows(nowhere, mirror.rejected)
 
 
+@pytest.mark.slow
 def test_a_watched_folder_says_what_runs(spark: SparkSession, tmp_path: Path) -> None:
     batches = [rows(number, 60, 30 * number) for number in range(3)]
     files, out = as_batches(tmp_path / "in", batches[:1]), tmp_path / "out"

@@ -45,6 +45,7 @@ def test_a_reader_of_early_and_revised_answers_ends_with_the_oracles(
     assert_rows(newest, panes.oracle(plain, s=rows))
 
 
+@pytest.mark.slow
 def test_a_flush_spreads_the_answers_of_a_window_over_batches(
     spark: SparkSession, tmp_path: Path
 ) -> None:

@@ -136,6 +136,7 @@ def test_a_crash_before_the_sink_has_the_batch(
     assert_rows(found(spark, place / "out"), WANTED)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("batch", [1, *map(slow, [0, 2, 3])])
 def test_a_crash_after_the_sink_has_the_batch(
     spark: SparkSession, finished: Callable[[str], Path], batch: int
@@ -185,6 +186,7 @@ def stopped(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Pa
     return folder
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "shards", "told"),
     [
@@ -207,6 +209,7 @@ def test_a_changed_query_is_refused(
     assert ";" not in said
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "lateness"),
     [
@@ -228,6 +231,7 @@ def test_a_change_that_the_state_does_not_mind(
     assert_rows(found(spark, tmp_path / "out"), pa.concat_tables(want))
 
 
+@pytest.mark.slow
 def test_a_session_with_other_partitions(spark: SparkSession, tmp_path: Path) -> None:
     """Spark keeps a checkpoint's partitions, whatever the session's are. With keys it is told."""
     text = TEXT.replace("k, ", "").replace(" GROUP BY k", "")
@@ -241,6 +245,7 @@ def test_a_session_with_other_partitions(spark: SparkSession, tmp_path: Path) ->
     assert_rows(found(spark, tmp_path / "out"), pa.concat_tables(want))
 
 
+@pytest.mark.slow
 def test_a_machine_whose_clock_is_behind(spark: SparkSession, tmp_path: Path) -> None:
     """A run on a machine whose clock was an hour ahead, and then one here."""
     tables = [minute(0), minute(10)]

@@ -61,6 +61,7 @@ def test_every_aggregate(spark: SparkSession, tmp_path: Path, aggregates: tuple[
     assert_rows(found(spark, tmp_path / "out"), panes.oracle(text, s=rows))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("late", ["open", "drop"])
 def test_late_and_rejected_rows_go_to_their_own_sinks(
     spark: SparkSession, tmp_path: Path, late: panes.Late
@@ -178,6 +179,7 @@ UNSHUFFLED: dict[str, Callable[[DataFrame], DataFrame]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", UNSHUFFLED)
 def test_a_file_without_rows_is_not_the_end(
     spark: SparkSession, tmp_path: Path, shape: str
@@ -190,6 +192,7 @@ def test_a_file_without_rows_is_not_the_end(
     assert [m["answers"] for m in metrics(query)] == [0, 0, 0, 0, 3]
 
 
+@pytest.mark.slow
 def test_a_batch_whose_rows_are_all_filtered_out_is_not_the_end(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -217,6 +220,7 @@ def known(frame: DataFrame) -> DataFrame:
     return frame.sparkSession.createDataFrame([("a",), ("b",)], "k string")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", LEFT_OUT)
 def test_a_batch_of_which_no_row_is_left_is_not_the_end(
     spark: SparkSession, tmp_path: Path, shape: str
@@ -247,6 +251,7 @@ def test_a_stream_without_any_row_ends(spark: SparkSession, tmp_path: Path) -> N
     assert not len(found(spark, tmp_path / "out"))
 
 
+@pytest.mark.slow
 def test_sparks_own_aggregation_goes_on_from_the_answers(
     spark: SparkSession, tmp_path: Path
 ) -> None:
