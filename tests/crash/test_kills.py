@@ -48,10 +48,8 @@ def endured(spark: SparkSession, name: str, folder: Path, *kills: tuple[str, int
     return case.job.judged(place, case.streams)
 
 
-QUICK = {
+KILLED = {
     "sliding": ((BLOCK, 1), (END, 0)),
-}
-SLOWER = {
     "a register that changes": ((STORED, 1),),
     "a join": ((BLOCK, 1), (STORED, 2)),
     "windows above an outer join": ((STATE, 1), (END, 0)),
@@ -74,12 +72,12 @@ OTHERS = {
 
 
 def test_every_case_is_killed() -> None:
-    assert {*QUICK, *SLOWER, *OTHERS} == {*CASES}
+    assert {*KILLED, *OTHERS} == {*CASES}
 
 
-@pytest.mark.parametrize("name", [*map(slow, [*QUICK, *SLOWER]), *map(torture, OTHERS)])
+@pytest.mark.parametrize("name", [*map(slow, KILLED), *map(torture, OTHERS)])
 def test_workers_killed_at_named_points(spark: SparkSession, tmp_path: Path, name: str) -> None:
-    kills = {**QUICK, **SLOWER, **OTHERS}[name]
+    kills = {**KILLED, **OTHERS}[name]
     assert endured(spark, name, tmp_path, *kills) == Verdict()
 
 
