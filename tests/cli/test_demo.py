@@ -10,13 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark.sql import SparkSession
 from rich.console import Console
 
 from panes.axis import BEGINNING
-from panes.cli import demo_links
 from panes.cli.live_view import LiveView, Reading, read_panes
-from tests.cli.call import call_here
 
 DEMO = [sys.executable, "-c", "from panes.cli.main import main; main()", "demo"]
 NOON = 1_767_268_800_000_000  # 2026-01-01T12:00:00Z, in microseconds
@@ -47,18 +44,6 @@ def assert_raced(told: str) -> None:
     assert int(said[1].replace(",", "")) > 0
     assert float(said[2]) == pytest.approx(theirs / ours, rel=0.2, abs=0.2)
     assert told.index("window() took") < told.index("three links")
-
-
-@pytest.mark.slow
-def test_a_short_demo_checks_every_answer_and_races_sparks_window(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """On the session of the suite, which must not end with it; fewer batches."""
-    monkeypatch.setattr(SparkSession, "stop", lambda session: None)
-    monkeypatch.setattr(demo_links, "TURNS", 3)
-    short = ("--bids", "20000", "--rows", "1200")
-    assert_shown(call_here("demo", *short, folder=tmp_path), "1,200")
-    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.slow
