@@ -19,8 +19,6 @@ from panes.bench.workloads import bids
 from panes.reference.compare import difference
 from tests.spark.streaming import as_batches, read_stream, run_to_end
 
-pytestmark = pytest.mark.slow
-
 parts = sys.argv[1:]
 spark = panes.spark.session()
 print("session:", type(spark).__module__)
@@ -66,7 +64,7 @@ if "drop-in" in parts:
     print("drop-in:", (mine.count(), near.count()) == (theirs.count(), theirs.count()))
 if "calls" in parts:
     from tests.spark import drop_in_calls
-    given = drop_in_calls.rows(spark).localCheckpoint()
+    given = drop_in_calls.rows(spark)
     found = {n: drop_in_calls.difference(spark, n, given) for n in drop_in_calls.CALLS}
     print("calls:", {n: d for n, d in found.items() if d is not None} or None)
 pairs = (
@@ -106,6 +104,7 @@ def test_everything_works_through_connect(parts: tuple[str, ...]) -> None:
         capture_output=True,
         text=True,
         check=False,
+        timeout=900,
     )
     for line in ("connect.session", *(f"{part}: {SAID[part]}" for part in parts)):
         assert line in done.stdout, done.stdout[-500:] + done.stderr[-2000:]
