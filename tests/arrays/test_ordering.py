@@ -51,6 +51,18 @@ def test_sort_reaches_from_end_to_end(ends: tuple[int, int]) -> None:
     assert order.tolist() == [*range(1, 2 * MANY, 2), *range(0, 2 * MANY, 2)]
 
 
+@pytest.mark.parametrize("bits", [49, 50, 51, 52])
+def test_sort_where_a_word_is_just_wide_enough_or_not(bits: int) -> None:
+    """The places of so many keys take 13 bits, and a word has 63 beside its sign."""
+    assert (MANY - 1).bit_length() == 13
+    spread = np.arange(MANY) * 7_919 % MANY
+    keys = spread * ((1 << bits) // MANY)
+    keys[spread == MANY - 1] = (1 << bits) - 1
+    order, ordered = sort(keys)
+    assert order.tolist() == np.argsort(keys, kind="stable").tolist()
+    assert ordered.tolist() == np.sort(keys).tolist()
+
+
 @given(majors=keys(200), minors=st.lists(st.integers(0, 3), min_size=200, max_size=200))
 @pytest.mark.parametrize("in_order", [True, False])
 def test_pairs_are_numbered_once_and_ascend(
