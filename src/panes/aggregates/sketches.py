@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from panes.aggregates.aggregate import Argument, Bounded, Rows, Selection
 from panes.aggregates.identity import identity
-from panes.algebra.monoid import Columns, Slots
+from panes.algebra.monoid import Columns, Slots, merged_objects
 from panes.arrays import order_keys
 from panes.errors import ColumnTypeError, QueryError
 
@@ -53,10 +53,7 @@ class SketchMonoid:
 
     def combine(self, older: Columns, newer: Columns) -> Columns:
         merge = _MERGE[self.family]
-        result = np.empty_like(older)
-        for i, (a, b) in enumerate(zip(older[0], newer[0], strict=True)):
-            result[0, i] = b if a is None else a if b is None else merge(a, b, self.size)
-        return result
+        return merged_objects(older, newer, lambda a, b: merge(a, b, self.size))
 
 
 @dataclass(frozen=True, slots=True)

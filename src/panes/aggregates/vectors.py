@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from panes.aggregates.aggregate import Argument, Bounded, Rows, Selection
 from panes.aggregates.count_min import Shape, buckets
 from panes.aggregates.identity import identity
-from panes.algebra.monoid import Columns, Slots
+from panes.algebra.monoid import Columns, Slots, merged_objects
 from panes.errors import ColumnTypeError, PanesError
 
 BITMAP_BYTES = 4096
@@ -44,11 +44,7 @@ class VectorMonoid:
         return np.full((1, n), None, dtype=object)
 
     def combine(self, older: Columns, newer: Columns) -> Columns:
-        fold = _FOLDS[self.fold]
-        result = np.empty_like(older)
-        for i, (a, b) in enumerate(zip(older[0], newer[0], strict=True)):
-            result[0, i] = b if a is None else a if b is None else fold(a, b)
-        return result
+        return merged_objects(older, newer, _FOLDS[self.fold])
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,9 @@ A kernel asks for the weaker of the two that it needs.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -78,6 +79,14 @@ class Lanes:
     def absorb_into(self, partials: Columns, values: Columns, slots: Slots) -> None:
         """Fold one value per row into partials that are already there."""
         lanes.absorb_rows(int(self.op), len(self.names), len(values))(partials, values, slots)
+
+
+def merged_objects(older: Columns, newer: Columns, merge: Callable[[Any, Any], Any]) -> Columns:
+    """Partials that are objects, merged one by one; None is the neutral one."""
+    result = np.empty_like(older)
+    for i, (a, b) in enumerate(zip(older[0], newer[0], strict=True)):
+        result[0, i] = b if a is None else a if b is None else merge(a, b)
+    return result
 
 
 def merge_slots(monoid: Monoid, partials: Columns, slots: NDArray[np.int64], size: int) -> Columns:
