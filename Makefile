@@ -25,7 +25,7 @@ test: setup
 	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not slow and not torture and not browser"
 
 test-slow: setup .venv/.docs-ready
-	$(BIN)/python -m pytest -n 2 --dist loadgroup -m slow tests
+	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "slow and not torture" tests
 
 # The live page in a real browser. Playwright is installed for this alone; the browser is Debian's
 # Chromium, installed if that is possible, or the one that CHROMIUM names.

@@ -4,8 +4,10 @@ Spark refuses a damaged checkpoint, but often without the name of the file, and 
 is missing it may speak of something else. `require_whole` reads every file, so that its checksum
 is looked at, and looks for numbers that are missing from a row of files:
 
-    offsets/N  commits/N  sources/S/N    no number is left out; a commit has its offsets
+    offsets/N  commits/N  sources/S/N    no number is left out; a commit has its offsets, and
+                                         the last offsets have those before them
     state/O/P/N.zip, N.changelog         from the newest snapshot to the last commit, and its SSTs
+    state/O/_metadata/v2/N               one at least
 
 Everything is read through DataFrames, so a checkpoint may lie wherever Spark's may.
 """
@@ -136,11 +138,13 @@ def _numbers(files: Iterable[str], folder: str) -> set[int]:
 def _first(folder: str, files: Iterable[str], numbers: set[int]) -> int:
     """The first number that a log needs.
 
-    Of offsets and commits the old ones go. The log of a source goes back to the beginning, or to
-    where it was written anew as a whole.
+    Of offsets and commits the old ones go, but the last offsets are read with those before them.
+    The log of a source goes back to the beginning, or to where it was written anew as a whole.
     """
-    if not folder.startswith(_SOURCES):
+    if folder == _COMMITS:
         return min(numbers)
+    if folder == _OFFSETS:
+        return min(min(numbers), max(max(numbers) - 1, 0))
     whole = [p for p in files if p.startswith(f"{folder}/") and p.endswith(".compact")]
     return max(_numbers(whole, folder)) if whole else 0
 
@@ -176,6 +180,9 @@ def _require_state(
     parts: dict[str, dict[str, set[int]]] = defaultdict(lambda: defaultdict(set))
     for match in filter(None, map(_STATE_FILE.fullmatch, known)):
         parts[match[1]][match[3]].add(int(match[2]))
+    for operator in sorted({"/".join(part.split("/")[:2]) for part in parts}):
+        if not _listed(session, f"{checkpoint}/{operator}/_metadata/v2"):
+            raise _missing(f"{checkpoint}/{operator}/_metadata/v2/0")
     for part, kinds in parts.items():
         whole = max((v for v in kinds["zip"] if v <= version), default=0)
         if not whole:
