@@ -17,14 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from panes.arrays.compiled import compiled
-from panes.arrays.ordering import sort, stable_order
-from panes.arrays.spread import spread
+from panes.arrays.ordering import packed, sort, stable_order
+from panes.arrays.spread import parts, spread
 from panes.arrays.workers import workers
 
 Numbers = NDArray[np.int64]
 _WORD = 63
 _FEW = 1 << 12
-_PARTS = 8
 _LONG = 1 << 10
 
 
@@ -44,12 +43,7 @@ def sort_pairs(majors: Numbers, minors: Numbers) -> tuple[Numbers, Numbers, Numb
     index_bits = (len(majors) - 1).bit_length()
     key_bits = (high - low).bit_length()
     dropped = max(key_bits + index_bits - _WORD, 0)
-    words = np.empty(len(majors), dtype=np.int64)
-    parts = _parts(len(majors))
-    rows = len(majors) // _PARTS
-    spread(
-        workers(), lambda p: _pack(majors, low, dropped, index_bits, *p, words), parts, rows=rows
-    )
+    words = packed(majors, low, index_bits, dropped=dropped)
     words.sort()
     order, major, minor = (np.empty(len(words), dtype=np.int64) for _ in range(3))
 
@@ -59,9 +53,10 @@ def sort_pairs(majors: Numbers, minors: Numbers) -> tuple[Numbers, Numbers, Numb
     def straighten(part: tuple[int, int]) -> int:
         return int(_straighten(words, index_bits, *part, order, major, minor))
 
-    spread(workers(), unpack, parts, rows=rows)
-    between = _between_keys(words, index_bits, parts)
-    if sum(spread(workers(), straighten, between, rows=rows)):
+    some = parts(len(words))
+    spread(workers(), unpack, some, rows=len(words))
+    between = _between_keys(words, index_bits, some)
+    if sum(spread(workers(), straighten, between, rows=len(words))):
         return _in_no_order(majors, minors)
     return order, major, minor
 
@@ -73,30 +68,17 @@ def _in_no_order(majors: Numbers, minors: Numbers) -> tuple[Numbers, Numbers, Nu
     return order, majors[order], minors[order]
 
 
-def _parts(rows: int) -> list[tuple[int, int]]:
-    edges = np.linspace(0, rows, _PARTS + 1).astype(np.int64).tolist()
-    return list(pairwise(edges))
-
-
 def _between_keys(
-    words: Numbers, index_bits: int, parts: list[tuple[int, int]]
+    words: Numbers, index_bits: int, some: list[tuple[int, int]]
 ) -> list[tuple[int, int]]:
-    """The parts, moved so that none begins within a key."""
+    """Parts, moved so that none begins within a key."""
     edges = [0]
-    for _, end in parts[:-1]:
+    for _, end in some[:-1]:
         key = words[end] >> index_bits
         moved = int(np.searchsorted(words, (key + 1) << index_bits))
         edges.append(max(moved, edges[-1]))
     edges.append(len(words))
     return [(a, b) for a, b in pairwise(edges) if b > a]
-
-
-@compiled
-def _pack(majors, low, dropped, index_bits, begin, end, words):  # type: ignore[no-untyped-def]
-    for i in range(begin, end):
-        # The difference may take all 64 bits: it is shifted as an unsigned number.
-        distance = np.uint64(majors[i]) - np.uint64(low)
-        words[i] = (np.int64(distance >> np.uint64(dropped)) << index_bits) | i
 
 
 @compiled

@@ -11,15 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from panes.arrays.compiled import compiled
+from panes.arrays.spread import parts, spread
+from panes.arrays.workers import workers
 
+Numbers = NDArray[np.int64]
 _HALF = 32
 _WORD = 63
 _SHORT = 32
 
 
-def stable_order(
-    keys: NDArray[np.int64], before: NDArray[np.int64] | None = None
-) -> NDArray[np.int64]:
+def stable_order(keys: Numbers, before: Numbers | None = None) -> Numbers:
     """Where to find the smallest key, the next one, ...; equal keys keep their order.
 
     Their order is that of `before`, if it is given, which lists every index once.
@@ -30,9 +31,7 @@ def stable_order(
     return sort(keys, before)[0]
 
 
-def sort(
-    keys: NDArray[np.int64], before: NDArray[np.int64] | None = None
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def sort(keys: Numbers, before: Numbers | None = None) -> tuple[Numbers, Numbers]:
     """The order as `stable_order` gives it, and the keys in that order."""
     in_order = keys if before is None else keys[before]
     if is_sorted(in_order):
@@ -42,22 +41,36 @@ def sort(
         by_lower = stable_order(keys & ((1 << _HALF) - 1), before)
         order = stable_order(keys >> _HALF, by_lower)
         return order, keys[order]
-    words = in_order - low
-    words <<= place_bits
-    words |= np.arange(len(words))
+    words = packed(in_order, low, place_bits)
     words.sort()
-    places = words & ((1 << place_bits) - 1)
-    words >>= place_bits
-    words += low
+    places = np.empty(len(words), dtype=np.int64)
+    spread(
+        workers(),
+        lambda part: _unpack(words, low, place_bits, *part, places),
+        parts(len(words)),
+        rows=len(words),
+    )
     return places if before is None else before[places], words
 
 
+def packed(keys: Numbers, low: int, place_bits: int, *, dropped: int = 0) -> Numbers:
+    """The distance of each key from the lowest, without its last bits, above the key's place."""
+    words = np.empty(len(keys), dtype=np.int64)
+    spread(
+        workers(),
+        lambda part: _pack(keys, low, dropped, place_bits, *part, words),
+        parts(len(keys)),
+        rows=len(keys),
+    )
+    return words
+
+
 def number_pairs(
-    majors: NDArray[np.int64],
+    majors: Numbers,
     minors: NDArray[np.signedinteger],
     *,
     width: int | None = None,
-) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int64]]:
+) -> tuple[NDArray[np.int32], Numbers, Numbers]:
     """A number for every different pair, ascending; and the pair of each number.
 
     If minors are known to be below a `width` that is small beside the rows of a major, they are
@@ -79,9 +92,25 @@ def number_pairs(
     return numbers, major[:seen], minor[:seen]
 
 
-def is_sorted(keys: NDArray[np.int64]) -> bool:
+def is_sorted(keys: Numbers) -> bool:
     """Whether no key is smaller than the one before it."""
     return bool(_is_sorted(keys))
+
+
+@compiled
+def _pack(keys, low, dropped, place_bits, begin, end, words):  # type: ignore[no-untyped-def]
+    for i in range(begin, end):
+        # The difference may take all 64 bits: it is shifted as an unsigned number.
+        distance = np.uint64(keys[i]) - np.uint64(low)
+        words[i] = (np.int64(distance >> np.uint64(dropped)) << place_bits) | i
+
+
+@compiled
+def _unpack(words, low, place_bits, begin, end, places):  # type: ignore[no-untyped-def]
+    mask = (np.int64(1) << place_bits) - 1
+    for i in range(begin, end):
+        places[i] = words[i] & mask
+        words[i] = (words[i] >> place_bits) + low
 
 
 @compiled

@@ -5,12 +5,24 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor
+from itertools import pairwise
 from typing import TypeVar
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 _FEW_ROWS = 16_384
+_PARTS = 8
+
+
+def parts(rows: int) -> list[tuple[int, int]]:
+    """Rows in parts of like size, from where to where; more than threads, so that none idles.
+
+    >>> parts(10)
+    [(0, 1), (1, 2), (2, 3), (3, 5), (5, 6), (6, 7), (7, 8), (8, 10)]
+    """
+    edges = [rows * part // _PARTS for part in range(_PARTS + 1)]
+    return [(begin, end) for begin, end in pairwise(edges) if end > begin]
 
 
 def spread(

@@ -9,13 +9,11 @@ have costs a leap.
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 import numpy as np
 from numpy.typing import NDArray
 
 from panes.arrays.compiled import compiled
-from panes.arrays.spread import spread
+from panes.arrays.spread import parts, spread
 from panes.arrays.workers import workers
 from panes.axis import BEGINNING
 from panes.join.sorted_rows import SortedRows
@@ -23,7 +21,6 @@ from panes.windows.limit import require_room
 from panes.windows.partners import Reach
 
 Numbers = NDArray[np.int64]
-_PARTS = 8
 
 
 def matches(
@@ -43,7 +40,7 @@ def matches(
     def write(part: tuple[int, int]) -> None:
         _write(begin, count, ends, *part, left, right)
 
-    spread(workers(), write, _parts(len(probe)), rows=max(total, len(probe)) // _PARTS)
+    spread(workers(), write, parts(len(probe)), rows=max(total, len(probe)))
     return left, right
 
 
@@ -58,13 +55,8 @@ def reached(
     def find(part: tuple[int, int]) -> None:
         _find(probe.code, *reach, floor, other.code, other.at, *part, begin, count)
 
-    spread(workers(), find, _parts(len(probe)), rows=len(probe) // _PARTS)
+    spread(workers(), find, parts(len(probe)), rows=len(probe))
     return begin, count
-
-
-def _parts(rows: int) -> list[tuple[int, int]]:
-    edges = np.linspace(0, rows, _PARTS + 1).astype(np.int64).tolist()
-    return [(a, b) for a, b in pairwise(edges) if b > a]
 
 
 @compiled

@@ -27,6 +27,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from panes.arrays.spread import spread
+from panes.arrays.workers import workers
 from panes.axis import BEGINNING, FOREVER
 from panes.join.key_codes import equal_keys, key_codes
 from panes.join.marks import all_windows, mark, mark_all, newly_joined, no_marks, not_joined
@@ -77,8 +79,12 @@ class OAJoin:
         self, left: Arrivals, right: Arrivals, before: Progress, after: Progress
     ) -> Iterator[JoinedRows]:
         step = _Step(self.rule, before, after, self._end())
-        new_left, lone_left = step.sorted_rows(left, is_left=True)
-        new_right, lone_right = step.sorted_rows(right, is_left=False)
+        (new_left, lone_left), (new_right, lone_right) = spread(
+            workers(),
+            lambda side: step.sorted_rows(side[0], is_left=side[1]),
+            ((left, True), (right, False)),
+            rows=min(len(left.at), len(right.at)),
+        )
         mine = [_Marked(run) for run in self._reached(self.left, new_right.rows, of_left=False)]
         others = [_Marked(run) for run in self._reached(self.right, new_left.rows, of_left=True)]
         for other in (*others, new_right):

@@ -15,6 +15,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from panes.arrays.compiled import compiled
+from panes.arrays.gather import gather
 from panes.arrays.nearly_sorted import sort_pairs
 
 Numbers = NDArray[np.int64]
@@ -57,11 +58,10 @@ class SortedRows:
 
     def taken(self, index: Numbers) -> list[pa.Array]:
         """The columns of some rows, by their places in the order; none (NULL) where it is -1."""
-        rows = self.row[index]
         if len(index) and index.min() < 0:
-            return [c.take(pa.array(rows, mask=index < 0)) for c in self.columns]
-        which = pa.array(rows)
-        return [c.take(which) for c in self.columns]
+            rows = pa.array(self.row[index], mask=index < 0)
+            return [c.take(rows) for c in self.columns]
+        return gather(self.columns, self.row, index)
 
     def where(self, kept: NDArray[np.bool_]) -> SortedRows:
         """Some of the rows, without the columns of the others."""
@@ -69,12 +69,11 @@ class SortedRows:
 
     def picked(self, places: Numbers) -> SortedRows:
         """The rows at these places, which are in order, without the columns of the others."""
-        rows = pa.array(self.row[places])
         return SortedRows(
             self.code[places],
             self.at[places],
-            np.arange(len(rows)),
-            tuple(c.take(rows) for c in self.columns),
+            np.arange(len(places)),
+            tuple(gather(self.columns, self.row, places)),
             None if self.marks is None else self.marks[places],
         )
 

@@ -14,7 +14,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from panes.arrays.columns import column_of
-from panes.arrays.workers import workers
+from panes.arrays.gather import gather
 from panes.axis import BEGINNING, FOREVER
 from panes.errors import InputError
 from panes.join.as_of import AsOfJoin
@@ -31,7 +31,6 @@ from panes.windows.limit import require_room
 
 WID = "__wid"
 """The column of joined rows that has the number of their window."""
-_FEW = 16_384
 Above: TypeAlias = Literal["left", "right", "max", "min", "window"]
 """What windows above a join lie on: a position of joined rows, or the number of their window."""
 
@@ -185,26 +184,27 @@ class JoinStage:
     def _gathered(self, joined: JoinedRows) -> pa.Table:
         """Joined rows as columns; NULL where a side has nothing."""
         schema = self.plan.schema()
-        run = map if len(joined) < _FEW else workers().map
-        sides = (joined.left, joined.left_index), (joined.right, joined.right_index)
-        rows = list(run(lambda side: _rows_of(*side), sides))
-        columns = list(run(lambda name: self._taken(joined, name, rows), self.plan.columns))
+        taken = {
+            **self._taken(joined.left, joined.left_index, self._names[0]),
+            **self._taken(joined.right, joined.right_index, self._names[1]),
+        }
+        columns = [
+            taken[f.name] if f.name in taken else pa.nulls(len(joined), f.type) for f in schema
+        ]
         if joined.wid is not None:
             columns.append(pa.array(joined.wid))
             schema = schema.append(pa.field(WID, pa.int64()))
         return pa.table(columns, schema=schema)
 
-    def _taken(self, joined: JoinedRows, name: str, rows: Sequence[pa.Array | None]) -> pa.Array:
-        """A column of joined rows, by the rows of each side that they come from."""
-        is_right = name not in self._names[0]
-        side, taken = (joined.right if is_right else joined.left), rows[is_right]
+    def _taken(
+        self, side: SortedRows | None, index: Numbers, names: Sequence[str]
+    ) -> dict[str, pa.Array]:
+        """The columns that go up of a side's rows; none if the side has nothing."""
+        asked = [name for name in names if name in self.plan.columns]
         if side is None:
-            return pa.nulls(len(joined), self.plan.schema().field(name).type)
-        return side.columns[self._names[is_right].index(name)].take(taken)
-
-
-def _rows_of(side: SortedRows | None, index: Numbers) -> pa.Array | None:
-    return None if side is None else pa.array(side.row[index])
+            return {}
+        columns = [side.columns[names.index(name)] for name in asked]
+        return dict(zip(asked, gather(columns, side.row, index), strict=True))
 
 
 def _cast(keys: pa.Array, wanted: pa.DataType) -> pa.Array:
