@@ -31,6 +31,8 @@ Session = Any
 BATCHES, WARM = 6, 2
 FEWER, WEIGHED = 4, 3
 """Batches of contenders that take many seconds for each, and of runs that only fill the state."""
+TABLES = 200_000
+"""Rows of a table: an equi-join makes all pairs of a key, forty million of them here."""
 KEYS, FEW_KEYS = 100_000, 1_000
 RATE = 10_000
 LATENESS = "1 second"
@@ -110,7 +112,7 @@ def run(rows: int, repeat: int, say: Callable[[str], None]) -> Report:
         say("checking that streams and tables give the pairs of Spark's own join")
         _check(spark, Path(folder) / "check")
         say("timing tables")
-        _tables(report, spark, Path(folder), rows // 4, repeat)
+        _tables(report, spark, Path(folder), min(rows // 4, TABLES), repeat)
         files = files_of(Path(folder) / "streams", rows // 2, KEYS)
         for how in ("inner", "left"):
             say(f"timing streams, {how} join")

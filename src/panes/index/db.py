@@ -1,47 +1,85 @@
-"""DB: a backward-linked ring with dirty bits (5.4).
+"""DB: backward links that are not followed when rows leave (5.4).
 
 | arrival | seal | evict | memory beside BW |
 |---|---|---|---|
 | search, then 1 | d per basic window | 1 per value of the basic window | D bits; none here |
 
 D values in the window, d in a basic window. Per row, as the paper has it:
-``d + (d / b) (1 + D + N / D)`` in, 1 out. A ring is not followed when rows leave it. In the paper
-it keeps its youngest expired row as a stub, and its dirty bit says that it ends there. Here its end
-is known without either: a ring has as many rows as its value counts, and what lies behind them, the
-stub or whatever row has taken its place since, is never looked at. So nothing is stored beside BW.
+``d + (d / b) (1 + D + N / D)`` in, 1 out. In the paper a ring keeps its youngest expired row as a
+stub, and its dirty bit says that it ends there. Here its end is known without either: a ring has as
+many rows as its value counts, and what lies behind them, the stub or whatever row has taken its
+place since, is never looked at. So nothing is stored beside BW.
+
+To follow links through a large window is to wait for memory, once a row. So a row is linked not to
+the row of its value before it, but to the fourth before it, and an entry knows its newest four: four
+links are followed at once. Rows that are not sealed are in the same rings, and passed over.
 """
 
 from __future__ import annotations
 
+import numpy as np
+
 from panes.arrays.compiled import compiled
 from panes.index.basic_windows import BasicWindow, Summary
-from panes.index.bw import Bw
-from panes.index.row_links import LAST, long_number
+from panes.index.row_links import HIDDEN, RowLinks, long_number
+from panes.index.row_ring import SHORT
+
+
+@compiled
+def _prepend(entries, first, links, mask, heads, came, different):  # type: ignore[no-untyped-def]
+    for i in range(entries.shape[0]):
+        entry, row = entries[i], np.int32((first + i) & SHORT)
+        if heads[entry, HIDDEN] == 0:
+            came[different] = entry
+            different += 1
+        links[row & mask] = heads[entry, 3]
+        heads[entry, 3] = heads[entry, 2]
+        heads[entry, 2] = heads[entry, 1]
+        heads[entry, 1] = heads[entry, 0]
+        heads[entry, 0] = row
+        heads[entry, HIDDEN] += 1
+    return different
+
+
+@compiled
+def _show(entries, came, heads, counts):  # type: ignore[no-untyped-def]
+    """Hidden rows become part of the window; `came` is told how many each entry had."""
+    for i in range(entries.shape[0]):
+        entry = entries[i]
+        came[i] = heads[entry, HIDDEN]
+        counts[entry] += came[i]
+        heads[entry, HIDDEN] = 0
 
 
 @compiled
 def _collect(entries, begins, found, links, mask, heads, begin):  # type: ignore[no-untyped-def]
-    """As many rows as each entry counts, from its last one back; all in the window, descending."""
+    """As many rows as each entry counts, behind the hidden ones; all in the window, descending."""
     for i in range(entries.shape[0]):
-        if entries[i] >= 0:
-            row, after = heads[entries[i], LAST], begin + mask + 1
+        entry = entries[i]
+        if entry >= 0:
+            a, b, c, d = heads[entry, 0], heads[entry, 1], heads[entry, 2], heads[entry, 3]
+            for _ in range(heads[entry, HIDDEN]):
+                a, b, c, d = b, c, d, links[a & mask]
+            after = begin + mask + 1
             for at in range(begins[i + 1] - 1, begins[i] - 1, -1):
-                number = long_number(row, begin)
-                if row < 0 or number >= after:
+                number = long_number(a, begin)
+                if a < 0 or number >= after:
                     return False
                 found[at] = after = number
-                row = links[row & mask]
+                a, b, c, d = b, c, d, links[a & mask]
     return True
 
 
-class Db(Bw):
-    """Backward links that go on behind the rows of the window."""
+class Db(RowLinks):
+    """Backward links, four to a ring, that go on behind the rows of the window."""
 
-    collecting = staticmethod(_collect)
+    linking, collecting = staticmethod(_prepend), staticmethod(_collect)
 
     def seal(self) -> Summary:
-        sealed = super().seal()
-        return Summary(sealed.entries, sealed.counts)
+        entries = self._take_hidden()
+        counts = np.empty_like(entries)
+        _show(entries, counts, self.heads, self.domain.counts)
+        return Summary(entries, counts)
 
     def evict(self, window: BasicWindow) -> None:
         gone = window.summary

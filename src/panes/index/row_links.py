@@ -2,8 +2,8 @@
 
 RING, AUX, BW and DB differ in the direction of the links and in what arrivals and evictions do
 with them (paper, 5). A link is the short number of a row, or, where the ring goes back to the
-index, the entry: ``-1 - entry``. Rows that are not sealed stand in links of their own. All four are
-built on a domain, which finds the entry of a value.
+index, the entry: ``-1 - entry``. Rows that are not sealed stand in links of their own, but for DB's.
+All four are built on a domain, which finds the entry of a value.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ from panes.index.set_index import counts_of
 
 FIRST, LAST, HIDDEN_FIRST, HIDDEN_LAST, HIDDEN = range(5)
 """What the integers of an entry are: its first and last row in the window, those among rows that
-are not sealed, and how many of these there are."""
+are not sealed, and how many of these there are. DB has its newest rows in the place of the first
+four."""
 _NO_ROWS: Rows = np.zeros(0, dtype=np.int64)
 
 
