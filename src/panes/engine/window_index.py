@@ -231,7 +231,7 @@ class WindowIndex:
         key = None if value is None else self._window.keys.find_one(value)
         if key is None:
             return self._window.schema.empty_table()
-        return self._window.take(self._window.rows_of_one(key))
+        return self._window.table_of_one(key)
 
     @in_turn
     def between(self, low: Any, high: Any) -> pa.Table:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from panes.arrays.compiled import compiled
@@ -68,6 +69,10 @@ class Index(ABC):
     def rows_of_one(self, key: int) -> Rows:
         """The rows of one key, ascending."""
         return self.rows_by_key(np.array([key]))[0]
+
+    def table_of_one(self, key: int) -> pa.Table:
+        """The rows of one key, ascending, as a table."""
+        return self.rows.take(self.rows_of_one(key))
 
     @abstractmethod
     def null_rows(self) -> Rows:

@@ -232,22 +232,33 @@ class LiveWindow:
             return np.zeros(0, dtype=np.int64)
         return self._in_order(self._index.rows_of_one(key))
 
+    def table_of_one(self, key: int) -> pa.Table:
+        """The same as a table."""
+        if self._index is None:
+            return self.schema.empty_table()
+        if self._is_in_order:
+            return self._index.table_of_one(key)
+        return self.take(self.rows_of_one(key))
+
     def _in_order(self, found: Rows) -> Rows:
         """Ascending rows in the order of the axis, which is theirs if they came in order."""
-        if self._at is None or not self._has_disorder or len(found) < 2:
+        if self._is_in_order or len(found) < 2:
             return found
+        assert self._at is not None
         return found[np.argsort(self.rows.raw(self._at, found), kind="stable")]
 
     @property
-    def _has_disorder(self) -> bool:
-        return self._disorder_before > self.rows.begin
+    def _is_in_order(self) -> bool:
+        """Whether rows are in the order that answers have."""
+        return self._at is None or self._disorder_before <= self.rows.begin
 
     def sorted_rows(self, keys: Keys, limit: int | None = None) -> Rows:
         """The rows of keys, key after key, and for each key as `rows_of`; so many at the most."""
         if self._index is None or not len(keys):
             return np.zeros(0, dtype=np.int64)
         found, begins = self._index.rows_by_key(keys)
-        if self._at is not None and self._has_disorder and len(found) > 1:
+        if not self._is_in_order and len(found) > 1:
+            assert self._at is not None
             at = self.rows.raw(self._at, found).astype(np.int64)
             value = np.repeat(np.arange(len(keys)), np.diff(begins))
             found = found[np.lexsort((found, at, value))]

@@ -2,8 +2,8 @@
 
 RING, AUX, BW and DB differ in the direction of the links and in what arrivals and evictions do
 with them (paper, 5). A link is the short number of a row, or, where the ring goes back to the
-index, the entry: ``-1 - entry``. Rows that are not sealed stand in links of their own, but for DB's.
-All four are built on a domain, which finds the entry of a value.
+index, the entry: ``-1 - entry``. Rows that are not sealed stand in links of their own, except in
+DB. All four are built on a domain, which finds the entry of a value.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ class RowLinks(Index):
         found = np.empty(begins[-1], dtype=np.int64)
         place = (self.rows.pointers, self.rows.size - 1, self.heads, self.rows.begin)
         if not self.collecting(entries, begins, found, *place):
-            raise StateError("a window index is damaged: links and counts of a value differ")
+            raise damaged()
         return found
 
     def purge(self) -> None:
@@ -133,6 +133,11 @@ class RowLinks(Index):
 
     def rekey(self, number_of: NDArray[np.int64]) -> None:
         self.domain.rekey(number_of)
+
+
+def damaged() -> StateError:
+    """The links of a value are not as many as its rows."""
+    return StateError("a window index is damaged: links and counts of a value differ")
 
 
 @register_jitable

@@ -142,7 +142,7 @@ class RowRing:
         self.pointers: NDArray[Any] = np.zeros(self.size, dtype=pointer)
         self.is_null: NDArray[np.bool_] | None = None
         self._words: Words | None = None
-        self._short = ShortAnswers(schema)
+        self.short_answers = ShortAnswers(schema)
 
     @property
     def mask(self) -> int:
@@ -221,22 +221,23 @@ class RowRing:
 
     def take(self, rows: Rows) -> pa.Table:
         """Rows as a table."""
-        if self._words is None:
-            self._words = self._all_words()
-        if not self._words:
+        words = self.words()
+        if not words:
             return pa.Table.from_arrays(
                 [self._taken(c, rows) for c in self.columns], schema=self.schema
             )
         if len(rows) <= FEW:
-            return self._short.take(self._words, rows, self.size - 1)
-        found = np.empty((len(self._words), len(rows)), dtype=np.uint64)
-        gather(self._words, rows, self.size - 1, found, 0)
+            return self.short_answers.take(words, rows, self.size - 1)
+        found = np.empty((len(words), len(rows)), dtype=np.uint64)
+        gather(words, rows, self.size - 1, found, 0)
         return table_of_words(self.schema, found)
 
-    def _all_words(self) -> Words:
+    def words(self) -> Words:
         """The buffers of all columns, if each is just 64 bits for every row; otherwise none."""
-        fixed = [c for c in self.columns if isinstance(c, FixedColumn) and c.is_words]
-        return tuple(c.values for c in fixed) if len(fixed) == len(self.columns) else ()
+        if self._words is None:
+            fixed = [c for c in self.columns if isinstance(c, FixedColumn) and c.is_words]
+            self._words = tuple(c.values for c in fixed) if len(fixed) == len(self.columns) else ()
+        return self._words
 
     def _taken(self, column: FixedColumn | PiecesColumn, rows: Rows) -> pa.Array:
         return column.take(rows if isinstance(column, PiecesColumn) else rows & self.mask)

@@ -31,15 +31,22 @@ class ShortAnswers:
 
     def take(self, columns: Words, rows: NDArray[np.int64], mask: int) -> pa.Table:
         """The rows at some places of all columns, at most `FEW`."""
-        count = len(rows)
+        words, begin = self.room(len(rows))
+        gather(columns, rows, mask, words, begin)
+        return self.last(len(rows))
+
+    def room(self, count: int) -> tuple[NDArray[np.uint64], int]:
+        """Where to write the next answer, at most `FEW` rows: words of columns, and from where."""
         if self._used + count > _ROOM:
             self._words = np.empty((len(self._schema), _ROOM), dtype=np.uint64)
             self._sheet = table_of_words(self._schema, self._words)
             self._used = 0
-        begin = self._used
-        gather(columns, rows, mask, self._words, begin)
         self._used += count
-        return self._sheet.slice(begin, count)
+        return self._words, self._used - count
+
+    def last(self, count: int) -> pa.Table:
+        """The answer of so many rows that was written last."""
+        return self._sheet.slice(self._used - count, count)
 
 
 def table_of_words(schema: pa.Schema, words: NDArray[np.uint64]) -> pa.Table:
