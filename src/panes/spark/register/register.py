@@ -22,7 +22,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from panes.aggregates.custom import UserAggregate
 from panes.axis import SECOND, Duration, parse_duration
 from panes.engine.added import Added
-from panes.errors import FailedQueryWarning, OptionError, QueryError, StateError, warn
+from panes.errors import FailedQueryWarning, OptionError, QueryError, warn
 from panes.language.parse import parse
 from panes.language.query import Query
 from panes.language.row_question import read_row_question
@@ -55,7 +55,7 @@ class SparkRegister:
         self._session = frame.sparkSession
         self._registered = RegisteredQueries(stream, frame, run, tuple(aggregates))
         self._lock = RLock()
-        self._run = RegisterRun(self._lock, self._stop_watching, self._recover)
+        self._run: RegisterRun[Start] = RegisterRun(self._lock, self._stop_watching, self._recover)
         self._watcher: Watcher | None = None
         self._version = 0
         self._untold: list[str] = []
@@ -252,21 +252,7 @@ class SparkRegister:
 
     def process_all_available(self) -> None:
         """Wait until everything that is there now has been taken in and answered."""
-        while True:
-            with self._lock:
-                query = self._run.query
-            try:
-                if query is not None:
-                    query.processAllAvailable()
-                break
-            except Exception:
-                assert query is not None
-                self._run.settle(query)
-                with self._lock:
-                    if isinstance(self._run.failure, StateError):
-                        raise self._run.failure from None
-                    if self._run.failure is not None or self._run.query is query:
-                        raise
+        self._run.process_all_available()
         self._warn()
 
     @property
@@ -298,7 +284,7 @@ class SparkRegister:
         if start.bounded and not self._registered:
             self._run.end()
         else:
-            self._run.replace(self._registered)
+            self._run.replace(self._following)
         return True
 
     def _warn(self) -> None:
@@ -324,7 +310,11 @@ class SparkRegister:
         self._run.require_healthy()
         if self._run.start is not None:
             self._write()
-            self._run.replace(self._registered)
+            self._run.replace(self._following)
+
+    def _following(self, start: Start) -> StreamingQuery | None:
+        """The streaming query of the queries that there are now, if there is one."""
+        return start_query(self._registered, start) if self._registered else None
 
     def _write(self) -> None:
         """Write the queries into the checkpoint."""
