@@ -13,19 +13,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from threading import RLock
 
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 
 from panes.aggregates.custom import UserAggregate
 from panes.engine.added import Added
-from panes.errors import FailedQueryWarning, OptionError, QueryError, UnknownStreamError, warn
+from panes.errors import OptionError, QueryError, UnknownStreamError
 from panes.language.join_query import JoinQuery
 from panes.language.join_text import is_join, read_join
 from panes.planning.explain_join import explain_join
 from panes.planning.terms import Run
-from panes.register.failures import reasons_in, set_aside_words
+from panes.register.failures import reasons_in
 from panes.shards.shared_joins import shared_joins
 from panes.spark.checkpoint import require_sources
 from panes.spark.join.bind import BoundJoin, bind_join
@@ -35,8 +34,7 @@ from panes.spark.join.register_stream import (
     joined_together,
     require_shared,
 )
-from panes.spark.register.run import RegisterRun
-from panes.spark.register.watched_queries import LOG
+from panes.spark.register.running import RunningRegister
 from panes.spark.uncommitted import can_run_again, forget_uncommitted
 
 
@@ -50,12 +48,13 @@ class _Start:
     trigger: Mapping[str, str]
 
 
-class SparkJoinRegister:
+class SparkJoinRegister(RunningRegister[_Start]):
     """Queries over joins of some streaming DataFrames, run together. See `panes.register`."""
 
     def __init__(
         self, streams: Mapping[str, DataFrame], run: Run, aggregates: Sequence[UserAggregate] = ()
     ) -> None:
+        super().__init__()
         for name, frame in streams.items():
             if not frame.isStreaming:
                 raise QueryError(
@@ -68,14 +67,6 @@ class SparkJoinRegister:
         self._terms, self._aggregates = run, tuple(aggregates)
         self._bound: dict[str, BoundJoin] = {}
         self._failed: dict[str, tuple[BoundJoin, str]] = {}
-        self._untold: list[str] = []
-        self._lock = RLock()
-        self._run: RegisterRun[_Start] = RegisterRun(self._lock, lambda: None, self._recover)
-
-    @property
-    def query(self) -> StreamingQuery | None:
-        """Spark's streaming query; None while there is none."""
-        return self._run.query
 
     # Queries
 
@@ -174,26 +165,6 @@ class SparkJoinRegister:
             self._run.replace(self._started)
         return self
 
-    def stop(self) -> None:
-        """End the streaming query; `start` on the same checkpoint goes on."""
-        with self._lock:
-            self._run.end()
-            self._run.halt()
-        self._warn()
-
-    def await_end(self, timeout: float | None = None) -> bool:
-        """Wait until the register ends, for so many seconds at most; says whether it has.
-
-        If it fails, its exception is raised here. A query that fails is set aside (`failed`), and
-        the others go on.
-        """
-        return self._run.await_end(timeout, self._warn)
-
-    def process_all_available(self) -> None:
-        """Wait until everything that is there now has been taken in and answered."""
-        self._run.process_all_available()
-        self._warn()
-
     # Within
 
     def _change(self, bound: dict[str, BoundJoin]) -> None:
@@ -216,18 +187,10 @@ class SparkJoinRegister:
             return False
         for name, reason in reasons.items():
             self._failed[name] = (self._bound[name], reason)
-            self._untold.append(set_aside_words(name, reason))
-            LOG.warning("%s", self._untold[-1])
+            self._tell(name, reason)
         self._bound = others
         self._run.replace(self._started)
         return True
-
-    def _warn(self) -> None:
-        """Warn of queries that were set aside meanwhile, at the line of whoever waits."""
-        with self._lock:
-            untold, self._untold = self._untold, []
-        for words in untold:
-            warn(words, FailedQueryWarning)
 
     def _started(self, start: _Start) -> StreamingQuery:
         session = next(iter(self.streams.values())).sparkSession
