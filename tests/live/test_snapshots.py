@@ -116,6 +116,23 @@ def test_answers_are_a_table_and_a_line_for_each_key() -> None:
     ]
 
 
+def test_answers_that_are_no_numbers_are_in_the_table_and_on_no_line() -> None:
+    query = panes.open(TEXT.replace("count(*) AS n, ", ""), lateness=0)
+    feed = QueryFeed(query)
+    prices = [None, float("nan"), float("inf"), 4.0, 5.0]
+    items = ["null", "nan", "inf", "four", "null"]
+    query.push(bids=pa.table({"at": [5, 5, 5, 5, 15], "item": items, "price": prices}))
+    query.push(bids=bids([25], "x"))
+    shown = looked(feed).answers
+    assert [row[2:] for row in shown.rows] == [
+        *(["inf", "inf"], ["null", 5.0], ["four", 4.0], ["nan", "nan"])
+    ]
+    assert [(line.key, line.at, line.value) for line in shown.lines] == [
+        ("null", [20], [5.0]),
+        ("four", [10, 20], [4.0, 4.0]),
+    ]
+
+
 def test_a_key_can_be_looked_for() -> None:
     query, feed = opened(lateness=0)
     query.push(bids=pa.concat_tables([bids([5], "lamp"), bids([5], "chair"), bids([15], "x")]))
@@ -199,6 +216,11 @@ def test_numbers_that_json_does_not_know_become_text() -> None:
     query.push(bids=rows)
     shown = json.loads(looked(feed).as_json())
     assert {row[2]: row[3] for row in shown["answers"]["rows"]} == {"a": "nan", "b": "inf"}
+
+
+def test_a_register_of_joins_is_refused_by_its_name() -> None:
+    with pytest.raises(OptionError, match="cannot show a register of joins"):
+        feed_of(panes.register(["orders", "ships"], lateness=5))
 
 
 def test_only_what_runs_in_this_process_is_shown() -> None:

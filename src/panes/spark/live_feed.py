@@ -133,7 +133,7 @@ class SparkFeed(StreamingQueryListener):
             raise OptionError("the register does not run yet", hint="call start first")
         self._register, self._name, self.can_edit = register, name, can_edit
         self._text, self._asked = text, read(text) if text else None
-        self._title = title or query.name or ("bids" if register is None else register.stream)
+        self._title = title or query.name or self._streams()
         self._id, self._run = str(query.id), uuid.uuid4().hex
         self._begun = time.time()
         self._lock = Lock()
@@ -150,6 +150,12 @@ class SparkFeed(StreamingQueryListener):
         self._session.streams.addListener(self)
         for report in query.recentProgress:
             self._note(report)
+
+    def _streams(self) -> str:
+        """What a page is called that was given no name."""
+        if self._register is not None:
+            return self._register.stream
+        return "a stream on Spark" if self._asked is None else " + ".join(self._asked.streams)
 
     def detach(self) -> None:
         """Listen no longer."""
