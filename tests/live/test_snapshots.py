@@ -102,6 +102,21 @@ def test_a_batch_that_is_refused_leaves_no_trace() -> None:
     )
 
 
+def test_a_batch_that_fails_is_told_until_one_succeeds() -> None:
+    query = panes.open("SELECT sum(1 / x) AS s FROM bids [TUMBLING 10 WATTR at]", lateness=5)
+    feed = QueryFeed(query)
+    query.push(bids=pa.table({"at": [1], "x": [1]}))
+    with pytest.raises(panes.PanesError):
+        query.push(bids=pa.table({"at": [2, 30], "x": [1, 0]}))
+    shown = looked(feed)
+    assert (shown.status, shown.counts.rows) == ("failed", 1)
+    assert shown.said.startswith("cannot evaluate `1 / `x``")
+    assert "\n" not in shown.said
+    query.push(bids=pa.table({"at": [2, 30], "x": [1, 1]}))
+    shown = looked(feed)
+    assert (shown.status, shown.said, shown.counts.rows) == ("running", "", 3)
+
+
 def test_answers_are_a_table_and_a_line_for_each_key() -> None:
     query, feed = opened(lateness=0)
     for at in (5, 15, 25):

@@ -33,6 +33,9 @@ class Watcher(Protocol):
     def stepped(self, answers: object, seconds: float) -> None:
         """The step has succeeded, took so long, and gave these answers; None: nothing more."""
 
+    def failed(self, error: Exception) -> None:
+        """The step has failed; the query stands as before it."""
+
 
 class Watchable(Protocol):
     """What can be watched."""
@@ -65,6 +68,10 @@ class _Several:
         for watcher in self.each:
             watcher.stepped(answers, seconds)
 
+    def failed(self, error: Exception) -> None:
+        for watcher in self.each:
+            watcher.failed(error)
+
 
 def add_watcher(query: Watchable, watcher: Watcher) -> None:
     """Tell one more watcher from now on, beside those that are told already."""
@@ -96,7 +103,11 @@ def watched(
             return method(self, *args, **kwargs)
         watcher.began()
         begin = time.perf_counter()
-        answers = method(self, *args, **kwargs)
+        try:
+            answers = method(self, *args, **kwargs)
+        except Exception as error:
+            watcher.failed(error)
+            raise
         watcher.stepped(answers, time.perf_counter() - begin)
         return answers
 

@@ -60,6 +60,7 @@ class QueryFeed:
             taken=time.time(),
             started=recorder.begun,
             status=self._status(),
+            said=recorder.failure,
             axis=self._axis(plan),
             progress=position(where.progress),
             progress_by=where.by,
@@ -105,7 +106,9 @@ class QueryFeed:
             return None
         return query.plan
 
-    def _status(self) -> Literal["waiting", "running", "finished"]:
+    def _status(self) -> Literal["waiting", "running", "finished", "failed"]:
+        if self.recorder.failure:
+            return "failed"
         if self._query.is_finished:
             return "finished"
         return "running" if self.recorder.steps else "waiting"

@@ -85,6 +85,7 @@ class RegisterFeed:
             taken=time.time(),
             started=recorder.begun,
             status=self._status(),
+            said=recorder.failure,
             axis=axis_shown(view),
             progress=position(recorder.where.progress),
             progress_by=recorder.where.by,
@@ -175,7 +176,9 @@ class RegisterFeed:
     def _may_edit(self) -> bool:
         return self.can_edit and not self._register.is_finished
 
-    def _status(self) -> Literal["waiting", "running", "finished"]:
+    def _status(self) -> Literal["waiting", "running", "finished", "failed"]:
+        if self.recorder.failure:
+            return "failed"
         if self._register.is_finished:
             return "finished"
         return "running" if self.recorder.steps else "waiting"

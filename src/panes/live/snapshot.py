@@ -181,7 +181,10 @@ class RegisterShown:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """What is shown. `run` changes when another query, or another run of it, is shown."""
+    """What is shown. `run` changes when another query, or another run of it, is shown.
+
+    `status` is ``failed`` until a step succeeds again, and `said` is why.
+    """
 
     kind: Literal["query", "join", "register", "spark"]
     run: str
