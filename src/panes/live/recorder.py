@@ -30,7 +30,7 @@ _STATE_EVERY = 0.25
 
 @dataclass(frozen=True, slots=True)
 class Where:
-    """How far a query is: what is promised, and by whom; `rows` are those that arrived."""
+    """How far a query is: what is promised, and by whom."""
 
     progress: int
     by: str = ""

@@ -8,6 +8,7 @@ restarted on its checkpoint has the same id, and the page goes on.
 from __future__ import annotations
 
 import datetime as dt
+import re
 import time
 import uuid
 from collections import Counter
@@ -41,7 +42,7 @@ from panes.spark.query import Sink, send
 from panes.spark.register.register import SparkRegister
 from panes.windows.spec import Landmark, PanedSpec, Sliding
 
-_NO_SOURCES = ("RateStream", "RatePerMicroBatch")
+_ONE_ROW = re.compile(r"(RateStream|RatePerMicroBatch).*rowsPer\w+=1\b.*numPartitions=1\b")
 _NOT_SHOWN = "answers are where the stream writes them; LiveRows shows them here too"
 _MOST_ROWS = 5_000
 Status = Literal["waiting", "running", "finished", "failed"]
@@ -323,4 +324,11 @@ def _rows_in(report: Any) -> int:
 
 
 def _is_ours(description: str) -> bool:
-    return description.startswith(_NO_SOURCES)
+    """Ours gives one row at a time; a rate source of the user's is a stream like any other.
+
+    >>> _is_ours("RatePerMicroBatchStream[rowsPerBatch=1, numPartitions=1, startTimestamp=0]")
+    True
+    >>> _is_ours("RateStreamV2[rowsPerSecond=1000, rampUpTimeSeconds=0, numPartitions=default")
+    False
+    """
+    return _ONE_ROW.match(description) is not None
