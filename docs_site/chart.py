@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from html import escape
+from textwrap import wrap
 
 from docs_site.scale import Scale, scale_for, short
 from panes.papers.figure import Panel
@@ -15,6 +16,7 @@ from panes.papers.figure import Panel
 WIDTH, HEIGHT = 440, 300
 LEFT, RIGHT, TOP, BOTTOM = 58, 428, 30, 252
 LETTER, ROW = 6.3, 16  # of the legend
+TITLE_LETTER = 7.6
 COLOURS, DASHES = 7, 4
 Looks = Mapping[str, tuple[int, int]]
 
@@ -28,14 +30,30 @@ def figure(panels: list[Panel], alt: str) -> str:
 def panel_svg(panel: Panel) -> str:
     """One pair of axes with its series, and the legend below."""
     legend, rows = _legend(panel)
-    height = HEIGHT + rows * ROW
-    parts = [*_draw(panel), *legend]
+    title, above = _title(panel.title)
+    height = HEIGHT + rows * ROW + above
+    parts = [*title, *_draw(panel), *legend]
     name = escape(panel.title or f"{panel.y} by {panel.x}")
     return (
-        f'<svg class="panel" viewBox="0 0 {WIDTH} {height}" role="img" aria-label="{name}">'
-        f'<text class="title" x="{LEFT}" y="16">{escape(panel.title)}</text>'
+        f'<svg class="panel" viewBox="0 {-above} {WIDTH} {height}" role="img" aria-label="{name}">'
         f"{''.join(parts)}</svg>"
     )
+
+
+def _title(text: str) -> tuple[list[str], int]:
+    """The lines of a title, the last in its place and others above; and how much room those need.
+
+    >>> lines, above = _title("individual: slabs; a group by the promise that completes it")
+    >>> len(lines), above
+    (2, 16)
+    """
+    lines = wrap(text, int((WIDTH - LEFT) / TITLE_LETTER))
+    above = ROW * max(0, len(lines) - 1)
+    drawn = [
+        f'<text class="title" x="{LEFT}" y="{16 - above + ROW * n}">{escape(line)}</text>'
+        for n, line in enumerate(lines)
+    ]
+    return drawn, above
 
 
 def _draw(panel: Panel) -> Iterator[str]:
@@ -86,9 +104,9 @@ def _x_axis(panel: Panel, ticks: Mapping[float, str], scale: Scale) -> Iterator[
     yield _tick(panel.x, (LEFT + RIGHT) / 2, BOTTOM + 36, "middle")
 
 
-def _tick(text: str, x: float, y: float, anchor: str = "start") -> str:
+def _tick(text: str, x: float, y: float, anchor: str = "start", looks: str = "tick") -> str:
     place = f'x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"'
-    return f'<text class="tick" {place}>{escape(text)}</text>'
+    return f'<text class="{looks}" {place}>{escape(text)}</text>'
 
 
 def _lines(panel: Panel, x: Scale, y: Scale) -> Iterator[str]:
@@ -131,11 +149,12 @@ def _labels(panel: Panel, x: Scale, y: Scale) -> Iterator[str]:
         yield f'<polyline class="line outline d{dash}" points="{places}"/>'
         if dash:
             a, b = points[len(points) // 2]
-            yield _tick(variant, x(a) + 3, y(b) - 3)
+            fits = x(a) + 3 + len(variant) * LETTER <= WIDTH
+            yield _tick(variant, x(a) + (3 if fits else -3), y(b) - 3, "start" if fits else "end")
     for name, points in panel.series.items():
         for a, b in points:
             yield f'<circle class="name" cx="{x(a):.1f}" cy="{y(b):.1f}" r="9"/>'
-            yield _tick(name, x(a), y(b) + 4, "middle")
+            yield _tick(name, x(a), y(b) + 4, "middle", "called")
 
 
 def _looks(panel: Panel) -> Looks:

@@ -20,6 +20,7 @@ from docs_site.bench_page import bench_page, points
 from docs_site.chart import panel_svg
 from docs_site.lay_out import pages
 from docs_site.navigation import Nav, navigation
+from docs_site.paper_figures import panel_of
 from docs_site.places import ROOT, places, raw_numbers, rewrite_links, sources
 from panes.papers.figure import Panel
 
@@ -87,6 +88,21 @@ def test_bars_begin_at_zero() -> None:
 def test_a_name_of_a_series_is_text_and_never_markup() -> None:
     drawn = panel_svg(Panel("x", "<b>y", {"<script>": ((1, 2),), "b": ((1, 2),)}, "<i>"))
     assert not re.search(r"<(script|b|i)>", drawn)
+
+
+def test_no_title_and_no_label_leaves_its_panel() -> None:
+    """Figure 7-5 has a title of 59 letters, and names at its right edge."""
+    kept = json.loads((ROOT / "docs/papers/7-5.json").read_text())["measured"]["panels"]
+    for panel in map(panel_of, kept[:2]):
+        drawn = panel_svg(panel)
+        assert re.search(r'viewBox="0 -16 440 ', drawn)
+        titles = re.findall(r'class="title" x="58" y="(-?\d+)">([^<]*)<', drawn)
+        assert [y for y, _ in titles] == ["0", "16"]
+        assert " ".join(line for _, line in titles) == panel.title
+        assert max(len(line) for _, line in titles) * 7.5 < 440 - 58
+        labels = re.findall(r'x="([\d.]+)" y="[^"]*" text-anchor="start">([^<]*)<', drawn)
+        assert labels
+        assert all(float(x) + 6.3 * len(label) <= 440 for x, label in labels)
 
 
 def test_links_are_rewritten_for_the_site_but_not_in_code() -> None:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import subprocess
 from pathlib import Path
+from threading import Event, Timer
 
 import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
+import pytest
 
 import panes
 from panes.bench import workloads
+from panes.cli.live_option import staying
 from tests.cli.call import PANES, QUERY, call
 from tests.live.streams import TEXT, ask, bids
 
@@ -74,3 +77,27 @@ def test_files_are_replayed_at_a_speed(tmp_path: Path) -> None:
     want = panes.sql(QUERY, bids=workloads.bids(5_000, hours=0.5))
     assert f"{len(want):,} answers" in done.stderr
     assert done.stdout == ""
+
+
+@pytest.mark.parametrize("window", ["[TUMBLING 10 WATTR at]", "[RANGE 10 ROWS SLIDE 10 ROWS]"])
+def test_a_replay_needs_no_lateness_on_an_axis_without_time(tmp_path: Path, window: str) -> None:
+    files(tmp_path)
+    (tmp_path / "q.sql").write_text(f"SELECT count(*) AS n FROM bids {window}")
+    done = call("live", "q.sql", "-i", "bids=bids.csv", "--live-stay", "0", folder=tmp_path)
+    assert (done.returncode, done.stderr.splitlines()[-1]) == (0, "10 answers")
+
+
+def test_a_page_ends_by_an_interrupt_that_raises_nothing(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Where Spark runs, Ctrl-C only sets an event: neither then nor later does the page stay."""
+    interrupted = Event()
+    with staying(panes.live(panes.open(TEXT, lateness=5)), 1_000, interrupted):
+        interrupted.set()
+    assert "done;" not in capsys.readouterr().err
+    page = panes.live(panes.open(TEXT, lateness=5))
+    later = Event()
+    Timer(0.1, later.set).start()
+    with staying(page, 1_000, later):
+        pass
+    assert "done;" in capsys.readouterr().err

@@ -7,6 +7,7 @@ import re
 import socket
 from collections.abc import Iterator
 from importlib import resources
+from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
@@ -124,8 +125,87 @@ def test_a_connection_that_was_kept_open_ends_with_the_page() -> None:
 
 
 def test_a_port_that_is_taken_is_refused_in_words(page: panes.LivePage) -> None:
+    query = panes.open(TEXT, lateness=5)
     with pytest.raises(OptionError, match=r"cannot be used for a live page"):
-        panes.live(panes.open(TEXT, lateness=5), port=urlsplit(page.url).port or 0)
+        panes.live(query, port=urlsplit(page.url).port or 0)
+    assert query.watcher is None, "nobody would ever end to watch it"
+
+
+@pytest.mark.parametrize("port", [-1, 65_536, True, "80", 1.5])
+def test_a_port_that_does_not_exist_is_refused_in_words(port: Any) -> None:
+    with pytest.raises(OptionError, match="whole number from 0 to 65535"):
+        panes.live(panes.open(TEXT, lateness=5), port=port)
+
+
+@pytest.mark.parametrize("token", ["", b"secret", 5])
+def test_a_token_that_anyone_could_leave_out_is_refused(token: Any) -> None:
+    with pytest.raises(OptionError, match="at least one character"):
+        panes.live(panes.open(TEXT, lateness=5), token=token)
+
+
+def test_browsers_leave_the_usual_port_out_of_the_host(page: panes.LivePage) -> None:
+    server = page._server
+    assert not server.is_own_host("localhost")
+    server.port = 80
+    assert [server.is_own_host(h) for h in ("localhost", "127.0.0.1", "evil.example", "")] == [
+        *(True, True, False, False)
+    ]
+
+
+def test_two_pages_of_one_query_both_go_on() -> None:
+    query = panes.open(TEXT, lateness=5)
+    with panes.live(query) as one:
+        with panes.live(query) as two, panes.live(query) as three:
+            query.push(bids=bids([1, 30]))
+            assert [ask(p.url)[2]["counts"]["rows"] for p in (one, two, three)] == [2, 2, 2]
+        query.push(bids=bids([31]))
+        assert [ask(one.url)[2]["counts"]["rows"]] == [3]
+    assert query.watcher is None
+
+
+def test_two_pages_of_one_register_both_go_on() -> None:
+    reg = panes.register("bids", lateness=5)
+    reg.add("q", TEXT)
+    with panes.live(reg) as one, panes.live(reg) as two:
+        reg.push(bids([1, 30]))
+        assert [ask(p.url)[2]["counts"]["rows"] for p in (one, two)] == [2, 2]
+    assert reg.watcher is None
+
+
+def test_a_page_that_is_closed_shows_nothing_more() -> None:
+    query = panes.open(TEXT, lateness=5)
+    page = panes.live(query)
+    page.close()
+    page.close()
+    with pytest.raises(OptionError, match="the live page is closed"):
+        page.show(query)
+    assert query.watcher is None
+
+
+def test_only_a_register_can_be_edited(page: panes.LivePage) -> None:
+    query = panes.open(TEXT, lateness=5)
+    with pytest.raises(OptionError, match="edit=True is for a register"):
+        panes.live(query, edit=True)
+    assert query.watcher is None
+    reg = panes.register("bids", lateness=5)
+    with panes.live(reg, edit=True) as edited:
+        edited.show(query)
+        asked = {"name": "a", "text": TEXT}
+        status, _, said = ask(edited.url, "/api/queries", method="POST", body=asked)
+        assert (status, said["said"]) == (403, "queries cannot be changed from this page")
+
+
+def test_a_snapshot_that_fails_is_told() -> None:
+    class Failing(Counting):
+        def snapshot(self, look: Look) -> Snapshot:
+            raise RuntimeError(f"nothing to see {look.answers}")
+
+    server = LiveServer(Failing())
+    try:
+        status, _, said = ask(server.url)
+        assert (status, said["said"]) == (500, "no snapshot could be taken: nothing to see ")
+    finally:
+        server.close()
 
 
 def test_the_same_address_shows_the_next_query(page: panes.LivePage) -> None:
@@ -139,6 +219,8 @@ def test_the_same_address_shows_the_next_query(page: panes.LivePage) -> None:
 
 class Counting:
     """A feed that counts how often it was looked at."""
+
+    can_edit = False
 
     def __init__(self) -> None:
         self.looks = 0

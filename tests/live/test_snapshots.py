@@ -102,6 +102,21 @@ def test_a_batch_that_is_refused_leaves_no_trace() -> None:
     )
 
 
+def test_a_batch_that_fails_is_told_until_one_succeeds() -> None:
+    query = panes.open("SELECT sum(1 / x) AS s FROM bids [TUMBLING 10 WATTR at]", lateness=5)
+    feed = QueryFeed(query)
+    query.push(bids=pa.table({"at": [1], "x": [1]}))
+    with pytest.raises(panes.PanesError):
+        query.push(bids=pa.table({"at": [2, 30], "x": [1, 0]}))
+    shown = looked(feed)
+    assert (shown.status, shown.counts.rows) == ("failed", 1)
+    assert shown.said.startswith("cannot evaluate `1 / `x``")
+    assert "\n" not in shown.said
+    query.push(bids=pa.table({"at": [2, 30], "x": [1, 1]}))
+    shown = looked(feed)
+    assert (shown.status, shown.said, shown.counts.rows) == ("running", "", 3)
+
+
 def test_answers_are_a_table_and_a_line_for_each_key() -> None:
     query, feed = opened(lateness=0)
     for at in (5, 15, 25):
@@ -113,6 +128,23 @@ def test_answers_are_a_table_and_a_line_for_each_key() -> None:
     assert [(line.key, line.at, line.value) for line in shown.lines] == [
         ("a", [10, 20], [2.0, 4.0]),
         ("b", [10, 20], [1.0, 2.0]),
+    ]
+
+
+def test_answers_that_are_no_numbers_are_in_the_table_and_on_no_line() -> None:
+    query = panes.open(TEXT.replace("count(*) AS n, ", ""), lateness=0)
+    feed = QueryFeed(query)
+    prices = [None, float("nan"), float("inf"), 4.0, 5.0]
+    items = ["null", "nan", "inf", "four", "null"]
+    query.push(bids=pa.table({"at": [5, 5, 5, 5, 15], "item": items, "price": prices}))
+    query.push(bids=bids([25], "x"))
+    shown = looked(feed).answers
+    assert [row[2:] for row in shown.rows] == [
+        *(["inf", "inf"], ["null", 5.0], ["four", 4.0], ["nan", "nan"])
+    ]
+    assert [(line.key, line.at, line.value) for line in shown.lines] == [
+        ("null", [20], [5.0]),
+        ("four", [10, 20], [4.0, 4.0]),
     ]
 
 
@@ -199,6 +231,11 @@ def test_numbers_that_json_does_not_know_become_text() -> None:
     query.push(bids=rows)
     shown = json.loads(looked(feed).as_json())
     assert {row[2]: row[3] for row in shown["answers"]["rows"]} == {"a": "nan", "b": "inf"}
+
+
+def test_a_register_of_joins_is_refused_by_its_name() -> None:
+    with pytest.raises(OptionError, match="cannot show a register of joins"):
+        feed_of(panes.register(["orders", "ships"], lateness=5))
 
 
 def test_only_what_runs_in_this_process_is_shown() -> None:

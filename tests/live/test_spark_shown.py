@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 import panes.spark
 from panes.errors import OptionError
 from tests.live.spark_streams import streamed
-from tests.live.streams import ask
+from tests.live.streams import TEXT, ask
 
 pytestmark = pytest.mark.slow
 
@@ -53,6 +53,31 @@ def test_a_register_on_spark(spark: SparkSession, tmp_path: Path) -> None:
         assert [q["name"] for q in shown["register"]["queries"]] == ["one"]
         assert (shown["counts"]["late"], shown["newest"]) == (1, 90)
         assert set(shown["windows"]["of"]) == {"one"}
+
+
+def test_rows_of_a_rate_source_are_counted_and_ours_are_not(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """Panes keeps a bounded query going by one row of such a source of its own."""
+    rate = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 50).load()
+    frame = rate.selectExpr("value AS at", "'a' AS item", "1.0D AS price")
+    answers = panes.sql(TEXT, lateness=5, bounded=True, bids=frame)
+    writer = answers.writeStream.option("checkpointLocation", str(tmp_path / "state"))
+    query = writer.trigger(availableNow=True).start(str(tmp_path / "out"), format="parquet")
+    with panes.spark.live(query) as page:
+        query.awaitTermination()
+        shown = once(page.url, lambda s: s["status"] == "finished")
+    assert (shown["title"], shown["counts"]["rows"]) == ("a stream on Spark", 50)
+
+
+def test_one_stream_cannot_be_edited(spark: SparkSession, tmp_path: Path) -> None:
+    with streamed(spark, tmp_path, is_register=False) as (page, put):
+        put([1])
+        (query,) = spark.streams.active
+        with pytest.raises(OptionError, match="edit=True is for a register"):
+            panes.spark.live(query, edit=True)
+        asked = {"name": "a", "text": TEXT}
+        assert ask(page.url, "/api/queries", method="POST", body=asked)[0] == 403
 
 
 def test_only_streams_are_shown(spark: SparkSession) -> None:

@@ -38,6 +38,18 @@ if "batch" in parts:
 if "stream" in parts:
     run_to_end(panes.sql(text, lateness="10 seconds", bounded=True, bids=stream), folder)
     print("stream:", told(spark.read.parquet(str(folder / "out")).toArrow()))
+if "live" in parts:
+    from tests.live.streams import ask
+    answers = panes.sql(text, lateness="10 seconds", bounded=True, bids=stream)
+    writer = answers.writeStream.option("checkpointLocation", str(folder / "live state"))
+    query = writer.trigger(availableNow=True).start(str(folder / "live"), format="parquet")
+    with panes.spark.live(query, text=text) as page:
+        query.awaitTermination()
+        for _ in range(1_000):  # a listener is told a moment later
+            shown = ask(page.url)[2]
+            if shown["status"] == "finished":
+                break
+        print("live:", shown["status"], shown["title"], shown["counts"]["rows"])
 if "joined" in parts:
     items = frame.select("item").distinct().hint("merge")
     joined = stream.where("price IS NOT NULL").join(items, "item")
@@ -85,6 +97,7 @@ if "stream of pairs" in parts:
 """
 SAID = {"batch": "None", "stream": "None", "joined": "None", "register": "None", "drop-in": "True"}
 SAID |= {"calls": "None", "pairs": "None", "stream of pairs": "None"}
+SAID |= {"live": "finished bids 1000"}
 
 
 @pytest.mark.slow

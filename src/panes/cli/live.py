@@ -19,11 +19,14 @@ from panes.engine.open_join import OpenJoin
 from panes.engine.open_query import OpenQuery
 from panes.engine.opened import opened
 from panes.frames import require_streams
+from panes.language.query import Query
+from panes.language.read import read
 from panes.planning.terms import Run
 
 EXAMPLE = "Example: panes live busy.sql --input bids=bids.parquet --speed 600"
 
 _ROWS = 2_000
+_LATENESS = "10 seconds"
 _BETWEEN = 0.25
 """Seconds between two batches where the axis is no time."""
 
@@ -32,9 +35,12 @@ def live(
     query: QueryFile,
     inputs: Inputs,
     lateness: Annotated[
-        str,
-        typer.Option(help="A row may be this far behind the newest row, or as a whole number."),
-    ] = "10 seconds",
+        str | None,
+        typer.Option(
+            help="A row may be this far behind the newest row. Default: 10 seconds; 0 on an axis "
+            "without time, where it is a whole number."
+        ),
+    ] = None,
     late: Annotated[
         Literal["open", "drop", "revise"],
         typer.Option(help="What to do with a row that comes later than that."),
@@ -49,13 +55,21 @@ def live(
 
     The address of the page is printed to stderr.
     """
-    options = Run(lateness=read_lateness(lateness), late=late, max_ahead=None)
-    asked = opened(read_query(query), options)
+    text = read_query(query)
+    promised = _usual_lateness(text) if lateness is None else read_lateness(lateness)
+    asked = opened(text, Run(lateness=promised, late=late, max_ahead=None))
     sources = [Source.parse(text) for text in inputs]
     require_streams(asked.query.streams, {s.name: s for s in sources})
     with live_page(asked, wanted=True, stay=live_stay):
         answers = _replay(asked, sources, batch_rows, Pace(speed))
         say(f"{answers:,} answers")
+
+
+def _usual_lateness(text: str) -> str | int:
+    """What is promised unless somebody says otherwise."""
+    asked = read(text)
+    window = asked.window if isinstance(asked, Query) else None
+    return _LATENESS if window is None or window.measure == "time" else 0
 
 
 def _replay(asked: OpenQuery | OpenJoin, sources: list[Source], batch_rows: int, pace: Pace) -> int:

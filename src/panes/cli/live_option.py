@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, suppress
+from threading import Event
 from typing import Annotated
 
 import typer
@@ -23,7 +24,7 @@ LiveStay = Annotated[
     float,
     typer.Option(
         min=0,
-        help="With --live: how many seconds the page stays after the end once nobody looks at it. "
+        help="How many seconds the live page stays after the end once nobody looks at it. "
         "Ctrl-C ends it at once.",
     ),
 ]
@@ -38,12 +39,16 @@ def live_page(query: object, *, wanted: bool, stay: float, edit: bool = False) -
 
 
 @contextmanager
-def staying(page: LivePage, stay: float) -> Iterator[LivePage]:
-    """Tell the address; after the block, stay as long as somebody looks."""
+def staying(page: LivePage, stay: float, interrupted: Event | None = None) -> Iterator[LivePage]:
+    """Tell the address; after the block, stay as long as somebody looks.
+
+    Where Ctrl-C raises nothing but sets `interrupted`, the page ends by that.
+    """
+    interrupted = Event() if interrupted is None else interrupted
     with page:
         say(f"live page: {page.url}")
         yield page
-        if stay:
+        if stay and not interrupted.is_set():
             say("done; the live page stays while somebody looks at it. Ctrl-C ends it.")
         with suppress(KeyboardInterrupt):
-            page.wait(stay)
+            page.wait(stay, stop=interrupted)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Event
@@ -56,14 +57,14 @@ class Job:
 
     def run(self, output: str, late_output: str | None, checkpoint: Path | None) -> None:
         """Answers go to a file at the end; with a checkpoint, to a folder batch by batch."""
-        with tempfile.TemporaryDirectory() as folder:
+        with tempfile.TemporaryDirectory() as folder, ExitStack() as pages:
             start(Path(folder))
             places = {kind: Path(folder) / kind for kind in _KINDS}
             if checkpoint is not None:
                 places["answers"] = _folder(output, "--output")
                 if late_output is not None:
                     places["late"] = _folder(late_output, "--late-output")
-            counts = self._stream(places, checkpoint or Path(folder) / "checkpoint")
+            counts = self._stream(places, checkpoint or Path(folder) / "checkpoint", pages)
             if counts is None and checkpoint is None:
                 raise KeyboardInterrupt
             if counts is None:
@@ -73,13 +74,18 @@ class Job:
                 Output(output).write(answers)
                 if late_output is not None:
                     Output(late_output).write(_collected(places["late"]))
-        say(f"{counts['answers']:,} answers")
-        for what in ("late", "rejected"):
-            if counts[what]:
-                say(f"{counts[what]:,} rows {what}")
+            say(f"{counts['answers']:,} answers")
+            for what in ("late", "rejected"):
+                if counts[what]:
+                    say(f"{counts[what]:,} rows {what}")
 
-    def _stream(self, places: dict[str, Path], checkpoint: Path) -> dict[str, int] | None:
-        """Run until nothing is left to read, and count; None after Ctrl-C."""
+    def _stream(
+        self, places: dict[str, Path], checkpoint: Path, pages: ExitStack
+    ) -> dict[str, int] | None:
+        """Run until nothing is left to read, and count; None after Ctrl-C.
+
+        A live page is left open in `pages`: it stays while the answers are written.
+        """
         interrupted = interrupts()
         frames = {
             s.name: files.read_stream(s.path, s.format, self.files_per_batch) for s in self.sources
@@ -96,7 +102,7 @@ class Job:
         quiet(files.spark())  # what goes wrong is told below
         query = writer.trigger(availableNow=True).start()
         try:
-            if not self._ends(query, shown, interrupted):
+            if not self._ends(query, shown, interrupted, pages):
                 return None
         except Exception as failure:
             require_whole(files.spark(), str(checkpoint))
@@ -109,15 +115,15 @@ class Job:
                 counts[kind] += observed[kind]
         return counts
 
-    def _ends(self, query: Any, shown: Mapping[str, LiveRows], interrupted: Event) -> bool:
+    def _ends(
+        self, query: Any, shown: Mapping[str, LiveRows], interrupted: Event, pages: ExitStack
+    ) -> bool:
         """Wait for the end, with a live page beside it if there is to be one."""
-        if self.live_stay is None:
-            return ends(query.awaitTermination, interrupted)
-        late = shown["late"]
-        page = live(query, text=self.text, answers=shown["answers"], late=late,
-                    name=self.options.name)  # fmt: skip
-        with staying(page, self.live_stay):
-            return ends(query.awaitTermination, interrupted)
+        if self.live_stay is not None:
+            page = live(query, text=self.text, answers=shown["answers"], late=shown["late"],
+                        name=self.options.name)  # fmt: skip
+            pages.enter_context(staying(page, self.live_stay, interrupted))
+        return ends(query.awaitTermination, interrupted)
 
 
 def start(folder: Path) -> None:

@@ -81,13 +81,18 @@ def _has_ended(
     try:
         page: AbstractContextManager[object] = nullcontext()
         if live_stay is not None:
-            page = staying(live(reg), live_stay)
+            page = staying(live(reg), live_stay, interrupted)
         with page, warnings.catch_warnings():
             warnings.simplefilter("ignore", FailedQueryWarning)  # they are told at the end
             has_ended = ends(reg.await_end, interrupted)
             reg.stop()
+            _report(reg)
     except Exception as failure:
         raise PanesError(f"the register stopped: {reason(failure)}") from None
+    return has_ended
+
+
+def _report(reg: SparkRegister) -> None:
     counts = reg.counted
     say(f"{counts.get('answers', 0):,} answers of {len(reg.queries()):,} queries")
     for name in ("late", "rejected"):
@@ -95,4 +100,3 @@ def _has_ended(
             say(f"{counts[name]:,} rows {name}")
     for name, why in reg.failed.items():
         say(f"query {name} failed and was set aside: {why}")
-    return has_ended

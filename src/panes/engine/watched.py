@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import wraps
 from typing import Concatenate, ParamSpec, Protocol, TypeVar
 
@@ -32,6 +33,9 @@ class Watcher(Protocol):
     def stepped(self, answers: object, seconds: float) -> None:
         """The step has succeeded, took so long, and gave these answers; None: nothing more."""
 
+    def failed(self, error: Exception) -> None:
+        """The step has failed; the query stands as before it."""
+
 
 class Watchable(Protocol):
     """What can be watched."""
@@ -40,6 +44,51 @@ class Watchable(Protocol):
 
 
 Self = TypeVar("Self", bound=Watchable)
+
+
+@dataclass(frozen=True, slots=True)
+class _Several:
+    """Several watchers, told one after the other."""
+
+    each: tuple[Watcher, ...]
+
+    def began(self) -> None:
+        for watcher in self.each:
+            watcher.began()
+
+    def took(self, batches: Sequence[Admitted]) -> None:
+        for watcher in self.each:
+            watcher.took(batches)
+
+    def gave(self, answers: object) -> None:
+        for watcher in self.each:
+            watcher.gave(answers)
+
+    def stepped(self, answers: object, seconds: float) -> None:
+        for watcher in self.each:
+            watcher.stepped(answers, seconds)
+
+    def failed(self, error: Exception) -> None:
+        for watcher in self.each:
+            watcher.failed(error)
+
+
+def add_watcher(query: Watchable, watcher: Watcher) -> None:
+    """Tell one more watcher from now on, beside those that are told already."""
+    each = (*_each(query.watcher), watcher)
+    query.watcher = watcher if len(each) == 1 else _Several(each)
+
+
+def remove_watcher(query: Watchable, watcher: Watcher) -> None:
+    """Tell a watcher no longer; nothing happens if it was not told."""
+    each = tuple(w for w in _each(query.watcher) if w is not watcher)
+    query.watcher = _Several(each) if len(each) > 1 else next(iter(each), None)
+
+
+def _each(watcher: Watcher | None) -> tuple[Watcher, ...]:
+    if watcher is None:
+        return ()
+    return watcher.each if isinstance(watcher, _Several) else (watcher,)
 
 
 def watched(
@@ -54,7 +103,11 @@ def watched(
             return method(self, *args, **kwargs)
         watcher.began()
         begin = time.perf_counter()
-        answers = method(self, *args, **kwargs)
+        try:
+            answers = method(self, *args, **kwargs)
+        except Exception as error:
+            watcher.failed(error)
+            raise
         watcher.stepped(answers, time.perf_counter() - begin)
         return answers
 

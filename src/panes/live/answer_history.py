@@ -7,6 +7,7 @@ if nobody looks, the oldest tables are dropped unread.
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -32,7 +33,7 @@ _MOST_FOUND = 200_000
 
 @dataclass(frozen=True, slots=True)
 class _Window:
-    """The greatest answers of one window, by key."""
+    """The greatest answers of one window, by key; those that can be drawn."""
 
     end: int
     value: dict[str, float]
@@ -101,7 +102,8 @@ class AnswerHistory:
         begin = 0
         for (bound, _), some in zip(windows, which, strict=True):
             stop = begin + len(some)
-            found = dict(zip(keys[begin:stop], values[begin:stop], strict=True))
+            pairs = zip(keys[begin:stop], values[begin:stop], strict=True)
+            found = {key: number for key, number in pairs if math.isfinite(number)}
             known = self._windows.get(int(ends[bound]))
             merged = found if known is None else known.value | found
             self._windows[int(ends[bound])] = _Window(int(ends[bound]), merged)
@@ -158,9 +160,9 @@ class AnswerHistory:
 
     def _lines(self) -> Sequence[Line]:
         """A line for each of the keys that are greatest in the newest window."""
-        if not self._windows:
+        windows = [self._windows[end] for end in sorted(self._windows) if self._windows[end].value]
+        if not windows:
             return ()
-        windows = [self._windows[end] for end in sorted(self._windows)]
         newest = windows[-1].value
         keys = sorted(newest, key=lambda key: (-newest[key], key))[:MOST_LINES]
         return [
@@ -186,10 +188,10 @@ def _is_number(kind: pa.DataType) -> bool:
 
 
 def _numbers(column: pa.ChunkedArray) -> NDArray[np.float64]:
-    """Numbers to compare; NULL and what is no number are least of all."""
+    """Numbers to compare; NULL and what is no number are least of all, as minus infinity."""
     plain = pc.fill_null(column.cast(pa.float64(), safe=False), -np.inf)
     values: NDArray[np.float64] = plain.to_numpy()
-    return np.where(np.isfinite(values), values, np.finfo(np.float64).min)
+    return np.where(np.isnan(values), -np.inf, values)
 
 
 def _greatest(value: NDArray[np.float64], most: int) -> NDArray[np.int64]:

@@ -17,7 +17,13 @@ class Look:
 
 
 class Feed(Protocol):
-    """Something that runs and can be looked at, from any thread."""
+    """Something that runs and can be looked at, from any thread.
+
+    `can_edit`: its queries may be changed from the page, so it is an `EditableFeed`.
+    """
+
+    @property
+    def can_edit(self) -> bool: ...
 
     def snapshot(self, look: Look) -> Snapshot:
         """How it stands now."""

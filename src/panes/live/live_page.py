@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import time
 from html import escape
+from threading import Event
 from types import TracebackType
 
+from panes.engine.join_register import JoinRegister
 from panes.engine.open_join import OpenJoin
 from panes.engine.open_query import OpenQuery
 from panes.engine.register import Register
@@ -30,7 +32,14 @@ class LivePage:
         self._feed, self._edit = feed, edit
         from panes.live.server import LiveServer  # HTTP is loaded where it is used
 
-        self._server = LiveServer(feed, port=port, token=token, edit=edit)
+        try:
+            if edit and not feed.can_edit:
+                raise OptionError("edit=True is for a register: one query cannot be changed")
+            self._server = LiveServer(feed, port=port, token=token)
+        except OptionError:
+            feed.detach()
+            raise
+        self._is_closed = False
 
     @property
     def url(self) -> str:
@@ -43,18 +52,26 @@ class LivePage:
 
     def show_feed(self, feed: Feed) -> None:
         """The same of what is not a query in this process."""
+        if self._is_closed:
+            feed.detach()
+            raise OptionError("the live page is closed", hint="open another: panes.live(query)")
         before, self._feed = self._feed, feed
         self._server.feed = feed
         before.detach()
 
-    def wait(self, seconds: float) -> None:
-        """Return once nobody has looked at the page for so many seconds."""
+    def wait(self, seconds: float, *, stop: Event | None = None) -> None:
+        """Return once nobody has looked at the page for so many seconds, or `stop` is set."""
+        stop = Event() if stop is None else stop
         until = time.monotonic() + seconds
         while (left := max(until, self._server.asked_at + seconds) - time.monotonic()) > 0:
-            time.sleep(min(left, _GLANCE))
+            if stop.wait(min(left, _GLANCE)):
+                return
 
     def close(self) -> None:
         """Serve the page no longer, and watch the query no longer."""
+        if self._is_closed:
+            return
+        self._is_closed = True
         self._server.close()
         self._feed.detach()
 
@@ -83,6 +100,11 @@ def feed_of(query: object, title: str = "", *, edit: bool = False) -> Feed:
         return QueryFeed(query, title)
     if isinstance(query, Register):
         return RegisterFeed(query, title, can_edit=edit)
+    if isinstance(query, JoinRegister):
+        raise OptionError(
+            "a live page cannot show a register of joins",
+            hint="open one of its queries by itself: panes.live(panes.open(text, lateness=...))",
+        )
     raise OptionError(
         f"a live page shows a query that runs in this process, got {type(query).__name__}",
         hint="panes.live(panes.open(...)) or panes.live(panes.register(...)); "

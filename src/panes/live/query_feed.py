@@ -10,6 +10,7 @@ from typing import Literal
 from panes.axis import BEGINNING, FOREVER
 from panes.engine.open_join import OpenJoin
 from panes.engine.open_query import OpenQuery
+from panes.engine.watched import add_watcher, remove_watcher
 from panes.language.query import Query
 from panes.live.feed import Look
 from panes.live.pane_counts import PaneCounts
@@ -28,18 +29,19 @@ OWN_ROWS = "windows over rows of their own have no common place on the axis"
 class QueryFeed:
     """A query that is watched from now on."""
 
+    can_edit = False
+
     def __init__(self, query: OpenQuery | OpenJoin, title: str = "") -> None:
         self._query = query
         self._title = title or " + ".join(query.query.streams)
         self._run = uuid.uuid4().hex
         self._explained, self._explained_at = "", 0.0
         self.recorder = Recorder(self._where, self._state, self._keep)
-        query.watcher = self.recorder
+        add_watcher(query, self.recorder)
 
     def detach(self) -> None:
         """Watch it no longer."""
-        if self._query.watcher is self.recorder:
-            self._query.watcher = None
+        remove_watcher(self._query, self.recorder)
 
     def snapshot(self, look: Look) -> Snapshot:
         """How the query stands."""
@@ -58,6 +60,7 @@ class QueryFeed:
             taken=time.time(),
             started=recorder.begun,
             status=self._status(),
+            said=recorder.failure,
             axis=self._axis(plan),
             progress=position(where.progress),
             progress_by=where.by,
@@ -103,7 +106,9 @@ class QueryFeed:
             return None
         return query.plan
 
-    def _status(self) -> Literal["waiting", "running", "finished"]:
+    def _status(self) -> Literal["waiting", "running", "finished", "failed"]:
+        if self.recorder.failure:
+            return "failed"
         if self._query.is_finished:
             return "finished"
         return "running" if self.recorder.steps else "waiting"

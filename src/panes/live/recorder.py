@@ -30,7 +30,7 @@ _STATE_EVERY = 0.25
 
 @dataclass(frozen=True, slots=True)
 class Where:
-    """How far a query is: what is promised, and by whom; `rows` are those that arrived."""
+    """How far a query is: what is promised, and by whom."""
 
     progress: int
     by: str = ""
@@ -57,6 +57,7 @@ class Recorder:
         self.newest = BEGINNING
         self.state: Mapping[str, int] = {}
         self.steps = 0
+        self.failure = ""
         self._looked = 0.0
         self._taken: list[Admitted] = []
         self._given = 0
@@ -77,6 +78,7 @@ class Recorder:
 
     def stepped(self, answers: object, seconds: float) -> None:
         """The step is over."""
+        self.failure = ""
         now, promised = self._now(), self.where.progress
         if answers is not None:
             self.gave(answers)
@@ -104,6 +106,11 @@ class Recorder:
         self.timeline.note(rows, seconds)
         if self.timeline.is_due(now):
             self._sample(now)
+
+    def failed(self, error: Exception) -> None:
+        """The step has failed: that is told until one succeeds."""
+        self._taken, self._given = [], 0
+        self.failure = (str(error).strip() or type(error).__name__).splitlines()[0]
 
     def sample(self) -> None:
         """One more sample, whatever the time: at the end, or when nothing has been seen yet."""

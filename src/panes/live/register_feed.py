@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from panes.answers.portions import QueryAnswers
 from panes.axis import BEGINNING, FOREVER
 from panes.engine.register import Register
+from panes.engine.watched import add_watcher, remove_watcher
 from panes.live.answer_history import AnswerHistory
 from panes.live.feed import Look
 from panes.live.pane_counts import PaneCounts
@@ -50,12 +51,11 @@ class RegisterFeed:
         self._waiting: deque[tuple[Sequence[str], NDArray[np.int64]]] = deque()
         self._shown = ""
         self.recorder = Recorder(self._where, lambda: register.state, self._keep)
-        register.watcher = self.recorder
+        add_watcher(register, self.recorder)
 
     def detach(self) -> None:
         """Watch it no longer."""
-        if self._register.watcher is self.recorder:
-            self._register.watcher = None
+        remove_watcher(self._register, self.recorder)
 
     def add(self, name: str, text: str) -> None:
         """Answer one more query."""
@@ -85,6 +85,7 @@ class RegisterFeed:
             taken=time.time(),
             started=recorder.begun,
             status=self._status(),
+            said=recorder.failure,
             axis=axis_shown(view),
             progress=position(recorder.where.progress),
             progress_by=recorder.where.by,
@@ -175,7 +176,9 @@ class RegisterFeed:
     def _may_edit(self) -> bool:
         return self.can_edit and not self._register.is_finished
 
-    def _status(self) -> Literal["waiting", "running", "finished"]:
+    def _status(self) -> Literal["waiting", "running", "finished", "failed"]:
+        if self.recorder.failure:
+            return "failed"
         if self._register.is_finished:
             return "finished"
         return "running" if self.recorder.steps else "waiting"

@@ -33,6 +33,10 @@ from panes.errors import OptionError, PanesError
 from panes.live.feed import Feed, Look
 
 HOST = "127.0.0.1"
+_NAMES = {HOST, "localhost"}
+_UNSAID_PORT = 80
+"""Browsers leave this port out of the ``Host`` header."""
+_MOST_PORT = 65_535
 _KEEP = 0.1
 """Seconds that a snapshot is given again."""
 _MOST_BODY = 64_000
@@ -68,10 +72,10 @@ class LiveServer:
         *,
         port: int = 0,
         token: str | None = None,
-        edit: bool = False,
         now: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.feed, self.can_edit = feed, edit
+        _require_address(port, token)
+        self.feed = feed
         self.token = secrets.token_urlsafe(24) if token is None else token
         self._now = now
         self._lock = Lock()
@@ -115,11 +119,26 @@ class LiveServer:
 
     def is_own_host(self, given: str | None) -> bool:
         """Whether a request was made to this machine by a name of this machine."""
-        return given in {f"{name}:{self.port}" for name in (HOST, "localhost")}
+        names = {f"{name}:{self.port}" for name in _NAMES}
+        return given in (names | _NAMES if self.port == _UNSAID_PORT else names)
 
     def knows(self, token: str) -> bool:
         """Whether it is the token, told in a time that does not depend on what was guessed."""
         return hmac.compare_digest(token.encode(), self.token.encode())
+
+
+def _require_address(port: int, token: str | None) -> None:
+    """A port that exists, and a token that somebody who does not know it could not leave out."""
+    if type(port) is not int or not 0 <= port <= _MOST_PORT:
+        raise OptionError(
+            f"a port is a whole number from 0 to {_MOST_PORT}, got {port!r}",
+            hint="leave out the port, and a free one is chosen",
+        )
+    if token is not None and (not isinstance(token, str) or not token):
+        raise OptionError(
+            f"a token is a text with at least one character, got {token!r}",
+            hint="leave out the token, and a new one is made",
+        )
 
 
 class _Server(ThreadingHTTPServer):
@@ -164,7 +183,7 @@ class _Handler(BaseHTTPRequestHandler):
         if path is None:
             return
         if path == "/api/snapshot":
-            self._give(HTTPStatus.OK, self.live.snapshot(self._look()), "application/json")
+            self._snapshot()
         else:
             self._say(HTTPStatus.NOT_FOUND, "there is no such page")
 
@@ -207,6 +226,14 @@ class _Handler(BaseHTTPRequestHandler):
             return bearer
         return parse_qs(query).get("token", [""])[0]
 
+    def _snapshot(self) -> None:
+        try:
+            body = self.live.snapshot(self._look())
+        except Exception as error:  # whatever it is, the page says it
+            self._say(HTTPStatus.INTERNAL_SERVER_ERROR, f"no snapshot could be taken: {error}")
+        else:
+            self._give(HTTPStatus.OK, body, "application/json")
+
     def _look(self) -> Look:
         given = parse_qs(urlsplit(self.path).query)
         first = {name: values[0][:200] for name, values in given.items()}
@@ -218,7 +245,7 @@ class _Handler(BaseHTTPRequestHandler):
         path = self._allowed()
         if path is None:
             return
-        if path != "/api/queries" or not self.live.can_edit:
+        if path != "/api/queries" or not self.live.feed.can_edit:
             self._say(HTTPStatus.FORBIDDEN, "queries cannot be changed from this page")
             return
         try:

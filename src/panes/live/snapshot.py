@@ -1,7 +1,7 @@
 """A snapshot: all that a page shows of a running query, at one moment.
 
 The page is a function of it and of nothing else; scripts read the same as JSON. It is bounded: its
-size follows from the constants of this room, never from rows, keys, windows or queries. Positions
+size follows from the constants of this folder, never from rows, keys, windows or queries. Positions
 are ticks of the axis (microseconds for time), instants of the clock are seconds since the epoch.
 Whoever changes the meaning of a field, or removes one, raises `VERSION`.
 """
@@ -181,7 +181,10 @@ class RegisterShown:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """What is shown. `run` changes when another query, or another run of it, is shown."""
+    """What is shown. `run` changes when another query, or another run of it, is shown.
+
+    `status` is ``failed`` until a step succeeds again, and `said` is why.
+    """
 
     kind: Literal["query", "join", "register", "spark"]
     run: str

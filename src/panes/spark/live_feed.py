@@ -8,6 +8,7 @@ restarted on its checkpoint has the same id, and the page goes on.
 from __future__ import annotations
 
 import datetime as dt
+import re
 import time
 import uuid
 from collections import Counter
@@ -41,7 +42,7 @@ from panes.spark.query import Sink, send
 from panes.spark.register.register import SparkRegister
 from panes.windows.spec import Landmark, PanedSpec, Sliding
 
-_NO_SOURCES = ("RateStream", "RatePerMicroBatch")
+_ONE_ROW = re.compile(r"(RateStream|RatePerMicroBatch).*rowsPer\w+=1\b.*numPartitions=1\b")
 _NOT_SHOWN = "answers are where the stream writes them; LiveRows shows them here too"
 _MOST_ROWS = 5_000
 Status = Literal["waiting", "running", "finished", "failed"]
@@ -133,7 +134,7 @@ class SparkFeed(StreamingQueryListener):
             raise OptionError("the register does not run yet", hint="call start first")
         self._register, self._name, self.can_edit = register, name, can_edit
         self._text, self._asked = text, read(text) if text else None
-        self._title = title or query.name or ("bids" if register is None else register.stream)
+        self._title = title or query.name or self._streams()
         self._id, self._run = str(query.id), uuid.uuid4().hex
         self._begun = time.time()
         self._lock = Lock()
@@ -150,6 +151,12 @@ class SparkFeed(StreamingQueryListener):
         self._session.streams.addListener(self)
         for report in query.recentProgress:
             self._note(report)
+
+    def _streams(self) -> str:
+        """What a page is called that was given no name."""
+        if self._register is not None:
+            return self._register.stream
+        return "a stream on Spark" if self._asked is None else " + ".join(self._asked.streams)
 
     def detach(self) -> None:
         """Listen no longer."""
@@ -317,4 +324,11 @@ def _rows_in(report: Any) -> int:
 
 
 def _is_ours(description: str) -> bool:
-    return description.startswith(_NO_SOURCES)
+    """Ours gives one row at a time; a rate source of the user's is a stream like any other.
+
+    >>> _is_ours("RatePerMicroBatchStream[rowsPerBatch=1, numPartitions=1, startTimestamp=0]")
+    True
+    >>> _is_ours("RateStreamV2[rowsPerSecond=1000, rampUpTimeSeconds=0, numPartitions=default")
+    False
+    """
+    return _ONE_ROW.match(description) is not None

@@ -61,6 +61,6 @@ export function show(register) {
   shown = register;
   const left = register.groups_total - register.groups.length;
   document.getElementById("graph-said").textContent =
-    `a circle is ${"queries whose windows end together"}; it is due only when what it hangs on is${left > 0 ? ` · ${count(left)} groups are not drawn` : ""}`;
+    `a circle is a group of queries whose windows end together; it can be due only when the group above it is${left > 0 ? ` · ${count(left)} groups are not drawn` : ""}`;
   plot.redraw();
 }
