@@ -636,7 +636,7 @@ def live(
     ...     page.url.startswith("http://127.0.0.1:")
     True
     """
-    require_options(title=title, port=port, token=token, edit=edit)
+    require_options(title=title, edit=edit)
     return LivePage(feed_of(query, title, edit=edit), port=port, token=token, edit=edit)
 
 

@@ -31,12 +31,12 @@ from urllib.parse import parse_qs, quote, urlsplit
 
 from panes.errors import OptionError, PanesError
 from panes.live.feed import Feed, Look
+from panes.planning.options import require_options
 
 HOST = "127.0.0.1"
 _NAMES = {HOST, "localhost"}
 _UNSAID_PORT = 80
 """Browsers leave this port out of the ``Host`` header."""
-_MOST_PORT = 65_535
 _KEEP = 0.1
 """Seconds that a snapshot is given again."""
 _MOST_BODY = 64_000
@@ -74,7 +74,7 @@ class LiveServer:
         token: str | None = None,
         now: Callable[[], float] = time.monotonic,
     ) -> None:
-        _require_address(port, token)
+        require_options(port=port, token=token)
         self.feed = feed
         self.token = secrets.token_urlsafe(24) if token is None else token
         self._now = now
@@ -125,20 +125,6 @@ class LiveServer:
     def knows(self, token: str) -> bool:
         """Whether it is the token, told in a time that does not depend on what was guessed."""
         return hmac.compare_digest(token.encode(), self.token.encode())
-
-
-def _require_address(port: int, token: str | None) -> None:
-    """A port that exists, and a token that somebody who does not know it could not leave out."""
-    if type(port) is not int or not 0 <= port <= _MOST_PORT:
-        raise OptionError(
-            f"a port is a whole number from 0 to {_MOST_PORT}, got {port!r}",
-            hint="leave out the port, and a free one is chosen",
-        )
-    if token is not None and (not isinstance(token, str) or not token):
-        raise OptionError(
-            f"a token is a text with at least one character, got {token!r}",
-            hint="leave out the token, and a new one is made",
-        )
 
 
 class _Server(ThreadingHTTPServer):

@@ -130,11 +130,15 @@ _KINDS: dict[str, _Kind] = {
     "values": ("a number of values from 1 on, or None", _COUNT, None),
     "title": ("a text", _is_text, None),
     "port": (
-        "a number from 0 to 65535",
+        "a whole number from 0 to 65535",
         lambda value: is_whole(value) and 0 <= value < 2**16,
-        None,
+        "leave it out, and a free one is chosen",
     ),
-    "token": ("a text", _or_none(_is_text), None),
+    "token": (
+        "a text with at least one character",
+        lambda value: value is None or (isinstance(value, str) and value != ""),
+        "leave it out, and a new one is made",
+    ),
     "edit": _FLAG,
     "saved": ("a path", _or_none(lambda value: isinstance(value, str | os.PathLike)), None),
 }
