@@ -72,7 +72,8 @@ class Translation:
     def of(self, node: exp.Expr) -> Typed:
         """One node and all below it."""
         by_kind = _KINDS.get(type(node))
-        if by_kind is None:
+        is_negated = node.args.get("negate") and not isinstance(node, exp.Like | exp.ILike)
+        if by_kind is None or is_negated:
             raise refuse(f"`{node.sql(dialect='spark')}` is not translated")
         return by_kind(self, node)
 
@@ -190,8 +191,9 @@ class Translation:
         return self._like(node.this, letter)
 
     def _like(self, node: exp.Like | exp.ILike, letter: str) -> Typed:
-        return matched(self.of(node.this), self.of(node.expression), letter,
-                           is_ilike=isinstance(node, exp.ILike))  # fmt: skip
+        found = matched(self.of(node.this), self.of(node.expression), letter,
+                        is_ilike=isinstance(node, exp.ILike))  # fmt: skip
+        return Typed(f"(NOT {found.text})", t.BOOLEAN) if node.args.get("negate") else found
 
     def matches(self, node: exp.RegexpLike) -> Typed:
         return like(self.of(node.this), self.of(node.expression))
