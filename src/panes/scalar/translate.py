@@ -16,7 +16,7 @@ from sqlglot import exp
 from panes.scalar import types as t
 from panes.scalar.calculation import calculated
 from panes.scalar.casts import cast
-from panes.scalar.comparison import both, compared, matched
+from panes.scalar.comparison import both, compared, matched, same_kind
 from panes.scalar.dialect import UnsignedShift
 from panes.scalar.forms import FORMS
 from panes.scalar.forms_collections import arrays_zip, struct
@@ -117,8 +117,8 @@ class Translation:
         items = node.expressions
         if not items:
             raise refuse("IN needs a list of values")
-        found = [exp.EQ(this=node.this.copy(), expression=item.copy()) for item in items]
-        texts = [self.comparison(equal).text for equal in found]
+        value, *members = same_kind(self.of(node.this), [self.of(item) for item in items])
+        texts = [compared("=", value, member).text for member in members]
         return Typed("(" + " OR ".join(texts) + ")", t.BOOLEAN)
 
     def is_(self, node: exp.Is) -> Typed:
