@@ -152,6 +152,12 @@ def _require_function(node: exp.Anonymous, user: Sequence[UserAggregate]) -> Non
 
 
 def _refuse(node: exp.Expr) -> None:
+    if isinstance(node, exp.Concat):  # `concat(a, b)` is a call by its name
+        raise error_in(
+            node,
+            "two texts stand side by side",
+            r"a quote inside of a text is written 'it\'s'; concat(a, b) joins texts",
+        )
     if isinstance(node, exp.Func):
         name = node.sql_name().lower()
         reason = REFUSED.get(name)
