@@ -584,6 +584,8 @@ def window_index(
     >>> w.rows(7.5).to_pylist()
     [{'at': 1, 'price': 7.5}, {'at': 15, 'price': 7.5}]
     """
+    require_options(columns=schema, at=at, size=size, basic=basic, on=on, kind=kind,
+                    groups=groups, questions=questions, values=values)  # fmt: skip
     return WindowIndex(
         schema,
         at=at,
@@ -634,6 +636,7 @@ def live(
     ...     page.url.startswith("http://127.0.0.1:")
     True
     """
+    require_options(title=title, port=port, token=token, edit=edit)
     return LivePage(feed_of(query, title, edit=edit), port=port, token=token, edit=edit)
 
 

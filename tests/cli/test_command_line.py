@@ -122,6 +122,7 @@ def test_verify_compares_every_engine_with_the_oracle(folder: Path) -> None:
     assert "10 queries x 2 engines: all equal" in done.stderr
 
 
+@pytest.mark.slow
 def test_verify_compares_spark_too(spark: SparkSession, folder: Path) -> None:
     """In one process at once and in batches, on Spark bounded and as a stream."""
     given = call_here("verify", "busy.sql", "-i", "bids=bids.csv", "--rows", "200", folder=folder)

@@ -93,7 +93,7 @@ def call(name: str, member: object) -> str:
 def test_every_method_is_on_the_page_with_its_parameters(name: str) -> None:
     members = {
         n: m
-        for n, m in vars(CLASSES[name]).items()
+        for n, m in inspect.getmembers_static(CLASSES[name])
         if not n.startswith("_") and n not in NOT_FOR_USERS
     }
     found = {row[0].strip("`") for row in rows(section(name))}

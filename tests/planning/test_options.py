@@ -54,6 +54,18 @@ WRONG: dict[str, list[object]] = {
     "schema": [1, "at", {"at": "int"}],
     "hand_over": [1, "print"],
     "saved": [1, True, b"x"],
+    "at": NAME,
+    "on": [None, *NAME],
+    "size": [None, *LENGTH],
+    "basic": [None, *LENGTH],
+    "kind": [*NAME],
+    "groups": [None, *COUNT],
+    "questions": [1, "count", ["count"], {1: 2}],
+    "values": COUNT,
+    "title": [None, *NAME],
+    "port": [None, True, -1, 65_536, "80", 1.5],
+    "token": NAME,
+    "edit": FLAG,
 }
 RIGHT: dict[str, list[object]] = {
     "lateness": [2, np.int64(2)],
@@ -89,18 +101,30 @@ def _oracle(**options: Any) -> object:
     return panes.oracle(options.pop("text", TEXT), options.pop("frames", None), **options, s=ROWS)
 
 
+def _window_index(**options: Any) -> object:
+    given: dict[str, Any] = {"at": "at", "size": 10, "basic": 5, "on": "at", **options}
+    return panes.window_index(given.pop("schema", ROWS.schema), **given)
+
+
+def _live(**options: Any) -> object:
+    with panes.live(panes.open(TEXT), **options) as page:
+        return page
+
+
 FUNCTIONS: dict[str, tuple[Callable[..., object], Callable[..., object]]] = {
     "sql": (panes.sql, _sql),
     "open": (panes.open, _open),
     "register": (panes.register, _register),
     "explain": (panes.explain, _explain),
     "oracle": (panes.oracle, _oracle),
+    "window_index": (panes.window_index, _window_index),
+    "live": (panes.live, _live),
 }
 
 
 def _options(of: Callable[..., object]) -> Iterator[str]:
     for name, parameter in inspect.signature(of).parameters.items():
-        if parameter.kind is not inspect.Parameter.VAR_KEYWORD and name != "frame":
+        if parameter.kind is not inspect.Parameter.VAR_KEYWORD and name not in ("frame", "query"):
             yield name
 
 

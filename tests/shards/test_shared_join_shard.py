@@ -9,20 +9,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pyarrow as pa
-import pyarrow.compute as pc
+import pytest
 
 import panes
 from panes.language.join_text import read_join
 from panes.operators.inner import joined_schemas
 from panes.planning.join_query_plan import plan_join_query
 from panes.planning.terms import Terms
+from panes.register.failures import QueriesFailed
 from panes.shards.combiner import Combiner
 from panes.shards.join_filler import SideFiller
 from panes.shards.join_keys import shard_keys
 from panes.shards.shared_join_shard import SharedJoinShard
 from panes.shards.shared_joins import SharedJoin, addressed, shared_joins
 from panes.shards.windows_above_shard import WindowsAboveShard
-from tests.join_queries import REGISTERED, L, R, batches
+from tests.join_queries import NEAR_AT, REGISTERED, L, R, batches
 from tests.shards.join_tasks import rows_of_task
 from tests.support import assert_rows
 
@@ -92,16 +93,6 @@ def assert_same(got: dict[str, pa.Table], want: dict[str, pa.Table]) -> None:
         assert_rows(got[name], table)
 
 
-def whole(answers: pa.Table, first: object | None) -> pa.Table:
-    """Answers of windows from the first that a register in one process answers on.
-
-    On Spark, a query that comes later also answers windows that began before it, of the rows since.
-    """
-    if first is None or "window_start" not in answers.column_names:
-        return answers
-    return answers.filter(pc.greater_equal(answers["window_start"], first))
-
-
 def test_queries_of_a_register_share_joins_and_answer_as_in_one_process() -> None:
     host, here = Host(), panes.register(("l", "r"), lateness=LATENESS)
     host.run(REGISTERED)
@@ -121,10 +112,19 @@ def test_queries_of_a_register_share_joins_and_answer_as_in_one_process() -> Non
     assert_same(host.finish(), here.finish())
 
 
-def test_a_query_that_comes_takes_part_in_its_join_and_one_that_goes_leaves_nothing() -> None:
-    """The second batch finds `lone` new to the register, the third finds only `sums`."""
+LISTS = (
+    (["pairs", "sums"], ["pairs", "sums", "lone"], ["sums"], ["sums", "later"], ["sums"]),
+    (["pairs"], ["pairs", "boxes", "sums"], ["windows", "boxes"], ["windows"], ["boxes", "later"]),
+    (["lone"], ["windows"], ["windows", "later"], ["later", "boxes"], ["later", "sums"]),
+)
+
+
+@pytest.mark.parametrize("lists", LISTS)
+def test_a_query_that_comes_takes_part_in_its_join_and_one_that_goes_leaves_nothing(
+    lists: tuple[list[str], ...],
+) -> None:
+    """What a query has missed is not answered, and nothing is stored for one that has gone."""
     host, here = Host(), panes.register(("l", "r"), lateness=LATENESS)
-    lists = [["pairs", "sums"], ["pairs", "sums", "lone"], ["sums"], ["sums", "later"], ["sums"]]
     for names, left, right in zip(lists, batches(L), batches(R), strict=True):
         host.run({name: REGISTERED[name] for name in names})
         for gone in here.queries().keys() - set(names):
@@ -132,14 +132,43 @@ def test_a_query_that_comes_takes_part_in_its_join_and_one_that_goes_leaves_noth
         for name in names:
             if name not in here.queries():
                 here.add(name, REGISTERED[name])
-        got, want = host.push(l=left, r=right), here.push(l=left, r=right)
-        assert_same(
-            {name: whole(table, here.exact_from(name)) for name, table in got.items()}, want
-        )
+        assert_same(host.push(l=left, r=right), here.push(l=left, r=right))
         kept = {shared.key for shared in host.joins}
         kept |= {query.key for shared in host.joins for query in shared.queries}
         for state in (*host.below, *host.above):
-            assert {name.split("/")[0] for name in state} <= kept | {"ledger"}
+            assert {name.split("/")[0] for name in state} <= kept | {"ledger", "queries"}
+    assert_same(host.finish(), here.finish())
+
+
+BAD = {
+    "selects": f"SELECT 1 / (l.k - r.k) AS q {NEAR_AT}",
+    "aggregates": f"SELECT sum(1 / (l.k - r.k)) AS t [TUMBLING 10 WATTR l.at] {NEAR_AT}",
+    "asks": f"SELECT l.id {NEAR_AT} AND 1 / (l.k - r.k) > 1",
+    "answers": f"SELECT 1 / (count(*) - count(*)) AS q [TUMBLING 5 WATTR l.at] {NEAR_AT}",
+}
+"""Queries that fail in each of the places where one can."""
+
+
+@pytest.mark.parametrize("bad", BAD)
+def test_a_query_that_fails_is_named(bad: str) -> None:
+    """It alone: the others share its join, its batch and its shards."""
+    host = Host()
+    host.run({"pairs": REGISTERED["pairs"], "bad": BAD[bad], "sums": REGISTERED["sums"]})
+    with pytest.raises(QueriesFailed) as failed:
+        host.push(l=L, r=R)
+    assert list(failed.value.reasons) == ["bad"]
+
+
+def test_windows_over_all_rows_that_come_later_are_named() -> None:
+    host = Host()
+    first = {"pairs": REGISTERED["pairs"]}
+    everything = f"SELECT count(*) AS n [RANGE ALL SLIDE 20 WATTR l.at] {NEAR_AT}"
+    halves = list(zip(batches(L, 2), batches(R, 2), strict=True))
+    host.run(first)
+    host.push(l=halves[0][0], r=halves[0][1])
+    host.run({**first, "all": everything})
+    with pytest.raises(QueriesFailed, match="windows over ALL rows would miss them"):
+        host.push(l=halves[1][0], r=halves[1][1])
 
 
 def test_a_changed_text_begins_anew() -> None:

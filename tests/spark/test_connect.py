@@ -8,8 +8,6 @@ import sys
 
 import pytest
 
-from tests.support import slow
-
 PROGRAM = """
 import pathlib, sys, tempfile
 import pyarrow as pa
@@ -89,22 +87,15 @@ SAID = {"batch": "None", "stream": "None", "joined": "None", "register": "None",
 SAID |= {"calls": "None", "pairs": "None", "stream of pairs": "None"}
 
 
-@pytest.mark.parametrize(
-    "parts",
-    [
-        ("batch",),
-        slow(("drop-in", "calls", "pairs", "stream", "joined", "register", "stream of pairs")),
-    ],
-    ids=" and ".join,
-)
-def test_everything_works_through_connect(parts: tuple[str, ...]) -> None:
+@pytest.mark.slow
+def test_everything_works_through_connect() -> None:
     done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, *parts],
+        [sys.executable, "-c", PROGRAM, *SAID],
         env={**os.environ, "SPARK_REMOTE": "local[2]", "PYSPARK_PYTHON": sys.executable},
         capture_output=True,
         text=True,
         check=False,
         timeout=900,
     )
-    for line in ("connect.session", *(f"{part}: {SAID[part]}" for part in parts)):
+    for line in ("connect.session", *(f"{part}: {told}" for part, told in SAID.items())):
         assert line in done.stdout, done.stdout[-500:] + done.stderr[-2000:]

@@ -110,7 +110,7 @@ def test_a_stream_of_rows_that_a_column_orders(
     assert_rows(found(spark, tmp_path / "whole" / "out"), panes.oracle(text, s=rows))
 
 
-@pytest.mark.parametrize("window", [PER_ROW[2], slow(PER_ROW[0]), slow(PER_ROW[1])])
+@pytest.mark.parametrize("window", [slow(PER_ROW[2]), slow(PER_ROW[0]), slow(PER_ROW[1])])
 def test_a_stream_answers_every_row_once(spark: SparkSession, tmp_path: Path, window: str) -> None:
     """Three files, rows at most 30 out of order: answers before the end, and all of them after."""
     axis = "seq" if "seq" in window else "at"

@@ -38,6 +38,7 @@ def folder(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     return tmp_path
 
 
+@pytest.mark.slow
 def test_the_pages_code_runs(spark: SparkSession, folder: Path) -> None:
     blocks = spark_blocks(DOCS / "reference" / "spark.md")
     assert len(blocks) == 7
@@ -63,6 +64,7 @@ def test_the_first_spark_job_runs_and_can_be_monitored(spark: SparkSession, fold
         assert spark.read.parquet(str(folder / place)).count() > 0, place
 
 
+@pytest.mark.slow
 def test_the_first_register_runs(spark: SparkSession, folder: Path) -> None:
     [block] = spark_blocks(DOCS / "start" / "first_register.md")
     for name in ("bids", "state", "answers"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pyarrow as pa
+import pytest
 from pyspark.sql import SparkSession
 
 import panes
@@ -28,6 +29,7 @@ def test_sets_of_bounded_frames_are_those_of_tables(spark: SparkSession) -> None
         assert_rows(answers, panes.sql(text, bids=BIDS, sales=SALES))
 
 
+@pytest.mark.slow
 def test_sets_of_two_streams_are_answered_as_they_run(spark: SparkSession, tmp_path: Path) -> None:
     bids = read_stream(spark, as_batches(tmp_path / "bids", [BIDS.slice(0, 3), BIDS.slice(3)]))
     sales = read_stream(spark, as_batches(tmp_path / "sales", [SALES.slice(0, 1), SALES.slice(1)]))

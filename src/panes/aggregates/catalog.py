@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -75,7 +76,7 @@ def _selection(call: Call) -> Selection:
 
 def _one(build: Callable[..., Aggregate], **options: Any) -> Callable[[Call], Aggregate]:
     """A definition over one column and the call's constants."""
-    return lambda c: build(c.arguments[0], c.where, *c.parameters, **options)
+    return lambda c: build(c.arguments[0], c.where, *_numbers(c), **options)
 
 
 def _two(build: Callable[..., Aggregate], **options: Any) -> Callable[[Call], Aggregate]:
@@ -123,8 +124,12 @@ _COUNT = Entry(
     columns=-1,
     over_distinct=lambda c: multiset.count_distinct(c.arguments, c.where),
 )
-_QUANTILE = Entry(_one(quantiles.interpolated), parameters=1)
-_QUANTILE_DISC = Entry(_one(quantiles.occurring), parameters=1)
+_QUANTILE = Entry(
+    lambda c: quantiles.interpolated(c.arguments[0], c.where, _fractions(c)), parameters=1
+)
+_QUANTILE_DISC = Entry(
+    lambda c: quantiles.occurring(c.arguments[0], c.where, _fractions(c)), parameters=1
+)
 _MEDIAN = Entry(_one(quantiles.interpolated, fractions=0.5))
 _PERCENTILE = Entry(lambda c: _percentile(c), parameters=1, optional=1)
 _PERCENTILE_CONT = Entry(lambda c: _percentile_cont(c), parameters=1, optional=1, ordered="always")
@@ -303,16 +308,25 @@ def _whole(call: Call, index: int = 0) -> int:
     return int(k)
 
 
+def _numbers(call: Call) -> list[float]:
+    return [_number(call, index) for index in range(len(call.parameters))]
+
+
 def _number(call: Call, index: int) -> float:
-    value = call.parameters[index]
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise QueryError(f"{call.name} needs a number as its constant, got {value!r}")
-    return value
+    return _require_number(call, call.parameters[index])
+
+
+def _require_number(call: Call, value: object) -> float:
+    if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < math.inf:
+        return value
+    raise QueryError(f"{call.name} needs a number as its constant, got {value!r}")
 
 
 def _fractions(call: Call) -> quantiles.Fractions:
     value = call.parameters[0]
-    return value if isinstance(value, tuple) else _number(call, 0)
+    if isinstance(value, tuple):
+        return tuple(_require_number(call, one) for one in value)
+    return _number(call, 0)
 
 
 def _percentile(call: Call) -> Aggregate:

@@ -17,6 +17,8 @@ from panes.aggregates.multiset import holistic
 from panes.arrays.compiled import compiled
 from panes.errors import ColumnTypeError, QueryError
 
+_MOST_BARS = 2**31 - 1
+
 
 def histogram_numeric(argument: Argument, where: int | None, bars: float) -> Holistic:
     """A list of (x, y): where a bar lies, in the type of x, and how many values are in it."""
@@ -29,8 +31,10 @@ def histogram_numeric(argument: Argument, where: int | None, bars: float) -> Hol
         or pa.types.is_duration(kind)
     ):
         raise ColumnTypeError(f"histogram_numeric needs numbers or times, got {kind}")
-    if isinstance(bars, bool) or bars != int(bars) or bars < 2:
-        raise QueryError(f"histogram_numeric(x, n) needs at least 2 bars, got {bars}")
+    if bars != int(bars) or not 2 <= bars <= _MOST_BARS:
+        raise QueryError(
+            f"histogram_numeric(x, n) needs a whole number of 2 to {_MOST_BARS:,} bars, got {bars}"
+        )
     result = pa.list_(pa.struct([("x", kind), ("y", pa.float64())]))
 
     def lower(window: Multiset) -> pa.Array:

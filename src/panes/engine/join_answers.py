@@ -9,9 +9,9 @@ import pyarrow as pa
 from panes.aggregates.custom import UserAggregate
 from panes.engine.join_run import JoinRun
 from panes.engine.joined_windows import Above, above
-from panes.engine.missed_rows import Whole
 from panes.pipelines.fold_stage import FoldStage
 from panes.pipelines.joined_rows import passing_rows, selected_rows
+from panes.pipelines.missed_rows import Whole
 from panes.planning.join_query_plan import JoinQueryPlan
 from panes.planning.terms import Run
 

@@ -20,7 +20,6 @@ from panes.engine.all_or_nothing import whole
 from panes.engine.in_turn import Turn, in_turn
 from panes.engine.join_answers import JoinAnswers
 from panes.engine.join_run import JoinRun
-from panes.engine.missed_rows import newest_missed
 from panes.engine.open_join import NO_COLUMNS, known_schemas, no_batch_yet, unseen
 from panes.engine.open_query import Instant
 from panes.errors import (
@@ -36,6 +35,7 @@ from panes.frames import to_table
 from panes.language.join_query import JoinQuery
 from panes.language.join_text import is_join, read_join
 from panes.operators.inner import joined_schemas
+from panes.pipelines.missed_rows import newest_missed
 from panes.planning.explain_join import explain_join
 from panes.planning.join_query_plan import JoinQueryPlan, plan_join_query
 from panes.planning.terms import Run

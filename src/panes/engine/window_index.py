@@ -65,15 +65,13 @@ class WindowIndex:
         questions: Mapping[str, float] | None = None,
         values: int | None = None,
     ) -> None:
-        plain = to_table(_empty(schema), STREAM).schema
+        plain = to_table(schema.remove_metadata().empty_table(), STREAM).schema
         for column in (on, *(() if at is None else (at,))):
-            if not isinstance(column, str):
-                raise OptionError(f"at and on are names of columns, got {column!r}")
             if column not in plain.names:
                 raise UnknownColumnError(column, stream=STREAM, columns=plain.names)
         self._axis = ARRIVAL if at is None else axis_over(at, plain.field(at).type, stream=STREAM)
         self._basic, self._length = lengths(size, basic, self._axis)
-        self._kind, self._groups = require_kind(kind), _require_groups(groups)
+        self._kind, self._groups = require_kind(kind), groups
         self._questions, self._values = require_questions(questions), values
         self._choice: IndexChoice | None = None
         self._turn: AbstractContextManager[object] = RLock()
@@ -355,18 +353,3 @@ def _both(one: WindowIndex, other: object) -> Iterator[None]:
     first, second = sorted((one, other), key=id)
     with first._turn, second._turn:
         yield
-
-
-def _empty(schema: object) -> pa.Table:
-    if not isinstance(schema, pa.Schema):
-        raise InputError(
-            f"the columns of a window index are a pyarrow schema, got {type(schema).__name__}",
-            hint='pa.schema([("ts", pa.timestamp("us", "UTC")), ("price", pa.float64())])',
-        )
-    return schema.remove_metadata().empty_table()
-
-
-def _require_groups(groups: int) -> int:
-    if not isinstance(groups, int) or isinstance(groups, bool) or groups < 1:
-        raise OptionError(f"groups is how many groups of values there are, got {groups!r}")
-    return groups

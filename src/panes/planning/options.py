@@ -30,7 +30,7 @@ def require_options(**given: object) -> None:
             raise OptionError(f"{name} must be {what}, got {value!r}", hint=hint)
 
 
-_SAID = {"schemas": "schema"}
+_SAID = {"schemas": "schema", "columns": "schema"}
 """What an option is called where it is given, if its name means two kinds."""
 
 
@@ -119,5 +119,22 @@ _KINDS: dict[str, _Kind] = {
     "schemas": ("a pyarrow.Schema, or one for each stream by its name", _are_schemas, None),
     "schema": ("a pyarrow.Schema", _or_none(lambda value: isinstance(value, pa.Schema)), None),
     "hand_over": ("a function of a name and a table", _or_none(callable), None),
+    "columns": ("a pyarrow.Schema", lambda value: isinstance(value, pa.Schema), None),
+    "at": ("the name of a column", _or_none(_is_text), None),
+    "on": ("the name of a column", _is_text, None),
+    "size": ("a duration or whole ticks", _is_length, None),
+    "basic": ("a duration or whole ticks", _is_length, None),
+    "kind": ("the name of an index", _or_none(_is_text), None),
+    "groups": ("a number from 1 on", _from(1), None),
+    "questions": ("a mapping from names to numbers", _or_none(_are_frames), '{"count": 1000}'),
+    "values": ("a number of values from 1 on, or None", _COUNT, None),
+    "title": ("a text", _is_text, None),
+    "port": (
+        "a number from 0 to 65535",
+        lambda value: is_whole(value) and 0 <= value < 2**16,
+        None,
+    ),
+    "token": ("a text", _or_none(_is_text), None),
+    "edit": _FLAG,
     "saved": ("a path", _or_none(lambda value: isinstance(value, str | os.PathLike)), None),
 }

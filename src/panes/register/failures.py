@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from panes.aggregates.custom import UserAggregate
 from panes.axis import BEGINNING
-from panes.errors import LimitError, UserFunctionError
+from panes.errors import LimitError, StateError, UserFunctionError
 from panes.register.classed_panes import ClassedPanes
 from panes.register.due import Due, Finish
 from panes.register.roll_together import answer
@@ -99,6 +99,25 @@ def blaming(find: Callable[[], Mapping[str, Exception]]) -> Iterator[None]:
         if not reasons:
             raise
         raise QueriesFailed(reasons) from error
+
+
+@contextmanager
+def noted(failing: dict[str, Exception], names: Iterable[str]) -> Iterator[None]:
+    """Whatever fails within is these queries' fault, and is noted; what comes after goes on."""
+    try:
+        yield
+    except StateError:  # what is stored is damaged, or of another version
+        raise
+    except Exception as error:
+        if isinstance(error, MemoryError) and not isinstance(error, LimitError):
+            raise
+        failing.update(dict.fromkeys(names, error))
+
+
+def require_none(failing: Mapping[str, Exception]) -> None:
+    """Raise if queries have failed."""
+    if failing:
+        raise QueriesFailed(failing) from next(iter(failing.values()))
 
 
 def failed_reading(

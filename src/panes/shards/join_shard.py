@@ -78,6 +78,11 @@ class JoinShard:
         """The join itself, as far as it has come."""
         return self._about.stage
 
+    @property
+    def newest(self) -> int:
+        """Where the newest row of all sources lies."""
+        return self._about.newest
+
     def take(self, packages: Sequence[bytes]) -> JoinOutcome:
         """Take in one batch; gives what is joined, or proved to be alone, from now on."""
         return self.take_opened([codec.unpack(data) for data in packages])

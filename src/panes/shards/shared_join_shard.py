@@ -15,12 +15,15 @@ import pyarrow as pa
 
 from panes.arrays.columns import column_of
 from panes.pipelines.joined_rows import selected_rows
+from panes.pipelines.missed_rows import Whole
 from panes.planning.terms import Terms
+from panes.register.failures import noted, require_none
 from panes.shards.combiner import Combiner
 from panes.shards.going_up import GoingUp, Gone
 from panes.shards.join_shard import JoinOutcome, JoinShard
 from panes.shards.many_states import ManyStates
 from panes.shards.marks import marks_table, read_marks
+from panes.shards.missed_queries import MissedQueries
 from panes.shards.names import AT, EVERY_SOURCE, MARKS, PROMISE, column_name
 from panes.shards.query_filler import PlanFiller
 from panes.shards.shard_of import shards_of
@@ -28,8 +31,10 @@ from panes.shards.shared_joins import SharedJoin, SharedQuery, address, addresse
 from panes.shards.state import State
 from panes.stores import codec
 
-ANSWERS = "answers"
-"""The table of a package that has answers, which are on their way to the sink."""
+ANSWERS, MISSED = "answers", "missed"
+"""The table of a package that has answers, on their way to the sink, and of one that says up to
+where a query has missed rows."""
+_QUERIES = "queries"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +64,7 @@ class SharedJoinShard:
     ) -> None:
         self._joins, self._terms, self._above = joins, terms, above
         self._states, self._shards = ManyStates(state), shards
+        self._missed = MissedQueries(self._states.of(_QUERIES))
 
     def take(self, packages: Sequence[bytes]) -> SharedOutcome:
         """Take in one batch."""
@@ -67,38 +73,64 @@ class SharedJoinShard:
             key, data = address(package)
             opened.setdefault(key, []).append(codec.unpack(data))
         found = []
+        failing: dict[str, Exception] = {}
         for shared in self._joins:
             others = [t for key, tables in opened.items() if key != shared.key for t in tables]
             mine = [*opened.get(shared.key, []), *filter(None, map(_of_every_source, others))]
-            shard = self._shard(shared)
-            outcome = shard.take_opened(mine)
-            found.append((outcome, self._sent_by_all(shared, outcome, shard)))
+            whole = self._whole(shared, failing)
+            with noted(failing, whole):
+                shard = self._shard(shared)
+                outcome = shard.take_opened(mine)
+                found.append((outcome, self._sent_by_all(whole, outcome, shard, failing)))
+                self._missed.came(shared, shard.newest)
+        require_none(failing)
         return self._outcome(found)
 
     def finish(self) -> SharedOutcome:
         """The streams have ended."""
         found = []
+        failing: dict[str, Exception] = {}
         for shared in self._joins:
-            outcome = self._shard(shared).finish()
-            found.append((outcome, self._sent_by_all(shared, outcome, None)))
+            whole = self._whole(shared, failing)
+            with noted(failing, whole):
+                outcome = self._shard(shared).finish()
+                found.append((outcome, self._sent_by_all(whole, outcome, None, failing)))
+        require_none(failing)
         return self._outcome(found)
 
+    def _whole(
+        self, shared: SharedJoin, failing: dict[str, Exception]
+    ) -> dict[str, tuple[SharedQuery, Whole | None]]:
+        """The queries of a join, by name, each with what is whole of it; None: everything."""
+        found = {}
+        for query in shared.queries:
+            with noted(failing, [query.name]):
+                whole = self._missed.meet(shared, query)
+                if whole is not None:
+                    whole.require_answers()
+                found[query.name] = query, whole
+        return found
+
     def _sent_by_all(
-        self, shared: SharedJoin, outcome: JoinOutcome, shard: JoinShard | None
+        self,
+        queries: Mapping[str, tuple[SharedQuery, Whole | None]],
+        outcome: JoinOutcome,
+        shard: JoinShard | None,
+        failing: dict[str, Exception],
     ) -> list[tuple[int, bytes]]:
         """What the queries of a join send up; without a shard, the stream has ended."""
-        return [
-            package
-            for query in shared.queries
-            for package in self._sent(query, outcome.answers, shard)
-        ]
+        sent: list[tuple[int, bytes]] = []
+        for name, (query, whole) in queries.items():
+            with noted(failing, [name]):
+                sent += self._sent(query, whole, outcome.answers, shard)
+        return sent
 
     def _shard(self, shared: SharedJoin) -> JoinShard:
         state = self._states.of(shared.key)
         return JoinShard(shared.join, self._terms, state, shards=self._shards)
 
     def _sent(
-        self, query: SharedQuery, joined: pa.Table, shard: JoinShard | None
+        self, query: SharedQuery, whole: Whole | None, joined: pa.Table, shard: JoinShard | None
     ) -> Iterator[tuple[int, bytes]]:
         """What a query sends up in a batch; without a shard, the stream has ended."""
         if query.windows is None:
@@ -107,6 +139,10 @@ class SharedJoinShard:
                 to = int(shards_of([pa.array([query.key])], self._above)[0])
                 yield to, addressed(query.key, codec.pack({ANSWERS: answers}))
             return
+        if whole is not None:
+            joined = whole.rows(joined)
+            told = codec.pack({MISSED: pa.table({MISSED: pa.array([whole.missed], pa.int64())})})
+            yield from ((to, addressed(query.missed_key, told)) for to in range(self._above))
         up = GoingUp(query.plan, self._states.of(query.key))
         gone = up.finish(joined) if shard is None else up.take(joined, shard.stage)
         for to, package in self._partials(query, gone):
@@ -131,6 +167,7 @@ class SharedJoinShard:
     def _outcome(
         self, found: Sequence[tuple[JoinOutcome, list[tuple[int, bytes]]]]
     ) -> SharedOutcome:
+        self._missed.write()
         self._states.write()
         outcomes = [outcome for outcome, _ in found]
         return SharedOutcome(

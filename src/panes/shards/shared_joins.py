@@ -47,6 +47,11 @@ class SharedQuery:
         schema = pa.schema([*asked.join.schema(), *position])
         return cls(name, asked, plan(found.query, {PAIRS: schema}, user), key)
 
+    @property
+    def missed_key(self) -> str:
+        """The key of packages that say what the query has missed."""
+        return _key("missed", self.key)
+
     def schema(self) -> pa.Schema:
         """The columns of the answers."""
         if self.windows is None:

@@ -14,10 +14,12 @@ import pyarrow as pa
 from panes.answers.select import projected
 from panes.axis import FOREVER
 from panes.pipelines.joined_rows import named_windows
+from panes.pipelines.missed_rows import Whole
 from panes.planning.terms import Terms
+from panes.register.failures import noted, require_none
 from panes.shards.many_states import ManyStates
 from panes.shards.query_shard import Outcome, QueryShard
-from panes.shards.shared_join_shard import ANSWERS
+from panes.shards.shared_join_shard import ANSWERS, MISSED
 from panes.shards.shared_joins import SharedJoin, SharedQuery, address
 from panes.shards.state import State
 from panes.stores import codec
@@ -53,18 +55,22 @@ class WindowsAboveShard:
             sent.setdefault(key, []).append(data)
         answers: dict[str, pa.Table] = {}
         outcomes: list[Outcome] = []
+        failing: dict[str, Exception] = {}
         for query in self._queries:
             mine = sent.get(query.key, [])
-            if query.windows is None:
-                tables = [codec.unpack(data)[ANSWERS] for data in mine]
-            else:
-                state = self._states.of(query.key)
-                shard = QueryShard(query.windows, self._terms, state, shards=self._shards)
-                outcomes.append(shard.take(mine))
-                tables = [_finished(query, outcomes[-1].answers)]
-            found = [table for table in tables if len(table)]
-            if found:
-                answers[query.name] = pa.concat_tables(found)
+            with noted(failing, [query.name]):
+                if query.windows is None:
+                    tables = [codec.unpack(data)[ANSWERS] for data in mine]
+                else:
+                    state = self._states.of(query.key)
+                    shard = QueryShard(query.windows, self._terms, state, shards=self._shards)
+                    outcomes.append(shard.take(mine))
+                    answered = _finished(query, outcomes[-1].answers)
+                    tables = [_whole(query, sent.get(query.missed_key, []), answered)]
+                found = [table for table in tables if len(table)]
+                if found:
+                    answers[query.name] = pa.concat_tables(found)
+        require_none(failing)
         self._states.write()
         return AboveOutcome(
             answers,
@@ -78,6 +84,14 @@ class WindowsAboveShard:
     def finish(self) -> AboveOutcome:
         """Never called: the joins say in a package that there is no more to come."""
         raise AssertionError("windows above a join end when the join does")
+
+
+def _whole(query: SharedQuery, missed: Sequence[bytes], answers: pa.Table) -> pa.Table:
+    """Answers without those of windows that may miss rows, as packages from below say."""
+    if not missed:
+        return answers
+    upto = max(codec.unpack(data)[MISSED].column(MISSED)[0].as_py() for data in missed)
+    return Whole(query.plan, upto).answers(answers)
 
 
 def _finished(query: SharedQuery, lowered: pa.Table) -> pa.Table:

@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import panes
-from panes.errors import OptionError, QueryError, UnknownStreamError
+from panes.errors import FailedQueryWarning, OptionError, QueryError, UnknownStreamError
 from tests.join_queries import NEAR_AT, REGISTERED, L, R, batches
 from tests.spark.streaming import as_batches, found, metrics, read_stream
 from tests.support import assert_rows
@@ -81,6 +81,31 @@ def test_registered_joins_end_with_bounded_streams(spark: SparkSession, tmp_path
         want = panes.oracle(REGISTERED[name], l=L, r=R)
         key = sorted(map(repr, want.to_pylist()))
         assert sorted(map(repr, given[name])) == key, name
+
+
+@pytest.mark.slow
+def test_a_query_that_fails_is_set_aside_and_the_others_go_on(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    for name, table in {"l": L, "r": R}.items():
+        as_batches(tmp_path / name, [table])
+    reg = panes.register(("l", "r"), streams(spark, tmp_path))
+    reg.add("bad", f"SELECT 1 / (l.k - r.k) AS q {NEAR_AT}")
+    reg.add("pairs", REGISTERED["pairs"])
+    with pytest.raises(QueryError, match="no query `pairs` was set aside"):
+        reg.put_back("pairs")
+    reg.start(checkpoint=str(tmp_path / "checkpoint"), sink=str(tmp_path / "out"), bounded=True)
+    with pytest.warns(FailedQueryWarning, match="query `bad` failed and is set aside"):
+        assert reg.await_end()
+    assert list(reg.failed) == ["bad"]
+    assert "zero" in reg.failed["bad"]
+    assert list(reg.queries()) == ["pairs"]
+    got = found(spark, tmp_path / "out" / "query=pairs").drop_columns(["batch"])
+    assert_rows(got, panes.oracle(REGISTERED["pairs"], l=L, r=R))
+    assert not (tmp_path / "out" / "query=bad").exists()
+    reg.put_back("bad")
+    assert list(reg.queries()) == ["pairs", "bad"]
+    assert reg.failed == {}
 
 
 def test_what_registered_joins_cannot_do_is_refused(spark: SparkSession, tmp_path: Path) -> None:

@@ -5,7 +5,8 @@
 
 All of it is one streaming query. Queries with the same join share it. A changed set of queries
 restarts the streaming query on the same checkpoint: Spark's plan stays as it is, only what shards
-are told of queries changes. Which queries there are is said by the program, each time it starts.
+are told of queries changes. Which queries there are is said by the program, each time it starts. A
+query that cannot be answered is set aside in the same way, and the batch is read again without it.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from panes.language.join_query import JoinQuery
 from panes.language.join_text import is_join, read_join
 from panes.planning.explain_join import explain_join
 from panes.planning.terms import Run
+from panes.register.failures import reasons_in
 from panes.shards.shared_joins import shared_joins
 from panes.spark.checkpoint import require_sources
 from panes.spark.join.bind import BoundJoin, bind_join
@@ -32,8 +34,8 @@ from panes.spark.join.register_stream import (
     joined_together,
     require_shared,
 )
-from panes.spark.register.run import stop_between_batches
-from panes.spark.uncommitted import forget_uncommitted
+from panes.spark.register.running import RunningRegister
+from panes.spark.uncommitted import can_run_again, forget_uncommitted
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,12 +48,13 @@ class _Start:
     trigger: Mapping[str, str]
 
 
-class SparkJoinRegister:
+class SparkJoinRegister(RunningRegister[_Start]):
     """Queries over joins of some streaming DataFrames, run together. See `panes.register`."""
 
     def __init__(
         self, streams: Mapping[str, DataFrame], run: Run, aggregates: Sequence[UserAggregate] = ()
     ) -> None:
+        super().__init__()
         for name, frame in streams.items():
             if not frame.isStreaming:
                 raise QueryError(
@@ -61,40 +64,57 @@ class SparkJoinRegister:
         if run.late == "revise":
             raise OptionError("late='revise' is for windows over one stream; a pair is given once")
         self.streams = dict(streams)
-        self._run, self._aggregates = run, tuple(aggregates)
+        self._terms, self._aggregates = run, tuple(aggregates)
         self._bound: dict[str, BoundJoin] = {}
-        self._start: _Start | None = None
-        self.query: StreamingQuery | None = None
+        self._failed: dict[str, tuple[BoundJoin, str]] = {}
 
     # Queries
 
     def add(self, name: str, text: str) -> Added:
-        """Answer one more query from now on, of the rows that are stored and those to come.
+        """Answer one more query from now on: rows that are joined, and windows that are whole.
 
-        A register that runs is restarted on its checkpoint, which takes seconds.
+        Windows that may miss rows, because these came before, are not answered. A register that
+        runs is restarted on its checkpoint, which takes seconds.
         """
-        if name in self._bound:
-            raise QueryError(f"there is a query `{name}` already", hint="remove it first")
-        if not is_join(text):
-            raise QueryError("a register of several streams takes queries over joins of them")
-        query = read_join(text, self._aggregates)
-        self._require_known(query)
-        bound = bind_join(query, self.streams, self._aggregates, is_shared=True)
-        require_shared(bound, self._run)
-        self._change({**self._bound, name: bound})
+        with self._lock:
+            if name in self._bound:
+                raise QueryError(f"there is a query `{name}` already", hint="remove it first")
+            if not is_join(text):
+                raise QueryError("a register of several streams takes queries over joins of them")
+            query = read_join(text, self._aggregates)
+            self._require_known(query)
+            bound = bind_join(query, self.streams, self._aggregates, is_shared=True)
+            require_shared(bound, self._terms)
+            self._failed.pop(name, None)
+            self._change({**self._bound, name: bound})
         return Added(self, name)
 
     def remove(self, name: str) -> None:
         """Answer a query no longer, and forget a join that only it needed."""
-        self._require(name)
-        self._change({n: bound for n, bound in self._bound.items() if n != name})
+        with self._lock:
+            self._require(name)
+            self._change({n: bound for n, bound in self._bound.items() if n != name})
 
     def queries(self) -> dict[str, str]:
         """The texts of all queries, by name, in the order in which they came."""
-        return {name: bound.plan.query.text for name, bound in self._bound.items()}
+        with self._lock:
+            return {name: bound.plan.query.text for name, bound in self._bound.items()}
+
+    @property
+    def failed(self) -> dict[str, str]:
+        """The queries that were set aside because they could not be answered, and why."""
+        with self._lock:
+            return {name: reason for name, (_, reason) in self._failed.items()}
+
+    def put_back(self, name: str) -> Added:
+        """Answer a query again that was set aside, as one that is new."""
+        with self._lock:
+            if name not in self._failed:
+                raise QueryError(f"no query `{name}` was set aside")
+            return self.add(name, self._failed[name][0].plan.query.text)
 
     def exact_from(self, name: str) -> object | None:
-        """None: a query over a join is answered of all rows that are stored when it comes."""
+        """None: shards find out, in the next batch, which windows of a query are whole."""
         self._require(name)
         return None
 
@@ -132,56 +152,50 @@ class SparkJoinRegister:
         trigger
             As of Spark's ``trigger``: ``{"processingTime": "10 seconds"}``.
         """
-        if self._start is not None and self.query is not None and self.query.isActive:
-            raise QueryError("the register runs already", hint="stop it first")
-        if not self._bound:
-            raise QueryError(
-                "the register has no query yet", hint='add one first: reg.add("near", "...")'
+        with self._lock:
+            if self._run.start is not None:
+                raise QueryError("the register runs already", hint="stop it first")
+            if not self._bound:
+                raise QueryError(
+                    "the register has no query yet", hint='add one first: reg.add("near", "...")'
+                )
+            self._run.begin(
+                _Start(str(checkpoint), sink, bounded=bounded, trigger=dict(trigger or {}))
             )
-        self._start = _Start(str(checkpoint), sink, bounded=bounded, trigger=dict(trigger or {}))
-        self.query = self._started(self._start)
+            self._run.replace(self._started)
         return self
-
-    def stop(self) -> None:
-        """End the streaming query; `start` on the same checkpoint goes on."""
-        if self.query is not None:
-            stop_between_batches(self.query)
-        self._start = None
-
-    def await_end(self, timeout: float | None = None) -> bool:
-        """Wait until the register ends, for so many seconds at most; says whether it has.
-
-        If it fails, its exception is raised here.
-        """
-        if self.query is None:
-            return True
-        if timeout is None:
-            self.query.awaitTermination()
-            return True
-        return bool(self.query.awaitTermination(timeout))  # type: ignore[arg-type]
-
-    def process_all_available(self) -> None:
-        """Wait until everything that is there now has been taken in and answered."""
-        if self.query is not None:
-            self.query.processAllAvailable()
 
     # Within
 
     def _change(self, bound: dict[str, BoundJoin]) -> None:
         """Other queries from now on."""
-        start = self._start
-        if start is not None and self.query is not None and self.query.isActive:
-            if not bound:
-                raise QueryError("a register that runs needs a query", hint="stop it: reg.stop()")
-            stop_between_batches(self.query)
-            self._bound = bound
-            self.query = self._started(start)
+        if self._run.start is not None:
+            self._run.require_healthy()
+        if self._run.start is not None and not bound:
+            raise QueryError("a register that runs needs a query", hint="stop it: reg.stop()")
         self._bound = bound
+        if self._run.start is not None:
+            self._run.replace(self._started)
+
+    def _recover(self, failure: BaseException) -> bool:
+        """A batch has failed: set aside the queries at fault, if any, and go on with the others."""
+        start, reasons = self._run.start, reasons_in(str(failure))
+        assert start is not None
+        others = {name: bound for name, bound in self._bound.items() if name not in reasons}
+        session = next(iter(self.streams.values())).sparkSession
+        if not reasons or not others or not can_run_again(session, start.checkpoint):
+            return False
+        for name, reason in reasons.items():
+            self._failed[name] = (self._bound[name], reason)
+            self._tell(name, reason)
+        self._bound = others
+        self._run.replace(self._started)
+        return True
 
     def _started(self, start: _Start) -> StreamingQuery:
         session = next(iter(self.streams.values())).sparkSession
         forget_uncommitted(session, start.checkpoint)
-        run = replace(self._run, bounded=start.bounded)
+        run = replace(self._terms, bounded=start.bounded)
         joins = shared_joins({n: b.plan for n, b in self._bound.items()}, self._aggregates)
         given = joined_together(self._bound, joins, self.streams, run)
         require_sources(start.checkpoint, given)

@@ -22,6 +22,7 @@ from pyspark.sql import types as T  # noqa: N812
 
 from panes.errors import QueryError
 from panes.planning.terms import Run, Terms, require_streamable
+from panes.register.failures import noted, require_none
 from panes.shards.combiner import Combiner
 from panes.shards.join_filler import SideFiller
 from panes.shards.join_keys import shard_keys
@@ -126,25 +127,27 @@ def _to_its_end(run: Run) -> Run:
 
 @dataclass(frozen=True, slots=True)
 class _Use:
-    """What one side of a join reads of a stream, and what a task does with that."""
+    """What one side of a join reads of a stream, what a task does with that, and for whom."""
 
     key: str
+    names: tuple[str, ...]
     filler: SideFiller
     columns: Mapping[str, Column]
 
     def __reduce__(self) -> tuple[type[_Use], tuple[object, ...]]:
         """Without its columns: tasks are given their values."""
-        return _Use, (self.key, self.filler, {})
+        return _Use, (self.key, self.names, self.filler, {})
 
 
 def _uses(shared: SharedJoin, of: BoundJoin, terms: Terms) -> Iterator[tuple[str, _Use]]:
     """What the sides of a join read, stream by stream."""
     keys, source = shard_keys(shared.join), 0
+    names = tuple(query.name for query in shared.queries)
     for number, (side, plan) in enumerate(zip(of.sides, shared.join.sources, strict=True)):
         filler = SideFiller(plan, number, keys[number])
         for place, stream in enumerate(plan.source.streams):
             columns = projected_columns(side, place, terms, source=source)
-            yield stream, _Use(shared.key, filler, columns)
+            yield stream, _Use(shared.key, names, filler, columns)
             source += 1
 
 
@@ -175,7 +178,7 @@ class _Together:
                 )
                 for use in self.uses
             ],
-            [use.key for use in self.uses],
+            self.uses,
             Combiner(_NoRows(), self.shards),
         )
 
@@ -185,23 +188,26 @@ class _Combiners:
     """A combiner for each use of a stream, and one for what is said of all sources."""
 
     of_uses: list[Combiner]
-    keys: list[str]
+    uses: tuple[_Use, ...]
     of_all: Combiner
 
     def add(self, batch: pa.RecordBatch) -> None:
         """Take in some of the task's rows."""
         is_row = pc.is_null(batch.column(SOURCE))
         rows = batch.filter(is_row)
-        for i, combiner in enumerate(self.of_uses):
-            combiner.add(pa.RecordBatch.from_struct_array(rows.column(f"{_USE}{i}")))
+        failing: dict[str, Exception] = {}
+        for i, (use, combiner) in enumerate(zip(self.uses, self.of_uses, strict=True)):
+            with noted(failing, use.names):
+                combiner.add(pa.RecordBatch.from_struct_array(rows.column(f"{_USE}{i}")))
+        require_none(failing)
         said = [name for name in (SOURCE, AT, PROMISE) if name in batch.schema.names]
         self.of_all.add(batch.filter(pc.invert(is_row)).select(said))
 
     def packages(self, *, always: bool = False) -> Iterator[tuple[int, bytes]]:
         """What each shard is sent."""
-        for key, combiner in zip(self.keys, self.of_uses, strict=True):
+        for use, combiner in zip(self.uses, self.of_uses, strict=True):
             for shard, package in combiner.packages():
-                yield shard, addressed(key, package)
+                yield shard, addressed(use.key, package)
         for shard, package in self.of_all.packages(always=always):
             yield shard, addressed(EVERY_JOIN, package)
 

@@ -13,7 +13,6 @@ are named from outside).
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from threading import RLock
 
 import numpy as np
 from pyspark.sql import DataFrame
@@ -22,14 +21,13 @@ from pyspark.sql.streaming.query import StreamingQuery
 from panes.aggregates.custom import UserAggregate
 from panes.axis import SECOND, Duration, parse_duration
 from panes.engine.added import Added
-from panes.errors import FailedQueryWarning, OptionError, QueryError, StateError, warn
+from panes.errors import OptionError, QueryError
 from panes.language.parse import parse
 from panes.language.query import Query
 from panes.language.row_question import read_row_question
 from panes.planning.plan import Plan
 from panes.planning.terms import Run
 from panes.register.explain import explain_stores
-from panes.register.failures import set_aside_words
 from panes.register.view import RegisterView, version_of, view_of
 from panes.spark.bind import bind_query
 from panes.spark.host import shard_numbers
@@ -38,32 +36,26 @@ from panes.spark.register import manifest_file
 from panes.spark.register.ask import as_of_now, ask
 from panes.spark.register.deliver import RegisterSink
 from panes.spark.register.registered_queries import RegisteredQueries
-from panes.spark.register.run import RegisterRun, Start, start_query
+from panes.spark.register.run import Start, start_query
+from panes.spark.register.running import RunningRegister
 from panes.spark.register.trial import failing_queries
-from panes.spark.register.watched_queries import LOG, Watched, Watcher, wanted
+from panes.spark.register.watched_queries import Watched, Watcher, wanted
 from panes.spark.uncommitted import can_run_again
 
 
-class SparkRegister:
+class SparkRegister(RunningRegister[Start]):
     """Queries over one streaming DataFrame, run together. See `panes.register`."""
 
     def __init__(
         self, stream: str, frame: DataFrame, run: Run, aggregates: Sequence[UserAggregate] = ()
     ) -> None:
+        super().__init__()
         _require_possible(frame, run)
         self.stream, self.refused = stream, dict[str, str]()
         self._session = frame.sparkSession
         self._registered = RegisteredQueries(stream, frame, run, tuple(aggregates))
-        self._lock = RLock()
-        self._run = RegisterRun(self._lock, self._stop_watching, self._recover)
         self._watcher: Watcher | None = None
         self._version = 0
-        self._untold: list[str] = []
-
-    @property
-    def query(self) -> StreamingQuery | None:
-        """Spark's streaming query; None while there is none."""
-        return self._run.query
 
     # Queries
 
@@ -235,40 +227,6 @@ class SparkRegister:
                 self._watch(watch, seen, watch_every)
         return self
 
-    def stop(self) -> None:
-        """End the streaming query; `start` on the same checkpoint goes on."""
-        with self._lock:
-            self._run.end()
-            self._run.halt()
-        self._warn()
-
-    def await_end(self, timeout: float | None = None) -> bool:
-        """Wait until the register ends, for so many seconds at most; says whether it has.
-
-        If it fails, its exception is raised here. A query that fails is set aside (`failed`), and
-        the others go on.
-        """
-        return self._run.await_end(timeout, self._warn)
-
-    def process_all_available(self) -> None:
-        """Wait until everything that is there now has been taken in and answered."""
-        while True:
-            with self._lock:
-                query = self._run.query
-            try:
-                if query is not None:
-                    query.processAllAvailable()
-                break
-            except Exception:
-                assert query is not None
-                self._run.settle(query)
-                with self._lock:
-                    if isinstance(self._run.failure, StateError):
-                        raise self._run.failure from None
-                    if self._run.failure is not None or self._run.query is query:
-                        raise
-        self._warn()
-
     @property
     def counted(self) -> Mapping[str, int]:
         """Answers, late and rejected rows of streaming queries that have ended, in this process."""
@@ -289,24 +247,15 @@ class SparkRegister:
         )
         for name, reason in reasons.items():
             self._registered.set_aside(name, reason)
-            words = set_aside_words(name, reason)
-            self._untold.append(words)
-            LOG.warning("%s", words)
+            self._tell(name, reason)
         if not reasons:
             return False
         self._write()
         if start.bounded and not self._registered:
             self._run.end()
         else:
-            self._run.replace(self._registered)
+            self._run.replace(self._following)
         return True
-
-    def _warn(self) -> None:
-        """Warn of queries that were set aside meanwhile, at the line of whoever waits."""
-        with self._lock:
-            untold, self._untold = self._untold, []
-        for words in untold:
-            warn(words, FailedQueryWarning)
 
     def _take_up(self, checkpoint: str) -> tuple[int, ...]:
         """The queries of a checkpoint, if it has any; gives the numbers of its shards."""
@@ -324,7 +273,11 @@ class SparkRegister:
         self._run.require_healthy()
         if self._run.start is not None:
             self._write()
-            self._run.replace(self._registered)
+            self._run.replace(self._following)
+
+    def _following(self, start: Start) -> StreamingQuery | None:
+        """The streaming query of the queries that there are now, if there is one."""
+        return start_query(self._registered, start) if self._registered else None
 
     def _write(self) -> None:
         """Write the queries into the checkpoint."""
@@ -347,7 +300,7 @@ class SparkRegister:
         self._watcher = Watcher(lambda: wanted(self._session, place), self._follow, seconds)
         self._watcher.start(seen)
 
-    def _stop_watching(self) -> None:
+    def _at_end(self) -> None:
         if self._watcher is not None:
             self._watcher.stop()
         self._watcher = None

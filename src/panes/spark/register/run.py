@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from threading import Event, RLock, Thread
+from typing import Generic, Protocol, TypeVar
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
@@ -97,7 +98,17 @@ def stop_between_batches(query: StreamingQuery) -> None:
     query.stop()
 
 
-class RegisterRun:
+class _Begun(Protocol):
+    """How a register was started: on which checkpoint, at least."""
+
+    @property
+    def checkpoint(self) -> str: ...
+
+
+Begun = TypeVar("Begun", bound=_Begun)
+
+
+class RegisterRun(Generic[Begun]):
     """What runs now. `at_end` is called when it ends, by itself or because it is told to.
 
     `recover` is told of a failure, and says whether the register has gone on. `counted` is what
@@ -113,11 +124,11 @@ class RegisterRun:
         self._lock, self._at_end, self._recover = lock, at_end, recover
         self._ended = Event()
         self.failure: Exception | None = None
-        self.start: Start | None = None
+        self.start: Begun | None = None
         self.query: StreamingQuery | None = None
         self.counted: Counter[str] = Counter()
 
-    def begin(self, start: Start) -> None:
+    def begin(self, start: Begun) -> None:
         """From now on a streaming query runs, or is about to."""
         self.start, self.failure = start, None
         self._ended.clear()
@@ -135,13 +146,12 @@ class RegisterRun:
         if self.failure is not None:
             raise self.failure
 
-    def replace(self, registered: RegisteredQueries) -> None:
-        """Stop the streaming query, and start the next one if there is anything to run."""
+    def replace(self, following: Callable[[Begun], StreamingQuery | None]) -> None:
+        """Stop the streaming query, and start the one that follows it, if there is one."""
         assert self.start is not None
         self.halt()
         try:
-            if registered:
-                self.query = start_query(registered, self.start)
+            self.query = following(self.start)
         except Exception as failure:
             self.failure = failure
             self.end()
@@ -172,6 +182,24 @@ class RegisterRun:
                 raise self.failure
             if has_ended or left <= 0:
                 return has_ended
+
+    def process_all_available(self) -> None:
+        """Wait until everything that is there now has been taken in and answered."""
+        while True:
+            with self._lock:
+                query = self.query
+            try:
+                if query is not None:
+                    query.processAllAvailable()
+                return
+            except Exception:
+                assert query is not None
+                self.settle(query)
+                with self._lock:
+                    if isinstance(self.failure, StateError):
+                        raise self.failure from None
+                    if self.failure is not None or self.query is query:
+                        raise
 
     def settle(self, query: StreamingQuery) -> None:
         """If a streaming query has ended by itself, the register has, or it goes on without some.

@@ -1,0 +1,74 @@
+"""What registers on Spark have in common: a streaming query that is waited for and stopped.
+
+Which queries a register has, and what becomes of one that fails, is its own.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from threading import RLock
+from typing import Generic
+
+from pyspark.sql.streaming.query import StreamingQuery
+
+from panes.errors import FailedQueryWarning, warn
+from panes.register.failures import set_aside_words
+from panes.spark.register.run import Begun, RegisterRun
+from panes.spark.register.watched_queries import LOG
+
+
+class RunningRegister(ABC, Generic[Begun]):
+    """A register while it runs, and between its runs."""
+
+    def __init__(self) -> None:
+        self._lock = RLock()
+        self._run: RegisterRun[Begun] = RegisterRun(self._lock, self._at_end, self._recover)
+        self._untold: list[str] = []
+
+    @property
+    def query(self) -> StreamingQuery | None:
+        """Spark's streaming query; None while there is none."""
+        return self._run.query
+
+    def stop(self) -> None:
+        """End the streaming query; `start` on the same checkpoint goes on."""
+        with self._lock:
+            self._run.end()
+            self._run.halt()
+        self._warn()
+
+    def await_end(self, timeout: float | None = None) -> bool:
+        """Wait until the register ends, for so many seconds at most; says whether it has.
+
+        If it fails, its exception is raised here. A query that fails is set aside (`failed`), and
+        the others go on.
+        """
+        return self._run.await_end(timeout, self._warn)
+
+    def process_all_available(self) -> None:
+        """Wait until everything that is there now has been taken in and answered."""
+        self._run.process_all_available()
+        self._warn()
+
+    @abstractmethod
+    def _recover(self, failure: BaseException) -> bool:
+        """A batch has failed: set aside the queries at fault, if any, and go on with the others.
+
+        Says whether the register has gone on.
+        """
+
+    def _at_end(self) -> None:
+        """The register has ended, by itself or because it was told to."""
+
+    def _tell(self, name: str, reason: str) -> None:
+        """A query is set aside: log it, and warn whoever waits next."""
+        words = set_aside_words(name, reason)
+        self._untold.append(words)
+        LOG.warning("%s", words)
+
+    def _warn(self) -> None:
+        """Warn of queries that were set aside meanwhile, at the line of whoever waits."""
+        with self._lock:
+            untold, self._untold = self._untold, []
+        for words in untold:
+            warn(words, FailedQueryWarning)
