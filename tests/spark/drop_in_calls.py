@@ -67,7 +67,6 @@ CALLS: dict[str, Callable[[Group], DataFrame]] = {
     ),
     "no text": lambda g: g(window()).agg(F.approx_count_distinct(F.replace("k", F.lit("a")))),
     "a share of nothing": lambda g: g(window(), "i").agg(F.sum("i") / F.count("i")),
-    "NULL as an item": lambda g: g(window()).agg(F.expr("approx_top_k(nullif(k, 'b'), 2)")),
     "the most frequent": lambda g: g(window()).agg(F.mode("i", True)),
     "by another": lambda g: g(window()).agg(F.max_by("k", "ts"), F.min_by("n", "ts")),
     "structs": lambda g: g(window()).agg(F.max("n"), F.min(F.struct("i", "k")), F.count("n")),

@@ -197,7 +197,7 @@ def _of_moments(sign: str, one: Typed, other: Typed, *, is_try: bool) -> Typed:
     shape = f"CAST({{0}} {sign} {days} AS {name})"
     if "to_" in days:  # months are counted in the calendar of UTC
         shape = f"CAST(CAST({{0}} AS TIMESTAMP) + {days} AS {name})"
-    if is_try:
+    if is_try and not t.is_integer(by.type):  # days beyond all dates are no NULL in Spark
         return Typed(tried([one, by], lambda texts: shape.format(*texts)), kind)
     return Typed(shape.format(one.text, by.text), kind)
 
