@@ -99,6 +99,30 @@ def test_first_and_last_go_by_time_and_ties_by_value() -> None:
         assert panes.sql(text, s=table.take(order)).to_pylist()[0]["l"] == "d"
 
 
+@pytest.mark.parametrize(
+    ("expression", "value"),
+    [
+        ("(x + z) / y", Decimal("2.000000")),
+        ("z * x / y", Decimal("1.7500000")),
+        ("day BETWEEN '2020-01-01' AND '2020-12-31' AND x < y AND z > y", True),
+        ("n BETWEEN '1' AND '7'", False),
+        ("x IN ('1', '2') AND y BETWEEN '3' AND '5'", True),
+    ],
+)
+def test_a_value_worked_out_first_is_not_taken_for_a_column(expression: str, value: object) -> None:
+    """Names that DuckDB is given for such values hide columns of the same name."""
+    numbers = {
+        c: pa.array([Decimal(v)], pa.decimal128(4, 1)) for c, v in zip("xyz", "147", strict=True)
+    }
+    table = pa.table({"a": [1], "n": [9], "day": [dt.date(2020, 5, 1)], **numbers})
+    got = panes.sql(f"SELECT max({expression}) AS v FROM s {ONE}", s=table)
+    assert got["v"].to_pylist() == [value]
+
+
+def test_an_average_of_nothing_is_null() -> None:
+    assert ask("sum(x) / count(x) AS mean", x=pa.array([None], pa.float64())) == {"mean": None}
+
+
 @pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
 @pytest.mark.parametrize("zone", [None, "UTC", "Europe/Berlin"])
 def test_timestamps_of_any_unit_and_zone_give_the_same_windows(unit: str, zone: str | None) -> None:

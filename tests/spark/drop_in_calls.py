@@ -58,9 +58,15 @@ CALLS: dict[str, Callable[[Group], DataFrame]] = {
     "a line": lambda g: g(window()).agg(F.regr_slope("x", "i"), F.regr_intercept("x", "i")),
     "its fit": lambda g: g(window()).agg(F.regr_r2("x", "i"), F.regr_sxy("x", "i")),
     "its sums": lambda g: g(window()).agg(F.regr_sxx("x", "i"), F.regr_count("x", "i")),
+    "its means": lambda g: g(window()).agg(F.regr_avgx("d", "i"), F.regr_avgy("d", "x")),
     "tries": lambda g: g(window()).agg(F.try_sum("i"), F.try_avg("x")),
     "quantiles": lambda g: g(window()).agg(F.median("x"), F.percentile("x", [0.25, 0.75])),
     "approximate": lambda g: g(window()).agg(F.percentile_approx("i", [0.5, 0.1], 1000)),
+    "below all": lambda g: g(window()).agg(
+        F.expr("percentile(if(i < 0, double('-infinity'), x), 0.3)")
+    ),
+    "no text": lambda g: g(window()).agg(F.approx_count_distinct(F.replace("k", F.lit("a")))),
+    "a share of nothing": lambda g: g(window(), "i").agg(F.sum("i") / F.count("i")),
     "the most frequent": lambda g: g(window()).agg(F.mode("i", True)),
     "by another": lambda g: g(window()).agg(F.max_by("k", "ts"), F.min_by("n", "ts")),
     "structs": lambda g: g(window()).agg(F.max("n"), F.min(F.struct("i", "k")), F.count("n")),

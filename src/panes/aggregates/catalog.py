@@ -183,8 +183,10 @@ CATALOG: Mapping[str, Entry] = {
     "regr_count": Entry(lambda c: arithmetic.count(_selection(c)), columns=2),
     **{
         f"regr_{what}": Entry(_two(moments.regression, what=what), columns=2)
-        for what in ("avgx", "avgy", "sxx", "syy", "sxy", "slope", "intercept", "r2")
+        for what in ("sxx", "syy", "sxy", "slope", "intercept", "r2")
     },
+    "regr_avgx": Entry(lambda c: arithmetic.avg(c.arguments[1], _selection(c)), columns=2),
+    "regr_avgy": Entry(lambda c: arithmetic.avg(c.arguments[0], _selection(c)), columns=2),
     "try_sum": _TRY_SUM,
     "try_avg": _TRY_AVG,
     "bit_and": _bitwise(Op.BITS_AND),

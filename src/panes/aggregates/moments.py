@@ -139,11 +139,11 @@ def _higher(
     return Bounded((HigherMoments(argument, where),), lower, pa.float64(), "full")
 
 
-Regression = Literal["avgx", "avgy", "sxx", "syy", "sxy", "slope", "intercept", "r2"]
+Regression = Literal["sxx", "syy", "sxy", "slope", "intercept", "r2"]
 
 
 def regression(y: Argument, x: Argument, where: int | None, *, what: Regression) -> Bounded:
-    """``regr_avgx(y, x)`` and its kin: the line through the pairs in which neither is NULL."""
+    """``regr_slope(y, x)`` and its kin: the line through the pairs in which neither is NULL."""
 
     def lower(partials: Sequence[Columns]) -> pa.Array:
         n, mean_y, mean_x, y2, x2, c = partials[0]
@@ -156,7 +156,7 @@ def regression(y: Argument, x: Argument, where: int | None, *, what: Regression)
                 corr = c / np.sqrt(x2 * y2)
                 value = np.where(y2 == 0, 1.0, corr * corr)
                 return nullable(value, (n == 0) | (x2 == 0), pa.float64())
-        plain = {"avgx": mean_x, "avgy": mean_y, "sxx": x2, "syy": y2, "sxy": c}
+        plain = {"sxx": x2, "syy": y2, "sxy": c}
         return nullable(plain[what], n == 0, pa.float64())
 
     return _moments((y, x), where, lower)

@@ -40,8 +40,8 @@ def interpolated(argument: Argument, where: int | None, fractions: Fractions) ->
         if not len(values):
             return pa.nulls(len(below), result)
         low, high = values[below], values[above]
-        with np.errstate(invalid="ignore"):
-            inside = np.where(below == above, low, low * (1 - between) + high * between)
+        with np.errstate(all="ignore"):  # in Spark's order, which has the same last digit
+            inside = np.where(below == above, low, low + (high - low) * between)
         found = pa.array(inside, mask=below < 0)
         return found.cast(pa.int64(), safe=False).cast(result) if is_duration else found
 

@@ -6,6 +6,7 @@ keep every value, these keep a bounded summary. They are asked for by name, neve
 
 from __future__ import annotations
 
+import bisect
 import math
 import struct
 from collections.abc import Callable, Sequence
@@ -17,6 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 from panes.aggregates.aggregate import Argument, Bounded, Rows, Selection
+from panes.aggregates.arithmetic import Count
 from panes.aggregates.identity import identity
 from panes.algebra.monoid import Columns, Slots, merged_objects
 from panes.arrays import order_keys
@@ -180,7 +182,8 @@ def approx_top_k(
 ) -> Bounded:
     """``approx_top_k(x, k, tracked)``: frequent items; exact up to `tracked` different ones.
 
-    Above that, counts are never too low.
+    Above that, counts are never too low. NULL is an item, as in Spark; among items that are as
+    frequent it is the last.
     """
     kind = argument.type
     if not (pa.types.is_integer(kind) or _is_text(kind)):
@@ -188,11 +191,18 @@ def approx_top_k(
     result = pa.list_(pa.struct([("item", argument.type), ("count", pa.int64())]))
 
     def lower(partials: Sequence[Columns]) -> pa.Array:
-        return pa.array([_top_items(s, k) for s in partials[0][0]], result)
+        sketches, rows, present = (partial[0] for partial in partials)
+        missing = (rows - present).tolist()
+        return pa.array(
+            [_top_items(s, n, k) for s, n in zip(sketches, missing, strict=True)], result
+        )
 
     size = max(3, math.ceil(math.log2(tracked / _FILLED)))
     error = f"counts high by at most {350 / 2**size:.2g} % of the rows"
-    return _sketched("frequent", argument, where, lower, result, error, size)
+    known = Selection((argument.column,), where)
+    piece = Sketch("frequent", argument, known, size)
+    counts = Count(Selection((), where)), Count(known)
+    return Bounded((piece, *counts), lower, result, "none", error)
 
 
 def _sketched(
@@ -212,18 +222,25 @@ def _is_text(kind: pa.DataType) -> bool:
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
-def _top_items(sketch: Any, k: int) -> list[dict[str, object]]:
-    if sketch is None:
-        return []
-    found = sketch.get_frequent_items(ds.frequent_items_error_type.NO_FALSE_NEGATIVES)
-    ranked = sorted(((-estimate, item) for item, estimate, *_ in found))
+def _top_items(sketch: Any, missing: int, k: int) -> list[dict[str, object]]:
+    ranked: list[tuple[int, Any]] = []
+    if sketch is not None:
+        found = sketch.get_frequent_items(ds.frequent_items_error_type.NO_FALSE_NEGATIVES)
+        ranked = sorted((-estimate, item) for item, estimate, *_ in found)
+    if missing:
+        bisect.insort_right(ranked, (-missing, None), key=lambda pair: pair[0])
     return [{"item": item, "count": -estimate} for estimate, item in ranked[:k]]
+
+
+_NO_TEXT = -1
+"""Stands for the empty text, which a sketch passes over: its bytes are those of no other text."""
 
 
 def _build_hll(values: pa.Array, size: int) -> Any:
     sketch = ds.hll_sketch(size)
     for value in values.unique().to_pylist():
-        sketch.update(value if isinstance(value, int | float | str) else str(value))
+        item = value if isinstance(value, int | float | str) else str(value)
+        sketch.update(_NO_TEXT if item == "" else item)
     return sketch
 
 

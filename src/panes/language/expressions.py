@@ -38,10 +38,10 @@ _SELECT = (
 )  # fmt: skip
 _OPERATORS = (
     exp.And, exp.Or, exp.Not, exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.NullSafeEQ,
-    exp.Between, exp.In, exp.Is, exp.Like, exp.ILike, exp.RegexpLike, exp.Escape, exp.Add, exp.Sub,
-    exp.Mul, exp.Div, exp.IntDiv, exp.Mod, exp.Neg, exp.BitwiseAnd, exp.BitwiseOr, exp.BitwiseXor,
-    exp.BitwiseNot, exp.BitwiseLeftShift, exp.BitwiseRightShift, UnsignedShift, exp.DPipe,
-    exp.Paren,
+    exp.NullSafeNEQ, exp.Between, exp.In, exp.Is, exp.Like, exp.ILike, exp.RegexpLike,
+    exp.Escape, exp.Add, exp.Sub, exp.Mul, exp.Div, exp.IntDiv, exp.Mod, exp.Neg,
+    exp.BitwiseAnd, exp.BitwiseOr, exp.BitwiseXor, exp.BitwiseNot, exp.BitwiseLeftShift,
+    exp.BitwiseRightShift, UnsignedShift, exp.DPipe, exp.Paren,
 )  # fmt: skip
 _PARTS = (
     exp.Column, exp.Identifier, exp.Literal, exp.RawString, exp.Boolean, exp.Null, exp.HexString,
@@ -152,6 +152,12 @@ def _require_function(node: exp.Anonymous, user: Sequence[UserAggregate]) -> Non
 
 
 def _refuse(node: exp.Expr) -> None:
+    if isinstance(node, exp.Concat):  # `concat(a, b)` is a call by its name
+        raise error_in(
+            node,
+            "two texts stand side by side",
+            r"a quote inside of a text is written 'it\'s'; concat(a, b) joins texts",
+        )
     if isinstance(node, exp.Func):
         name = node.sql_name().lower()
         reason = REFUSED.get(name)

@@ -174,6 +174,14 @@ def top(rows: Sequence[Row], k: float) -> Any:
     return [{"item": v, "count": n} for v, n in tally(rows)[: int(k)]]
 
 
+def approx_top(rows: Sequence[Row], k: float = 5, *_: Any) -> Any:
+    """As `top`, with NULL as an item behind those that are as frequent."""
+    counted: list[tuple[Any, int]] = list(tally(rows))
+    if missing := sum(v[0] is None for _, v in rows):
+        counted = sorted([*counted, (None, missing)], key=lambda item: -item[1])
+    return [{"item": v, "count": n} for v, n in counted[: int(k)]]
+
+
 def heavy_hitters(rows: Sequence[Row], share: float) -> Any:
     counted = tally(rows)
     whole = sum(n for _, n in counted)
@@ -252,7 +260,7 @@ FOLDS: dict[str, Fold] = {
     "mode": mode,
     "heavy_hitters": heavy_hitters,
     "top_k": top,
-    "approx_top_k": lambda rows, k=5, *_: top(rows, k),
+    "approx_top_k": approx_top,
     "histogram": histogram,
     **dict.fromkeys(
         ("collect", "collect_list", "array_agg"), lambda rows: sorted(values_of(rows), key=order)

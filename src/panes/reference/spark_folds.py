@@ -5,6 +5,7 @@ As in `panes.reference.folds`, nothing is shared with `panes.aggregates`.
 
 from __future__ import annotations
 
+import datetime as dt
 import math
 import operator
 from collections.abc import Sequence
@@ -40,10 +41,20 @@ def higher_moment(rows: Sequence[Row], power: int) -> Any:
     second = sum(d**2 for d in away)
     if second == 0:
         return None
-    n = len(values)
+    n, square, moment = len(values), _double(second), _double(sum(d**power for d in away))
+    if math.isinf(square):
+        return math.nan
     if power == 3:
-        return math.sqrt(n) * float(sum(d**3 for d in away)) / math.sqrt(float(second) ** 3)
-    return float(n * sum(d**4 for d in away) / second**2) - 3
+        return math.sqrt(n) * moment / math.sqrt(square * square * square)
+    return n * moment / (square * square) - 3 if square * square else math.nan
+
+
+def _double(exact: Any) -> float:
+    """The nearest double; infinite where there is none."""
+    try:
+        return float(exact)
+    except OverflowError:
+        return math.inf if exact > 0 else -math.inf
 
 
 def regression(rows: Sequence[Row], what: str) -> Any:
@@ -51,9 +62,11 @@ def regression(rows: Sequence[Row], what: str) -> Any:
     ys, xs = [p[0] for p in pairs], [p[1] for p in pairs]
     if not pairs:
         return None
+    if what in ("avgx", "avgy"):
+        return avg([(0, (v,)) for v in (xs if what == "avgx" else ys)])
     mean_x, mean_y = (total([float(v) for v in side]) / len(pairs) for side in (xs, ys))
     x2, y2, both = products(xs, xs), products(ys, ys), products(xs, ys)
-    plain = {"avgx": mean_x, "avgy": mean_y, "sxx": x2, "syy": y2, "sxy": both}
+    plain = {"sxx": x2, "syy": y2, "sxy": both}
     if what in plain:
         return plain[what]
     if x2 == 0:
@@ -87,7 +100,12 @@ def listagg(rows: Sequence[Row], separator: str | None = None, falls: bool = Fal
     """Texts by what orders them: the second argument, if there is one."""
     present = [v for _, v in rows if v[0] is not None]
     ranked = sorted(present, key=lambda v: [order(part) for part in v[::-1]], reverse=falls)
-    return (separator or "").join(v[0] for v in ranked) if ranked else None
+    if not ranked:
+        return None
+    glue: Any = separator or ""
+    if isinstance(ranked[0][0], bytes):
+        glue = glue.encode()
+    return glue.join(v[0] for v in ranked)
 
 
 def collect_union(rows: Sequence[Row]) -> Any:
@@ -98,7 +116,7 @@ def collect_union(rows: Sequence[Row]) -> Any:
 def histogram_numeric(rows: Sequence[Row], bars: float) -> Any:
     found: list[list[float]] = []
     for value, n in sorted(tally(rows), key=lambda item: order(item[0])):
-        found.append([float(value), float(n)])
+        found.append([_place(value), float(n)])
         if len(found) > bars:
             gaps = [b[0] - a[0] for a, b in pairwise(found)]
             near = gaps.index(min(gaps))
@@ -106,12 +124,35 @@ def histogram_numeric(rows: Sequence[Row], bars: float) -> Any:
             found[near : near + 2] = [[(x * n1 + y * n2) / (n1 + n2), n1 + n2]]
     if not found:
         return None
-    whole = isinstance(values_of(rows)[0], int)
-    return [{"x": int(x) if whole else x, "y": n} for x, n in found]
+    like = values_of(rows)[0]
+    return [{"x": _placed(x, like), "y": n} for x, n in found]
+
+
+_TICK = dt.timedelta(microseconds=1)
+
+
+def _place(value: Any) -> float:
+    """Where a value lies: dates in days since 1970, times and durations in microseconds."""
+    if isinstance(value, dt.datetime):
+        return float((value - dt.datetime(1970, 1, 1, tzinfo=value.tzinfo)) // _TICK)
+    if isinstance(value, dt.date):
+        return float((value - dt.date(1970, 1, 1)).days)
+    return float(value // _TICK if isinstance(value, dt.timedelta) else value)
+
+
+def _placed(at: float, like: Any) -> Any:
+    """What lies there, of the type of another value."""
+    if isinstance(like, dt.datetime):
+        return dt.datetime(1970, 1, 1, tzinfo=like.tzinfo) + int(at) * _TICK
+    if isinstance(like, dt.date):
+        return dt.date(1970, 1, 1) + dt.timedelta(days=int(at))
+    if isinstance(like, dt.timedelta):
+        return int(at) * _TICK
+    return int(at) if isinstance(like, int) else at
 
 
 def count_min(rows: Sequence[Row], eps: float, confidence: float, seed: int) -> bytes:
-    """Spark's sketch of whole numbers, counter by counter."""
+    """Spark's sketch of whole numbers, texts or bytes, counter by counter."""
     width, depth = math.ceil(2 / eps), math.ceil(-math.log(1 - confidence) / math.log(2))
     state = (int(seed) ^ 0x5DEECE66D) & ((1 << 48) - 1)
     factors: list[int] = []
@@ -120,12 +161,36 @@ def count_min(rows: Sequence[Row], eps: float, confidence: float, seed: int) -> 
         factors += [state >> 17] if state >> 17 < (1 << 31) - 1 else []
     table, values = [[0] * width for _ in factors], values_of(rows)
     for value in values:
-        for row, factor in zip(table, factors, strict=True):
-            mixed = (factor * value + (1 << 63)) % (1 << 64) - (1 << 63)
-            row[((mixed + (mixed >> 32)) & ((1 << 31) - 1)) % width] += 1
+        for at, (row, factor) in enumerate(zip(table, factors, strict=True)):
+            if isinstance(value, int):
+                mixed = _signed(factor * value, 64)
+                row[((mixed + (mixed >> 32)) & ((1 << 31) - 1)) % width] += 1
+            else:
+                data = value.encode() if isinstance(value, str) else value
+                first = _murmur(data, 0)
+                row[abs(_signed(first + at * _murmur(data, first), 32)) % width] += 1
     written = b"".join(n.to_bytes(8, "big") for n in [*factors, *(n for r in table for n in r)])
     head = (1).to_bytes(4, "big") + len(values).to_bytes(8, "big")
     return head + depth.to_bytes(4, "big") + width.to_bytes(4, "big") + written
+
+
+def _signed(value: int, bits: int) -> int:
+    return (value + (1 << (bits - 1))) % (1 << bits) - (1 << (bits - 1))
+
+
+def _murmur(data: bytes, seed: int) -> int:
+    """Spark's Murmur3: whole words of four bytes, then each byte left over as a word."""
+    whole, low = len(data) // 4 * 4, (1 << 32) - 1
+    words = [int.from_bytes(data[i : i + 4], "little") for i in range(0, whole, 4)]
+    h = seed & low
+    for word in words + [_signed(byte, 8) & low for byte in data[whole:]]:
+        k = word * 0xCC9E2D51 & low
+        h ^= (k << 15 | k >> 17) * 0x1B873593 & low
+        h = (h << 13 | h >> 19) * 5 + 0xE6546B64 & low
+    h ^= len(data)
+    for shift, factor in ((16, 0x85EBCA6B), (13, 0xC2B2AE35), (16, 1)):
+        h = (h ^ h >> shift) * factor & low
+    return _signed(h, 32)
 
 
 def bitmap(rows: Sequence[Row], fold: Fold | None) -> bytes:

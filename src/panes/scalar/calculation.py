@@ -6,11 +6,13 @@ operand stays an error. Decimals have Spark's digits; what needs more than 38 is
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pyarrow as pa
 
 from panes.scalar import types as t
 from panes.scalar.intervals import DAY_MICROS, ONE_DAY
-from panes.scalar.typed import Typed, failure, over, refuse, tried, widened
+from panes.scalar.typed import Typed, bound, failure, over, refuse, tried, widened
 
 _ZERO = failure("division by zero")
 _LONG = 19
@@ -41,8 +43,7 @@ def calculated(sign: str, one: Typed, other: Typed, *, is_try: bool = False) -> 
         return _whole(sign, one, other, wide, is_try=is_try)
     a, b = widened(one, wide).text, widened(other, wide).text
     if sign in "/%" and not _divides_safely(other):
-        zero = "NULL" if is_try else _ZERO
-        return Typed(f"CASE WHEN {b} = 0 THEN {zero} ELSE {a} {sign} {b} END", wide)
+        return Typed(divided(a, b, lambda x, y: f"{x} {sign} {y}", is_try=is_try), wide)
     return Typed(f"({a} {sign} {b})", wide)
 
 
@@ -59,12 +60,26 @@ def _whole(sign: str, one: Typed, other: Typed, kind: pa.DataType, *, is_try: bo
         return Typed(f"({a} {sign} {b})", kind)
     if _divides_safely(other):
         return Typed(f"({a} {'%' if sign == '%' else '//'} {b})", kind)
-    zero = "NULL" if is_try else _ZERO
     if sign == "%":
-        rest = f"CASE WHEN {b} = -1 THEN 0 * {b} ELSE {a} % {b} END"
-        text = f"CASE WHEN {b} = 0 THEN {zero} WHEN {a} IS NULL THEN NULL ELSE {rest} END"
+        text = divided(a, b, _rest, is_try=is_try)
         return Typed(f"CAST({text} AS {name})", kind)
-    return Typed(f"CASE WHEN {b} = 0 THEN {zero} ELSE {a} // {b} END", kind)
+    return Typed(divided(a, b, lambda x, y: f"{x} // {y}", is_try=is_try), kind)
+
+
+def divided(a: str, b: str, quotient: Callable[[str, str], str], *, is_try: bool = False) -> str:
+    """`quotient` of a and b; 0 divides NULL alone, and what is NULL either way is NULL."""
+    if is_try:
+        return bound(b, lambda y: f"CASE WHEN {y} = 0 THEN NULL ELSE {quotient(a, y)} END")
+
+    def guarded(x: str, y: str) -> str:
+        return f"CASE WHEN {y} = 0 AND {x} IS NOT NULL THEN {_ZERO} ELSE {quotient(x, y)} END"
+
+    return bound(a, lambda x: bound(b, lambda y: guarded(x, y)))
+
+
+def _rest(x: str, y: str) -> str:
+    """The rest of a division of whole numbers, which overflows for -1."""
+    return f"CASE WHEN {x} IS NULL THEN NULL WHEN {y} = -1 THEN 0 * {y} ELSE {x} % {y} END"
 
 
 def _divides_safely(divisor: Typed) -> bool:
@@ -110,8 +125,8 @@ def _of_decimals(sign: str, one: Typed, other: Typed, *, is_try: bool) -> Typed:
         return Typed(f"CAST({text} AS {name})", to)
     wide = pa.decimal128(both, scale)
     x, y = widened(one, wide).text, widened(other, wide).text
-    zero = "NULL" if is_try else _ZERO
-    return Typed(f"CAST(CASE WHEN {y} = 0 THEN {zero} ELSE {x} % {y} END AS {name})", to)
+    text = divided(x, y, lambda x, y: f"{x} % {y}", is_try=is_try)
+    return Typed(f"CAST({text} AS {name})", to)
 
 
 def _quotient(one: Typed, other: Typed, *, is_try: bool) -> Typed:
@@ -131,7 +146,6 @@ def _quotient(one: Typed, other: Typed, *, is_try: bool) -> Typed:
                      hint="cast one of them to double")  # fmt: skip
     to = pa.decimal128(precision, scale)
     top = f"({_digits(one)} * {10**shift}::HUGEINT)"
-    zero = f"{'NULL' if is_try else _ZERO}"
 
     def rounded(x: str, y: str) -> str:
         up = f"CASE WHEN 2 * abs({x} % {y}) >= abs({y}) THEN sign({x}) * sign({y}) ELSE 0 END"
@@ -143,11 +157,13 @@ def _quotient(one: Typed, other: Typed, *, is_try: bool) -> Typed:
         parts = f"left({digits}, {precision + 1 - scale}) || '.' || right({digits}, {scale})"
         return f"CAST({sign} || {parts} AS {t.duckdb_name(to)})"
 
-    def whole(y: str) -> str:
-        quotient = over(top, lambda x: over(rounded(x, y), written))
-        return f"CASE WHEN {y} = 0 THEN {zero} ELSE {quotient} END"
+    def quotient(x: str, y: str) -> str:
+        return over(rounded(x, y), written)
 
-    return Typed(over(_digits(other), whole), to)
+    def whole(x: str) -> str:
+        return over(_digits(other), lambda y: divided(x, y, quotient, is_try=is_try))
+
+    return Typed(over(top, whole), to)
 
 
 def _digits(value: Typed) -> str:
@@ -181,7 +197,7 @@ def _of_moments(sign: str, one: Typed, other: Typed, *, is_try: bool) -> Typed:
     shape = f"CAST({{0}} {sign} {days} AS {name})"
     if "to_" in days:  # months are counted in the calendar of UTC
         shape = f"CAST(CAST({{0}} AS TIMESTAMP) + {days} AS {name})"
-    if is_try:
+    if is_try and not t.is_integer(by.type):  # days beyond all dates are no NULL in Spark
         return Typed(tried([one, by], lambda texts: shape.format(*texts)), kind)
     return Typed(shape.format(one.text, by.text), kind)
 
@@ -196,6 +212,6 @@ def _of_intervals(sign: str, one: Typed, other: Typed, *, is_try: bool) -> Typed
     if sign == "*" and t.is_integer(other.type):
         return Typed(f"({one.text} * {other.text})", one.type)
     if sign == "div" and one.type == other.type:
-        zero = f"CASE WHEN {other.text} = 0 THEN {_ZERO} "
-        return Typed(f"CAST({zero}ELSE {one.text} // {other.text} END AS BIGINT)", t.BIGINT)
+        text = divided(one.text, other.text, lambda x, y: f"{x} // {y}")
+        return Typed(f"CAST({text} AS BIGINT)", t.BIGINT)
     raise refuse(f"`{sign}` of {one.name} and {other.name} is not translated")

@@ -81,6 +81,10 @@ def _from_moment(x: str, kind: pa.DataType, to: pa.DataType) -> str | None:
         return f"CAST({x} AS VARCHAR)"
     if kind in (t.TIMESTAMP, t.TIMESTAMP_NTZ) and to == t.STRING:
         return f"CAST(CAST({x} AS TIMESTAMP) AS VARCHAR)"
+    if kind == t.TIMESTAMP and to == t.BIGINT:  # whole seconds, rounded down before 1970 as well
+        return f"CAST(floor(CAST(epoch_us({x}) AS DECIMAL(19, 0)) * 0.000001) AS BIGINT)"
+    if kind == t.TIMESTAMP and to == t.DOUBLE:
+        return f"(CAST(epoch_us({x}) AS DOUBLE) / 1000000)"
     if kind == t.DATE and to in (t.TIMESTAMP, t.TIMESTAMP_NTZ):
         return f"CAST(CAST({x} AS TIMESTAMP) AS {t.duckdb_name(to)})"
     if kind in (t.TIMESTAMP, t.TIMESTAMP_NTZ) and to in (t.DATE, t.TIMESTAMP, t.TIMESTAMP_NTZ):

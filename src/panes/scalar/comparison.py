@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from panes.scalar import types as t
 from panes.scalar.casts import cast
 from panes.scalar.rules import built, coerced
@@ -30,6 +32,19 @@ def alike(one: Typed, other: Typed) -> tuple[Typed, Typed]:
     if kind is None or t.is_map(kind):
         raise refuse(f"to compare {one.name} with {other.name} is not translated")
     return widened(one, kind), widened(other, kind)
+
+
+def same_kind(value: Typed, members: Sequence[Typed]) -> list[Typed]:
+    """A value and those it may be IN, in the one type that holds all of them."""
+    kinds = {member.type for member in members} - {t.VOID}
+    if len(kinds) > 1 and t.STRING in {value.type, *kinds}:
+        names = ", ".join(sorted(t.spark_name(kind) for kind in kinds))
+        raise refuse(f"a list of {names} beside text is not translated",
+                     hint="cast the values of IN to one type")  # fmt: skip
+    kind = t.widest([value.type, *kinds])
+    if kind is None:
+        return [value, *members]
+    return [widened(each, kind) for each in (value, *members)]
 
 
 def both(is_and: bool, one: str, other: str) -> Typed:

@@ -136,7 +136,7 @@ def _pmod(arguments: Sequence[Typed]) -> Typed:
     a, n = (f"CAST({v.text} AS HUGEINT)" for v in arguments)
     rest = f"({a} % {n})"
     text = (
-        f"CASE WHEN {n} = 0 THEN {failure('division by zero')}::HUGEINT "
+        f"CASE WHEN {n} = 0 AND {a} IS NOT NULL THEN {failure('division by zero')}::HUGEINT "
         f"WHEN {n} < 0 AND {rest} < 0 AND {rest} + {n} < -128 "
         f"THEN {failure('`pmod` by a large negative number is not translated')}::HUGEINT "
         f"WHEN {rest} < 0 THEN ({rest} + {n}) % {n} ELSE {rest} END"

@@ -15,8 +15,8 @@ from panes.scalar import types as t
 from panes.scalar.typed import Typed, refuse
 
 DAY_MICROS = 86_400_000_000
-MICROS = {"day": DAY_MICROS, "hour": 3_600_000_000, "minute": 60_000_000, "second": 1_000_000,
-          "millisecond": 1000, "microsecond": 1}  # fmt: skip
+MICROS = {"week": 7 * DAY_MICROS, "day": DAY_MICROS, "hour": 3_600_000_000, "minute": 60_000_000,
+          "second": 1_000_000, "millisecond": 1000, "microsecond": 1}  # fmt: skip
 _MONTHS = {"year": 12, "month": 1}
 _PARTS = ("day", "hour", "minute", "second")
 ONE_DAY = "day"
@@ -40,7 +40,7 @@ def written_interval(node: exp.Interval) -> Typed:
         return _micros(sign * int(Decimal(value.name) * MICROS[name]))
     if name in MICROS and name != "second" and re.fullmatch(r"[+-]?\d{1,9}", value.name):
         found = _micros(sign * int(value.name) * MICROS[name])
-        return Typed(found.text, found.type, ONE_DAY) if name == "day" else found
+        return Typed(found.text, found.type, ONE_DAY) if name in ("week", "day") else found
     raise refuse(f"the interval `{node.sql(dialect='spark')}` is not translated")
 
 

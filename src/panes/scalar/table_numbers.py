@@ -11,9 +11,9 @@ abs | fraction | {0} | abs({0})
 abs | decimal | {0} | abs({0})
 sign signum | double | double | CASE WHEN isnan({0}) THEN {0} WHEN {0} = 0 THEN {0} ELSE sign({0}) END
 ceil ceiling | integer | bigint | {0}
-ceil ceiling | fraction | bigint | CAST(ceil({0}) AS BIGINT)
+ceil ceiling | fraction | bigint | CASE WHEN isnan({0}) THEN 0 ELSE CAST(ceil({0}) AS BIGINT) END
 floor | integer | bigint | {0}
-floor | fraction | bigint | CAST(floor({0}) AS BIGINT)
+floor | fraction | bigint | CASE WHEN isnan({0}) THEN 0 ELSE CAST(floor({0}) AS BIGINT) END
 sqrt | double | double | CASE WHEN {0} < 0 THEN 'nan'::DOUBLE ELSE sqrt({0}) END
 exp | double | double | exp({0})
 expm1 | double | double | CASE WHEN abs({0}) < 1 THEN 2 * exp({0} / 2) * sinh({0} / 2) ELSE exp({0}) - 1 END

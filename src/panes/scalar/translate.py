@@ -16,7 +16,7 @@ from sqlglot import exp
 from panes.scalar import types as t
 from panes.scalar.calculation import calculated
 from panes.scalar.casts import cast
-from panes.scalar.comparison import both, compared, matched
+from panes.scalar.comparison import both, compared, matched, same_kind
 from panes.scalar.dialect import UnsignedShift
 from panes.scalar.forms import FORMS
 from panes.scalar.forms_collections import arrays_zip, struct
@@ -72,7 +72,8 @@ class Translation:
     def of(self, node: exp.Expr) -> Typed:
         """One node and all below it."""
         by_kind = _KINDS.get(type(node))
-        if by_kind is None:
+        is_negated = node.args.get("negate") and not isinstance(node, exp.Like | exp.ILike)
+        if by_kind is None or is_negated:
             raise refuse(f"`{node.sql(dialect='spark')}` is not translated")
         return by_kind(self, node)
 
@@ -116,8 +117,8 @@ class Translation:
         items = node.expressions
         if not items:
             raise refuse("IN needs a list of values")
-        found = [exp.EQ(this=node.this.copy(), expression=item.copy()) for item in items]
-        texts = [self.comparison(equal).text for equal in found]
+        value, *members = same_kind(self.of(node.this), [self.of(item) for item in items])
+        texts = [compared("=", value, member).text for member in members]
         return Typed("(" + " OR ".join(texts) + ")", t.BOOLEAN)
 
     def is_(self, node: exp.Is) -> Typed:
@@ -190,8 +191,9 @@ class Translation:
         return self._like(node.this, letter)
 
     def _like(self, node: exp.Like | exp.ILike, letter: str) -> Typed:
-        return matched(self.of(node.this), self.of(node.expression), letter,
-                           is_ilike=isinstance(node, exp.ILike))  # fmt: skip
+        found = matched(self.of(node.this), self.of(node.expression), letter,
+                        is_ilike=isinstance(node, exp.ILike))  # fmt: skip
+        return Typed(f"(NOT {found.text})", t.BOOLEAN) if node.args.get("negate") else found
 
     def matches(self, node: exp.RegexpLike) -> Typed:
         return like(self.of(node.this), self.of(node.expression))

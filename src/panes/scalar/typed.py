@@ -48,8 +48,11 @@ def bound(text: str, body: Callable[[str], str]) -> str:
 
 
 def over(text: str, body: Callable[[str], str]) -> str:
-    """`body` over a value that is worked out before it, so that no TRY of it hides its errors."""
-    name = f"v{body('').count('lambda ')}"
+    """`body` over a value that is worked out before it, so that no TRY of it hides its errors.
+
+    Its name is no column's (`v0`, ...), no parameter's (`p0`, ...) and none inside of `body`.
+    """
+    name = f"w{body('').count('lambda ')}"
     return f"list_transform([{text}], lambda {name}: {body(name)})[1]"
 
 

@@ -148,6 +148,10 @@ _FORMS = """
     s || s2; - i; - d; - m; + d; i & i2; i | i2; i ^ i2; ~ i; ~ b; day + 1; day - 31; day2 > ts;
     ts + INTERVAL 1 HOUR; ts - INTERVAL '1' DAY; ts + INTERVAL 1 MONTH; day + INTERVAL 1 MONTH;
     day + INTERVAL '3' DAY; ts + INTERVAL '1-2' YEAR TO MONTH; ts + INTERVAL '1 02:03' DAY TO MINUTE;
+    s NOT LIKE '%a%'; s NOT ILIKE 'A%'; s NOT LIKE '%!_%' ESCAPE '!'; i IS DISTINCT FROM i2;
+    day BETWEEN '2020-01-01' AND '2024-12-31'; ts BETWEEN '1999-01-01' AND '2024-12-31';
+    i BETWEEN '1' AND '7'; (i + small) / m2; i IN ('1', '7'); b IN (9007199254740993, 0.5D, i);
+    ts + INTERVAL 1 WEEK; day - INTERVAL 2 WEEKS; floor(f); ceil(f); (i * NULL) / 0;
     ts > ts2 - INTERVAL 2 HOURS; typeof(i + d); struct(i, s).i; datediff(day, ts); ts = day
 """
 _TYPES = "tinyint smallint int bigint float double decimal(5,1) string boolean date timestamp timestamp_ntz binary"
