@@ -20,10 +20,10 @@ def demo(
     bids: Annotated[
         int,
         typer.Option(min=1, help="How many bids go through Spark's window() and through panes."),
-    ] = 3_000_000,
+    ] = 900_000,
     rows: Annotated[
         int, typer.Option(min=1, help="How many packets the three links of the job have.")
-    ] = 20_000,
+    ] = 8_000,
 ) -> None:
     """Race Spark's window() over one stream, then run a job of three streams out of order.
 

@@ -6,7 +6,7 @@ written                    the job as text, for the process that runs it
 kills                      at which point of which batch which process dies
 trials                     runs it, killed again and again, until it ends
   drivers, driver          the processes of Spark that run it
-  processes, daemon        who is killed, and what workers are forked from
+  processes                who is killed
   trial                    the points in the stream that a kill can wait for
 verdict                    what was lost, came twice or is wrong
 """

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import panes.spark
-from panes.crash import daemon
 from panes.crash.place import Place
 from panes.crash.written import read
 from panes.errors import PanesError
+from panes.spark.session import WARM_DAEMON
 
 JOB = "job"
 _QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
@@ -31,7 +31,7 @@ def session(master: str) -> Any:
         spark__driver__extraJavaOptions=f"{_QUICK} -Djava.io.tmpdir={scratch}",
         spark__executor__extraJavaOptions=_QUICK,
         spark__local__dir=scratch,
-        spark__python__daemon__module=daemon.__name__,
+        spark__python__daemon__module=WARM_DAEMON,
         spark__task__maxFailures="20",
         spark__deploy__maxExecutorRetries="-1",
     )

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from panes.errors import OptionError
 
-_EXECUTOR, _DAEMON = "CoarseGrainedExecutorBackend", ".daemon\0"
+_EXECUTOR, _DAEMON = "CoarseGrainedExecutorBackend", "daemon\0"
 _JAVA = "java"
 
 

@@ -23,6 +23,9 @@ from panes.spark.internals import CHECKPOINT_FILES, FILE_MANAGER
 STATE_STORE = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 OLDEST_JAVA = 17
 
+WARM_DAEMON = "panes.spark.warm_daemon"
+"""What Python workers are forked from in sessions of our own."""
+
 DEFAULTS: Mapping[str, str] = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.streaming.stateStore.providerClass": STATE_STORE,
@@ -41,8 +44,11 @@ DEFAULTS: Mapping[str, str] = {
 DEFAULTS_WHERE_LOCAL: Mapping[str, str] = {
     # The other one starts a process, readlink, for each file that it makes in a local folder.
     FILE_MANAGER: CHECKPOINT_FILES,
+    # Python workers that have panes loaded when they start.
+    "spark.python.daemon.module": WARM_DAEMON,
 }
-"""For a master in this process; on a cluster's file system the other one is safer."""
+"""For a master in this process. On a cluster's file system the other way to write is safer, and
+panes may come to its workers later than they start."""
 
 
 def session(*, master: str | None = None, app_name: str = "panes", **settings: str) -> SparkSession:
