@@ -11,8 +11,8 @@ many rows as its value counts, and what lies behind them, the stub or whatever r
 place since, is never looked at. So nothing is stored beside BW.
 
 To follow links through a large window is to wait for memory, once a row. So a row is not linked to
-the row of its value before it, but to the fourth before it, and an entry knows its newest four: so
-four links are followed at once. Rows that are not sealed are in the same rings, and passed over.
+the row of its value before it, but to the sixth before it, and an entry knows its newest six: so
+six links are followed at once. Rows that are not sealed are in the same rings, and passed over.
 """
 
 from __future__ import annotations
@@ -34,7 +34,9 @@ def _prepend(entries, first, links, mask, heads, came, different):  # type: igno
         if heads[entry, HIDDEN] == 0:
             came[different] = entry
             different += 1
-        links[row & mask] = heads[entry, 3]
+        links[row & mask] = heads[entry, 5]
+        heads[entry, 5] = heads[entry, 4]
+        heads[entry, 4] = heads[entry, 3]
         heads[entry, 3] = heads[entry, 2]
         heads[entry, 2] = heads[entry, 1]
         heads[entry, 1] = heads[entry, 0]
@@ -59,25 +61,27 @@ def _collect(entries, begins, found, links, mask, heads, begin):  # type: ignore
     for i in range(entries.shape[0]):
         entry = entries[i]
         if entry >= 0:
-            a, b, c, d = heads[entry, 0], heads[entry, 1], heads[entry, 2], heads[entry, 3]
+            a, b, c = heads[entry, 0], heads[entry, 1], heads[entry, 2]
+            d, e, f = heads[entry, 3], heads[entry, 4], heads[entry, 5]
             for _ in range(heads[entry, HIDDEN]):
-                a, b, c, d = b, c, d, links[a & mask]
+                a, b, c, d, e, f = b, c, d, e, f, links[a & mask]
             after = begin + mask + 1
             for at in range(begins[i + 1] - 1, begins[i] - 1, -1):
                 number = long_number(a, begin)
                 if a < 0 or number >= after:
                     return False
                 found[at] = after = number
-                a, b, c, d = b, c, d, links[a & mask]
+                a, b, c, d, e, f = b, c, d, e, f, links[a & mask]
     return True
 
 
 @compiled
 def _copy_rows(entry, count, links, mask, heads, begin, columns, found, place):  # type: ignore[no-untyped-def]
     """As `_collect`, of one entry; a row is copied, column by column, while its link is read."""
-    a, b, c, d = heads[entry, 0], heads[entry, 1], heads[entry, 2], heads[entry, 3]
+    a, b, c = heads[entry, 0], heads[entry, 1], heads[entry, 2]
+    d, e, f = heads[entry, 3], heads[entry, 4], heads[entry, 5]
     for _ in range(heads[entry, HIDDEN]):
-        a, b, c, d = b, c, d, links[a & mask]
+        a, b, c, d, e, f = b, c, d, e, f, links[a & mask]
     after = begin + mask + 1
     for at in range(place + count - 1, place - 1, -1):
         number = long_number(a, begin)
@@ -86,12 +90,12 @@ def _copy_rows(entry, count, links, mask, heads, begin, columns, found, place): 
         after = number
         for column in range(len(columns)):
             found[column, at] = columns[column][a & mask]
-        a, b, c, d = b, c, d, links[a & mask]
+        a, b, c, d, e, f = b, c, d, e, f, links[a & mask]
     return True
 
 
 class Db(RowLinks):
-    """Backward links, four to a ring, that go on behind the rows of the window."""
+    """Backward links, six to a ring, that go on behind the rows of the window."""
 
     linking, collecting = staticmethod(_prepend), staticmethod(_collect)
 

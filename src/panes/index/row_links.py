@@ -23,10 +23,9 @@ from panes.index.index import Index, Nulls
 from panes.index.row_ring import SHORT, RowRing, Rows
 from panes.index.set_index import counts_of
 
-FIRST, LAST, HIDDEN_FIRST, HIDDEN_LAST, HIDDEN = range(5)
+FIRST, LAST, HIDDEN_FIRST, HIDDEN_LAST, HIDDEN = 0, 1, 2, 3, 7
 """What the integers of an entry are: its first and last row in the window, those among rows that
-are not sealed, and how many of these there are. DB has its newest rows in the place of the first
-four."""
+are not sealed, and how many of these there are. DB has its newest rows in the first six places."""
 _NO_ROWS: Rows = np.zeros(0, dtype=np.int64)
 
 
