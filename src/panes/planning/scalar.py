@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from sqlglot import exp
 
 from panes.arrays.columns import column_of
-from panes.errors import PanesError, QueryError, UnknownColumnError, is_interrupt
+from panes.errors import ColumnTypeError, PanesError, QueryError, UnknownColumnError, is_interrupt
 from panes.scalar.translate import translate, translate_condition
 from panes.scalar.typed import Typed
 from panes.scalar.types import VOID, as_spark, duckdb_name
@@ -205,7 +205,14 @@ def _column(text: str, name: str, kind: pa.DataType) -> Typed:
 
 def _typed(column: pa.Array, kind: pa.DataType) -> pa.Array:
     """What DuckDB answers, in the type that Spark gives it; NULL alone has none."""
-    return column if kind in (VOID, column.type) else column.cast(kind)
+    if kind in (VOID, column.type):
+        return column
+    try:
+        return column.cast(kind)
+    except pa.ArrowNotImplementedError:  # an array of nothing, as DuckDB has it
+        raise ColumnTypeError(
+            f"values of type {kind} cannot be given", hint="array() and map() need a value each"
+        ) from None
 
 
 _WAYS_OUT = {
