@@ -276,15 +276,37 @@ def _not_append(mode: str) -> OptionError:
 
 def _as_wanted(have: T.StructField, want: T.StructField) -> Column:
     """A column under the name, in the type and with the nullability of Spark's own answer."""
-    column = F.col(have.name)
-    if have.dataType != want.dataType:
-        column = column.cast(want.dataType)
-    if have.nullable and not want.nullable:
-        column = F.coalesce(column, _filler(want.dataType))  # never taken: it says "not NULL"
-    if want.nullable and not have.nullable:
-        column = F.when(column.isNotNull(), column)  # always: it says "may be NULL"
+    column = _in_type(F.col(have.name), have.dataType, want.dataType)
+    column = _nullable(column, have.nullable, want.nullable, want.dataType)
     said = {k: v for k, v in want.metadata.items() if not is_watermark(k)}
     return column.alias(want.name, metadata=said) if said else column.alias(want.name)
+
+
+def _in_type(column: Column, have: T.DataType, want: T.DataType) -> Column:
+    """A value in a type; Spark casts no list to one whose items say more of what is not NULL."""
+    if have == want:
+        return column
+    if isinstance(have, T.ArrayType) and isinstance(want, T.ArrayType):
+        of, to = have.elementType, want.elementType
+        nullable = have.containsNull, want.containsNull
+        return F.transform(column, lambda item: _nullable(_in_type(item, of, to), *nullable, to))
+    if isinstance(have, T.StructType) and isinstance(want, T.StructType):
+        fields = [
+            _nullable(_in_type(column[a.name], a.dataType, b.dataType), a.nullable, b.nullable,
+                      b.dataType).alias(b.name)
+            for a, b in zip(have, want, strict=True)
+        ]  # fmt: skip
+        return F.when(column.isNotNull(), F.struct(*fields))
+    return column.cast(want)
+
+
+def _nullable(column: Column, have: bool, want: bool, data_type: T.DataType) -> Column:
+    """The same column, said to be NULL sometimes or never."""
+    if have and not want:
+        return F.coalesce(column, _filler(data_type))  # never taken: it says "not NULL"
+    if want and not have:
+        return F.when(column.isNotNull(), column)  # always: it says "may be NULL"
+    return column
 
 
 def _filler(data_type: T.DataType) -> Column:
