@@ -247,8 +247,8 @@ def test_every_help_ends_with_an_example(folder: Path, command: str) -> None:
 def test_ctrl_c_stops_with_a_word_and_leaves_no_half_written_file(folder: Path) -> None:
     """A real SIGINT, sent at the moment the command asks for its query."""
     interrupted = (
-        "import os, signal, panes.cli.run as run\n"
-        "run.read_query = lambda path: os.kill(os.getpid(), signal.SIGINT)\n"
+        "import signal, panes.cli.run as run\n"
+        "run.read_query = lambda path: signal.raise_signal(signal.SIGINT)\n"
         "from panes.cli.main import main; main()"
     )
     done = subprocess.run(
