@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 from collections.abc import Iterator
 
@@ -27,7 +26,7 @@ class Running:
         assert timeout is not None
         self.looks += 1
         if self.looks == 3:
-            os.kill(os.getpid(), signal.SIGINT)
+            signal.raise_signal(signal.SIGINT)
         return False
 
 
@@ -45,7 +44,7 @@ def test_what_ends_by_itself_has_ended() -> None:
 
 def test_a_second_interrupt_stops_at_once() -> None:
     interrupted = interrupts()
-    os.kill(os.getpid(), signal.SIGINT)
+    signal.raise_signal(signal.SIGINT)
     assert interrupted.is_set()
     with pytest.raises(KeyboardInterrupt):
-        os.kill(os.getpid(), signal.SIGINT)
+        signal.raise_signal(signal.SIGINT)
