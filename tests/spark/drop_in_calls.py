@@ -35,7 +35,7 @@ CALLS: dict[str, Callable[[Group], DataFrame]] = {
     "a key before": lambda g: g("k", window()).min("i"),
     "keys around": lambda g: g("k", window(), F.col("i") % 2).sum("x"),
     "a list": lambda g: g([window(), "k", "i"]).avg("x"),
-    "the most frequent": lambda g: g(window()).agg(F.expr("approx_top_k(k, 1)")),
+    "frequent items": lambda g: g(window()).agg(F.expr("approx_top_k(k, 1)")),
     "a named key": lambda g: g(window(), F.upper("k").alias("K")).mean("x", "i"),
     "a struct": lambda g: g(window(), "n").count(),
     "a made struct": lambda g: g(window(), F.struct("k", "i").alias("both")).sum("i"),

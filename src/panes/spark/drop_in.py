@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date
+from typing import NamedTuple
 
 from pyspark.sql import Column, DataFrame, GroupedData
 from pyspark.sql import functions as F  # noqa: N812 - as everyone writes it
@@ -276,35 +277,41 @@ def _not_append(mode: str) -> OptionError:
 
 def _as_wanted(have: T.StructField, want: T.StructField) -> Column:
     """A column under the name, in the type and with the nullability of Spark's own answer."""
-    column = _in_type(F.col(have.name), have.dataType, want.dataType)
-    column = _nullable(column, have.nullable, want.nullable, want.dataType)
+    column = _given(F.col(have.name), _Kind.of(have), _Kind.of(want))
     said = {k: v for k, v in want.metadata.items() if not is_watermark(k)}
     return column.alias(want.name, metadata=said) if said else column.alias(want.name)
 
 
-def _in_type(column: Column, have: T.DataType, want: T.DataType) -> Column:
-    """A value in a type; Spark casts no list to one whose items say more of what is not NULL."""
-    if have == want:
-        return column
-    if isinstance(have, T.ArrayType) and isinstance(want, T.ArrayType):
-        of, to = have.elementType, want.elementType
-        nullable = have.containsNull, want.containsNull
-        return F.transform(column, lambda item: _nullable(_in_type(item, of, to), *nullable, to))
-    if isinstance(have, T.StructType) and isinstance(want, T.StructType):
-        fields = [
-            _nullable(_in_type(column[a.name], a.dataType, b.dataType), a.nullable, b.nullable,
-                      b.dataType).alias(b.name)
-            for a, b in zip(have, want, strict=True)
-        ]  # fmt: skip
-        return F.when(column.isNotNull(), F.struct(*fields))
-    return column.cast(want)
+class _Kind(NamedTuple):
+    """The type of a value, and whether it may be NULL."""
+
+    type: T.DataType
+    nullable: bool
+
+    @classmethod
+    def of(cls, field: T.StructField) -> _Kind:
+        return cls(field.dataType, field.nullable)
 
 
-def _nullable(column: Column, have: bool, want: bool, data_type: T.DataType) -> Column:
-    """The same column, said to be NULL sometimes or never."""
-    if have and not want:
-        return F.coalesce(column, _filler(data_type))  # never taken: it says "not NULL"
-    if want and not have:
+def _given(column: Column, have: _Kind, want: _Kind) -> Column:
+    """A value of another kind; Spark casts no list to one whose items say more of NULLs."""
+    one, other = have.type, want.type
+    if one == other:
+        pass
+    elif isinstance(one, T.ArrayType) and isinstance(other, T.ArrayType):
+        item, wanted = (_Kind(a.elementType, a.containsNull) for a in (one, other))
+        column = F.transform(column, lambda each: _given(each, item, wanted))
+    elif isinstance(one, T.StructType) and isinstance(other, T.StructType):
+        fields = zip(one, other, strict=True)
+        whole = F.struct(
+            *(_given(column[a.name], _Kind.of(a), _Kind.of(b)).alias(b.name) for a, b in fields)
+        )
+        column = F.when(column.isNotNull(), whole) if have.nullable else whole
+    else:
+        column = column.cast(other)
+    if have.nullable and not want.nullable:
+        return F.coalesce(column, _filler(other))  # never taken: it says "not NULL"
+    if want.nullable and not have.nullable:
         return F.when(column.isNotNull(), column)  # always: it says "may be NULL"
     return column
 
