@@ -88,8 +88,10 @@ def test_workers_killed_at_named_points(spark: SparkSession, tmp_path: Path, nam
         ("partitioned rows", DRIVER, (RANDOM, STATE, STORED, SUNK, END)),
         ("a register that changes", DRIVER, (CHANGE, CHANGE, BLOCK)),
         ("sliding", EXECUTOR, (BLOCK, STORED, RANDOM)),
+        ("a join", DRIVER, (RANDOM, STORED, SUNK, END)),
+        ("a join", EXECUTOR, (BLOCK, RANDOM)),
     ],
-    ids=["driver", "change", "executor"],
+    ids=["driver", "change", "executor", "driver of a join", "executor of a join"],
 )
 def test_processes_killed(name: str, victim: str, points: tuple[str, ...]) -> None:
     """Drivers die with their JVM; after executors, others of the same driver go on."""
