@@ -166,6 +166,17 @@ def test_damage_is_found_and_named(
         assert named_by(found.value, path), (path, str(found.value))
 
 
+def test_operators_of_sparks_own_may_describe_themselves_in_another_file(
+    spark: SparkSession, query: Stopped
+) -> None:
+    """As `dropDuplicates` before the query does, which is no damage."""
+    place = query.again()
+    described = place / "state/0/_metadata/v2"
+    (described / "0").rename(described.parent / "metadata")
+    shutil.rmtree(described)
+    require_whole(spark, str(place))
+
+
 def test_another_number_of_sources_is_refused_in_our_words(
     spark: SparkSession, query: Stopped
 ) -> None:

@@ -7,7 +7,7 @@ is looked at, and looks for numbers that are missing from a row of files:
     offsets/N  commits/N  sources/S/N    no number is left out; a commit has its offsets, and
                                          the last offsets have those before them
     state/O/P/N.zip, N.changelog         from the newest snapshot to the last commit, and its SSTs
-    state/O/_metadata/v2/N               one at least
+    state/O/_metadata/v2/N               one at least; operators of Spark's own have another file
 
 Everything is read through DataFrames, so a checkpoint may lie wherever Spark's may.
 """
@@ -181,7 +181,7 @@ def _require_state(
     for match in filter(None, map(_STATE_FILE.fullmatch, known)):
         parts[match[1]][match[3]].add(int(match[2]))
     for operator in sorted({"/".join(part.split("/")[:2]) for part in parts}):
-        if not _listed(session, f"{checkpoint}/{operator}/_metadata/v2"):
+        if not _listed(session, f"{checkpoint}/{operator}/_metadata"):
             raise _missing(f"{checkpoint}/{operator}/_metadata/v2/0")
     for part, kinds in parts.items():
         whole = max((v for v in kinds["zip"] if v <= version), default=0)
