@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import time
 import warnings
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
 import panes
+from panes.arrays.memory import stated_limit
 from panes.errors import FailedQueryWarning, LimitError, OptionError
+from panes.windows import limit
 from panes.windows.limit import at_most, require_room
 from tests.support import STORES
 
@@ -55,6 +58,31 @@ def test_every_store_refuses_it(window: str, store: str) -> None:
 
     with pytest.raises(LimitError):
         push()
+
+
+@pytest.mark.parametrize(
+    "window", ["RANGE 90000000 SLIDE 1 WATTR at", "RANGE ALL SLIDE 1 WATTR at"]
+)
+def test_what_memory_does_not_hold_is_refused(window: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ninety million answers are allowed, but not on a machine with 8 GB."""
+    monkeypatch.setattr(limit, "usable_memory", lambda: 8_000_000_000)
+    rows = pa.table({"at": [0, 85_000_000], "k": ["a", "a"], "x": [1.0, 2.0]})
+    query = panes.open(TEXT.format(window), lateness=0, max_ahead=None)
+    query.push(s=rows.slice(0, 1))
+    with pytest.raises(LimitError, match=r"GB while it works, and a step may use half of 8.0 GB"):
+        query.push(s=rows.slice(1))
+    assert query.state["partials"] == 1
+    with at_most(None):
+        require_room(1e30)
+    assert limit.fitting(10**9) == 8_000_000_000 // 1024
+
+
+def test_the_memory_of_a_container_is_what_it_says(tmp_path: Path) -> None:
+    said = tmp_path / "memory.max"
+    assert stated_limit(said) is None
+    for text, want in [("max\n", None), ("4096\n", 4096)]:
+        said.write_text(text)
+        assert stated_limit(said) == want
 
 
 def test_the_limit_is_an_option() -> None:

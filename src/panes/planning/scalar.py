@@ -8,7 +8,6 @@ leaves Arrow.
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,6 +20,7 @@ from numpy.typing import NDArray
 from sqlglot import exp
 
 from panes.arrays.columns import column_of
+from panes.arrays.memory import usable_memory
 from panes.errors import ColumnTypeError, PanesError, QueryError, UnknownColumnError, is_interrupt
 from panes.scalar.translate import translate, translate_condition
 from panes.scalar.typed import Typed
@@ -294,15 +294,12 @@ _SHARE_OF_MEMORY = 4
 def _database() -> duckdb.DuckDBPyConnection:
     """One DuckDB for the process: its threads are shared by all queries."""
     opened = duckdb.connect(":memory:", config=_EXTENSIONS)
-    opened.execute(f"SET GLOBAL memory_limit = '{_memory() // _SHARE_OF_MEMORY // 1_000_000} MB'")
+    opened.execute(
+        f"SET GLOBAL memory_limit = '{usable_memory() // _SHARE_OF_MEMORY // 1_000_000} MB'"
+    )
     for setting in _WALL:
         opened.execute(setting)
     return opened
-
-
-def _memory() -> int:
-    """Bytes of memory that the machine has."""
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
 def _answered(connection: duckdb.DuckDBPyConnection, text: str) -> pa.Table:
