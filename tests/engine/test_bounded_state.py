@@ -200,6 +200,50 @@ def test_one_position_far_ahead_closes_nothing() -> None:
 
 
 @pytest.mark.filterwarnings("ignore::panes.RejectedRowsWarning")
+@pytest.mark.parametrize("absurd", [10**13, 2**60, 2**62 - 1])
+@pytest.mark.parametrize("window", ["TUMBLING 10", "RANGE 30 SLIDE 10", "RANGE ALL SLIDE 10"])
+def test_unless_told_otherwise_an_absurd_position_closes_nothing(window: str, absurd: int) -> None:
+    query = OpenQuery(COUNT.format(f"{window} WATTR at"), Run(lateness=2))
+    reg = panes.register("s", lateness=2)
+    reg.add("q", INTEGER)
+    for at in ([1, 5, 12], [13, absurd, 14], [15]):
+        query.push(s=table(at))
+        reg.push(table(at))
+    for one in (query, reg):
+        assert one.progress == 13
+        assert one.rejected.column("at").to_pylist() == [absurd]
+        assert len(one.late) == 0
+
+
+@pytest.mark.filterwarnings("ignore::panes.RejectedRowsWarning")
+def test_windows_say_how_far_is_far_and_none_believes_everything() -> None:
+    far, wide = 10**13, "TUMBLING 1000000000 WATTR at"
+    for run, window, is_believed in [
+        (Run(lateness=2), "TUMBLING 10 WATTR at", False),
+        (Run(lateness=2), wide, True),
+        (Run(lateness=2, max_ahead=None), "TUMBLING 10 WATTR at", True),
+        (Run(), "TUMBLING 10 WATTR at", True),  # rows close nothing
+        (Run(), "RANGE ALL SLIDE 10 WATTR at", False),
+    ]:
+        query = OpenQuery(COUNT.format(window), run)
+        query.push(s=table([1, 5, far]))
+        assert (len(query.rejected) == 0) == is_believed
+
+
+@pytest.mark.filterwarnings("ignore::panes.RejectedRowsWarning")
+def test_after_a_gap_a_stream_goes_on() -> None:
+    """
+    at     1 | 5000 | 5001 5002 | 5003 5004 10^15
+               ^^^^   ^^^^^^^^^ rejected: one or two rows may be wrong; half of three are believed
+    """
+    query = OpenQuery(INTEGER, Run(lateness=0, max_ahead=100))
+    for at in ([1], [5_000], [5_001, 5_002], [5_003, 5_004, 10**15]):
+        query.push(s=table(at))
+    assert query.rejected.column("at").to_pylist() == [5_000, 5_001, 5_002, 10**15]
+    assert query.progress == 5_004
+
+
+@pytest.mark.filterwarnings("ignore::panes.RejectedRowsWarning")
 @pytest.mark.parametrize("batch", [1, 2, 3, 7, 100])
 def test_rows_in_steps_are_believed_in_any_split(batch: int) -> None:
     at = np.arange(0, 10_000, 90).tolist()

@@ -32,6 +32,7 @@ from panes.planning.terms import Terms
 
 Positions: TypeAlias = NDArray[np.int64]
 _NOWHERE = np.empty(0, dtype=np.int64)
+_MANY = 3  # rows that one wrong position does not outvote
 
 
 @dataclass(slots=True)
@@ -63,7 +64,7 @@ class Gate:
     `open_from` is the first position that an open window holds. Unless `counts_late`, late rows
     count nowhere: windows of ordered rows have no room for them, and before ``ORIGIN FIRST`` is
     known there are no windows. `newest` are the greatest positions that streams have had.
-    known there are no windows. `counted` and `closed` are the words for what becomes of late rows.
+    `counted` and `closed` are the words for what becomes of late rows.
     """
 
     plan: Plan
@@ -210,21 +211,31 @@ def believed_up_to(at: Positions, newest: int | None, max_step: int) -> int:
     """How far positions can be believed: none is further than a step ahead of all others.
 
     Those of a batch are looked at from the smallest on, so it does not matter in which order rows
-    come. What comes first has none before it: there, half of the rows are believed.
+    come. What comes first has none before it: there, half of the rows are believed. So they are in
+    a later batch of three rows or more, so that a stream goes on after a gap.
 
     >>> believed_up_to(np.array([40, 10, 999, 25]), newest=12, max_step=20)
     40
     >>> believed_up_to(np.array([0, 70, 71, 72, 10**15]), newest=None, max_step=20)
     72
+    >>> believed_up_to(np.array([500, 501, 502, 10**15]), newest=12, max_step=20)
+    502
     """
+    greatest = int(at.max())
+    near = int(at.min()) if newest is None else newest
+    if greatest - near <= max_step:
+        return max(near, greatest)
     ascending = np.sort(at)
+    half = int(ascending[(len(ascending) - 1) // 2])
     if newest is None:
-        newest = int(ascending[(len(ascending) - 1) // 2])
+        newest = half
+    elif len(ascending) >= _MANY:
+        newest = max(newest, half)
     ahead = ascending[np.searchsorted(ascending, newest, side="right") :]
     steps = np.diff(ahead, prepend=newest)
     far = np.flatnonzero(steps > max_step)
     if not len(far):
-        return int(max(newest, ascending[-1]))
+        return max(newest, greatest)
     return newest if far[0] == 0 else int(ahead[far[0] - 1])
 
 

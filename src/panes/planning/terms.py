@@ -17,7 +17,7 @@ from panes.progress.heartbeat import Heartbeat
 from panes.progress.stall import MOST_STALLED
 from panes.stores.store import STORES
 from panes.windows.limit import MOST_ANSWERS
-from panes.windows.spec import Landmark, Sliding
+from panes.windows.spec import Landmark, Sliding, paned
 
 Late: TypeAlias = Literal["open", "drop", "revise"]
 _LATE = {
@@ -25,6 +25,9 @@ _LATE = {
     "drop": "it counts in none",
     "revise": "windows that are closed are answered again",
 }
+FAR = 10**12
+FAR_IN_WINDOWS = 1_000_000
+"""On an axis without a clock, a row this far ahead of all others is wrong: whichever is further."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +143,7 @@ def agree(query: Query, run: Run) -> Terms:
         late=run.late,
         revise_within=_ticks(run.revise_within, "revise_within"),
         max_ahead=_ticks(run.max_ahead, "max_ahead"),
-        max_step=_step(run.max_ahead, "ordered" if is_ordered else measure),
+        max_step=_step(run, query, "ordered" if is_ordered else measure),
         punctuation=run.punctuation,
         heartbeat=None if heartbeat is None else Heartbeat(heartbeat),
         flush=run.flush,
@@ -150,13 +153,23 @@ def agree(query: Query, run: Run) -> Terms:
     )
 
 
-def _step(max_ahead: Duration | None, measure: str) -> int | None:
-    """How far a row may be ahead of the others, if whoever asked said so by a whole number."""
-    if not isinstance(max_ahead, Integral):
+def _step(run: Run, query: Query, measure: str) -> int | None:
+    """How far a row may be ahead of all others on an axis without a clock; None: anywhere.
+
+    Unless somebody said how far, that is far enough for any gap, and less than most wrong numbers
+    are ahead.
+    """
+    if isinstance(run.max_ahead, Integral):
+        if measure == "rows":
+            raise OptionError(
+                "rows are counted as they arrive, so none is ahead: leave out max_ahead"
+            )
+        return int(run.max_ahead)
+    spec = None if query.window is None else paned(query.window.spec)
+    trusts_rows = run.lateness is not None or run.rows_late is not None
+    if run.max_ahead is None or not (trusts_rows or isinstance(spec, Landmark)):
         return None
-    if measure == "rows":
-        raise OptionError("rows are counted as they arrive, so none is ahead: leave out max_ahead")
-    return int(max_ahead)
+    return max(FAR, FAR_IN_WINDOWS * (spec.size if isinstance(spec, Sliding) else 1))
 
 
 def _require_replaceable(query: Query) -> None:
@@ -236,9 +249,9 @@ def stalled(rows: int, terms: Terms, least: str) -> str:
     )
 
 
-def require_clock(terms: Terms) -> None:
+def require_clock(run: Run) -> None:
     """Refuse on Spark what only one process knows: how far all rows of a stream have come."""
-    if terms.max_step is not None:
+    if isinstance(run.max_ahead, Integral):
         raise OptionError(
             "on Spark max_ahead is measured against the clock, and an integer axis has none",
             hint="leave out max_ahead, and filter wrong positions out of the DataFrame",

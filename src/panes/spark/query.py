@@ -42,7 +42,7 @@ def answer(
         run = with_watermark(bound.frames, bound.plan.axis.column or "", run)
     terms = agree(bound.plan.query, run)
     if bound.is_streaming:
-        require_clock(terms)
+        require_clock(run)
     _require_possible(bound.plan.query, run, is_streaming=bound.is_streaming)
     if bound.is_streaming:
         answered = stream.answers_and_set_aside if run.with_late else stream.answer

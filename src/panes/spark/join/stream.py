@@ -66,7 +66,7 @@ def terms_of(bound: BoundJoin, run: Run) -> tuple[Run, Terms]:
     asked = plan.join.right.plan.query
     require_terms(run, asked, plan.join.axis.kind)
     terms = agree(asked, replace(run, flush=None, why=False, store=None))
-    require_clock(terms)
+    require_clock(run)
     closes = (terms.lateness, terms.punctuation, terms.heartbeat)
     if all(c is None for c in closes) and not run.bounded:
         raise OptionError(

@@ -172,7 +172,8 @@ class RegisteredQueries:
         self.queries.failed.pop(name, None)
 
     def _plan(self, queries: Queries, asked: Asked) -> None:
-        require_clock(agree(asked.query, self.run))
+        agree(asked.query, self.run)
+        require_clock(self.run)
 
         def plan_of(query: Query) -> Plan:
             plan = bind_query(query, (self.frame,), self.aggregates).plan
