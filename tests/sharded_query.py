@@ -49,7 +49,8 @@ class ShardedQuery:
         inboxes: list[list[bytes]] = [[] for _ in self.states]
         for task in range(self.tasks):
             filler = PlanFiller(self.plan, keep_rows=self.terms.drops_late)
-            combiner = Combiner(filler, len(self.states))
+            step = self.terms.step_on(self.plan.placing.kind)
+            combiner = Combiner(filler, len(self.states), max_step=step)
             for batch in rows.take(np.arange(task, len(rows), self.tasks)).to_batches(
                 max_chunksize=5
             ):

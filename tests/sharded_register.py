@@ -103,7 +103,7 @@ class ShardedRegister:
     def _run_batch(self, tasks: list[pa.Table]) -> dict[str, pa.Table]:
         sent: dict[int, list[bytes]] = {}
         for rows in tasks:
-            task = combiner(self._current(), len(self.states), keep_rows=self._agreed().drops_late)
+            task = combiner(self._current(), len(self.states), self._agreed())
             for piece in rows.to_batches():
                 task.add(piece)
             for shard, package in task.packages():

@@ -7,12 +7,14 @@ import pyarrow as pa
 from panes.language.parse import parse
 from panes.planning.plan import plan
 from panes.shards.combiner import Combiner
-from panes.shards.names import AT, column_name, positions_name
+from panes.shards.marks import read_marks
+from panes.shards.names import AT, REJECTED, SOURCE, column_name, positions_name
 from panes.shards.query_filler import PlanFiller
 from panes.stores import codec
 
 TEXT = "SELECT k, count(*) AS n FROM s [TUMBLING 1 minute WATTR ts] GROUP BY k"
 SCHEMA = pa.schema({"ts": pa.timestamp("us", "UTC"), "k": pa.string()})
+INTEGERS = pa.schema({"at": pa.int64(), "k": pa.string()})
 SHARDS = 4
 
 
@@ -28,3 +30,22 @@ def test_batches_that_end_at_whole_seconds_are_noted_by_different_shards() -> No
         noted += [shard for shard, tables in packages.items() if positions_name(0) in tables]
     assert len(noted) == 40
     assert set(noted) == set(range(SHARDS))
+
+
+def test_a_position_far_ahead_of_the_others_moves_no_mark() -> None:
+    """It is rejected with the reason; each source is judged by its own rows."""
+    planned = plan(parse(TEXT.replace("1 minute WATTR ts", "10 WATTR at")), {"s": INTEGERS})
+    combiner = Combiner(PlanFiller(planned), 1, max_step=100)
+    batch = {
+        AT: pa.array([1, 10**15, 2, None, 7_000, 7_001]),
+        SOURCE: pa.array([0, 0, 0, 0, 1, 1], pa.int32()),
+        column_name(0): pa.array(["a"] * 6),
+    }
+    combiner.add(pa.record_batch(batch))
+    [(_, data)] = combiner.packages()
+    tables = codec.unpack(data)
+    assert {number: marks.high for number, marks in read_marks(tables).items()} == {0: 2, 1: 7_001}
+    assert tables[REJECTED].column("reason").to_pylist() == [
+        "`at` is NULL or outside the axis",
+        "`at` is further ahead of all rows so far, up to 2, than max_ahead",
+    ]

@@ -178,8 +178,9 @@ class Gate:
             if ahead.any():
                 result.ahead = int(ahead.sum())
                 table, ticks = _without(table, ticks, ahead, too_far_ahead(axis.column), result)
-        if axis.kind == "integer" and terms.max_step is not None and len(ticks):
-            last = believed_up_to(ticks, self.newest.get(result.stream), terms.max_step)
+        step = terms.step_on(axis.kind)
+        if step is not None and len(ticks):
+            last = believed_up_to(ticks, self.newest.get(result.stream), step)
             far = ticks > last
             if far.any():
                 result.ahead = int(far.sum())

@@ -93,6 +93,10 @@ class Terms:
         """Whether rows alone move progress, so that one from the future could close everything."""
         return self.lateness is not None or self.rows_late is not None
 
+    def step_on(self, axis: str) -> int | None:
+        """How far a row may be ahead of all others on an axis of that kind; None: anywhere."""
+        return self.max_step if axis == "integer" else None
+
     @property
     def makes_progress(self) -> bool:
         """Whether anything but the user's own punctuation moves progress."""

@@ -4,7 +4,8 @@ A task sees some rows of a batch and knows nothing of progress. It fills panes a
 and sends each shard one package: the partials of the shard's keys, and marks that say how far
 the task's rows reach. Only the store, which knows what was promised before, can tell late rows;
 for that, the positions of all rows go to one shard, and the rows themselves if they are wanted.
-Where all rows are sent anyway, their shards tell which are late.
+Where all rows are sent anyway, their shards tell which are late. Positions that lie very far ahead
+of the task's other rows are rejected here, before they move anything.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from panes.admit.set_aside import no_position, too_far_ahead
+from panes.admit.gate import believed_up_to
+from panes.admit.set_aside import no_position, too_far_ahead, too_far_ahead_of_others
 from panes.arrays.columns import column_of
 from panes.axis import LIMIT
 from panes.shards.marks import Marks, marks_table
@@ -67,6 +69,7 @@ class Combiner:
     filler: Filler
     shards: int
     notes_positions: bool = True
+    max_step: int | None = None
     _waiting: list[pa.Table] = field(default_factory=list)
     _rows: int = 0
     _had_rows: bool = False
@@ -197,9 +200,24 @@ class Combiner:
         if ahead.any():
             self._reject(table, ahead, too_far_ahead(self.filler.column))
             has_position &= ~ahead
+        if self.max_step is not None:
+            self._reject_far(table, source, has_position)
         if has_position.all():
             return table, source
         return table.filter(pa.array(has_position)), source[has_position]
+
+    def _reject_far(
+        self, table: pa.Table, source: NDArray[np.int32], has_position: NDArray[np.bool_]
+    ) -> None:
+        """Reject rows that are further ahead of the others than a step; they have no position."""
+        assert self.max_step is not None
+        at = pc.fill_null(column_of(table, AT), 0).to_numpy(zero_copy_only=False)
+        for number in np.unique(source[has_position]).tolist():
+            of_source = has_position & (source == number)
+            last = believed_up_to(at[of_source], None, self.max_step)
+            far = of_source & (at > last)
+            self._reject(table, far, too_far_ahead_of_others(self.filler.column, last))
+            has_position &= ~far
 
     def _reject(self, table: pa.Table, which: NDArray[np.bool_], reason: str) -> None:
         count = int(which.sum())

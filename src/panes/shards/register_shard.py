@@ -110,13 +110,15 @@ FILLED: Recall[Queries] = Recall()
 """Queries that tasks of this process fill panes for, by their definition."""
 
 
-def combiner(definition: Definition, shards: int, *, keep_rows: bool) -> Combiner:
+def combiner(definition: Definition, shards: int, terms: Terms) -> Combiner:
     """What a task does with its rows before the shuffle."""
     queries = FILLED.get(definition.name)
     if queries is None:
         queries = definition.queries()
         FILLED.put(definition.name, queries, len(definition.data))
-    return Combiner(RegisterFiller(queries, keep_rows=keep_rows), shards)
+    filler = RegisterFiller(queries, keep_rows=terms.drops_late)
+    step = None if queries.axis is None else terms.step_on(queries.axis.kind)
+    return Combiner(filler, shards, max_step=step)
 
 
 class RegisterShard:

@@ -95,7 +95,7 @@ def joined_together(
         for stream, use in _uses(shared, of, terms):
             uses[stream].append(use)
     sides = [
-        Beside([_read_once(streams[name], mine)], _Together(tuple(mine), count))
+        Beside([_read_once(streams[name], mine)], _Together(tuple(mine), count, terms))
         for name, mine in uses.items()
     ]
     hosted = Hosted(
@@ -167,6 +167,7 @@ class _Together:
 
     uses: tuple[_Use, ...]
     shards: int
+    terms: Terms
 
     def __call__(self) -> _Combiners:
         return _Combiners(
@@ -175,6 +176,7 @@ class _Together:
                     SideFiller(use.filler.side, use.filler.number, use.filler.keys),
                     self.shards,
                     notes_positions=False,
+                    max_step=self.terms.step_on(use.filler.side.plan.placing.kind),
                 )
                 for use in self.uses
             ],

@@ -91,7 +91,7 @@ def emitted(bound: BoundJoin, terms: Terms, run: Run, by: LiesOn | None = None) 
     count = len(shards)
     projected = _projected(bound, terms, run)
     combiners = [
-        _Combiners(SideFiller(side, number, keys[number]), count)
+        _Combiners(SideFiller(side, number, keys[number]), count, terms)
         for number, side in enumerate(join.sources)
     ]
     row = projected[0][0].schema[ROW].dataType if run.with_late else None
@@ -126,12 +126,13 @@ def _projected(bound: BoundJoin, terms: Terms, run: Run) -> list[list[DataFrame]
 class _Combiners:
     """What every task over the streams of a side does with its rows."""
 
-    def __init__(self, filler: SideFiller, shards: int) -> None:
+    def __init__(self, filler: SideFiller, shards: int, terms: Terms) -> None:
         self._filler, self._shards = filler, shards
+        self._step = terms.step_on(filler.side.plan.placing.kind)
 
     def __call__(self) -> Combiner:
         filler = SideFiller(self._filler.side, self._filler.number, self._filler.keys)
-        return Combiner(filler, self._shards, notes_positions=False)
+        return Combiner(filler, self._shards, notes_positions=False, max_step=self._step)
 
 
 def shown(outcome: JoinOutcome) -> list[pa.Table]:

@@ -82,12 +82,12 @@ def emitted(
     With `only_rows`, no expression is evaluated, and every row is rejected.
     """
     definition = Definition.of(queries, dumps, number=number)
-    count, keep_rows = len(shards), terms.drops_late
+    count = len(shards)
     projected = _project(frame, queries, terms, rows=rows or only_rows)
     if only_rows:
         projected = _without_expressions(projected)
     hosted = Hosted(
-        combiner=lambda: combiner(definition, count, keep_rows=keep_rows),
+        combiner=lambda: combiner(definition, count, terms),
         shard=lambda state: RegisterShard(definition, terms, state),
         emit=emit,
         output=_EMITTED,

@@ -116,8 +116,9 @@ def _tagged(bound: BoundQuery, terms: Terms, run: Run, *, rows: bool) -> DataFra
     emitted = _emitted_schema(plan, row, status_columns(plan, terms))
     emit = Emit(to_arrow_schema(emitted), packed=not survives_pandas(emitted))
     count, keep_rows = len(shards), terms.drops_late
+    step = terms.step_on(plan.placing.kind)
     hosted = Hosted(
-        combiner=lambda: Combiner(PlanFiller(plan, keep_rows), count),
+        combiner=lambda: Combiner(PlanFiller(plan, keep_rows), count, max_step=step),
         shard=lambda state: QueryShard(plan, terms, state, shards=count),
         emit=emit,
         output=T.StructType().add(PACKAGE, "binary") if emit.packed else emitted,
