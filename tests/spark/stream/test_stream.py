@@ -101,6 +101,18 @@ def test_late_and_rejected_rows_go_to_their_own_sinks(
     assert [m["rejected"] for m in metrics(query)] == [0, 1, 1, 0]
 
 
+def test_one_absurd_position_closes_nothing(spark: SparkSession, tmp_path: Path) -> None:
+    """As in one process: the row is rejected, and those after it are not late."""
+    batches = [pa.table({"at": at}) for at in ([1, 5, 12], [13, 2**60, 14], [21, 22, 23])]
+    stream = read_stream(spark, as_batches(tmp_path / "s", batches))
+    text = "SELECT count(*) AS n FROM s [TUMBLING 10 WATTR at]"
+    query = run_to_end(panes.sql(text, s=stream, lateness=2, bounded=True), tmp_path)
+    answers = found(spark, tmp_path / "out").sort_by("window_end")
+    assert answers.column("n").to_pylist() == [2, 3, 3]
+    assert sum(m["rejected"] for m in metrics(query)) == 1
+    assert sum(m["late"] for m in metrics(query)) == 0
+
+
 def test_a_union_waits_for_its_slowest_stream(spark: SparkSession, tmp_path: Path) -> None:
     """`v` has come to 0:40 only, so nothing after that is closed before the end."""
     u = [at_seconds(0, 30), at_seconds(200), at_seconds(210)]
