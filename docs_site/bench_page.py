@@ -26,6 +26,8 @@ seconds do not.
 """
 POINTS = {  # how the points of a benchmark are named
     "in-process": "Points are size/slide of the windows, in seconds.",
+    "nexmark": "Queries are numbered as in Nexmark: q5 hot items, q7 highest bids, q8 new users, "
+    "q9 winning bids, q12 bids per user. Each reads some of the three streams.",
     "many": "q0 to q9 are single queries of the mix, each alone in its register.",
     "spark-batch": "Points are keys/overlap: in how many windows each row counts.",
     "spark-many": "q0 to q2 are single queries of the mix, each alone.",

@@ -10,6 +10,8 @@ from rich.console import Console
 
 import panes
 from panes.axis import BEGINNING, Axis
+from panes.bench.measure import Report, telling
+from panes.cli.bench import Measured
 from panes.cli.meter import Reached, meter, reached_by, steps
 
 TIME = Axis("time", "ts", pa.timestamp("us"))
@@ -50,6 +52,36 @@ def test_steps_say_what_is_being_done() -> None:
         bar.advance(1)
     assert "figure [8-7]: skew" in drawn.getvalue()
     assert "1 of 3 figures" in drawn.getvalue()
+
+
+def test_the_time_left_follows_from_the_steps_that_are_done() -> None:
+    """Whatever the last seconds were like: a step of a benchmark may take minutes."""
+    console, drawn = terminal()
+    with steps("figures", 3, console) as bar:
+        bar.advance(0)
+    assert "left" not in drawn.getvalue()
+    with steps("figures", 3, console) as bar:
+        bar.advance(1)
+    assert "about 0:00 left" in drawn.getvalue()
+
+
+def test_a_benchmark_tells_its_step_and_the_rows_it_has_timed(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    console, drawn = terminal()
+    report = Report("x", "panes bench x")
+    with steps("steps", 3, console) as bar:
+        progress = Measured(bar)
+        with telling(progress.timed):
+            progress.step("checking")
+            progress.step("timing q5")
+            report.add("panes", "q5", (0.5, 0.5), rows=1_000_000)
+        report.add("duckdb", "q5", (0.5,), rows=1_000_000)  # nobody is told any more
+    said = drawn.getvalue()
+    assert "1 of 3 steps" in said
+    assert "timing q5 · 2M rows timed, last panes 2M rows/s" in said
+    assert "duckdb" not in said
+    assert capsys.readouterr().err.splitlines() == ["checking", "timing q5"]
 
 
 def test_what_a_query_has_reached() -> None:

@@ -19,12 +19,12 @@ from tests.live.streams import TEXT, bids
 @contextmanager
 def streamed(
     spark: SparkSession, folder: Path, *, is_register: bool
-) -> Iterator[tuple[panes.LivePage, Callable[[list[int]], None]]]:
+) -> Iterator[tuple[panes.LivePage, Callable[[list[int | None]], None]]]:
     """The page of a query or register over files, and what writes one more of them."""
     source = folder / "in"
     source.mkdir()
 
-    def put(at: list[int]) -> None:
+    def put(at: list[int | None]) -> None:
         """One file, which is one micro-batch; waits until it has been read."""
         number = len(list(source.iterdir()))
         pq.write_table(bids(at), folder / "waiting")
@@ -43,14 +43,19 @@ def streamed(
     if is_register:
         reg = panes.register("bids", frame, lateness=5)
         reg.add("one", TEXT)
-        reg.start(checkpoint=str(folder / "state"), sink=str(folder / "answers"))
+        reg.add("two", "SELECT count(*) AS n FROM bids [TUMBLING 20 WATTR at] HAVING n > 2")
+        apart = {"late": str(folder / "late"), "rejected": str(folder / "rejected")}
+        reg.start(checkpoint=str(folder / "state"), sink=str(folder / "answers"), **apart)
         page = panes.spark.live(reg)
     else:
         answers, late = panes.spark.LiveRows(folder / "answers"), panes.spark.LiveRows()
+        rejected = panes.spark.LiveRows()
         tagged = panes.sql(TEXT, lateness=5, with_late=True, bids=frame)
-        writer = tagged.writeStream.foreachBatch(panes.spark.split(answers=answers, late=late))
+        writer = tagged.writeStream.foreachBatch(
+            panes.spark.split(answers=answers, late=late, rejected=rejected)
+        )
         query = writer.option("checkpointLocation", str(folder / "state")).start()
-        page = panes.spark.live(query, text=TEXT, answers=answers, late=late)
+        page = panes.spark.live(query, text=TEXT, answers=answers, late=late, rejected=rejected)
     try:
         with page:
             yield page, put

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+from collections.abc import Callable
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -15,9 +16,10 @@ TEXT = (
 )
 
 
-def bids(at: list[int], item: str = "a") -> pa.Table:
-    """Bids at these positions."""
-    return pa.table({"at": at, "item": [item] * len(at), "price": [float(t) for t in at]})
+def bids(at: list[int] | list[int | None], item: str = "a") -> pa.Table:
+    """Bids at these positions; one without a position is rejected."""
+    price = [0.0 if t is None else float(t) for t in at]
+    return pa.table({"at": pa.array(at, pa.int64()), "item": [item] * len(at), "price": price})
 
 
 def ask(
@@ -27,6 +29,7 @@ def ask(
     method: str = "GET",
     token: str | None = None,
     body: object = None,
+    of: str = "",
     **headers: str,
 ) -> tuple[int, dict[str, str], Any]:
     """Status, headers and body of a request to the server of a page."""
@@ -37,10 +40,19 @@ def ask(
         data = None if body is None else json.dumps(body)
         named = {name.replace("_", "-"): value for name, value in headers.items()}
         sent = {"Content-Type": "application/json"} if data is not None else {}
-        connection.request(method, f"{path}?token={given}", data, sent | named)
+        connection.request(method, f"{path}?token={given}&of={of}", data, sent | named)
         reply = connection.getresponse()
         content = reply.read()
         is_json = reply.headers.get_content_type() == "application/json"
         return reply.status, dict(reply.headers), json.loads(content) if is_json else content
     finally:
         connection.close()
+
+
+def once(url: str, holds: Callable[[Any], bool], of: str = "") -> Any:
+    """The first snapshot of which something holds: a listener is told a moment after the batch."""
+    for _ in range(600):
+        shown = ask(url, of=of)[2]
+        if holds(shown):
+            return shown
+    raise AssertionError("it never held")

@@ -233,11 +233,6 @@ def test_numbers_that_json_does_not_know_become_text() -> None:
     assert {row[2]: row[3] for row in shown["answers"]["rows"]} == {"a": "nan", "b": "inf"}
 
 
-def test_a_register_of_joins_is_refused_by_its_name() -> None:
-    with pytest.raises(OptionError, match="cannot show a register of joins"):
-        feed_of(panes.register(["orders", "ships"], lateness=5))
-
-
 def test_only_what_runs_in_this_process_is_shown() -> None:
     with pytest.raises(OptionError, match="got str"):
         feed_of("SELECT 1")

@@ -48,6 +48,10 @@ def bids(rows: int) -> pa.Table:
     )
 
 
+STEPS = 3
+"""How often `run` says what it does."""
+
+
 def run(rows: int, repeat: int, say: Callable[[str], None]) -> Report:
     """Check on few rows, then run each contender once in a process of its own."""
     del repeat  # memory is the same every time, and a run takes a minute

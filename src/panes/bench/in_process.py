@@ -98,6 +98,10 @@ def normal(answers: pa.Table) -> pa.Table:
     return pa.table(columns, names=COLUMNS).sort_by(ORDER)
 
 
+STEPS = 4
+"""How often `run` says what it does."""
+
+
 def run(rows: int, repeat: int, say: Callable[[str], None]) -> Report:
     """Check, then time, all contenders."""
     report = Report("in-process", f"panes bench in-process --rows {rows} --repeat {repeat}")

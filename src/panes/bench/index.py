@@ -51,6 +51,10 @@ class Workload:
         return [float(v) for v in self._random.integers(0, self.values + 5, count)]
 
 
+STEPS = 5
+"""How often `run` says what it does."""
+
+
 def run(rows: int, repeat: int, say: Callable[[str], None]) -> Report:
     """Check, then time, all contenders. The larger window has twice `rows` rows."""
     report = Report("index", f"panes bench index --rows {rows} --repeat {repeat}")

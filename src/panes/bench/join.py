@@ -78,6 +78,10 @@ def band_by_duckdb(left: pa.Table, right: pa.Table) -> pa.Table:
     ).to_arrow_table()
 
 
+STEPS = 6
+"""How often `run` says what it does."""
+
+
 def run(rows: int, repeat: int, say: Callable[[str], None]) -> Report:
     """Check, then time, all contenders."""
     report = Report("join", f"panes bench join --rows {rows} --repeat {repeat}")

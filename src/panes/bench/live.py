@@ -49,6 +49,10 @@ while True:
 """
 
 
+STEPS = 3
+"""How often `run` says what it does."""
+
+
 def run(rows: int, repeat: int, say: Callable[[str], None]) -> Report:
     """Check that a page changes no answer, then time a paced stream and one at full speed."""
     report = Report("live", f"panes bench live --rows {rows} --repeat {repeat}")

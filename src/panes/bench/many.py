@@ -107,6 +107,10 @@ def check(table: pa.Table, asked: dict[str, str], sample: Sequence[str], *, push
     return sum(len(t) for answers in found for t in answers.values())
 
 
+STEPS = 3 + len(PUSHES)
+"""How often `run` says what it does."""
+
+
 def run(rows: int, repeat: int, say: Callable[[str], None]) -> Report:
     """Check, then time, registers of one to ten thousand queries."""
     report = Report("many", f"panes bench many --rows {rows} --repeat {repeat}")

@@ -8,7 +8,9 @@ import os
 import platform
 import statistics
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -32,6 +34,21 @@ class Timing:
         return max(self.seconds) - min(self.seconds)
 
 
+Told = Callable[[Timing, int], None]
+"""What is called with a timing and its rows."""
+_told: ContextVar[Told | None] = ContextVar("told", default=None)
+
+
+@contextmanager
+def telling(told: Told) -> Iterator[None]:
+    """Tell of every timing as it is recorded, for as long as the block runs."""
+    token = _told.set(told)
+    try:
+        yield
+    finally:
+        _told.reset(token)
+
+
 @dataclass(slots=True)
 class Report:
     """What one benchmark measured, and the bars it was held against."""
@@ -51,6 +68,9 @@ class Report:
         """Record what was timed elsewhere; gives the median."""
         timing = Timing(contender, point, seconds, f"{rows} rows")
         self.timings.append(timing)
+        told = _told.get()
+        if told is not None:
+            told(timing, rows)
         return timing.median
 
     def bar(self, what: str, measured: str, *, met: bool) -> None:

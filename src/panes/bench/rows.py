@@ -71,6 +71,10 @@ def partitioned_by_duckdb(table: pa.Table) -> pa.Table:
     )
 
 
+STEPS = 3
+"""How often `run` says what it does."""
+
+
 def run(rows: int, repeat: int, say: Callable[[str], None]) -> Report:
     """Check, then time, all contenders."""
     report = Report("rows", f"panes bench rows --rows {rows} --repeat {repeat}")

@@ -60,6 +60,10 @@ def by_hand(frame: Frame, size: int, slide: int) -> Frame:
     )
 
 
+STEPS = 10
+"""How often `run` says what it does."""
+
+
 def run(rows: int, repeat: int, say: Callable[[str], None]) -> Report:
     """Check, then time, all contenders."""
     command = f"panes bench spark-batch --rows {rows} --repeat {repeat}"

@@ -101,6 +101,10 @@ def by_spark(left: Frame, right: Frame, half: int, how: str = "inner") -> Frame:
     )  # fmt: skip
 
 
+STEPS = 5
+"""How often `run` says what it does."""
+
+
 def run(rows: int, repeat: int, say: Callable[[str], None]) -> Report:
     """Check, then time, all contenders. `rows` are those of both sides."""
     report = Report("spark-join", f"panes bench spark-join --rows {rows} --repeat {repeat}")

@@ -32,6 +32,10 @@ _TEXT = re.compile(
 )
 
 
+STEPS = 3
+"""How often `run` says what it does."""
+
+
 def run(rows: int, repeat: int, say: Callable[[str], None]) -> Report:
     """Check, then time, registers of one to ten thousand queries."""
     report = Report("spark-many", f"panes bench spark-many --rows {rows} --repeat {repeat}")

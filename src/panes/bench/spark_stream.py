@@ -59,6 +59,10 @@ def by_window_streaming(stream: Frame, size: int, slide: int) -> Frame:
     return by_window(stream.withWatermark("ts", LATENESS), size, slide)
 
 
+STEPS = 11
+"""How often `run` says what it does."""
+
+
 def run(rows: int, repeat: int, say: Callable[[str], None]) -> Report:
     """Check, then time, all contenders. `repeat` runs of each, all their batches counted."""
     report = Report("spark-stream", f"panes bench spark-stream --rows {rows} --repeat {repeat}")

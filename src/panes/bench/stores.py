@@ -96,6 +96,10 @@ def compared(report: Report, load: Workload, repeat: int, say: Callable[[str], N
     report.bar(what, f"{ratio:.2f} x", met=ratio <= 1.2)
 
 
+STEPS = 12
+"""How often `run` says what it does: three times for each workload."""
+
+
 def run(rows: int, repeat: int, say: Callable[[str], None]) -> Report:
     """All workloads."""
     rows = min(rows, 400_000)

@@ -10,8 +10,8 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from panes.bench.measure import Report
-from panes.cli.meter import Meter, steps
+from panes.bench.measure import Report, Timing, telling
+from panes.cli.meter import Meter, short, steps
 from panes.cli.show import say
 from panes.errors import PanesError
 
@@ -27,6 +27,7 @@ def bench(
             "join",
             "live",
             "many",
+            "nexmark",
             "rows",
             "stores",
             "spark-batch",
@@ -50,8 +51,10 @@ def bench(
             f"the benchmark {name} compares with {missing.name}, which is not installed",
             hint=f"pip install {missing.name}",
         ) from None
-    with steps("steps") as bar:
-        report: Report = module.run(rows, repeat, lambda words: _tell(bar, words))
+    with steps("steps", module.STEPS) as bar:
+        progress = Measured(bar)
+        with telling(progress.timed):
+            report: Report = module.run(rows, repeat, progress.step)
     _show(report)
     if results is not None:
         say(f"raw numbers in {report.write(results)}")
@@ -59,10 +62,30 @@ def bench(
         raise typer.Exit(1)
 
 
-def _tell(bar: Meter, words: str) -> None:
-    """A step of a benchmark: a line that stays, and what the bar says meanwhile."""
-    say(words)
-    bar.say(words)
+class Measured:
+    """How far a benchmark is: which step, and how many rows have been timed, at which rate."""
+
+    def __init__(self, bar: Meter) -> None:
+        self._bar, self._steps, self._rows = bar, 0, 0
+        self._words, self._last = "", ""
+
+    def step(self, words: str) -> None:
+        """A step begins: a line that stays, and what the bar says meanwhile."""
+        if self._steps:
+            self._bar.advance(1)
+        self._steps, self._words = self._steps + 1, words
+        say(words)
+        self._show()
+
+    def timed(self, timing: Timing, rows: int) -> None:
+        """A contender has been timed, each time over so many rows."""
+        self._rows += rows * len(timing.seconds)
+        self._last = f"{timing.contender} {short(rows / timing.median)} rows/s"
+        self._show()
+
+    def _show(self) -> None:
+        timed = f" · {short(self._rows)} rows timed, last {self._last}" if self._rows else ""
+        self._bar.say(f"{self._words}{timed}")
 
 
 def _show(report: Report) -> None:

@@ -90,13 +90,37 @@ class _Rate(ProgressColumn):
 
     def render(self, task: Task) -> Text:
         rate = task.finished_speed or task.speed
-        return Text("" if not rate else f"{_short(rate)} {task.fields['unit']}/s", style="cyan")
+        return Text("" if not rate else f"{short(rate)} {task.fields['unit']}/s", style="cyan")
 
 
-def _short(number: float) -> str:
+class _Left(ProgressColumn):
+    """The time that the steps to come will take, if each takes as long as those that are done.
+
+    Steps may take minutes; a rate of the last seconds would know nothing of them.
+    """
+
+    def render(self, task: Task) -> Text:
+        return Text(left_words(task.elapsed or 0.0, task.completed, task.total))
+
+
+def left_words(elapsed: float, done: float, total: float | None) -> str:
+    """How long it will take, in words; nothing before a step is done.
+
+    >>> left_words(90.0, 3, 5), left_words(4_000.0, 1, 3), left_words(5.0, 0, 3)
+    ('about 1:00 left', 'about 2:13:20 left', '')
+    """
+    if not done or total is None or done >= total:
+        return ""
+    seconds = round(elapsed / done * (total - done))
+    minutes, hours = seconds // 60, seconds // 3_600
+    clock = f"{hours}:{minutes % 60:02}" if hours else f"{minutes}"
+    return f"about {clock}:{seconds % 60:02} left"
+
+
+def short(number: float) -> str:
     """Three digits.
 
-    >>> _short(1_234_567.0), _short(987.0), _short(45_600.0)
+    >>> short(1_234_567.0), short(987.0), short(45_600.0)
     ('1.23M', '987', '45.6k')
     """
     for unit, sign in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
@@ -122,13 +146,13 @@ def meter(what: str, total: int | None, console: Console | None = None) -> Itera
 
 @contextmanager
 def steps(what: str, total: int | None = None, console: Console | None = None) -> Iterator[Meter]:
-    """Tell which step of a longer work is being done, and for how long it has run."""
+    """Tell which step of a longer work is being done, how long it has run, and how long it will."""
     columns = (
         SpinnerColumn(),
         *((BarColumn(bar_width=24), _Count()) if total is not None else ()),
         TextColumn("{task.fields[said]}", markup=False),
         TimeElapsedColumn(),
-        *((TimeRemainingColumn(compact=True),) if total is not None else ()),
+        _Left(),
     )
     with _progress(columns, console) as progress:
         yield Meter(progress, what, total)

@@ -121,7 +121,7 @@ class Job:
         """Wait for the end, with a live page beside it if there is to be one."""
         if self.live_stay is not None:
             page = live(query, text=self.text, answers=shown["answers"], late=shown["late"],
-                        name=self.options.name)  # fmt: skip
+                        rejected=shown["rejected"], name=self.options.name)  # fmt: skip
             pages.enter_context(staying(page, self.live_stay, interrupted))
         return ends(query.awaitTermination, interrupted)
 

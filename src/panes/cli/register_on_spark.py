@@ -72,7 +72,15 @@ def _has_ended(
 ) -> bool:
     """Run until the input ends, which a followed one never does, or until Ctrl-C."""
     interrupted = interrupts()
-    reg.start(checkpoint=str(checkpoint), sink=str(output), bounded=not follow, watch=str(queries))
+    apart = None if live_stay is None else _shown_only
+    reg.start(
+        checkpoint=str(checkpoint),
+        sink=str(output),
+        late=apart,
+        rejected=apart,
+        bounded=not follow,
+        watch=str(queries),
+    )
     if reg.refused:
         name, why = next(iter(reg.refused.items()))
         raise PanesError(f"the query `{name}` cannot run: {why}")
@@ -90,6 +98,10 @@ def _has_ended(
     except Exception as failure:
         raise PanesError(f"the register stopped: {reason(failure)}") from None
     return has_ended
+
+
+def _shown_only(rows: object, batch_id: int) -> None:
+    """Late and rejected rows are kept with their columns for the live page, and written nowhere."""
 
 
 def _report(reg: SparkRegister) -> None:

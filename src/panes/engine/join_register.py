@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from panes.admit.set_aside import SetAside
 from panes.aggregates.custom import UserAggregate
+from panes.axis import BEGINNING
 from panes.engine.added import Added
 from panes.engine.all_or_nothing import whole
 from panes.engine.in_turn import Turn, in_turn
@@ -22,6 +23,7 @@ from panes.engine.join_answers import JoinAnswers
 from panes.engine.join_run import JoinRun
 from panes.engine.open_join import NO_COLUMNS, known_schemas, no_batch_yet, unseen
 from panes.engine.open_query import Instant
+from panes.engine.watched import Watcher, watched
 from panes.errors import (
     FailedQueryWarning,
     InputError,
@@ -39,6 +41,7 @@ from panes.pipelines.missed_rows import newest_missed
 from panes.planning.explain_join import explain_join
 from panes.planning.join_query_plan import JoinQueryPlan, plan_join_query
 from panes.planning.terms import Run
+from panes.register.join_view import JoinedQuery, JoinsView
 
 
 class JoinRegister:
@@ -46,6 +49,8 @@ class JoinRegister:
 
     Threads may share it: they take turns.
     """
+
+    UNCHANGED = frozenset({"watcher"})
 
     def __init__(
         self,
@@ -66,8 +71,10 @@ class JoinRegister:
         self._newest: dict[str, int] = {}
         self._early: list[Callable[[JoinRun], pa.Table]] = []
         self._newest_before_early: dict[str, int] = {}
+        self._read: dict[str, int] = {}
         self._finished = False
         self._turn = Turn(run.max_answers)
+        self.watcher: Watcher | None = None
 
     # Queries
 
@@ -100,6 +107,7 @@ class JoinRegister:
             known = ", ".join(self._asked) or "none"
             raise QueryError(f"there is no query `{name}`", hint=f"queries: {known}")
         del self._asked[name]
+        self._read.pop(name, None)
         self._unbind(name)
 
     @in_turn
@@ -136,6 +144,7 @@ class JoinRegister:
     # The streams
 
     @in_turn
+    @watched
     @whole
     def push(self, /, **batches: object) -> dict[str, pa.Table]:
         """Take in a batch of each named stream; gives what is joined or final from now on.
@@ -165,6 +174,7 @@ class JoinRegister:
         )
 
     @in_turn
+    @watched
     @whole
     def punctuate(self, /, **promised: Instant) -> dict[str, pa.Table]:
         """Promise that no later row of a stream lies before an instant; gives what that proves."""
@@ -180,6 +190,7 @@ class JoinRegister:
         )
 
     @in_turn
+    @watched
     @whole
     def finish(self) -> dict[str, pa.Table]:
         """The streams have ended: gives all that is left, and forgets everything."""
@@ -222,6 +233,39 @@ class JoinRegister:
         nbytes = sum(s["left_bytes"] + s["right_bytes"] for s in stored)
         counts = {"queries": len(self._asked), "failed": len(self._failed)}
         return {**counts, "joins": len(self._joins), "rows": rows, "bytes": nbytes}
+
+    @property
+    @in_turn
+    def progress(self) -> int:
+        """How far all joins are: no row before it will come, in ticks of the axis."""
+        promised = [at for join in self._joins.values() for at in join.run.promised().values()]
+        return min(promised, default=BEGINNING)
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether the streams have ended."""
+        return self._finished
+
+    @property
+    @in_turn
+    def joined_rows(self) -> Mapping[str, int]:
+        """How many rows its join has given each query; of a fold, which makes no pairs, answers."""
+        return dict(self._read)
+
+    @in_turn
+    def view(self) -> JoinsView:
+        """Which queries there are and which join each shares, as plain data."""
+        bound = {
+            name: (number, answers.plan)
+            for number, join in enumerate(self._joins.values())
+            for name, answers in join.answers.items()
+        }
+        queries = []
+        for name, query in self._asked.items():
+            number, plan = bound.get(name, (None, None))
+            queries.append(JoinedQuery(name, query.text, plan, number))
+        failed = {name: (query.text, why) for name, (query, why) in self._failed.items()}
+        return JoinsView(self.streams, tuple(queries), failed)
 
     @in_turn
     def explain(self, *, details: bool = False) -> str:
@@ -276,6 +320,7 @@ class JoinRegister:
         """What every query answers after a step of its join; those that fail are set aside."""
         found: dict[str, pa.Table] = {}
         failing: dict[str, PanesError] = {}
+        self._watch()
         for join in list(self._joins.values()):
             try:
                 joined = join.after(call)
@@ -285,6 +330,7 @@ class JoinRegister:
                 failing |= dict.fromkeys(join.answers, error)
                 continue
             for name, answers in join.answers.items():
+                self._read[name] = self._read.get(name, 0) + len(joined)
                 try:
                     found[name] = answers.of(joined, join.run, ends=ends)
                 except PanesError as error:
@@ -303,8 +349,16 @@ class JoinRegister:
             self._set_aside_query(name, reason)
         return {name: found[name] for name in self._asked if name in found}
 
+    def _watch(self) -> None:
+        """Let the first join that reads a stream tell of its batches."""
+        untold = frozenset(self.streams)
+        for join in self._joins.values():
+            join.run.watcher, join.run.tells = self.watcher, untold & join.run.streams
+            untold -= join.run.streams
+
     def _set_aside_query(self, name: str, reason: PanesError) -> None:
         self._failed[name] = (self._asked.pop(name), str(reason))
+        self._read.pop(name, None)
         self._unbind(name)
         warn(
             f"query `{name}` failed and is set aside; the others go on. {reason}",

@@ -12,7 +12,7 @@ from numbers import Integral
 
 import pyarrow as pa
 
-from panes.admit.gate import Gate
+from panes.admit.gate import Admitted, Gate
 from panes.admit.inputs import Inputs
 from panes.admit.promises import Promises
 from panes.admit.set_aside import SetAside
@@ -30,7 +30,11 @@ from panes.planning.terms import Run, Terms, agree, require_terms
 
 
 class JoinRun:
-    """The sides of a join, what they have promised, and the rows that may still be joined."""
+    """The sides of a join, what they have promised, and the rows that may still be joined.
+
+    A `watcher` is told of the batches of every stream once, however many sides read it; `tells` are
+    the streams of which it is told, None: all.
+    """
 
     UNCHANGED = frozenset({"watcher"})
 
@@ -47,6 +51,7 @@ class JoinRun:
         ]
         self._set_aside = set_aside
         self.watcher: Watcher | None = None
+        self.tells: frozenset[str] | None = None
         fold = None if plan.aggregation is None else plan.aggregation.fold
         self.stage = JoinStage(self.join) if fold is None else FoldStage(self.join, fold)
 
@@ -70,12 +75,15 @@ class JoinRun:
 
     def take(self, tables: Mapping[str, pa.Table], now: int, *, ends: bool = False) -> pa.Table:
         """Take in batches; gives joined rows, or answers of a fold. With `ends`, no more come."""
-        rows = {
-            side.plan.name: side.admit(
-                tables, now, self.stage.open_from(side.plan.name), self._set_aside, self.watcher
-            )
-            for side in self._sides
-        }
+        rows = {}
+        untold = self.streams if self.tells is None else self.tells
+        for side in self._sides:
+            name = side.plan.name
+            admitted = side.admit(tables, now, self.stage.open_from(name), self._set_aside)
+            if self.watcher is not None:
+                self.watcher.took([batch for batch in admitted if batch.stream in untold])
+            untold = untold - frozenset(side.streams)
+            rows[name] = side.arrivals(admitted)
         self._beat(now)
         if ends:
             for side in self._sides:
@@ -140,9 +148,8 @@ class JoinSide:
         now: int,
         open_from: int,
         set_aside: SetAside,
-        watcher: Watcher | None = None,
-    ) -> list[Arrivals]:
-        """Take in batches of its streams; gives the rows that count."""
+    ) -> Sequence[Admitted]:
+        """Take in batches of its streams."""
         mine = {name: tables[name] for name in self.streams if name in tables}
         inputs = self._inputs.after(mine)
         promised = self._promises.known(inputs.chains)
@@ -159,8 +166,10 @@ class JoinSide:
             inputs.chains[batch.stream].settle()
             set_aside.add(batch.late, batch.rejected, ahead=batch.ahead)
             self._promises.observe(batch.stream, batch.placed, batch.promise)
-        if watcher is not None:
-            watcher.took(admitted)
+        return admitted
+
+    def arrivals(self, admitted: Sequence[Admitted]) -> list[Arrivals]:
+        """The rows of batches that count."""
         defining = self.plan.plan.defining_columns
         return [
             Arrivals(b.arrival.at, (), tuple(b.arrival.columns[c] for c in defining))

@@ -37,6 +37,15 @@ class Apart:
         if len(self._waiting) > _WAITING:
             self._read()
 
+    def pour_into(self, other: Apart) -> None:
+        """Give everything to another one, and keep nothing."""
+        self._read()
+        with self._lock, other._lock:
+            other._counts.update(self._counts)
+            other._last.extend(self._last)
+            self._counts.clear()
+            self._last.clear()
+
     def shown(self) -> SetAsideShown:
         """What there is to see, the newest row first."""
         self._read()

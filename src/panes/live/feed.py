@@ -10,10 +10,14 @@ from panes.live.snapshot import Snapshot
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """What a page looks at: answers whose key holds a text, and queries that hold one."""
+    """What a page looks at: answers whose key holds a text, and queries that hold one.
+
+    `of` is the query of a register whose answers are wanted.
+    """
 
     answers: str = ""
     queries: str = ""
+    of: str = ""
 
 
 class Feed(Protocol):

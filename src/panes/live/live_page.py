@@ -13,6 +13,7 @@ from panes.engine.open_query import OpenQuery
 from panes.engine.register import Register
 from panes.errors import OptionError
 from panes.live.feed import Feed
+from panes.live.join_register_feed import JoinRegisterFeed
 from panes.live.query_feed import QueryFeed
 from panes.live.register_feed import RegisterFeed
 
@@ -101,10 +102,7 @@ def feed_of(query: object, title: str = "", *, edit: bool = False) -> Feed:
     if isinstance(query, Register):
         return RegisterFeed(query, title, can_edit=edit)
     if isinstance(query, JoinRegister):
-        raise OptionError(
-            "a live page cannot show a register of joins",
-            hint="open one of its queries by itself: panes.live(panes.open(text, lateness=...))",
-        )
+        return JoinRegisterFeed(query, title, can_edit=edit)
     raise OptionError(
         f"a live page shows a query that runs in this process, got {type(query).__name__}",
         hint="panes.live(panes.open(...)) or panes.live(panes.register(...)); "

@@ -20,11 +20,11 @@ from panes.answers.portions import QueryAnswers
 from panes.axis import BEGINNING, FOREVER
 from panes.engine.register import Register
 from panes.engine.watched import add_watcher, remove_watcher
-from panes.live.answer_history import AnswerHistory
 from panes.live.feed import Look
+from panes.live.followed import FollowedAnswers
 from panes.live.pane_counts import PaneCounts
 from panes.live.recorder import Recorder, Where, position
-from panes.live.register_shown import axis_shown, cost_of, register_shown, specs_of
+from panes.live.register_shown import axis_shown, cost_of, keys_of, register_shown, specs_of
 from panes.live.snapshot import PanesShown, Snapshot, WindowsShown
 from panes.live.windows_near import windows_of
 from panes.register.view import RegisteredQuery, RegisterView
@@ -49,8 +49,9 @@ class RegisterFeed:
         self._explained: tuple[tuple[int, ...], str] = (), ""
         self._given: Counter[str] = Counter()
         self._waiting: deque[tuple[Sequence[str], NDArray[np.int64]]] = deque()
-        self._shown = ""
+        self._followed = FollowedAnswers()
         self.recorder = Recorder(self._where, lambda: register.state, self._keep)
+        self._followed.follow_first(keys_of(self._looked().queries))
         add_watcher(register, self.recorder)
 
     def detach(self) -> None:
@@ -72,7 +73,6 @@ class RegisterFeed:
             view = self._looked()
             self._count()
             dearest = self._by_cost(view)
-            self._follow(dearest)
             shown = register_shown(
                 view, dearest, self._given, look.queries, can_edit=self._may_edit
             )
@@ -96,7 +96,7 @@ class RegisterFeed:
             arrivals=recorder.scatter.shown(),
             panes=panes,
             windows=self._windows(dearest, panes),
-            answers=recorder.answers.shown(look.answers),
+            answers=self._followed.shown(keys_of(dearest), look),
             set_aside=recorder.apart.shown(),
             register=shown,
             explain=self._explain(view),
@@ -107,18 +107,19 @@ class RegisterFeed:
     def _where(self) -> Where:
         if self.recorder.panes is None:
             with self._lock:
-                self._follow(self._looked().queries)
+                self._followed.follow_first(keys_of(self._looked().queries))
         return Where(*self._register.reached)
 
     def _keep(self, answers: object) -> int:
-        """Note whose answers came; those of one query are kept to be shown."""
+        """Note whose answers came; those of a few queries are kept to be shown."""
         if not isinstance(answers, QueryAnswers):
             return 0
+        followed = self._followed.names
         for portion in answers.portions:
             self._waiting.append((portion.names, np.diff(portion.bounds)))
-            if self._shown in portion.names:
-                found = portion.cut_out(portion.names.index(self._shown))
-                self.recorder.answers.give(found)
+            for name in followed:
+                if name in portion.names:
+                    self._followed.give(name, portion.cut_out(portion.names.index(name)))
         if len(self._waiting) > _MOST_WAITING:
             self._count()
         return answers.rows
@@ -164,13 +165,6 @@ class RegisterFeed:
 
     def _cost(self, query: RegisteredQuery) -> int:
         return cost_of(query, self._given)
-
-    def _follow(self, dearest: Sequence[RegisteredQuery]) -> None:
-        """Whose answers are shown: those of the costliest query, as long as it is there."""
-        names = {q.name for q in dearest}
-        if self._shown not in names and dearest:
-            self._shown = dearest[0].name
-            self.recorder.answers = AnswerHistory(dearest[0].keys)
 
     @property
     def _may_edit(self) -> bool:

@@ -15,7 +15,10 @@ from panes.windows.spec import Sliding
 
 MOST_QUERIES = 60
 MOST_GROUPS = 60
-_MOST_TEXT = 400
+MOST_TEXT = 400
+
+
+COST = "partials that its answers were made of"
 
 
 def cost_of(query: RegisteredQuery, given: Mapping[str, int]) -> int:
@@ -30,13 +33,17 @@ def register_shown(
     find: str = "",
     *,
     can_edit: bool = False,
+    cost: str = COST,
 ) -> RegisterShown:
-    """Queries in an order, and how many answers each of them was `given`."""
+    """Queries in an order, and how many answers each of them was `given`.
+
+    `cost` says what the cost of a query is.
+    """
     found = [q for q in ordered if _holds(q, find)] if find else ordered
     queries = [
         QueryShown(
             name=q.name,
-            text=" ".join(q.text.split())[:_MOST_TEXT],
+            text=" ".join(q.text.split())[:MOST_TEXT],
             window=_window_words(view, q.spec),
             store="" if q.store is None else view.stores[q.store],
             shape=-1 if q.shape is None else q.shape,
@@ -46,19 +53,36 @@ def register_shown(
         for q in found[:MOST_QUERIES]
     ]
     failed = [
-        QueryShown(name, text[:_MOST_TEXT], "", "", -1, 0, 0, failed=reason)
+        QueryShown(name, text[:MOST_TEXT], "", "", -1, 0, 0, failed=reason)
         for name, (text, reason) in list(view.failed.items())[:MOST_QUERIES]
     ]
+    shapes = len({q.shape for q in view.queries if q.shape is not None})
     return RegisterShown(
+        cost=cost,
+        shares=f"{shapes:,} shapes share {so_many(len(view.stores), 'store')} of panes",
         queries=[*failed, *queries],
         total=len(view.queries) + len(view.failed),
         found=len(found),
         stores=view.stores,
-        shapes=len({q.shape for q in view.queries if q.shape is not None}),
+        shapes=shapes,
         groups=_groups(view),
         groups_total=len(view.groups),
         can_edit=can_edit,
     )
+
+
+def keys_of(queries: Sequence[RegisteredQuery]) -> dict[str, int]:
+    """How many columns the answers of each query are grouped by."""
+    return {query.name: query.keys for query in queries}
+
+
+def so_many(count: int, what: str, whats: str = "") -> str:
+    """A number and what it counts.
+
+    >>> so_many(1, "store"), so_many(1_200, "store"), so_many(2, "query", "queries")
+    ('1 store', '1,200 stores', '2 queries')
+    """
+    return f"{count:,} {what if count == 1 else whats or f'{what}s'}"
 
 
 def specs_of(queries: Sequence[RegisteredQuery]) -> dict[str, Sliding]:

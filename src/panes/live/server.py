@@ -223,7 +223,7 @@ class _Handler(BaseHTTPRequestHandler):
     def _look(self) -> Look:
         given = parse_qs(urlsplit(self.path).query)
         first = {name: values[0][:200] for name, values in given.items()}
-        return Look(answers=first.get("answers", ""), queries=first.get("queries", ""))
+        return Look(**{name: first.get(name, "") for name in ("answers", "queries", "of")})
 
     # Queries come and go
 

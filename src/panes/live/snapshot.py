@@ -111,7 +111,8 @@ class Line:
 class AnswersShown:
     """The newest answers: a table of the greatest, and a line for each of a few keys.
 
-    `window` is the end of the window that the rows are of, `total` how many answers it has.
+    `window` is the end of the window that the rows are of, `total` how many answers it has. `of` is
+    the query, where there are several.
     """
 
     columns: Sequence[str] = ()
@@ -121,6 +122,7 @@ class AnswersShown:
     total: int = 0
     lines: Sequence[Line] = ()
     note: str = ""
+    of: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +145,10 @@ class SetAsideShown:
 
 @dataclass(frozen=True, slots=True)
 class QueryShown:
-    """A query of a register. `cost` is what its answers took: partials read for them."""
+    """A query of a register. `cost` is what its answers took, as `RegisterShown.cost` says.
+
+    `shape` is a number that queries share which are planned or joined together.
+    """
 
     name: str
     text: str
@@ -167,8 +172,15 @@ class GroupShown:
 
 @dataclass(frozen=True, slots=True)
 class RegisterShown:
-    """The queries of a register that cost most, or that were looked for, and what they share."""
+    """The queries of a register that cost most, or that were looked for, and what they share.
 
+    `cost` says in words what the cost of a query is, `shares` what the queries share. Where it is
+    `of_joins`, `stores` are joins.
+    """
+
+    cost: str = ""
+    shares: str = ""
+    of_joins: bool = False
     queries: Sequence[QueryShown] = ()
     total: int = 0
     found: int = 0

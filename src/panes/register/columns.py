@@ -6,6 +6,7 @@ keeps its number as long as anything needs it, so that pieces which compare equa
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Container, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from copy import copy
@@ -46,7 +47,8 @@ class SharedRows:
         self.expressions: dict[int, exp.Expression] = dict(enumerate(keys))
         self.types: dict[int, pa.DataType] = dict(enumerate(types))
         self._filters: dict[int, None] = {}
-        self._guards: dict[int, set[int]] = {}
+        self._numbers: dict[tuple[exp.Expression, bool], int] | None = None
+        self._users: dict[int, Counter[int | None]] = {}
         self._next = len(keys) if numbering is None else numbering.end
         self._forget_computed()
 
@@ -56,14 +58,20 @@ class SharedRows:
         self._compared: dict[int, Compared | None] = {}
 
     def __getstate__(self) -> dict[str, object]:
-        """How columns are computed is found anew wherever they are."""
-        return vars(self) | {"_projection": None, "_conditions": {}, "_compared": {}}
+        """How columns are computed is found anew wherever they are, and so are their numbers."""
+        anew: dict[str, object] = {
+            "_projection": None,
+            "_conditions": {},
+            "_compared": {},
+            "_numbers": None,
+        }
+        return vars(self) | anew
 
     def copy(self) -> SharedRows:
         """The same columns; those that are added to one are unknown to the other."""
         other = copy(self)
         other.expressions, other.types = dict(self.expressions), dict(self.types)
-        other._filters = dict(self._filters)
+        other._filters, other._numbers = dict(self._filters), None
         return other
 
     def __len__(self) -> int:
@@ -91,17 +99,21 @@ class SharedRows:
 
     def number(self, tree: exp.Expression, data_type: pa.DataType) -> int:
         """The number of an expression."""
-        for number, known in self.expressions.items():
-            if known == tree and number not in self._filters:
-                return number
-        return self._add(tree, data_type, is_filter=False)
+        number = self._found().get((tree, False))
+        return self._add(tree, data_type, is_filter=False) if number is None else number
 
     def number_filter(self, tree: exp.Expression) -> int:
         """The number of a condition; where it is NULL it does not hold."""
-        for number in self._filters:
-            if self.expressions[number] == tree:
-                return number
-        return self._add(tree, pa.bool_(), is_filter=True)
+        number = self._found().get((tree, True))
+        return self._add(tree, pa.bool_(), is_filter=True) if number is None else number
+
+    def _found(self) -> dict[tuple[exp.Expression, bool], int]:
+        """The number of every column by what it is; of two that are equal, the older one's."""
+        if self._numbers is None:
+            self._numbers = {}
+            for number, tree in self.expressions.items():
+                self._numbers.setdefault((tree, number in self._filters), number)
+        return self._numbers
 
     def keep(self, needed: Iterable[int]) -> None:
         """Forget the columns that nothing needs."""
@@ -109,11 +121,25 @@ class SharedRows:
         for number in [n for n in self.expressions if n not in needed]:
             del self.expressions[number], self.types[number]
             self._filters.pop(number, None)
+        self._numbers = None
         self._forget_computed()
 
-    def guard(self, guards: Mapping[int, set[int]]) -> None:
-        """Evaluate these columns only where one of their filters holds; it is NULL elsewhere."""
-        self._guards = dict(guards)
+    def use(self, column: int, where: int | None) -> None:
+        """One more shape needs a column where a filter holds; None: of every row.
+
+        It is evaluated only where some shape needs it, and NULL elsewhere.
+        """
+        self._users.setdefault(column, Counter())[where] += 1
+        self._forget_computed()
+
+    def use_no_longer(self, column: int, where: int | None) -> None:
+        """One shape less needs a column."""
+        users = self._users[column]
+        users[where] -= 1
+        if not users[where]:
+            del users[where]
+        if not users:
+            del self._users[column]
         self._forget_computed()
 
     def computed(self) -> dict[int, exp.Expression]:
@@ -121,7 +147,9 @@ class SharedRows:
         return {n: self._guarded(n, tree) for n, tree in self.expressions.items()}
 
     def _guarded(self, number: int, tree: exp.Expression) -> exp.Expression:
-        return guarded(tree, [self.expressions[f] for f in sorted(self._guards.get(number, ()))])
+        users = self._users.get(number, Counter())
+        guards = sorted(f for f in users if f is not None) if None not in users else ()
+        return guarded(tree, [self.expressions[f] for f in guards])
 
     def read(self, table: pa.Table, needed: Container[int | None] = ()) -> dict[int, pa.Array]:
         """All columns of a batch, by number.
@@ -200,6 +228,7 @@ class SharedRows:
         number = self._known.get(_title(tree, is_filter), self._next)
         self._next = max(self._next, number + 1)
         self.expressions[number], self.types[number] = tree, data_type
+        self._found().setdefault((tree, is_filter), number)
         if is_filter:
             self._filters[number] = None
         self._forget_computed()

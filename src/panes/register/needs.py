@@ -8,7 +8,7 @@ Invariant: `since` has exactly what the shapes need, and says from where on it i
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
@@ -38,6 +38,7 @@ class Needs:
         self.rows, self._aggregates, self._keys = rows, tuple(aggregates), keys
         self.shapes: list[Shape] = []
         self.since: dict[Stored, int] = {}
+        self.pieces: list[Piece] = []  # that are needed, in the order in which they came
         self._alike: dict[object, int] = {}
         self._next_alike = 0
 
@@ -57,12 +58,15 @@ class Needs:
         self._store(sorted_pieces(shape), newest)
         self._store(shape.value_sets, newest)
         self.shapes.append(shape)
-        self._guard()
+        for column, where in self._reads(shape):
+            self.rows.use(column, where)
         return shape
 
     def _store(self, wanted: Sequence[Stored], newest: int) -> None:
         for one in wanted:
-            self.since.setdefault(one, after(newest))
+            if one not in self.since:
+                self.since[one] = after(newest)
+                self.pieces += _pieces_among([one])
 
     def remove(self, shape: Shape) -> None:
         """A shape has no queries left: forget what only it needed."""
@@ -71,13 +75,10 @@ class Needs:
         self._alike = {likeness: n for likeness, n in self._alike.items() if n in live}
         needed: set[Stored] = {ALL_ROWS}.union(*(needed_by(s) for s in self.shapes))
         self.since = {n: at for n, at in self.since.items() if n in needed}
+        self.pieces = _pieces_among(self.since)
+        for column, where in self._reads(shape):
+            self.rows.use_no_longer(column, where)
         self.rows.keep(self.filters | {c for s in self.shapes for c in s.columns})
-        self._guard()
-
-    @property
-    def pieces(self) -> list[Piece]:
-        """The pieces that are needed, in the order in which they came."""
-        return [n for n in self.since if not isinstance(n, ValueSet | int)]
 
     @property
     def values(self) -> list[ValueSet]:
@@ -89,18 +90,17 @@ class Needs:
         """The filters that are needed."""
         return {n for n in self.since if isinstance(n, int)}
 
-    def _guard(self) -> None:
-        """An expression is evaluated only on rows that some query would evaluate it on."""
-        users: dict[int, set[int | None]] = {}
-        for shape in self.shapes:
-            for key in range(self._keys):
-                users.setdefault(key, set()).add(shape.where)
-            for need in shape.needs:
-                for column in need.columns:
-                    users.setdefault(column, set()).add(need.where)
-        self.rows.guard(
-            {c: {f for f in some if f is not None} for c, some in users.items() if None not in some}
-        )
+    def _reads(self, shape: Shape) -> Iterator[tuple[int, int | None]]:
+        """The columns that a shape's queries evaluate, and the filter of the rows they do it on."""
+        for key in range(self._keys):
+            yield key, shape.where
+        for need in shape.needs:
+            for column in need.columns:
+                yield column, need.where
+
+
+def _pieces_among(stored: Iterable[Stored]) -> list[Piece]:
+    return [one for one in stored if not isinstance(one, ValueSet | int)]
 
 
 def shape_of(plan: Plan, rows: SharedRows, aggregates: Sequence[UserAggregate]) -> Shape:

@@ -138,6 +138,11 @@ class StreamingPlan:
     sources: tuple[DataFrame, ...]
 
 
+def runs_here(frame: DataFrame) -> bool:
+    """Whether functions of batches run in this process; through Connect they run elsewhere."""
+    return hasattr(frame, "_jdf")
+
+
 def streaming_plan(frame: DataFrame) -> StreamingPlan:
     """The plan of a streaming DataFrame, as far as Panes needs to know it.
 

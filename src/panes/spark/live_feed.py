@@ -1,8 +1,9 @@
 """A live page beside a streaming query on Spark, fed by Spark's own progress reports.
 
 A listener is told of every micro-batch; `panes.spark.observe` has put our counts into the reports.
-Nothing is asked of the cluster, so the stream is as fast as without the page. A query that is
-restarted on its checkpoint has the same id, and the page goes on.
+What was asked, and the rows that a page shows, are said by the subject of the page
+(`panes.spark.live_subjects`). A query that is restarted on its checkpoint has the same id, and the
+page goes on.
 """
 
 from __future__ import annotations
@@ -11,40 +12,30 @@ import datetime as dt
 import re
 import time
 import uuid
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 from threading import Lock
 from typing import Any, Literal
 
-import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 from pyspark.sql.streaming.listener import StreamingQueryListener
 from pyspark.sql.streaming.query import StreamingQuery
 
 from panes.axis import BEGINNING, FOREVER
 from panes.errors import OptionError
-from panes.language.query import Query
-from panes.language.read import read
-from panes.live.answer_history import AnswerHistory
-from panes.live.apart import Apart
 from panes.live.feed import Look
 from panes.live.live_page import LivePage
 from panes.live.recorder import position
-from panes.live.register_shown import axis_shown, register_shown, specs_of
 from panes.live.scatter import Scatter
-from panes.live.snapshot import AnswersShown, AxisShown, Counts, SetAsideShown, Snapshot
+from panes.live.snapshot import Counts, Snapshot
 from panes.live.timeline import Timeline
-from panes.live.windows_near import windows_of
-from panes.planning.explain import explain_unbound
-from panes.register.view import RegisterView
-from panes.spark.query import Sink, send
+from panes.spark.join.register import SparkJoinRegister
+from panes.spark.live_rows import LiveRows
+from panes.spark.live_subjects import ManyJoins, ManyQueries, OneQuery, Subject
 from panes.spark.register.register import SparkRegister
-from panes.windows.spec import Landmark, PanedSpec, Sliding
 
 _ONE_ROW = re.compile(r"(RateStream|RatePerMicroBatch).*rowsPer\w+=1\b.*numPartitions=1\b")
-_NOT_SHOWN = "answers are where the stream writes them; LiveRows shows them here too"
-_MOST_ROWS = 5_000
+_STORED = ("partials", "bytes")
 Status = Literal["waiting", "running", "finished", "failed"]
 
 
@@ -55,6 +46,7 @@ def live(
     text: str = "",
     answers: LiveRows | None = None,
     late: LiveRows | None = None,
+    rejected: LiveRows | None = None,
     name: str = "panes",
     title: str = "",
     port: int = 0,
@@ -69,51 +61,34 @@ def live(
         A `StreamingQuery` over answers of `panes.sql`, or a register that was started.
     text
         The text of the query. With it, the page shows the windows and says what they are.
-    answers, late
-        The `LiveRows` that the stream writes to, to show these rows too.
+    answers, late, rejected
+        The `LiveRows` that the stream writes to, to show these rows too. A register shows its
+        answers by itself, and the reasons of rows set aside.
     name
         The name of the metrics, as it was given to `panes.sql`.
     title, port, token, edit
         As for `panes.live`.
     """
-    if isinstance(query, SparkRegister):
-        feed = SparkFeed(query.query, query, name=query.metrics_name, title=title, can_edit=edit)
+    if isinstance(query, SparkRegister | SparkJoinRegister):
+        if query.query is None:
+            raise OptionError("the register does not run yet", hint="call start first")
+        about: Subject = (
+            ManyQueries(query, can_edit=edit)
+            if isinstance(query, SparkRegister)
+            else ManyJoins(query, can_edit=edit)
+        )
+        feed = SparkFeed(query.query, about, query, name=query.metrics_name, title=title,
+                         can_edit=edit)  # fmt: skip
     elif hasattr(query, "recentProgress"):
-        feed = SparkFeed(query, text=text, name=name, title=title)
+        subject = OneQuery(text, answers, late, rejected)
+        feed = SparkFeed(query, subject, name=name, title=title)
     else:
         raise OptionError(
             f"panes.spark.live shows a streaming query, got {type(query).__name__}",
             hint="panes.spark.live(answers.writeStream.start(...)); for a query in this process, "
             "panes.live(query)",
         )
-    feed.answers = AnswerHistory() if answers is None else answers.history
-    feed.has_answers = answers is not None
-    feed.apart = Apart() if late is None else late.apart
     return LivePage(feed, port=port, token=token, edit=edit)
-
-
-class LiveRows:
-    """A sink that passes rows on, and keeps some of each micro-batch for a live page.
-
-    For ``foreachBatch``, and wherever `panes.spark.split` or a register takes a function. `keys`
-    is how many columns after the window's are the key of an answer. Not for Spark Connect, where
-    such functions run elsewhere.
-    """
-
-    def __init__(self, sink: Sink | None = None, *, keys: int = 1) -> None:
-        self._sink = sink
-        self.history, self.apart = AnswerHistory(keys), Apart()
-
-    def __call__(self, frame: DataFrame, batch_id: int) -> None:
-        if self._sink is not None:
-            send(frame, self._sink, batch_id)
-        shown: pa.Table = frame.limit(_MOST_ROWS).toArrow()
-        if "window_end" in shown.column_names:
-            self.history.give(shown.sort_by("window_end"))
-        elif "reason" in shown.column_names:
-            self.apart.add("late", [shown])
-        else:
-            self.history.give(shown)
 
 
 class SparkFeed(StreamingQueryListener):
@@ -121,20 +96,18 @@ class SparkFeed(StreamingQueryListener):
 
     def __init__(
         self,
-        query: StreamingQuery | Any | None,
-        register: SparkRegister | None = None,
+        query: StreamingQuery | Any,
+        about: Subject,
+        register: SparkRegister | SparkJoinRegister | None = None,
         *,
-        text: str = "",
         name: str = "panes",
         title: str = "",
         can_edit: bool = False,
     ) -> None:
         super().__init__()
-        if query is None:
-            raise OptionError("the register does not run yet", hint="call start first")
-        self._register, self._name, self.can_edit = register, name, can_edit
-        self._text, self._asked = text, read(text) if text else None
-        self._title = title or query.name or self._streams()
+        self._about, self._register, self._name = about, register, name
+        self.can_edit = can_edit
+        self._title = title or query.name or about.title
         self._id, self._run = str(query.id), uuid.uuid4().hex
         self._begun = time.time()
         self._lock = Lock()
@@ -145,22 +118,15 @@ class SparkFeed(StreamingQueryListener):
         self._scatter = Scatter(self._begun)
         self._status: Status = "running" if query.isActive else "finished"
         self._said = ""
-        self._view: RegisterView | None = None
-        self.answers, self.apart, self.has_answers = AnswerHistory(), Apart(), False
         self._session = SparkSession.active()
         self._session.streams.addListener(self)
         for report in query.recentProgress:
             self._note(report)
 
-    def _streams(self) -> str:
-        """What a page is called that was given no name."""
-        if self._register is not None:
-            return self._register.stream
-        return "a stream on Spark" if self._asked is None else " + ".join(self._asked.streams)
-
     def detach(self) -> None:
         """Listen no longer."""
         self._session.streams.removeListener(self)
+        self._about.close()
 
     def add(self, name: str, text: str) -> None:
         """Answer one more query; the stream is restarted for it."""
@@ -200,7 +166,7 @@ class SparkFeed(StreamingQueryListener):
             if number in self._seen:
                 return
             self._seen = {n for n in self._seen if n[0] == number[0]} | {number}
-            observed = _fields(report.observedMetrics.get(self._name))
+            observed = _observed(report.observedMetrics, self._name)
             at = dt.datetime.fromisoformat(report.timestamp).timestamp()
             seconds = report.durationMs.get("triggerExecution", 0) / 1_000
             self._count(_rows_in(report), observed)
@@ -208,7 +174,7 @@ class SparkFeed(StreamingQueryListener):
 
     def _count(self, rows: int, observed: Mapping[str, int | None]) -> None:
         before = self._counts
-        counted = Counter({n: observed.get(n) or 0 for n in ("answers", "late", "rejected")})
+        counted = {n: observed.get(n) or 0 for n in ("answers", "late", "rejected")}
         self._counts = replace(
             before,
             rows=before.rows + rows,
@@ -247,70 +213,43 @@ class SparkFeed(StreamingQueryListener):
 
     def snapshot(self, look: Look) -> Snapshot:
         """How the stream stands, as its last report says."""
-        register = self._register
-        if register is not None and (self._view is None or self._view.version != register.version):
-            self._view = register.view()
-        view = self._view
         with self._lock:
             shown = Snapshot(
                 kind="spark",
                 run=self._run,
                 title=self._title,
-                text=self._text if view is None else f"{len(view.queries):,} queries on Spark",
+                text="",
                 taken=time.time(),
                 started=self._begun,
                 status="waiting" if self._is_waiting() else self._status,
                 said=self._said,
-                axis=self._axis(),
                 progress=position(self._progress),
                 progress_by="Spark's progress reports",
                 newest=position(self._newest),
                 counts=self._counts,
                 state=dict(self._state),
                 arrivals=self._scatter.shown(),
-                windows=windows_of(self._specs(), self._progress, self._newest, self._newest),
-                explain=self._explain(),
             )
             if self._timeline is not None:
                 shown = replace(shown, samples=self._timeline.shown())
-        return replace(
-            shown,
-            answers=self._answers(look),
-            set_aside=self._apart(),
-            register=None
-            if view is None
-            else register_shown(view, view.queries, {}, look.queries, can_edit=self.can_edit),
-        )
+        return self._about.fill(shown, look)
 
     def _is_waiting(self) -> bool:
         return self._status == "running" and self._counts.batches == 0
 
-    def _axis(self) -> AxisShown:
-        if self._view is not None:
-            return axis_shown(self._view)
-        window = self._asked.window if isinstance(self._asked, Query) else None
-        return AxisShown() if window is None else AxisShown(window.measure, window.column)
 
-    def _specs(self) -> dict[str, PanedSpec]:
-        if self._view is not None:
-            return dict(specs_of(self._view.queries))
-        window = self._asked.window if isinstance(self._asked, Query) else None
-        if window is None or not isinstance(window.spec, Sliding | Landmark):
-            return {}
-        return {"": window.spec}
+def _observed(metrics: Mapping[str, Any], name: str) -> dict[str, int | None]:
+    """What a report tells of a query; a join below it tells of the streams, and of its own state.
 
-    def _explain(self) -> str:
-        if self._register is not None:
-            return self._register.explain()
-        return explain_unbound(self._asked) if isinstance(self._asked, Query) else ""
-
-    def _answers(self, look: Look) -> AnswersShown:
-        if not self.has_answers:
-            return AnswersShown(note=_NOT_SHOWN)
-        return self.answers.shown(look.answers)
-
-    def _apart(self) -> SetAsideShown:
-        return self.apart.shown()
+    >>> from pyspark.sql import Row
+    >>> above, below = Row(answers=2, partials=5, progress=9), Row(partials=3, late=1, progress=7)
+    >>> _observed({"panes": above, "panes_join": below}, "panes")
+    {'answers': 2, 'partials': 8, 'progress': 7, 'late': 1}
+    """
+    above, below = _fields(metrics.get(name)), _fields(metrics.get(f"{name}_join"))
+    stored = {n: (above.get(n) or 0) + (below.get(n) or 0) for n in _STORED if n in below}
+    told = {name: number for name, number in below.items() if number is not None}
+    return {**above, **told, **stored, **({"answers": above["answers"]} if above else {})}
 
 
 def _fields(row: Any) -> dict[str, int | None]:

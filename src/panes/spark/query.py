@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everyone writes it
@@ -22,8 +23,21 @@ from panes.spark.join.query import answer_join
 from panes.spark.stream import query as stream
 from panes.spark.stream.query import LATE, REJECTED
 
+Sent: TypeAlias = Literal["answers", "late", "rejected"]
 Sink: TypeAlias = "str | Path | Callable[[DataFrame, int], None]"
 """A folder, which gets a subfolder per micro-batch, or a function of a DataFrame and its number."""
+
+
+class ToldSink(ABC):
+    """A sink that is told what it is sent: answers, or rows that came late or were rejected."""
+
+    @abstractmethod
+    def take(self, frame: DataFrame, batch_id: int, kind: Sent) -> None:
+        """A batch of rows of some kind."""
+
+    def __call__(self, frame: DataFrame, batch_id: int) -> None:
+        """A batch of answers."""
+        self.take(frame, batch_id, "answers")
 
 
 def answer(
@@ -85,22 +99,26 @@ def split(
     function is called with a DataFrame and the batch's number, and should do the same.
     """
 
+    sinks: dict[Sent, Sink | None] = {LATE: late, REJECTED: rejected}
+
     def write(tagged: DataFrame, batch_id: int) -> None:
         if "apart" not in tagged.columns:
             raise OptionError("split needs a query that was asked with with_late=True")
         with named_batch(tagged, batch_id) as stored:
             send(stored.where("answer IS NOT NULL").select("answer.*"), answers, batch_id)
-            for kind, sink in ((LATE, late), (REJECTED, rejected)):
+            for kind, sink in sinks.items():
                 if sink is not None:
                     apart = stored.where(F.col("apart.kind") == kind)
-                    send(apart.select("apart.row.*", "apart.reason"), sink, batch_id)
+                    send(apart.select("apart.row.*", "apart.reason"), sink, batch_id, kind)
 
     return write
 
 
-def send(frame: DataFrame, sink: Sink, batch_id: int) -> None:
-    """A batch of rows to a sink."""
-    if callable(sink):
+def send(frame: DataFrame, sink: Sink, batch_id: int, kind: Sent = "answers") -> None:
+    """A batch of rows of some kind to a sink."""
+    if isinstance(sink, ToldSink):
+        sink.take(frame, batch_id, kind)
+    elif callable(sink):
         sink(frame, batch_id)
     else:
         frame.write.mode("overwrite").parquet(f"{sink}/batch={batch_id}")

@@ -120,7 +120,7 @@ export function show(snapshot) {
   shown = snapshot;
   const { answers } = snapshot;
   document.getElementById("lines-said").textContent = answers.lines.length
-    ? `${answers.by} of the ${answers.lines.length === 1 ? "greatest key" : `${answers.lines.length} greatest keys`}, window by window` : "";
+    ? `${answers.of ? `${answers.of}: ` : ""}${answers.by} of the ${answers.lines.length === 1 ? "greatest key" : `${answers.lines.length} greatest keys`}, window by window` : "";
   legend();
   for (const plot of plots) plot.redraw();
 }

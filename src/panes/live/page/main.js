@@ -13,6 +13,7 @@ const by = (id) => document.getElementById(id);
 const plots = [axisPicture.plot, arrivals.plot, graph.plot, ...charts.plots];
 let isPaused = false;
 let last = null;
+let chosen = "";
 
 function say(status, words) {
   by("status").dataset.status = status;
@@ -44,7 +45,10 @@ function tilesOf({ counts, samples, state, progress, newest, axis }) {
 }
 
 function show(snapshot) {
-  if (last && last.run !== snapshot.run) for (const plot of plots) plot.zoom = null;
+  if (last && last.run !== snapshot.run) {
+    chosen = "";
+    for (const plot of plots) plot.zoom = null;
+  }
   last = snapshot;
   say(snapshot.status, statusOf(snapshot));
   if (by("title").textContent !== snapshot.title) by("title").textContent = snapshot.title;
@@ -59,8 +63,9 @@ function show(snapshot) {
   showApart(snapshot);
   for (const part of document.querySelectorAll(".register")) part.hidden = !snapshot.register;
   if (snapshot.register) {
-    showQueries(snapshot.register, remove);
+    showQueries(snapshot, { onRemove: remove, onChoose: (name) => { chosen = name; } });
     graph.show(snapshot.register);
+    by("graph-card").hidden = snapshot.register.of_joins;
     by("add").hidden = !snapshot.register.can_edit;
   }
   performance.mark("panes-drawn");
@@ -109,7 +114,7 @@ document.addEventListener("keydown", (event) => {
 });
 
 poll({
-  look: () => ({ answers: by("find-answers").value, queries: by("find-queries").value }),
+  look: () => ({ answers: by("find-answers").value, queries: by("find-queries").value, of: chosen }),
   isPaused: () => isPaused,
   onSnapshot: show,
   onGone: (words) => say("gone", words),

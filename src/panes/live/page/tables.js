@@ -11,8 +11,8 @@ const element = (name, text, className) => {
 const drawn = new Map();
 
 // Rows are made anew only when they differ from those that are there.
-function fill(id, columns, rows, extra = () => []) {
-  const key = JSON.stringify([columns, rows]);
+function fill(id, columns, rows, { extra = () => [], inFirst = null, mark = "" } = {}) {
+  const key = JSON.stringify([columns, rows, mark]);
   if (drawn.get(id) === key) return;
   drawn.set(id, key);
   const isNumber = columns.map((_, i) => rows.length > 0 && rows.every((r) => r[i] === null || typeof r[i] === "number"));
@@ -21,7 +21,8 @@ function fill(id, columns, rows, extra = () => []) {
   const body = rows.map((row, n) => {
     const line = element("tr");
     row.forEach((value, i) => {
-      const made = element("td", cell(value), isNumber[i] ? "num" : "");
+      const made = element("td", undefined, isNumber[i] ? "num" : "");
+      made.append(i === 0 && inFirst ? inFirst(n) : document.createTextNode(cell(value)));
       if (!isNumber[i]) made.title = String(value ?? "");
       line.append(made);
     });
@@ -30,16 +31,20 @@ function fill(id, columns, rows, extra = () => []) {
   });
   const top = element("thead"), rest = element("tbody");
   top.append(head); rest.append(...body);
-  document.getElementById(id).replaceChildren(top, rest);
+  const table = document.getElementById(id);
+  const held = table.contains(document.activeElement) ? document.activeElement.title : "";
+  table.replaceChildren(top, rest);
+  if (held) [...table.querySelectorAll("button")].find((button) => button.title === held)?.focus();
 }
 
 export function showAnswers({ answers, axis }) {
   const keep = answers.columns.map((_, i) => i).filter((i) => !["window_start", "window_end"].includes(answers.columns[i]));
   fill("answers", keep.map((i) => answers.columns[i]), answers.rows.map((row) => keep.map((i) => row[i])));
+  const of = answers.of ? `${answers.of}: ` : "";
   const by = answers.by ? `, greatest ${answers.by} first` : "";
-  document.getElementById("answers-said").textContent = answers.note || (answers.window === null
+  document.getElementById("answers-said").textContent = of + (answers.note || (answers.window === null
     ? `the last ${count(answers.rows.length)}`
-    : `window that ends ${position(axis, answers.window)}: ${count(answers.rows.length)} of ${count(answers.total)}${by}`);
+    : `window that ends ${position(axis, answers.window)}: ${count(answers.rows.length)} of ${count(answers.total)}${by}`));
 }
 
 export function showApart({ set_aside: apart }) {
@@ -57,19 +62,31 @@ export function showApart({ set_aside: apart }) {
   fill("apart", apart.columns, apart.rows);
 }
 
-export function showQueries(register, onRemove) {
+// A query's name is a button: its answers are shown from then on.
+export function showQueries({ register, answers }, { onRemove, onChoose }) {
   const rows = register.queries.map((q) => [q.name, q.failed ?? q.window, q.answers, q.cost, q.store || "nothing", q.shape < 0 ? null : q.shape, q.text]);
-  const remove = (n) => {
+  const inFirst = (n) => {
+    const { name, failed } = register.queries[n];
+    if (failed) return document.createTextNode(name);
+    const button = element("button", name, "name");
+    button.setAttribute("aria-pressed", String(name === answers.of));
+    button.title = `show the answers of ${name}`;
+    button.addEventListener("click", () => onChoose(name));
+    return button;
+  };
+  const extra = (n) => {
     if (!register.can_edit) return [];
     const place = element("td"), button = element("button", "remove");
+    button.title = `remove ${register.queries[n].name}`;
     button.addEventListener("click", () => onRemove(register.queries[n].name));
     place.append(button);
     return [place];
   };
-  fill("queries", ["query", "window", "answers", "cost", "grouped by", "shape", "text"], rows, remove);
+  const [store, shape] = register.of_joins ? ["joins", "join"] : ["grouped by", "shape"];
+  fill("queries", ["query", "window", "answers", "cost", store, shape, "text"], rows, { extra, inFirst, mark: answers.of });
   const shown = register.queries.length < register.found ? `${count(register.queries.length)} of ${count(register.found)} shown` : `${count(register.found)} shown`;
   document.getElementById("queries-said").textContent =
-    `${count(register.total)} queries in ${count(register.shapes)} shapes share ${count(register.stores.length)} store${register.stores.length === 1 ? "" : "s"} of panes · ${shown} · cost: partials that the answers were made of`;
+    `${count(register.total)} queries in ${register.shares} · ${shown} · cost: ${register.cost} · click a name for its answers`;
 }
 
 export function showTiles(tiles) {

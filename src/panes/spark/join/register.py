@@ -25,8 +25,10 @@ from panes.language.join_text import is_join, read_join
 from panes.planning.explain_join import explain_join
 from panes.planning.terms import Run
 from panes.register.failures import reasons_in
+from panes.register.join_view import JoinedQuery, JoinsView
 from panes.shards.shared_joins import shared_joins
 from panes.spark.checkpoint import require_sources
+from panes.spark.internals import runs_here
 from panes.spark.join.bind import BoundJoin, bind_join
 from panes.spark.join.register_stream import (
     DeliverJoined,
@@ -35,6 +37,7 @@ from panes.spark.join.register_stream import (
     require_shared,
 )
 from panes.spark.register.running import RunningRegister
+from panes.spark.register.tap import Tap
 from panes.spark.uncommitted import can_run_again, forget_uncommitted
 
 
@@ -67,6 +70,7 @@ class SparkJoinRegister(RunningRegister[_Start]):
         self._terms, self._aggregates = run, tuple(aggregates)
         self._bound: dict[str, BoundJoin] = {}
         self._failed: dict[str, tuple[BoundJoin, str]] = {}
+        self.tap = Tap()
 
     # Queries
 
@@ -127,6 +131,23 @@ class SparkJoinRegister(RunningRegister[_Start]):
             parts.append(f"queries    {names}\n" + explain_join(first, details=details))
         return "\n".join(parts)
 
+    def view(self) -> JoinsView:
+        """Which queries there are and which join each shares, as plain data."""
+        with self._lock:
+            joins: dict[object, int] = {}
+            queries = tuple(
+                JoinedQuery(name, b.plan.query.text, b.plan,
+                            joins.setdefault(b.plan.join.identity, len(joins)))
+                for name, b in self._bound.items()
+            )  # fmt: skip
+            failed = {n: (b.plan.query.text, why) for n, (b, why) in self._failed.items()}
+            return JoinsView(tuple(self.streams), queries, failed)
+
+    @property
+    def metrics_name(self) -> str:
+        """The name of its metrics in Spark's progress reports."""
+        return self._terms.name
+
     # The streams
 
     def start(
@@ -159,6 +180,7 @@ class SparkJoinRegister(RunningRegister[_Start]):
                 raise QueryError(
                     "the register has no query yet", hint='add one first: reg.add("near", "...")'
                 )
+            self.tap.begin(str(checkpoint))
             self._run.begin(
                 _Start(str(checkpoint), sink, bounded=bounded, trigger=dict(trigger or {}))
             )
@@ -205,7 +227,9 @@ class SparkJoinRegister(RunningRegister[_Start]):
             writer = writer.trigger(availableNow=True)
         elif start.trigger:
             writer = writer.trigger(**start.trigger)
-        return writer.foreachBatch(DeliverJoined(schemas, start.sink)).start()
+        here = runs_here(next(iter(self.streams.values())))
+        deliver = DeliverJoined(schemas, start.sink, self.tap if here else None)
+        return writer.foreachBatch(deliver).start()
 
     def _require_known(self, query: JoinQuery) -> None:
         for stream in query.streams:

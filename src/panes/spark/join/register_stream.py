@@ -7,6 +7,7 @@ the same whatever the queries are, and other queries may go on from its checkpoi
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -21,6 +22,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everyone writes it
 from pyspark.sql import types as T  # noqa: N812
 
 from panes.errors import QueryError
+from panes.language.query import WINDOW_COLUMNS
 from panes.planning.terms import Run, Terms, require_streamable
 from panes.register.failures import noted, require_none
 from panes.shards.combiner import Combiner
@@ -38,6 +40,7 @@ from panes.spark.join.stream import lies_on, terms_of
 from panes.spark.observe import observed, status_of
 from panes.spark.query import send
 from panes.spark.register.lowered import PACKED, Unpack
+from panes.spark.register.tap import MOST_ROWS, Tap
 from panes.spark.stream.query import projected_columns
 from panes.stores import codec
 
@@ -46,9 +49,10 @@ if TYPE_CHECKING:
 
 JoinSink: TypeAlias = "str | Path | Callable[[str, DataFrame, int], None]"
 """A folder, or a function of a query's name, its answers and the batch's number."""
-QUERY, _USE = "query", "use"
+QUERY, ROWS, _USE = "query", "rows", "use"
 _UP = T.StructType().add(SHARD, "integer").add(PACKAGE, "binary").add(STATUS, "string")
-_OUT = T.StructType().add(QUERY, "string").add(PACKAGE, "binary").add(STATUS, "string")
+_OUT = T.StructType().add(QUERY, "string").add(ROWS, "long").add(PACKAGE, "binary")
+_OUT = _OUT.add(STATUS, "string")
 
 
 def require_shared(bound: BoundJoin, run: Run) -> None:
@@ -252,15 +256,19 @@ def _emit_up(outcome: SharedOutcome) -> Iterator[pd.DataFrame]:
 def _emit_out(outcome: AboveOutcome) -> Iterator[pd.DataFrame]:
     answers = sum(map(len, outcome.answers.values()))
     status = status_of(outcome, answers=answers, late=outcome.late, rejected=outcome.rejected)
-    rows = [(name, codec.pack({PACKED: table}), None) for name, table in outcome.answers.items()]
-    yield _frame([*rows, (None, None, status)], _OUT)
+    rows = [
+        (name, len(table), codec.pack({PACKED: table}), None)
+        for name, table in outcome.answers.items()
+    ]
+    yield _frame([*rows, (None, None, None, status)], _OUT)
 
 
 def _frame(rows: Sequence[tuple[object, ...]], schema: T.StructType) -> pd.DataFrame:
     import pandas as pd
 
     frame = pd.DataFrame(list(rows), columns=schema.names)
-    return frame.astype({SHARD: "Int32"}) if SHARD in schema.names else frame
+    numbers = {SHARD: "Int32", ROWS: "Int64"}
+    return frame.astype({name: kind for name, kind in numbers.items() if name in schema.names})
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,19 +277,34 @@ class DeliverJoined:
 
     schemas: Mapping[str, pa.Schema]
     sink: JoinSink
+    tap: Tap | None = None
 
     def __call__(self, batch: DataFrame, batch_id: int) -> None:
         with named_batch(batch, batch_id) as stored:
             answered = stored.where(F.col(QUERY).isNotNull())
-            names = {row[0] for row in answered.select(QUERY).distinct().collect()}
-            for name in (n for n in self.schemas if n in names):
-                self._send(name, answered.where(F.col(QUERY) == name), batch_id)
+            given: Counter[str] = Counter()
+            for name, rows in answered.select(QUERY, ROWS).collect():
+                given[name] += rows
+            for name in (n for n in self.schemas if n in given):
+                self._send(name, self._answers(answered, name), batch_id)
+            if self.tap is not None:
+                self.tap.note(batch_id, given, lambda name: self._some(answered, name), lambda: ())
 
-    def _send(self, name: str, packages: DataFrame, batch_id: int) -> None:
+    def _answers(self, answered: DataFrame, name: str) -> DataFrame:
         schema = self.schemas[name]
         types = [T.StructField(f.name, spark_type(f.type)) for f in schema]
-        frame = packages.select(PACKAGE).mapInArrow(Unpack(schema), T.StructType(types))
+        packages = answered.where(F.col(QUERY) == name).select(PACKAGE)
+        return packages.mapInArrow(Unpack(schema), T.StructType(types))
+
+    def _send(self, name: str, frame: DataFrame, batch_id: int) -> None:
         if callable(self.sink):
             self.sink(name, frame, batch_id)
         else:
             send(frame, f"{self.sink}/query={name}", batch_id)
+
+    def _some(self, answered: DataFrame, name: str) -> pa.Table:
+        """Some answers of a query, those of the newest windows where it has any."""
+        frame, end = self._answers(answered, name), WINDOW_COLUMNS[1]
+        if end not in frame.columns:
+            return frame.limit(MOST_ROWS).toArrow()
+        return frame.orderBy(F.col(end).desc()).limit(MOST_ROWS).toArrow().sort_by(end)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -17,6 +18,8 @@ from pyspark.sql import types as T  # noqa: N812
 
 from panes.answers.portions import QUERY
 from panes.errors import PanesError
+from panes.language.query import WINDOW_COLUMNS
+from panes.live.apart import Kind
 from panes.planning.plan import Plan
 from panes.register.failures import QueriesFailed, failing
 from panes.shards.names import ROW
@@ -25,8 +28,10 @@ from panes.spark.column_names import PACKAGE
 from panes.spark.host import named_batch
 from panes.spark.internals import local_frame, to_arrow_schema
 from panes.spark.query import Sink, send
-from panes.spark.register.lowered import Unpack, finished, lowered_schema
+from panes.spark.register.lowered import PACKED, Unpack, finished, lowered_schema
 from panes.spark.register.stream import CONTENT, LATE, NAMES, REASON, REJECTED
+from panes.spark.register.tap import MOST_ROWS, Tap
+from panes.stores import codec
 
 _SMALL, _MOST_CARRIED = 1 << 16, 16
 
@@ -76,12 +81,13 @@ class Answered:
     A Spark job for a few rows takes longer than carrying them through the driver.
     """
 
-    names: list[str] = field(default_factory=list)
+    given: Counter[str] = field(default_factory=Counter)
     packages: list[bytes] | None = field(default_factory=list)
+    names: list[str] = field(default_factory=list)
 
-    def add(self, names: Sequence[str], package: bytes | None) -> None:
-        """One shard's package, if it is small, and the queries that it answers."""
-        self.names += names
+    def add(self, given: Mapping[str, int], package: bytes | None) -> None:
+        """One shard's package, if it is small, and how many answers of each query it holds."""
+        self.given.update(given)
         if package is None or self.packages is None or len(self.packages) >= _MOST_CARRIED:
             self.packages = None
         else:
@@ -112,10 +118,12 @@ class Deliver:
     deadlines: Mapping[str, int] = field(default_factory=dict)
     late: Sink | None = None
     rejected: Sink | None = None
+    tap: Tap | None = None
 
     def __call__(self, batch: DataFrame, batch_id: int) -> None:
         with named_batch(batch, batch_id) as stored:
-            for columns, answered in self._in_order(_answered(stored)):
+            found = self._in_order(_answered(stored))
+            for columns, answered in found:
                 try:
                     frame = self._answers(stored, columns, answered.packages)
                     self._send(frame, answered.names, batch_id)
@@ -124,6 +132,39 @@ class Deliver:
             for content, sink in ((LATE, self.late), (REJECTED, self.rejected)):
                 if sink is not None:
                     self._send_set_aside(stored, content, sink, batch_id)
+            if self.tap is not None:
+                self._show(self.tap, stored, batch_id, found)
+
+    def _show(
+        self, tap: Tap, stored: DataFrame, batch_id: int, found: Sequence[tuple[int, Answered]]
+    ) -> None:
+        """Tell the tap what was delivered, and how to get hold of some of it."""
+
+        def some(name: str) -> pa.Table | None:
+            for columns, answered in found:
+                if name in answered.given:
+                    frame = self._answers(stored, columns, answered.packages, [name])
+                    newest = frame.orderBy(F.col(WINDOW_COLUMNS[1]).desc()).limit(MOST_ROWS)
+                    return newest.drop(frame.columns[0]).toArrow().sort_by(WINDOW_COLUMNS[1])
+            return None
+
+        given: Counter[str] = Counter()
+        for _, answered in found:
+            given.update(answered.given)
+        tap.note(batch_id, given, some, lambda: self._some_set_aside(stored))
+
+    def _some_set_aside(self, stored: DataFrame) -> Iterator[tuple[Kind, pa.Table]]:
+        """Late and rejected rows, the reason last; without the rows where these are not kept."""
+        kinds: dict[int, Kind] = {LATE: "late", REJECTED: "rejected"}
+        small = stored.where(F.col(CONTENT).isin(list(kinds)) & (F.length(PACKAGE) <= _SMALL))
+        for content, package in small.select(CONTENT, PACKAGE).limit(_MOST_CARRIED).collect():
+            table = codec.unpack(bytes(package))[PACKED]
+            columns = {}
+            if ROW in table.column_names:
+                row = table.column(ROW).combine_chunks()
+                columns = dict(zip(self.row.names, row.flatten(), strict=True))
+            yield kinds[content], pa.table([*columns.values(), table.column(REASON)],
+                                           names=[*columns, REASON])  # fmt: skip
 
     @contextmanager
     def rows_of(self, batch: DataFrame, batch_id: int) -> Iterator[DataFrame]:
@@ -134,7 +175,7 @@ class Deliver:
     def _in_order(self, found: Mapping[int, Answered]) -> list[tuple[int, Answered]]:
         """Answers by their columns, the most urgent first, and so the names of their queries."""
         for answered in found.values():
-            answered.names = sorted(set(answered.names), key=lambda n: (self._time(n), n))
+            answered.names = sorted(answered.given, key=lambda n: (self._time(n), n))
         return sorted(found.items(), key=lambda item: (self._time(item[1].names[0]), item[0]))
 
     def _time(self, name: str) -> float:
@@ -184,7 +225,8 @@ class Deliver:
 
     def _send_set_aside(self, batch: DataFrame, content: int, sink: Sink, batch_id: int) -> None:
         try:
-            send(self._set_aside(batch, content), sink, batch_id)
+            kind: Kind = "late" if content == LATE else "rejected"
+            send(self._set_aside(batch, content), sink, batch_id, kind)
         except Exception as error:
             raise SinkError(_sink_failed(error)) from error
 

@@ -31,6 +31,7 @@ from panes.register.explain import explain_stores
 from panes.register.view import RegisterView, version_of, view_of
 from panes.spark.bind import bind_query
 from panes.spark.host import shard_numbers
+from panes.spark.internals import runs_here
 from panes.spark.query import Sink
 from panes.spark.register import manifest_file
 from panes.spark.register.ask import as_of_now, ask
@@ -38,6 +39,7 @@ from panes.spark.register.deliver import RegisterSink
 from panes.spark.register.registered_queries import RegisteredQueries
 from panes.spark.register.run import Start, start_query
 from panes.spark.register.running import RunningRegister
+from panes.spark.register.tap import Tap
 from panes.spark.register.trial import failing_queries
 from panes.spark.register.watched_queries import Watched, Watcher, wanted
 from panes.spark.uncommitted import can_run_again
@@ -56,6 +58,7 @@ class SparkRegister(RunningRegister[Start]):
         self._registered = RegisteredQueries(stream, frame, run, tuple(aggregates))
         self._watcher: Watcher | None = None
         self._version = 0
+        self.tap = Tap()
 
     # Queries
 
@@ -218,9 +221,11 @@ class SparkRegister(RunningRegister[Start]):
                 )
             if self._registered:
                 self._registered.terms(bounded=bounded)
+            tap = self.tap if runs_here(self._registered.frame) else None
             start = Start(
-                str(checkpoint), sink, late, rejected, bounded, dict(trigger or {}), shards
+                str(checkpoint), sink, late, rejected, bounded, dict(trigger or {}), shards, tap
             )
+            self.tap.begin(start.checkpoint)
             self._run.begin(start)
             self._changed()
             if watch is not None and seen is not None:

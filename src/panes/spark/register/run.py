@@ -24,6 +24,7 @@ from panes.spark.query import Sink
 from panes.spark.register.deliver import Deliver, RegisterSink
 from panes.spark.register.registered_queries import RegisteredQueries
 from panes.spark.register.stream import answer_columns, emitted
+from panes.spark.register.tap import Tap
 from panes.spark.uncommitted import forget_uncommitted
 
 _PATIENCE = 30.0
@@ -43,6 +44,7 @@ class Start:
     bounded: bool
     trigger: Mapping[str, str]
     shards: tuple[int, ...]
+    tap: Tap | None = None
 
 
 def start_query(
@@ -81,6 +83,7 @@ def start_query(
         deadlines=registered.deadlines,
         late=start.late,
         rejected=start.rejected,
+        tap=start.tap,
     )
     writer = given.writeStream.option("checkpointLocation", start.checkpoint).outputMode("append")
     if start.bounded or instead is not None:

@@ -11,9 +11,11 @@ expressions. However many queries there are, these are few. Their number is the 
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everyone writes it
@@ -40,7 +42,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 CONTENT, NAMES, STATUS = "content", "names", "status"
-"""Columns of what is emitted: what a package holds, the queries it answers, and a status."""
+"""Columns of what is emitted: what a package holds, how many answers of which queries, a status."""
 LATE, REJECTED = -1, -2
 """The contents of packages that hold no answers."""
 REASON = "reason"
@@ -136,9 +138,13 @@ def emit(outcome: RegisterOutcome) -> Iterator[pd.DataFrame]:
     rows: list[tuple[int | None, bytes | None, str | None, str | None]] = []
     for columns, portions in by_columns.items():
         for some in _packages(portions):
-            names = [name for portion in some for name in portion.names]
+            given: Counter[str] = Counter()
+            for portion in some:
+                given.update(
+                    dict(zip(portion.names, np.diff(portion.bounds).tolist(), strict=True))
+                )
             answers = with_ticks(joined(some))
-            rows.append((columns, codec.pack({PACKED: answers}), json.dumps(names), None))
+            rows.append((columns, codec.pack({PACKED: answers}), json.dumps(given), None))
     for content, tables in ((LATE, outcome.late), (REJECTED, outcome.rejected)):
         if tables:
             rows.append((content, codec.pack({PACKED: pa.concat_tables(tables)}), None, None))

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
@@ -47,7 +47,8 @@ if TYPE_CHECKING:
 
 ANSWERS = "answers"
 KIND, REASON, WHOLE = "kind", "reason", "row"
-LATE, REJECTED = "late", "rejected"
+LATE: Final = "late"
+REJECTED: Final = "rejected"
 
 _EMITTED_AT_ONCE = 1 << 16
 

@@ -1,0 +1,136 @@
+"""Snapshots of a register over joins in this process: its streams, and what its queries cost.
+
+The cost of a query is how many joined rows it was given. Queries that share a join are given the
+same rows, which are joined once.
+"""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections import Counter
+from collections.abc import Mapping
+from threading import Lock
+from typing import Literal
+
+import pyarrow as pa
+
+from panes.engine.join_register import JoinRegister
+from panes.engine.watched import add_watcher, remove_watcher
+from panes.live.feed import Look
+from panes.live.followed import FollowedAnswers
+from panes.live.joins_shown import joins_axis, joins_shown, joins_text
+from panes.live.recorder import Recorder, Where, position
+from panes.live.snapshot import Snapshot
+from panes.register.join_view import JoinsView
+
+_COST = "joined rows that it was given; of a fold, which makes no pairs, its answers"
+
+
+class JoinRegisterFeed:
+    """A register over joins that is watched from now on."""
+
+    def __init__(self, register: JoinRegister, title: str = "", *, can_edit: bool = False) -> None:
+        self._register, self._title = register, title or " + ".join(register.streams)
+        self.can_edit = can_edit
+        self._run = uuid.uuid4().hex
+        self._lock = Lock()
+        self._given: Counter[str] = Counter()
+        self._followed = FollowedAnswers()
+        self._explained: tuple[object, str] = None, ""
+        self.recorder = Recorder(self._where, self._state, self._keep)
+        self._followed.follow_first(_keys(register.view()))
+        add_watcher(register, self.recorder)
+
+    def detach(self) -> None:
+        """Watch it no longer."""
+        remove_watcher(self._register, self.recorder)
+
+    def add(self, name: str, text: str) -> None:
+        """Answer one more query."""
+        self._register.add(name, text)
+
+    def remove(self, name: str) -> None:
+        """Answer a query no longer."""
+        self._register.remove(name)
+        self._given.pop(name, None)
+
+    def snapshot(self, look: Look) -> Snapshot:
+        """How the register stands."""
+        recorder, view, costs = self.recorder, self._register.view(), self._register.joined_rows
+        dearest = sorted(view.queries, key=lambda q: (-costs.get(q.name, 0), q.name))
+        keys = {query.name: query.keys for query in dearest}
+        with self._lock:
+            answers = self._followed.shown(keys, look)
+        return Snapshot(
+            kind="register",
+            run=self._run,
+            title=self._title,
+            text=joins_text(view),
+            taken=time.time(),
+            started=recorder.begun,
+            status=self._status(),
+            said=recorder.failure,
+            axis=joins_axis(view),
+            progress=position(recorder.where.progress),
+            newest=position(recorder.newest),
+            counts=recorder.counts,
+            state=dict(recorder.state),
+            samples=recorder.timeline.shown(),
+            arrivals=recorder.scatter.shown(),
+            answers=answers,
+            set_aside=recorder.apart.shown(),
+            register=joins_shown(
+                view,
+                dearest,
+                self._given,
+                costs,
+                look.queries,
+                cost=_COST,
+                can_edit=self.can_edit and not self._register.is_finished,
+            ),
+            explain=self._explain(view),
+        )
+
+    # Asked in the thread that pushes
+
+    def _where(self) -> Where:
+        self._followed.follow_first(_keys(self._register.view()))
+        return Where(self._register.progress)
+
+    def _state(self) -> Mapping[str, int]:
+        return self._register.state
+
+    def _keep(self, answers: object) -> int:
+        """Count whose answers came; those of a few queries are kept to be shown."""
+        if not isinstance(answers, Mapping):
+            return 0
+        followed = self._followed.names
+        for name, table in answers.items():
+            assert isinstance(table, pa.Table)
+            self._given[name] += len(table)
+            if name in followed:
+                self._followed.give(name, table)
+        return sum(map(len, answers.values()))
+
+    # Asked by whoever looks
+
+    def _explain(self, view: JoinsView) -> str:
+        """How the joins are run, in words; said anew only when the queries change."""
+        said_of, said = self._explained
+        now = [(query.name, query.join) for query in view.queries]
+        if said_of != now and not self._register.is_finished:
+            said = self._register.explain()
+            self._explained = now, said
+        return said
+
+    def _status(self) -> Literal["waiting", "running", "finished", "failed"]:
+        if self.recorder.failure:
+            return "failed"
+        if self._register.is_finished:
+            return "finished"
+        return "running" if self.recorder.steps else "waiting"
+
+
+def _keys(view: JoinsView) -> dict[str, int]:
+    return {query.name: query.keys for query in view.queries}

@@ -1,0 +1,182 @@
+"""What a live page on Spark is about: a query, a register, or a register over joins.
+
+Spark's reports say how a stream runs (`panes.spark.live_feed`). A subject says the rest: what was
+asked, its windows, and the answers and rows set aside that the driver has seen of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Protocol
+
+from panes.axis import BEGINNING
+from panes.language.query import Query
+from panes.language.read import read
+from panes.live.answer_history import AnswerHistory
+from panes.live.apart import Apart
+from panes.live.feed import Look
+from panes.live.joins_shown import joins_axis, joins_shown, joins_text
+from panes.live.register_shown import (
+    COST,
+    axis_shown,
+    cost_of,
+    keys_of,
+    register_shown,
+    so_many,
+    specs_of,
+)
+from panes.live.snapshot import AnswersShown, AxisShown, Snapshot, WindowsShown
+from panes.live.windows_near import windows_of
+from panes.planning.explain import explain_unbound
+from panes.register.join_view import JoinsView
+from panes.register.view import RegisterView
+from panes.spark.join.register import SparkJoinRegister
+from panes.spark.live_rows import LiveRows
+from panes.spark.register.register import SparkRegister
+from panes.windows.spec import Landmark, PanedSpec, Sliding
+
+_NOT_SHOWN = "answers are where the stream writes them; LiveRows shows them here too"
+_MOST_LOOKED = 200
+
+
+class Subject(Protocol):
+    """What is shown beside what Spark reports."""
+
+    @property
+    def title(self) -> str:
+        """What the page is called unless it is given a name."""
+
+    def fill(self, shown: Snapshot, look: Look) -> Snapshot:
+        """The same snapshot with all that the subject knows."""
+
+    def close(self) -> None:
+        """Nobody looks any more."""
+
+
+class OneQuery:
+    """A streaming query, and the sinks that its rows pass through on their way."""
+
+    def __init__(
+        self, text: str, answers: LiveRows | None, late: LiveRows | None, rejected: LiveRows | None
+    ) -> None:
+        self._text, self._asked = text, read(text) if text else None
+        self._answers: AnswerHistory | None = None if answers is None else answers.history
+        self._apart = Apart() if late is None else late.apart
+        if rejected is not None and rejected is not late:
+            rejected.apart.pour_into(self._apart)
+            rejected.apart = self._apart
+
+    @property
+    def title(self) -> str:
+        """The streams, if they are known."""
+        return "a stream on Spark" if self._asked is None else " + ".join(self._asked.streams)
+
+    def fill(self, shown: Snapshot, look: Look) -> Snapshot:
+        """What was asked, and what has passed through the sinks."""
+        window = self._asked.window if isinstance(self._asked, Query) else None
+        axis, specs = AxisShown(), dict[str, PanedSpec]()
+        if window is not None:
+            axis = AxisShown(window.measure, window.column)
+            specs = {"": window.spec} if isinstance(window.spec, Sliding | Landmark) else {}
+        answers = AnswersShown(note=_NOT_SHOWN)
+        return replace(
+            shown,
+            text=self._text,
+            axis=axis,
+            windows=_windows(specs, shown),
+            answers=answers if self._answers is None else self._answers.shown(look.answers),
+            set_aside=self._apart.shown(),
+            explain=explain_unbound(self._asked) if isinstance(self._asked, Query) else "",
+        )
+
+    def close(self) -> None:
+        """Sinks go on."""
+
+
+class ManyQueries:
+    """A register. The cost of a query is counted as in one process, from what shards tell."""
+
+    def __init__(self, register: SparkRegister, *, can_edit: bool) -> None:
+        self._register, self._can_edit = register, can_edit
+        self._view: RegisterView | None = None
+        register.tap.followed.follow_first(keys_of(register.view().queries))
+        register.tap.open()
+
+    @property
+    def title(self) -> str:
+        """The stream."""
+        return self._register.stream
+
+    def fill(self, shown: Snapshot, look: Look) -> Snapshot:
+        """The queries, the costliest first, and the answers of the one that is looked at."""
+        register, tap = self._register, self._register.tap
+        if self._view is None or self._view.version != register.version:
+            self._view = register.view()
+        view, given = self._view, tap.given
+        dearest = sorted(view.queries, key=lambda q: (-cost_of(q, given), q.name))
+        return replace(
+            shown,
+            text=f"{so_many(len(view.queries), 'query', 'queries')} on Spark",
+            axis=axis_shown(view),
+            windows=_windows(specs_of(dearest[:_MOST_LOOKED]), shown),
+            answers=tap.followed.shown(keys_of(dearest), look),
+            set_aside=tap.apart.shown(),
+            register=register_shown(
+                view, dearest, given, look.queries, can_edit=self._can_edit, cost=_COST
+            ),
+            explain=register.explain(),
+        )
+
+    def close(self) -> None:
+        """One page fewer looks."""
+        self._register.tap.close()
+
+
+class ManyJoins:
+    """A register over joins. What a query costs its join is not known here, so it is not told."""
+
+    def __init__(self, register: SparkJoinRegister, *, can_edit: bool) -> None:
+        self._register, self._can_edit = register, can_edit
+        register.tap.followed.follow_first(_keys(register.view()))
+        register.tap.open()
+
+    @property
+    def title(self) -> str:
+        """The streams."""
+        return " + ".join(self._register.streams)
+
+    def fill(self, shown: Snapshot, look: Look) -> Snapshot:
+        """The queries, those with most answers first, and the answers of one."""
+        view, tap = self._register.view(), self._register.tap
+        ordered = sorted(view.queries, key=lambda q: (-tap.given[q.name], q.name))
+        keys = {query.name: query.keys for query in ordered}
+        return replace(
+            shown,
+            text=joins_text(view),
+            axis=joins_axis(view),
+            answers=tap.followed.shown(keys, look),
+            register=joins_shown(
+                view, ordered, tap.given, tap.given, look.queries,
+                cost="answers that it gave; shards do not tell what they took",
+                can_edit=self._can_edit,
+            ),
+            explain=self._register.explain(),
+        )  # fmt: skip
+
+    def close(self) -> None:
+        """One page fewer looks."""
+        self._register.tap.close()
+
+
+_COST = f"{COST}, before HAVING, since the register began in this process"
+
+
+def _keys(view: JoinsView) -> dict[str, int]:
+    return {query.name: query.keys for query in view.queries}
+
+
+def _windows(specs: Mapping[str, PanedSpec], shown: Snapshot) -> WindowsShown:
+    newest = BEGINNING if shown.newest is None else shown.newest
+    progress = BEGINNING if shown.progress is None else shown.progress
+    return windows_of(specs, progress, newest, newest)
