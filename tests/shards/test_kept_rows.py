@@ -1,4 +1,4 @@
-"""Rows that shards keep for questions: what is asked is what a filter of all rows gives, or refused.
+"""Rows that shards keep for questions: an answer is a filter of all rows, or it is refused.
 
 Catches: a row too many or too few at the window's edge, rows forgotten a block early, a shard or a
 run left out, rows at one position in another order, a column that was not kept from the start, and
@@ -98,7 +98,7 @@ def test_what_was_prepared_late_is_whole_from_then_on() -> None:
     sharded = ShardedRegister("s", Run(lateness=0), SCHEMA)
     sharded.add("all", QUERIES["all"])
     sharded.push(_at(*range(10)))
-    with pytest.raises(QueryError, match="keeps no rows\n\nHint: reg.prepare"):
+    with pytest.raises(QueryError, match=r"keeps no rows\n\nHint: reg\.prepare"):
         sharded.ask_rows(EVERY)
     text = "SELECT at FROM s [RANGE 5 WATTR at]"
     sharded.prepare(text)
@@ -109,7 +109,7 @@ def test_what_was_prepared_late_is_whole_from_then_on() -> None:
         sharded.ask_rows(text)
     sharded.push(_at(14))
     assert sharded.ask_rows(text)["at"].to_pylist() == [10, 11, 13, 14]
-    with pytest.raises(QueryError, match="reach back so far\n\nHint: reg.prepare"):
+    with pytest.raises(QueryError, match=r"reach back so far\n\nHint: reg\.prepare"):
         sharded.ask_rows("SELECT at FROM s [RANGE 6 WATTR at]")
 
 

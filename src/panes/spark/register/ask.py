@@ -19,6 +19,7 @@ from panes.language.query import Query
 from panes.planning.plan import Plan
 from panes.planning.terms import Terms
 from panes.register.queries import Queries
+from panes.shards.names import KEPT
 from panes.shards.register_shard import Definition, as_lowered, resumed
 from panes.shards.register_state import take_up
 from panes.shards.state import ABOUT
@@ -82,6 +83,7 @@ def ask(
     answer = AskShard(definition, terms, plan, to_arrow_schema(schema))
     lowered = (
         read_state(frame.sparkSession, checkpoint)
+        .where(~F.col("name").startswith(f"{KEPT}/"))
         .groupBy("shard")
         .applyInArrow(
             lambda rows: answer(rows),
