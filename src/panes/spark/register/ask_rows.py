@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everyone writes it
 from pyspark.sql import types as T  # noqa: N812
 
@@ -35,7 +35,7 @@ from panes.spark.answers import edge_texts, named
 from panes.spark.bind import arrow_schema, bind_query, sql
 from panes.spark.column_names import PLACE
 from panes.spark.host import Batches
-from panes.spark.internals import has_commit, to_arrow_schema
+from panes.spark.internals import to_arrow_schema
 from panes.spark.register.ask import read_state
 from panes.stores import codec
 
@@ -54,7 +54,7 @@ def ask_rows(
     """The rows that a question asks for, of the window that ends just after the newest row."""
     plan, schema = ordering_plan(frame, asked), arrow_schema(frame)
     queries.require_same_axis("asked", plan)
-    state = _state(frame.sparkSession, checkpoint)
+    state = read_state(frame.sparkSession, checkpoint)
     known = _Known({}, frozenset()) if state is None else _known(state, shards)
     abouts = {shard: codec.unpack(data) for shard, data in known.abouts.items()}
     found = find_rows(asked, schema, abouts, queries.keep, plan.axis)
@@ -115,11 +115,6 @@ def _by(ordering: Ordering, column: Column) -> Column:
     if ordering.descending:
         return column.desc_nulls_first() if ordering.nulls_first else column.desc_nulls_last()
     return column.asc_nulls_first() if ordering.nulls_first else column.asc_nulls_last()
-
-
-def _state(session: SparkSession, checkpoint: str) -> DataFrame | None:
-    """The state that the last batch left, of which nothing changes any more."""
-    return read_state(session, checkpoint) if has_commit(session, checkpoint) else None
 
 
 @dataclass(frozen=True, slots=True)

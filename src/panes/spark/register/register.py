@@ -33,7 +33,7 @@ from panes.spark.bind import bind_query
 from panes.spark.host import shard_numbers
 from panes.spark.query import Sink
 from panes.spark.register import manifest_file
-from panes.spark.register.ask import as_of_now, ask
+from panes.spark.register.ask import as_of_now, ask, read_state
 from panes.spark.register.ask_rows import ask_rows, require_answerable
 from panes.spark.register.deliver import RegisterSink
 from panes.spark.register.registered_queries import RegisteredQueries
@@ -135,7 +135,7 @@ class SparkRegister(RunningRegister[Start]):
         with self._lock:
             queries, start = self._registered.queries, self._run.start
             if start is not None:
-                queries = as_of_now(self._session, start.checkpoint, queries)
+                queries = as_of_now(read_state(self._session, start.checkpoint), queries)
         at, axis = queries.exact_from[name], queries.axis
         if at is None or axis is None:
             return None
