@@ -6,18 +6,28 @@ register in one process must hold here, batch by batch.
 
 from __future__ import annotations
 
+import numpy as np
 import pyarrow as pa
 from pyspark import cloudpickle
 
 from panes.answers.select import selected
+from panes.asking.kept_columns import keep_for
+from panes.asking.row_questions import ordering_of
+from panes.asking.row_window import answered
 from panes.axis import parse_instant
+from panes.language.parse import parse
+from panes.language.row_question import RowQuestion, read_row_question
 from panes.planning.plan import plan
 from panes.planning.scalar import Projection
 from panes.planning.terms import Run, Terms, agree
 from panes.register.queries import Queries
+from panes.shards.find_rows import find_rows
 from panes.shards.names import AT, EVERY_SOURCE, PROMISE, ROW, SOURCE
 from panes.shards.register_filler import read_columns
 from panes.shards.register_shard import LIVE, Definition, RegisterOutcome, RegisterShard, combiner
+from panes.shards.state import ABOUT
+from panes.shards.stored_runs import RECALL
+from panes.stores import codec
 
 
 class ShardedRegister:
@@ -28,6 +38,7 @@ class ShardedRegister:
     ) -> None:
         self.stream, self._run, self._schema = stream, run, schema
         self._tasks, self._queries = tasks, Queries(stream)
+        self._prepared: dict[str, RowQuestion] = {}
         self.states: list[dict[str, bytes]] = [{} for _ in range(shards)]
         self.late: list[pa.Table] = []
         self.rejected: list[pa.Table] = []
@@ -46,6 +57,47 @@ class ShardedRegister:
     def remove(self, name: str) -> None:
         self._queries.remove(name)
         self._definition = None
+
+    def prepare(self, text: str) -> None:
+        """Keep rows for a question from the next batch on."""
+        asked = read_row_question(text)
+        assert asked is not None
+        self._prepared[text] = asked
+        query = parse(ordering_of(asked))
+        self._queries.axis = plan(query, {self.stream: self._schema}).axis
+        self._terms = agree(query, self._run)
+        self._keep()
+
+    def forget(self, text: str) -> None:
+        del self._prepared[text]
+        self._keep()
+
+    def _keep(self) -> None:
+        self._queries.keep = keep_for(self._prepared.values(), self._schema)
+        self._definition = None
+
+    def ask_rows(self, text: str) -> pa.Table:
+        """Rows of all shards, by what their states say and by nothing else."""
+        asked = read_row_question(text)
+        assert asked is not None
+        axis = self._queries.axis
+        assert axis is not None
+        states = {i: state for i, state in enumerate(self.states) if state}
+        abouts = {i: codec.unpack(state[ABOUT]) for i, state in states.items()}
+        schema = self._schema
+        found = find_rows(asked, schema, abouts, self._queries.keep, axis)
+        if found is None:
+            return answered(asked, schema.empty_table(), schema, axis, (0, 0))
+        positions, tables = [np.zeros(0, np.int64)], [schema.empty_table()]
+        for shard, name in found.runs:
+            at, columns = found.rows_in(states[shard][name])
+            positions.append(at)
+            given = dict(zip(found.columns, columns, strict=True))
+            nothing = {f.name: pa.nulls(len(at), f.type) for f in schema}
+            tables.append(pa.table(nothing | given, schema=schema))
+        order = np.argsort(np.concatenate(positions), kind="stable")
+        rows = pa.concat_tables(tables).take(pa.array(order))
+        return answered(asked, rows, schema, axis, (found.start, found.end))
 
     def queries(self) -> dict[str, str]:
         return {name: asked.text for name, asked in self._queries.asked.items()}
@@ -85,6 +137,7 @@ class ShardedRegister:
     def _shards(self) -> list[RegisterShard]:
         if self.forgets:
             LIVE.clear()
+            RECALL.clear()
         return [RegisterShard(self._current(), self._agreed(), state) for state in self.states]
 
     def _projected(self, part: pa.Table) -> pa.Table:

@@ -194,7 +194,7 @@ def test_damaged_rows_are_refused() -> None:
     name = next(n for n in state if n != ABOUT)
     del state[name]
     RECALL.clear()
-    with pytest.raises(StateError, match=f"rows {name} of a join are missing"):
+    with pytest.raises(StateError, match=f"rows {name} are missing"):
         host.push(l=L, r=R)
     assert codec.unpack(state[ABOUT])
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import DataFrame, SparkSession
@@ -71,6 +72,18 @@ def test_the_first_register_runs(spark: SparkSession, folder: Path) -> None:
         block = re.sub(rf'(parquet\(|(?:sink|checkpoint)=)"{name}"', rf'\1"{folder}/{name}"', block)
     exec(block, {})
     assert spark.read.parquet(str(folder / "answers/query=busy")).count() > 0
+
+
+@pytest.mark.slow
+def test_rows_are_asked_for_as_the_page_says(spark: SparkSession, folder: Path) -> None:
+    [block] = spark_blocks(DOCS / "indexes.md")
+    names: dict[str, object] = {}
+    block = block.replace("reg.stop()", "found = cheapest.toArrow()\nreg.stop()")
+    exec(in_folder(block, folder, "bids", "rows-state", "rows-answers"), names)
+    found = names["found"]
+    assert isinstance(found, pa.Table)
+    assert found["item"].to_pylist() == [2] * 10
+    assert found["price"].to_pylist() == sorted(found["price"].to_pylist())
 
 
 @pytest.mark.slow

@@ -197,7 +197,9 @@ class Gate:
         result: Admitted,
     ) -> tuple[pa.Table, Positions, NDArray[np.bool_] | None]:
         """Note what a batch promises; rows that are nothing but a promise are left out."""
-        column = promise_column(self.plan, table.schema, self.terms.punctuation, result.stream)
+        column = promise_column(
+            self.plan.placing, table.schema, self.terms.punctuation, result.stream
+        )
         promised, without = self.plan.placing.ticks(table.column(column).combine_chunks())
         given = np.ones(len(table), dtype=np.bool_) if without is None else ~without
         if given.any():
@@ -240,14 +242,17 @@ def believed_up_to(at: Positions, newest: int | None, max_step: int) -> int:
     return newest if far[0] == 0 else int(ahead[far[0] - 1])
 
 
-def promise_column(plan: Plan, schema: pa.Schema, name: str | None, stream: str) -> str:
-    """The column in which a stream makes promises, whatever the case it is written in."""
+def promise_column(placing: Axis, schema: pa.Schema, name: str | None, stream: str) -> str:
+    """The column in which a stream makes promises, whatever the case it is written in.
+
+    Rows are placed by another column, of the same kind.
+    """
     column = find_column(name or "", schema, stream=stream)
     kind = axis_over(column, schema.field(column).type, stream=stream).kind
-    if kind != plan.placing.kind:
+    if kind != placing.kind:
         raise ColumnTypeError(
-            f"`{column}` cannot promise anything of `{plan.axis.column}`: one is of {kind}, "
-            f"the other of {plan.placing.kind}"
+            f"`{column}` cannot promise anything of `{placing.column}`: one is of {kind}, "
+            f"the other of {placing.kind}"
         )
     return column
 

@@ -28,7 +28,7 @@ def planned_question(query: Query, plan_of: Callable[[Query], Plan], stores: Sto
     if looked_up is None:
         return planned
     other = plan_of(looked_up)
-    return other if _stored_since(other, stores) < _stored_since(planned, stores) else planned
+    return other if stored_since(other, stores) < stored_since(planned, stores) else planned
 
 
 def as_look_up(query: Query) -> Query | None:
@@ -63,7 +63,7 @@ def as_look_up(query: Query) -> Query | None:
     return replace(query, where=None, having=condition)
 
 
-def _stored_since(planned: Plan, stores: Stores) -> float:
+def stored_since(planned: Plan, stores: Stores) -> float:
     """From which position on panes hold all that a plan needs; infinity if they do not."""
     store = stores.get(planned.rows.expressions[: len(planned.query.keys)])
     if store is None:

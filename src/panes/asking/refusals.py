@@ -8,6 +8,8 @@ from panes.axis import Axis, format_duration
 from panes.errors import QueryError
 from panes.planning.plan import Plan
 
+_PREPARE = "reg.prepare(...) the same question; it is answered from the rows to come"
+
 
 def no_rows(hint: str) -> QueryError:
     """A question about rows, and none are kept."""
@@ -20,6 +22,16 @@ def too_few_rows(asked: int, stored: int) -> QueryError:
         f"the last {asked} rows are asked for, and {stored} are kept",
         hint=f"panes.register(..., keep_rows={asked})",
     )
+
+
+def not_that_long() -> QueryError:
+    """A question about rows that no prepared one reaches back to."""
+    return QueryError("no rows are kept that reach back so far", hint=_PREPARE)
+
+
+def column_not_kept(name: str) -> QueryError:
+    """A question about a column that no prepared one reads."""
+    return QueryError(f"`{name}` is not among the columns that are kept of rows", hint=_PREPARE)
 
 
 def inside_a_pane(axis: Axis, start: int, sizes: Sequence[int]) -> QueryError:
@@ -55,7 +67,7 @@ def not_prepared(question: str, widths: Sequence[str]) -> QueryError:
     known = f"; it is prepared within {', '.join(widths)}" if widths else ""
     return QueryError(
         f"nothing is prepared that answers {question}{known}",
-        hint="reg.prepare(...) the same question; it is answered from the rows to come",
+        hint=_PREPARE,
     )
 
 

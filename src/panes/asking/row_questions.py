@@ -12,6 +12,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from panes.arrays.columns import column_of
+from panes.asking.refusals import not_that_long
 from panes.asking.row_tail import RowTail
 from panes.asking.row_window import RowWindow, ask_row_window
 from panes.axis import Axis
@@ -88,10 +89,7 @@ class RowQuestions:
         window = self._window
         if window is None or asked.size > window.size:
             if tail is None or tail.arrived > len(tail):
-                raise QueryError(
-                    "no rows are kept that reach back so far",
-                    hint="reg.prepare(...) the same question; it is answered from the rows to come",
-                )
+                raise not_that_long()
             window = RowWindow(asked.size)
             if tail.arrived:
                 rows = tail.last(tail.keep)

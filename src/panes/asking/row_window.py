@@ -138,7 +138,7 @@ def answered(
     asked: RowQuestion, rows: pa.Table, schema: pa.Schema, axis: Axis, extent: tuple[int, int]
 ) -> pa.Table:
     """The answer over the rows of a window, which are in the order of the axis."""
-    outputs = _outputs(asked, schema)
+    outputs = outputs_of(asked, schema)
     ordering = [resolve(o.expression, schema, stream=asked.stream) for o in asked.order]
     where = None if asked.where is None else resolve(asked.where, schema, stream=asked.stream)
     project = Projection((*outputs.values(), *ordering), where)
@@ -150,7 +150,7 @@ def answered(
     return pa.table([*edges, *found], names=[*WINDOW_COLUMNS, *outputs])
 
 
-def _outputs(asked: RowQuestion, schema: pa.Schema) -> dict[str, exp.Expression]:
+def outputs_of(asked: RowQuestion, schema: pa.Schema) -> dict[str, exp.Expression]:
     """What is selected, by name."""
     if asked.columns is not None:
         return {o.name: resolve(o.expression, schema, stream=asked.stream) for o in asked.columns}

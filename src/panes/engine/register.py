@@ -26,6 +26,7 @@ from panes.asking.preparable import as_width
 from panes.asking.prepared import Prepared
 from panes.asking.row_questions import ordering_of
 from panes.asking.row_window import answered, ask_tail
+from panes.asking.set_questions import planned_sets
 from panes.axis import ARRIVAL, FOREVER, Axis, Duration, parse_instant
 from panes.engine import register_file
 from panes.engine.added import Added
@@ -40,8 +41,9 @@ from panes.errors import InputError, OptionError, PanesError, QueryError, StateE
 from panes.frames import to_table
 from panes.html import Explained, facts_html
 from panes.language.parse import parse
+from panes.language.query import Query
 from panes.language.row_question import RowQuestion, read_row_question
-from panes.planning.plan import plan
+from panes.planning.plan import Plan, plan
 from panes.planning.terms import Run, agree
 from panes.register.explain import explain_stores
 from panes.register.pace import Behind
@@ -388,8 +390,12 @@ class Register:
             raise QueryError(
                 f"only windows over `{self.stream}` can be asked for, once it has sent a batch"
             )
-        columns, own = {self.stream: schema}, self._aggregates
-        planned = planned_question(query, lambda q: plan(q, columns, own), self._queries.stores)
+        columns, own, stores = {self.stream: schema}, self._aggregates, self._queries.stores
+
+        def plan_of(asked: Query) -> Plan:
+            return plan(asked, columns, own)
+
+        planned = planned_question(query, plan_of, stores)
         spec = planned.window.spec
         if not isinstance(spec, Sliding):
             raise QueryError("what is asked for now is one window: RANGE or ROWS")
@@ -397,8 +403,15 @@ class Register:
             self._queries.require_same_axis("asked", planned)
         if planned.axis.column is None or width is not None:
             return self._prepared.ask(planned, spec.size, width, self._reading.tail)
-        store = self._queries.store_of(planned)
-        return ask_panes(planned, store, spec.size, self._queries.newest)
+        sets = planned_sets(text, planned, plan_of, stores, own)
+        if sets is not None:
+            return sets.combined(
+                *(self._ask_panes(p, spec.size) for p in (sets.first, sets.second))
+            )
+        return self._ask_panes(planned, spec.size)
+
+    def _ask_panes(self, planned: Plan, size: int) -> pa.Table:
+        return ask_panes(planned, self._queries.store_of(planned), size, self._queries.newest)
 
     def _ask_rows(self, asked: RowQuestion) -> pa.Table:
         """Rows of the live window, from those that are kept."""

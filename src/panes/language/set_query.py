@@ -46,6 +46,24 @@ def said_as_groups(tokens: list[Token]) -> list[Token]:
     return _combined(first, second, operations[0])
 
 
+def texts_of_sides(text: str) -> tuple[str, tuple[str, str]] | None:
+    """The operation of two sets of one stream, and each side as a query; None if there is none.
+
+    >>> window = "[RANGE 5 WATTR at]"
+    >>> texts_of_sides(f"SELECT k FROM s {window} INTERSECT SELECT k FROM s {window} WHERE x > 1")
+    ('INTERSECT', ('SELECT DISTINCT k FROM s [RANGE 5 WATTR at]', \
+'SELECT DISTINCT k FROM s [RANGE 5 WATTR at] WHERE x > 1'))
+    """
+    sides, operations = _sides(tokenize(text))
+    if len(operations) != 1:
+        return None
+    first, second = (_Side.of(side) for side in sides)
+    if _texts(first.stream[1:]) != _texts(second.stream[1:]):
+        return None
+    said = (f"SELECT DISTINCT {text[s.selected[0].start : s.end + 1]}" for s in (first, second))
+    return SET_OPERATIONS[_word(operations[0])], (next(said), next(said))
+
+
 def _sides(tokens: list[Token]) -> tuple[list[list[Token]], list[Token]]:
     """What stands between set operations outside of parentheses, and these operations."""
     sides: list[list[Token]] = [[]]
@@ -102,6 +120,11 @@ class _Side:
     @property
     def has_window(self) -> bool:
         return bool(self.clause)
+
+    @property
+    def end(self) -> int:
+        """Where its last letter is in the text."""
+        return int([*self.after_select, *self.rest][-1].end)
 
     @classmethod
     def of(cls, tokens: list[Token]) -> _Side:

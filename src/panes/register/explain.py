@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from panes.aggregates.aggregate import Piece
-from panes.axis import format_duration
+from panes.axis import Axis, format_duration
 from panes.planning.shared_cut import CutOption, panes_in
+from panes.register.keep import Keep
 from panes.register.needs import filters_of
 from panes.register.shape import Shape
 from panes.register.shared_store import SharedStore
@@ -36,6 +37,13 @@ def explain_stores(
     lines += [""] if prepared else []
     lines += [_line("" if i else "prepared", text) for i, text in enumerate(prepared)]
     return "\n".join(lines) + "\n"
+
+
+def explain_keep(keep: Keep, axis: Axis | None) -> str:
+    """Which rows are kept for questions."""
+    is_time = axis is not None and axis.kind == "time"
+    size = format_duration(keep.size) if is_time else str(keep.size)
+    return f"rows of the last {size}: {', '.join(keep.columns.names) or 'no column'}"
 
 
 def _store_lines(store: SharedStore, *, details: bool) -> Iterator[str]:

@@ -56,7 +56,7 @@ class StoreEntry:
 class Manifest:
     """A register at rest. `removed` are queries that were removed while it ran, by name.
 
-    Stores are listed by their identities.
+    Stores are listed by their identities, questions that rows are kept for by their texts.
     """
 
     stream: str
@@ -67,6 +67,7 @@ class Manifest:
     removed: Mapping[str, str] = field(default_factory=dict)
     failed: Sequence[FailedEntry] = ()
     version: int = 0
+    prepared: Sequence[str] = ()
 
 
 def to_json(manifest: Manifest) -> str:

@@ -34,6 +34,7 @@ from panes.progress.promise import Promise
 from panes.register.columns import Numbering
 from panes.register.due import Due, Finish
 from panes.register.failures import blaming, failed_answering
+from panes.register.keep import Keep
 from panes.register.pace import Behind, Pace
 from panes.register.roll_together import answer
 from panes.register.shape import Member, Shape
@@ -101,6 +102,7 @@ class Queries:
         self.failed: dict[str, Failed] = {}
         self.behind: list[Behind] = []
         self.hands_over = False  # portion by portion, and not all answers together
+        self.keep: Keep | None = None  # rows, for whoever hosts the stores
         self.numbers = Numbers()
         self._pace = Pace()
         self.forget_bindings()
@@ -272,7 +274,7 @@ class Queries:
         ends = (
             s.rulers.starts(s.rulers.reached(self.newest) - 1) + s.rulers.size for s in self.shapes
         )
-        return max(self.promise.at, *(int(e.max()) for e in ends))
+        return max([self.promise.at, *(int(e.max()) for e in ends)])
 
     def answers(self, finish: Finish = selected) -> Iterator[Portion]:
         """What progress has closed, portion by portion, the nearest deadlines first."""

@@ -19,7 +19,7 @@ from panes.progress.promise import Promise
 from panes.shards.join_identity import identify_join
 from panes.shards.query_identity import require_same, to_table
 from panes.shards.state import ABOUT, State
-from panes.shards.stored_runs import StoredRuns
+from panes.shards.stored_runs import StoredRuns, about_table, ledger_table
 from panes.stores import codec
 from panes.stores.state_format import FORMAT, format_table, require_format
 
@@ -82,14 +82,13 @@ class JoinState:
             "promise": pa.array([p.at for p in self.promises], pa.int64()),
             "newest": pa.array([self.newest] * len(self.promises), pa.int64()),
         }
-        runs = [run for stored in self._stored for run in stored.ledger()]
         self._state[ABOUT] = codec.pack(
             {
                 FORMAT: format_table(_WHAT, _FORMAT),
                 _JOIN: to_table(identify_join(self._join, self._shards)),
                 _SOURCES: pa.table(sources),
-                _SIDES: pa.Table.from_pylist([s.about() for s in self._stored], schema=_OF_SIDES),
-                _RUNS: pa.Table.from_pylist(runs, schema=_OF_RUNS),
+                _SIDES: about_table(self._stored),
+                _RUNS: ledger_table(self._stored),
             }
         )
 
@@ -103,21 +102,3 @@ def _stored(stage: JoinStage, lateness: int, state: State, depth: int = 0) -> It
     yield from (left, right)
     if stage.below is not None:
         yield from _stored(stage.below, lateness, state, depth + 1)
-
-
-_OF_SIDES = pa.schema(
-    {"side": pa.string(), "width": pa.int64(), "passed": pa.int64(), "next": pa.int64()}
-)
-_OF_RUNS = pa.schema(
-    {
-        "side": pa.string(),
-        "block": pa.int64(),
-        "run": pa.int64(),
-        "rows": pa.int64(),
-        "low": pa.int64(),
-        "high": pa.int64(),
-        "nbytes": pa.int64(),
-        "digest": pa.binary(),
-        "is_marked": pa.bool_(),
-    }
-)

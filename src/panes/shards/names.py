@@ -21,6 +21,9 @@ EVERY_SOURCE = -1
 
 MARKS, ROWS, REJECTED = "marks", "rows", "rejected"
 """Tables of a package: how far its rows reach, rows as they are, and rows without a position."""
+KEPT = "kept"
+"""The table of a package with rows that are kept for questions; and what begins their names in a
+state."""
 _POSITIONS = "positions"
 
 

@@ -19,19 +19,22 @@ from panes.register.failures import naming
 from panes.register.parcels import split
 from panes.register.queries import Queries
 from panes.register.shared_store import SharedStore
-from panes.shards.names import AT, ROWS, column_name
+from panes.shards.kept_rows import kept_by_shard, sent_rows
+from panes.shards.names import AT, KEPT, ROWS, column_name
 from panes.shards.query_filler import rows_by_shard
 from panes.shards.shard_of import shards_of
 from panes.stores.parcel import to_tables
 
 
 def read_columns(queries: Queries) -> dict[str, exp.Expression]:
-    """The columns of a task's rows, by name: what all stores read."""
+    """The columns of a task's rows, by name: what all stores read, and what is kept."""
     trees: dict[str, exp.Expression] = {}
     for store in queries.stores.values():
         computed, compared = _read_by(store)
         for tree in (*computed.values(), *compared.values()):
             trees.setdefault(_text(tree), tree)
+    for tree in _kept_columns(queries):
+        trees.setdefault(_text(tree), tree)
     return {column_name(i): tree for i, tree in enumerate(trees.values())}
 
 
@@ -43,6 +46,12 @@ def _read_by(store: SharedStore) -> tuple[dict[int, exp.Expression], dict[str, e
     compared = store.rows.compared_columns()
     computed = {n: tree for n, tree in store.rows.computed().items() if n not in compared}
     return computed, {c.name: c for columns in compared.values() for c in columns}
+
+
+def _kept_columns(queries: Queries) -> list[exp.Expression]:
+    """The columns that are kept for questions, in their order."""
+    names = () if queries.keep is None else queries.keep.columns.names
+    return [exp.column(exp.to_identifier(name, quoted=True)) for name in names]
 
 
 def _text(tree: exp.Expression) -> str:
@@ -76,7 +85,9 @@ class RegisterFiller:
             computed, compared = _read_by(store)
             self._computed[store.serial] = {n: names[_text(t)] for n, t in computed.items()}
             self._compared[store.serial] = {n: names[_text(t)] for n, t in compared.items()}
+        self._keeps = [names[_text(tree)] for tree in _kept_columns(queries)]
         self._sent: dict[int, list[pa.Table]] = {}
+        self._kept: list[pa.Table] = []
         for store in queries.stores.values():  # a task before this one may have failed
             store.panes.clear()
 
@@ -94,7 +105,12 @@ class RegisterFiller:
         source: NDArray[np.int32],  # noqa: ARG002 - a register has one
         at: NDArray[np.int64],
     ) -> None:
-        """Fill panes, unless the stores are to do that."""
+        """Fill panes, unless the stores are to do that; rows that are kept are sent beside them."""
+        keep = self._queries.keep
+        if keep is not None:
+            given = zip(self._keeps, keep.columns.types, strict=True)
+            kept = [column_of(table, name).cast(kind) for name, kind in given]
+            self._kept.append(sent_rows(at, kept))
         for store in self._queries.stores.values():
             columns, compared = self._read(store, table)
             if self._keep_rows:
@@ -116,6 +132,8 @@ class RegisterFiller:
                 named = {part_name(store, name): table for name, table in tables.items()}
                 found.setdefault(shard, {}).update(named)
             store.panes.clear()
+        for shard, rows in kept_by_shard(self._kept, shards).items():
+            found.setdefault(shard, {})[KEPT] = rows
         return found
 
     def _read(self, store: SharedStore, table: pa.Table) -> tuple[dict[int, pa.Array], pa.Table]:

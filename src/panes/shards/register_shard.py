@@ -1,9 +1,10 @@
 """One shard of a register: all its queries over some of the keys, at a host that keeps its state.
 
-Between batches a shard is nothing but bytes under names: one `about`, and the panes of each store
-in blocks. The queries come with each batch, and may be others than those the state was written
-with (`panes.shards.register_state`). A host often runs a shard in the same process again: its
-panes are still there then, under the name of the state they belong to.
+Between batches a shard is nothing but bytes under names: one `about`, the panes of each store in
+blocks, and the rows that are kept for questions (`panes.shards.kept_rows`). The queries come with
+each batch, and may be others than those the state was written with
+(`panes.shards.register_state`). A host often runs a shard in the same process again: its panes are
+still there then, under the name of the state they belong to.
 """
 
 from __future__ import annotations
@@ -29,8 +30,10 @@ from panes.register.queries import Queries
 from panes.register.shared_store import SharedStore
 from panes.shards.blocks import MOST_BLOCKS, Blocks, block_table, span_under
 from panes.shards.combiner import Combiner
+from panes.shards.kept_ledger import KeptLedger
+from panes.shards.kept_rows import KeptRows
 from panes.shards.marks import Marks, late_rows, observe_marks, oldest_late, read_marks
-from panes.shards.names import AT, REJECTED, ROWS
+from panes.shards.names import AT, KEPT, REJECTED, ROWS
 from panes.shards.recall import Recall
 from panes.shards.register_filler import RegisterFiller, columns_of_rows, tables_of
 from panes.shards.register_state import Written, require_register, take_up, to_tables
@@ -126,8 +129,12 @@ class RegisterShard:
 
     def __init__(self, definition: Definition, terms: Terms, state: State) -> None:
         self._definition, self._terms, self._state = definition, terms, state
-        self._live = self._remembered()
+        data = state.get(ABOUT)
+        tables = {} if data is None else codec.unpack(data)
+        self._live = self._remembered(tables)
         self._queries = self._live.queries
+        ledger, newest = KeptLedger.of(tables), self._queries.newest
+        self._kept = KeptRows(self._queries.keep, state, ledger, newest)
 
     def take(self, packages: Sequence[bytes]) -> RegisterOutcome:
         """Take in one batch; gives the answers that are final from now on."""
@@ -139,6 +146,8 @@ class RegisterShard:
             for tables in opened:
                 for store in self._queries.stores.values():
                     self._add(store, tables_of(store, tables))
+        promised = self._queries.promise.at if self._terms.drops_late else BEGINNING
+        self._kept.add([tables[KEPT] for tables in opened if KEPT in tables], promised)
         for tables in opened:
             self._observe(read_marks(tables))
         return replace(self._outcome(late, rejected), late_from=late_from)
@@ -159,7 +168,7 @@ class RegisterShard:
             rejected=rejected,
             progress=self._queries.promise.at,
             partials=sum(b.partials for b in blocks),
-            nbytes=sum(b.nbytes for b in blocks),
+            nbytes=sum(b.nbytes for b in blocks) + self._kept.nbytes,
             newest=self._queries.newest,
         )
 
@@ -192,13 +201,11 @@ class RegisterShard:
 
     # The state
 
-    def _remembered(self) -> LiveShard:
-        data = self._state.get(ABOUT)
-        if data is None:
+    def _remembered(self, tables: Mapping[str, pa.Table]) -> LiveShard:
+        if not tables:
             queries = self._definition.queries()
             queries.promise = Promise(self._terms.bound())
             return _noting(LiveShard(queries, self._definition.name))
-        tables = codec.unpack(data)
         require_register(tables)
         about = tables[_VERSION].to_pylist()[0]
         if about["definition"] != self._definition.name:
@@ -243,6 +250,7 @@ class RegisterShard:
             live.blocks.pop(serial).drop_all(self._state)
         for store in stores:
             self._write_blocks(store)
+        kept = self._kept.write(self._queries.newest)
         version = uuid4().hex
         self._state[ABOUT] = codec.pack(
             {
@@ -256,6 +264,7 @@ class RegisterShard:
                 ),
                 BLOCKS: block_table(live.blocks.values()),
                 **to_tables(self._queries),
+                **kept,
             }
         )
         size = sum(
@@ -264,7 +273,8 @@ class RegisterShard:
         LIVE.put(version, live, size + len(self._definition.data))
 
     def _touch_all(self) -> None:
-        """All blocks that are there are written anew."""
+        """All blocks and rows that are there are written anew."""
+        self._kept.rewrite()
         for store in self._queries.stores.values():
             blocks = self._live.blocks.get(store.serial)
             if blocks is not None:

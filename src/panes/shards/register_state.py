@@ -178,6 +178,12 @@ def take_up(queries: Queries, tables: Mapping[str, pa.Table]) -> dict[int, Writt
     return written
 
 
+def newest_row(tables: Mapping[str, pa.Table]) -> int:
+    """Where the newest row lies that a state knows of."""
+    require_register(tables)
+    return int(tables[_PROGRESS].column("newest")[0].as_py())
+
+
 class _Agreement:
     """What a state says of its queries, to be compared with what they are now."""
 

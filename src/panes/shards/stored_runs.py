@@ -1,4 +1,6 @@
-"""The rows of one side of a join in a host's state: runs of blocks of time, as bytes.
+"""Rows in a host's state: runs of blocks of time, as bytes.
+
+They are those of one side of a join, or those that a register keeps for questions.
 
 A run is written once and then left alone: what a batch brings is a new run, and what it marks as
 joined is written beside the run. Rows that have passed are left out when their run is read, and
@@ -10,33 +12,31 @@ Invariant: the ledger lists exactly the runs that the state has, each with at le
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
-import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from panes.axis import BEGINNING, FOREVER
 from panes.errors import StateError
 from panes.join.sorted_rows import SortedRows
 from panes.join.time_blocks import TimeBlocks
 from panes.shards.recall import Recall, digest
+from panes.shards.run_bytes import mark_columns, marks_of, packed, unpacked
 from panes.shards.state import State
 from panes.stores import codec
-from panes.stores.parcel import narrowed, widened
 
 RECALL: Recall[SortedRows] = Recall()
 """Runs that this process has read or written lately, by the digests of their bytes."""
-_ROWS, _MARKS = "rows", "marks"
-_CODE, _AT, _MARK, _COLUMN = "code", "at", "m", "c_"
+_MARKS = "marks"
 
 
 @dataclass(slots=True)
 class _Run:
     """What is known of a run without reading it, and its rows once they have been read.
 
-    `number` is None until the run is written. With `is_marked`, its marks stand beside it.
+    `number` is None until the run is written; one that `is_due` is written again under the same.
+    With `is_marked`, its marks stand beside it.
     """
 
     rows: int
@@ -48,6 +48,7 @@ class _Run:
     is_marked: bool = False
     held: SortedRows | None = None
     has_new_marks: bool = False
+    is_due: bool = False
 
     @classmethod
     def of(cls, rows: SortedRows) -> _Run:
@@ -71,7 +72,7 @@ class _Ledger:
 
 
 class StoredRuns(TimeBlocks):
-    """The rows of one side, read as they are needed; `write` puts back what is new.
+    """Rows under one name, read as they are needed; `write` puts back what is new.
 
     Rows before `passed` are forgotten, whether their bytes are gone or not.
     """
@@ -142,6 +143,14 @@ class StoredRuns(TimeBlocks):
             self._ledger.blocks[block] = kept
         self._forget_empty()
 
+    def rewrite(self, change: Callable[[SortedRows], SortedRows] = lambda rows: rows) -> None:
+        """Let all runs be written again, with whatever `change` makes of their columns."""
+        for runs in self._ledger.blocks.values():
+            for place, run in enumerate(runs):
+                again = _Run.of(change(self._read(run)))
+                again.number, again.is_marked, again.is_due = run.number, run.is_marked, True
+                runs[place] = again
+
     def write(self) -> None:
         """Put what is new into the state, and take out what is gone."""
         for run in self._ledger.dropped:
@@ -150,7 +159,7 @@ class StoredRuns(TimeBlocks):
                 del self._state[f"{self._key(run)}/{_MARKS}"]
         self._ledger.dropped.clear()
         for run in self._ledger:
-            if run.number is None:
+            if run.number is None or run.is_due:
                 self._write_rows(run)
             elif run.has_new_marks:
                 self._write_marks(run)
@@ -222,11 +231,11 @@ class StoredRuns(TimeBlocks):
         if run.held is None:
             rows = RECALL.get(run.digest)
             if rows is None:
-                rows = _unpacked(self._bytes(self._key(run)))
+                rows = unpacked(self._bytes(self._key(run)))
                 RECALL.put(run.digest, rows, run.nbytes)
             if run.is_marked:
                 marks = codec.unpack(self._bytes(f"{self._key(run)}/{_MARKS}"))[_MARKS]
-                rows = rows.marked(_marks_of(marks))
+                rows = rows.marked(marks_of(marks))
             run.held = rows
         if run.low < self.passed:
             kept = run.held.at >= self.passed
@@ -237,13 +246,15 @@ class StoredRuns(TimeBlocks):
     def _bytes(self, key: str) -> bytes:
         data = self._state.get(key)
         if data is None:
-            raise StateError(f"rows {key} of a join are missing from the state")
+            raise StateError(f"rows {key} are missing from the state")
         return data
 
     def _write_rows(self, run: _Run) -> None:
         assert run.held is not None
-        run.number, self._next = self._next, self._next + 1
-        data = _packed(run.held)
+        if run.number is None:
+            run.number, self._next = self._next, self._next + 1
+        run.is_due = False
+        data = packed(run.held)
         self._state[self._key(run)] = data
         run.nbytes, run.digest = len(data), digest(data)
         RECALL.put(run.digest, run.held, run.nbytes)
@@ -251,40 +262,35 @@ class StoredRuns(TimeBlocks):
     def _write_marks(self, run: _Run) -> None:
         assert run.held is not None
         assert run.held.marks is not None
-        data = codec.pack({_MARKS: pa.table(_mark_columns(run.held.marks))})
+        data = codec.pack({_MARKS: pa.table(mark_columns(run.held.marks))})
         self._state[f"{self._key(run)}/{_MARKS}"] = data
         run.is_marked, run.has_new_marks = True, False
 
 
-def _packed(rows: SortedRows) -> bytes:
-    """Rows as bytes, in their order."""
-    columns = {_CODE: narrowed(rows.code), _AT: narrowed(rows.at - rows.at.min())}
-    first = pa.array([int(rows.at.min())])
-    if rows.marks is not None:
-        columns |= _mark_columns(rows.marks)
-    places = pa.array(rows.row)
-    for i, column in enumerate(rows.columns):
-        columns[f"{_COLUMN}{i}"] = column.take(places)
-    return codec.pack({_ROWS: pa.table(columns), _AT: pa.table({_AT: first})})
+def about_table(several: Iterable[StoredRuns]) -> pa.Table:
+    """What is written of all runs of each name."""
+    return pa.Table.from_pylist([stored.about() for stored in several], schema=_ABOUT)
 
 
-def _unpacked(data: bytes) -> SortedRows:
-    tables = codec.unpack(data)
-    table, first = tables[_ROWS], tables[_AT].column(_AT)[0].as_py()
-    arrays = {name: table.column(name).combine_chunks() for name in table.column_names}
-    marks = [n for n in arrays if n.startswith(_MARK)]
-    return SortedRows(
-        widened(arrays[_CODE]),
-        first + widened(arrays[_AT]),
-        np.arange(len(table)),
-        tuple(array for name, array in arrays.items() if name.startswith(_COLUMN)),
-        _marks_of(table.select(marks)) if marks else None,
-    )
+def ledger_table(several: Iterable[StoredRuns]) -> pa.Table:
+    """What is written of each run of each name."""
+    runs = [run for stored in several for run in stored.ledger()]
+    return pa.Table.from_pylist(runs, schema=_LEDGER)
 
 
-def _mark_columns(marks: NDArray[np.int64]) -> dict[str, pa.Array]:
-    return {f"{_MARK}{i}": narrowed(marks[:, i]) for i in range(marks.shape[1])}
-
-
-def _marks_of(table: pa.Table) -> NDArray[np.int64]:
-    return np.stack([widened(c.combine_chunks()) for c in table.columns], axis=1)
+_ABOUT = pa.schema(
+    {"side": pa.string(), "width": pa.int64(), "passed": pa.int64(), "next": pa.int64()}
+)
+_LEDGER = pa.schema(
+    {
+        "side": pa.string(),
+        "block": pa.int64(),
+        "run": pa.int64(),
+        "rows": pa.int64(),
+        "low": pa.int64(),
+        "high": pa.int64(),
+        "nbytes": pa.int64(),
+        "digest": pa.binary(),
+        "is_marked": pa.bool_(),
+    }
+)

@@ -14,11 +14,13 @@ from pyspark.sql import functions as F  # noqa: N812 - as everyone writes it
 
 from panes.asking.ask_panes import answer_now
 from panes.asking.look_up import planned_question
+from panes.asking.set_questions import planned_sets
 from panes.errors import QueryError
 from panes.language.query import Query
 from panes.planning.plan import Plan
 from panes.planning.terms import Terms
 from panes.register.queries import Queries
+from panes.shards.names import KEPT
 from panes.shards.register_shard import Definition, as_lowered, resumed
 from panes.shards.register_state import take_up
 from panes.shards.state import ABOUT
@@ -29,8 +31,13 @@ from panes.stores import codec
 from panes.windows.spec import Sliding
 
 
-def read_state(session: SparkSession, checkpoint: str) -> DataFrame:
-    """What shards keep, as of the last batch: columns `shard`, `name` and `data`."""
+def read_state(session: SparkSession, checkpoint: str) -> DataFrame | None:
+    """What shards keep, as the last batch left it: columns `shard`, `name` and `data`.
+
+    Batches that come later do not change it. None if no batch has been finished.
+    """
+    if not has_commit(session, checkpoint):
+        return None
     known = session.read.format("state-metadata").load(checkpoint)
     ours = known.where(F.col("operatorName").startswith(STATE_OPERATOR))
     operator = ours.agg(F.max("operatorId")).collect()[0][0]
@@ -43,11 +50,11 @@ def read_state(session: SparkSession, checkpoint: str) -> DataFrame:
     )
 
 
-def as_of_now(session: SparkSession, checkpoint: str, queries: Queries) -> Queries:
+def as_of_now(state: DataFrame | None, queries: Queries) -> Queries:
     """The queries as the next batch will find them, by what the last one left; without panes."""
     now = Definition.of(queries, dumps).queries()
-    if has_commit(session, checkpoint):
-        about = read_state(session, checkpoint).where(F.col("name") == ABOUT)
+    if state is not None:
+        about = state.where(F.col("name") == ABOUT)
         for row in about.select("data").limit(1).collect():  # all shards remember the same
             take_up(now, codec.unpack(bytes(row.data)))
     return now
@@ -73,23 +80,43 @@ def ask(
             hint="rows of a DataFrame have no order of their own, so ROWS means nothing here",
         )
     queries.require_same_axis("asked", plan)
-    now = as_of_now(frame.sparkSession, checkpoint, queries)
+    state = read_state(frame.sparkSession, checkpoint)
+    now = as_of_now(state, queries)
+    asked = AskState(frame, state, now, Definition.of(queries, dumps), terms)
     plan = planned_question(query, plan_of, now.stores)
-    store = now.store_of(plan)
-    answer_now(plan, store, spec.size, now.newest, as_lowered)
-    definition = Definition.of(queries, dumps)
-    schema = lowered_schema(plan)
-    answer = AskShard(definition, terms, plan, to_arrow_schema(schema))
-    lowered = (
-        read_state(frame.sparkSession, checkpoint)
-        .groupBy("shard")
-        .applyInArrow(
-            lambda rows: answer(rows),
-            schema,
-        )
-    )
-    axis_type = frame.schema[plan.axis.column or ""].dataType
-    return finished(plan, lowered, axis_type)
+    sets = planned_sets(query.text, plan, plan_of, now.stores, queries.aggregates)
+    if sets is None:
+        return asked(plan)
+    first, second = asked(sets.first), asked(sets.second)
+    return first.intersect(second) if sets.operation == "INTERSECT" else first.subtract(second)
+
+
+@dataclass(frozen=True, slots=True)
+class AskState:
+    """Answers plans from one state: all of them of the same moment.
+
+    `now` are the queries as that state has them.
+    """
+
+    frame: DataFrame
+    state: DataFrame | None
+    now: Queries
+    definition: Definition
+    terms: Terms
+
+    def __call__(self, plan: Plan) -> DataFrame:
+        spec = plan.window.spec
+        assert isinstance(spec, Sliding)
+        store = self.now.store_of(plan)
+        answer_now(plan, store, spec.size, self.now.newest, as_lowered)
+        schema = lowered_schema(plan)
+        axis_type = self.frame.schema[plan.axis.column or ""].dataType
+        if self.state is None:
+            return finished(plan, self.frame.sparkSession.createDataFrame([], schema), axis_type)
+        answer = AskShard(self.definition, self.terms, plan, to_arrow_schema(schema))
+        panes = self.state.where(~F.col("name").startswith(f"{KEPT}/"))
+        lowered = panes.groupBy("shard").applyInArrow(lambda rows: answer(rows), schema)
+        return finished(plan, lowered, axis_type)
 
 
 @dataclass(frozen=True, slots=True)

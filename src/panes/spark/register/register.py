@@ -6,8 +6,8 @@ That is a pause of seconds; nothing is read again, nothing is lost. The queries 
 the checkpoint too (`panes.spark.register.manifest_file`), written before Spark starts with them.
 
 `SparkRegister` is what users call. Its parts are `registered_queries` (which queries there are),
-`run` (the streaming query), `ask` (answers from the state) and `watched_queries` (queries that
-are named from outside).
+`run` (the streaming query), `ask` and `ask_rows` (answers from the state) and `watched_queries`
+(queries that are named from outside).
 """
 
 from __future__ import annotations
@@ -24,17 +24,18 @@ from panes.engine.added import Added
 from panes.errors import OptionError, QueryError
 from panes.language.parse import parse
 from panes.language.query import Query
-from panes.language.row_question import read_row_question
+from panes.language.row_question import RowQuestion, read_row_question
 from panes.planning.plan import Plan
 from panes.planning.terms import Run
-from panes.register.explain import explain_stores
+from panes.register.explain import explain_keep, explain_stores
 from panes.register.view import RegisterView, version_of, view_of
 from panes.spark.bind import bind_query
 from panes.spark.host import shard_numbers
 from panes.spark.internals import runs_here
 from panes.spark.query import Sink
 from panes.spark.register import manifest_file
-from panes.spark.register.ask import as_of_now, ask
+from panes.spark.register.ask import as_of_now, ask, read_state
+from panes.spark.register.ask_rows import ask_rows, require_answerable
 from panes.spark.register.deliver import RegisterSink
 from panes.spark.register.registered_queries import RegisteredQueries
 from panes.spark.register.run import Start, start_query
@@ -126,8 +127,9 @@ class SparkRegister(RunningRegister[Start]):
 
     def explain(self, *, details: bool = False) -> str:
         """What the queries share, and what that saves; see `panes.explain` for `details`."""
-        stores = list(self._registered.queries.stores.values())
-        return explain_stores(self.stream, stores, details=details)
+        queries = self._registered.queries
+        kept = [] if queries.keep is None else [explain_keep(queries.keep, queries.axis)]
+        return explain_stores(self.stream, list(queries.stores.values()), kept, details=details)
 
     def exact_from(self, name: str) -> object | None:
         """Where the first answered window of a query starts; None: at the stream's beginning."""
@@ -136,7 +138,7 @@ class SparkRegister(RunningRegister[Start]):
         with self._lock:
             queries, start = self._registered.queries, self._run.start
             if start is not None:
-                queries = as_of_now(self._session, start.checkpoint, queries)
+                queries = as_of_now(read_state(self._session, start.checkpoint), queries)
         at, axis = queries.exact_from[name], queries.axis
         if at is None or axis is None:
             return None
@@ -149,15 +151,17 @@ class SparkRegister(RunningRegister[Start]):
         begins with a pane, and refused elsewhere. The stream goes on meanwhile, and `window_end` is
         the moment the answer holds for. ``SELECT DISTINCT``, and a WHERE about nothing but the
         GROUP BY, are looked up among the panes of any query with that GROUP BY.
+
+        A question without an aggregate asks for rows, of the window that ends just after the
+        newest row. They are there once the question is prepared, or one with a longer window and
+        the same columns.
         """
         if self._run.start is None:
             raise QueryError("the register has not been started, so nothing is stored")
         registered = self._registered
-        if read_row_question(text, registered.aggregates) is not None:
-            raise QueryError(
-                "a register on Spark keeps panes and no rows, so rows cannot be asked for",
-                hint="ask for values, as SELECT DISTINCT item or GROUP BY item",
-            )
+        rows = read_row_question(text, registered.aggregates)
+        if rows is not None:
+            return self._ask_rows(rows)
         query = parse(text, registered.aggregates, once=True)
         if query.streams != (self.stream,) or query.window is None:
             raise QueryError(f"only windows over `{self.stream}` can be asked for")
@@ -169,6 +173,41 @@ class SparkRegister(RunningRegister[Start]):
             terms = registered.terms(bounded=self._run.start.bounded)
             checkpoint = self._run.start.checkpoint
             return ask(registered.frame, checkpoint, registered.queries, terms, query, plan_of)
+
+    def _ask_rows(self, asked: RowQuestion) -> DataFrame:
+        """Rows of the live window, from those that shards keep."""
+        if asked.stream.lower() != self.stream.lower():
+            raise QueryError(f"only rows of `{self.stream}` can be asked for")
+        registered = self._registered
+        require_answerable(registered.frame, asked)
+        with self._lock:
+            start = self._run.start
+            assert start is not None
+            return ask_rows(
+                registered.frame, start.checkpoint, start.shards, registered.queries, asked
+            )
+
+    def prepare(self, text: str) -> None:
+        """Keep the rows that a question asks for, so that `ask` can answer it.
+
+        Rows are kept as long as the longest window of such a question needs them, with the columns
+        that these questions read. A register that runs is restarted on its checkpoint; the question
+        is answered from the rows to come. It is in the checkpoint, and stays until `forget`.
+        """
+        with self._lock:
+            if text not in self._registered.prepared:
+                self._registered.prepare(text)
+                self._changed()
+
+    def forget(self, text: str) -> None:
+        """Keep no longer what only this prepared question needs."""
+        with self._lock:
+            self._registered.forget(text)
+            self._changed()
+
+    def prepared(self) -> list[str]:
+        """The questions that rows are kept for, in the order in which they came."""
+        return list(self._registered.prepared)
 
     # The stream
 

@@ -108,8 +108,7 @@ def _project(frame: DataFrame, queries: Queries, terms: Terms, *, rows: bool) ->
         at = F.when(at > latest, F.lit(TOO_FAR_AHEAD)).otherwise(at)
     columns = {AT: at, SOURCE: F.lit(0)}
     if terms.punctuation is not None:
-        plan = next(shape.plan for shape in queries.shapes)
-        column = promise_column(plan, arrow_schema(frame), terms.punctuation, queries.stream)
+        column = promise_column(axis, arrow_schema(frame), terms.punctuation, queries.stream)
         columns[PROMISE] = ticks(frame, column)
     if rows:
         columns[ROW] = F.struct(

@@ -166,7 +166,9 @@ def projected_columns(
     if terms.punctuation is not None:
         schema = arrow_schema(frame)
         stream = plan.query.streams[number]
-        columns[PROMISE] = ticks(frame, promise_column(plan, schema, terms.punctuation, stream))
+        columns[PROMISE] = ticks(
+            frame, promise_column(plan.placing, schema, terms.punctuation, stream)
+        )
     if row_of is not None:
         columns[ROW] = _whole_row(row_of, frame)
     if SET_ASIDE in frame.columns:
