@@ -197,7 +197,8 @@ class RegisteredQueries:
         planned = require_answerable(self.frame, asked)
         queries.require_same_axis("asked", planned)
         require_lateness(self.run.lateness, planned.axis.kind)
-        require_clock(agree(planned.query, self.run))
+        agree(planned.query, self.run)
+        require_clock(self.run)
         queries.axis, prepared[text] = planned.axis, asked
         queries.keep = keep_for(prepared.values(), arrow_schema(self.frame))
 
