@@ -90,6 +90,7 @@ def test_rows_are_asked_for_while_the_stream_runs_and_after_a_restart(
     assert registered(spark, files).start(**place).prepared() == []
 
 
+@pytest.mark.slow
 def test_rows_of_a_checkpoint_that_had_none_are_whole_from_then_on(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -132,6 +133,7 @@ def test_rows_of_a_checkpoint_that_had_none_are_whole_from_then_on(
     register.stop()
 
 
+@pytest.mark.slow
 def test_all_kinds_of_values_come_back_as_they_were(spark: SparkSession, tmp_path: Path) -> None:
     stream = nearly_ordered(some_rows(), "at", 20)
     files = as_batches(tmp_path / "in", [stream.slice(0, 120), stream.slice(120)])
@@ -199,6 +201,7 @@ def test_before_anything_is_committed_there_is_nothing(spark: SparkSession, tmp_
     register.stop()
 
 
+@pytest.mark.slow
 def test_rows_of_the_end_are_there_for_the_next_run(spark: SparkSession, tmp_path: Path) -> None:
     files, place = as_batches(tmp_path / "in", BATCHES[:2]), placed(tmp_path)
     alone = panes.register("s", lateness=LATENESS)
@@ -258,6 +261,7 @@ def test_what_only_spark_refuses_and_what_is_not_prepared(
         register.forget("SELECT x FROM s [RANGE 10 WATTR at]")
 
 
+@pytest.mark.slow
 def test_a_question_whose_column_has_gone_is_named(spark: SparkSession, tmp_path: Path) -> None:
     files, place = as_batches(tmp_path / "in", BATCHES[:1]), placed(tmp_path)
     register = registered(spark, files)
