@@ -82,6 +82,32 @@ def test_a_batch_writes_what_is_new_and_leaves_the_rest() -> None:
     assert all(r["high"] <= 1050 - 800 for r in ledger if f"kept/{r['run']}" in gone)
 
 
+class Noting(dict[str, bytes]):
+    """A state that notes what is written."""
+
+    def __init__(self, state: dict[str, bytes]) -> None:
+        super().__init__(state)
+        self.written: set[str] = set()
+
+    def __setitem__(self, name: str, data: bytes, /) -> None:
+        self.written.add(name)
+        super().__setitem__(name, data)
+
+
+def test_two_batches_after_a_change_all_rows_are_written_again() -> None:
+    """A host may have kept what a batch that was given up wrote, and not what came in its place."""
+    sharded = ShardedRegister("s", Run(lateness=4), SCHEMA, shards=1)
+    sharded.prepare(EVERY)
+    for number in range(3):
+        sharded.push(rows(number, 60, 13 * number))
+    sharded.add("all", QUERIES["all"])
+    for number, is_whole in ((3, True), (4, True), (5, False)):
+        state = sharded.states[0] = Noting(sharded.states[0])
+        sharded.push(rows(number, 60, 13 * number))
+        runs = {name for name in state if name.startswith("kept/")}
+        assert (runs <= state.written) is is_whole, number
+
+
 def test_only_the_columns_that_questions_read_are_kept() -> None:
     sharded = ShardedRegister("s", Run(lateness=4), SCHEMA, shards=1)
     sharded.prepare("SELECT x FROM s [RANGE 60 WATTR at] WHERE x > 3")

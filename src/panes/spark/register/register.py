@@ -6,8 +6,8 @@ That is a pause of seconds; nothing is read again, nothing is lost. The queries 
 the checkpoint too (`panes.spark.register.manifest_file`), written before Spark starts with them.
 
 `SparkRegister` is what users call. Its parts are `registered_queries` (which queries there are),
-`run` (the streaming query), `ask` and `ask_rows` (answers from the state) and `watched_queries`
-(queries that are named from outside).
+`prepared_rows` (questions that rows are kept for), `run` (the streaming query), `ask` and
+`ask_rows` (answers from the state) and `watched_queries` (queries that are named from outside).
 """
 
 from __future__ import annotations
@@ -195,19 +195,20 @@ class SparkRegister(RunningRegister[Start]):
         is answered from the rows to come. It is in the checkpoint, and stays until `forget`.
         """
         with self._lock:
-            if text not in self._registered.prepared:
-                self._registered.prepare(text)
+            registered = self._registered
+            if text not in registered.prepared:
+                registered.prepared.add(registered.queries, text)
                 self._changed()
 
     def forget(self, text: str) -> None:
         """Keep no longer what only this prepared question needs."""
         with self._lock:
-            self._registered.forget(text)
+            self._registered.prepared.forget(self._registered.queries, text)
             self._changed()
 
     def prepared(self) -> list[str]:
         """The questions that rows are kept for, in the order in which they came."""
-        return list(self._registered.prepared)
+        return self._registered.prepared.texts
 
     # The stream
 

@@ -15,13 +15,9 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame
 
 from panes.aggregates.custom import UserAggregate
-from panes.asking.kept_columns import keep_for
-from panes.asking.row_questions import ordering_of
 from panes.axis import Duration
 from panes.errors import OptionError, PanesError, QueryError
-from panes.language.parse import parse
 from panes.language.query import Query
-from panes.language.row_question import RowQuestion, read_row_question
 from panes.planning.plan import Plan
 from panes.planning.terms import Run, Terms, agree, require_clock, require_lateness
 from panes.register.manifest import (
@@ -33,10 +29,10 @@ from panes.register.manifest import (
     take_up_queries,
 )
 from panes.register.queries import Asked, Queries
-from panes.spark.bind import arrow_schema, bind_query, comparable
+from panes.spark.bind import bind_query, comparable
 from panes.spark.host import require_progress, with_watermark
 from panes.spark.query import Sink
-from panes.spark.register.ask_rows import require_answerable
+from panes.spark.register.prepared_rows import PreparedRows
 from panes.spark.register.watched_queries import LOG
 
 
@@ -53,7 +49,7 @@ class RegisteredQueries:
         self._watched: set[str] = set()
         self.version = 0
         self._removed: dict[str, str] = {}
-        self.prepared: dict[str, RowQuestion] = {}
+        self.prepared = PreparedRows(stream, frame, run, aggregates)
 
     def __bool__(self) -> bool:
         """Whether there is any query, or any question that rows are kept for."""
@@ -81,8 +77,7 @@ class RegisteredQueries:
         run = replace(self.run, bounded=bounded)
         run = with_watermark([self.frame], axis.column or "", run)
         asked = [one.query for one in self.queries.asked.values()]
-        asked += [parse(ordering_of(question)) for question in self.prepared.values()]
-        terms = agree(asked[0], run)
+        terms = agree([*asked, *self.prepared.orderings()][0], run)
         require_progress(terms, bounded=bounded)
         return terms
 
@@ -171,37 +166,6 @@ class RegisteredQueries:
             self._watched.add(name)
         return refused
 
-    # Questions that rows are kept for
-
-    def prepare(self, text: str) -> None:
-        """Keep the rows that a question asks for; refused before anything changes."""
-        self._prepare(self.queries, self.prepared, text)
-
-    def forget(self, text: str) -> None:
-        """Keep no longer what only this question needs."""
-        if text not in self.prepared:
-            known = "; ".join(self.prepared) or "none"
-            raise QueryError("that question is not prepared", hint=f"prepared: {known}")
-        del self.prepared[text]
-        self.queries.keep = keep_for(self.prepared.values(), arrow_schema(self.frame))
-
-    def _prepare(self, queries: Queries, prepared: dict[str, RowQuestion], text: str) -> None:
-        asked = read_row_question(text, self.aggregates)
-        if asked is None:
-            raise QueryError(
-                "on Spark, questions for rows are prepared, and others are answered from panes",
-                hint="add a query with that GROUP BY and a RANGE as long: reg.add(...)",
-            )
-        if asked.stream.lower() != self.stream.lower():
-            raise QueryError(f"only rows of `{self.stream}` can be asked for")
-        planned = require_answerable(self.frame, asked)
-        queries.require_same_axis("asked", planned)
-        require_lateness(self.run.lateness, planned.axis.kind)
-        agree(planned.query, self.run)
-        require_clock(self.run)
-        queries.axis, prepared[text] = planned.axis, asked
-        queries.keep = keep_for(prepared.values(), arrow_schema(self.frame))
-
     def _known_texts(self) -> dict[str, str]:
         """The texts of all queries, those that were set aside among them."""
         return self.texts() | {name: failed.text for name, failed in self.queries.failed.items()}
@@ -249,7 +213,7 @@ class RegisteredQueries:
                 for one in failed_entries(self.queries)
             ],
             version=version,
-            prepared=list(self.prepared),
+            prepared=self.prepared.texts,
         )
 
     def _sink_folder(self, name: str) -> str | None:
@@ -282,13 +246,8 @@ class RegisteredQueries:
         still = queries.asked.keys() | queries.failed
         self._sinks |= {name: sink for name, sink in sinks.items() if name in still}
         self._removed = {n: t for n, t in manifest.removed.items() if n not in queries.asked}
-        prepared: dict[str, RowQuestion] = {}
-        for text in (*manifest.prepared, *self.prepared):
-            try:
-                self._prepare(queries, prepared, text)
-            except PanesError as error:
-                raise error.of(f"the prepared question `{text}`") from None
-        self.queries, self.prepared = queries, prepared
+        self.prepared = self.prepared.taken_up(queries, manifest.prepared)
+        self.queries = queries
 
     def _require_own(self, manifest: Manifest) -> None:
         if manifest.stream != self.stream:
