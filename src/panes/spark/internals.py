@@ -5,7 +5,8 @@ Everything else in `panes.spark` is documented DataFrame API. Each part below ha
 
 - sending objects and types: `dumps`, `to_arrow_schema`, `spark_type`, `local_frame`;
 - inside a task: `batch_number`, which `tag_of` helps through Spark Connect;
-- a stream's plan: `watermark_delay`, `streaming_plan`; how it is written: `append_only`;
+- a stream's plan: `watermark_delay`, `streaming_plan`; how it is written: `append_only`,
+  `before_start`;
 - a checkpoint: `is_used`, `has_commit`, `STATE_OPERATOR`, `CHECKPOINT_FILES`, `FILE_MANAGER`,
   `state_version`, `without_snapshots`;
 - a Column: `take_apart`, `text_of`.
@@ -226,6 +227,46 @@ def append_only(frame: DataFrame, refusal: Callable[[str], Exception]) -> None:
         return writer
 
     frame.__class__ = type(own.__name__, (own,), {"writeStream": property(checked)})
+
+
+def before_start(frame: DataFrame, check: Callable[[str], None]) -> None:
+    """Let a frame's ``writeStream`` call `check` with its checkpoint before it starts.
+
+    Spark tells nobody of a query that is about to start. Whoever transforms the frame further
+    starts another one, which nobody checks.
+    """
+    own: Any = type(frame)
+
+    def checked(self: DataFrame) -> Any:
+        writer = own.writeStream.fget(self)
+        given: dict[str, object] = {}
+        set_one, set_all = writer.option, writer.options
+
+        def option(key: str, value: Any) -> Any:
+            given[key.lower()] = value
+            return set_one(key, value)
+
+        def options(**several: Any) -> Any:
+            given.update((key.lower(), value) for key, value in several.items())
+            return set_all(**several)
+
+        def checking(start: Callable[..., Any]) -> Callable[..., Any]:
+            def begin(*arguments: Any, **more: Any) -> Any:
+                known = given | {key.lower(): value for key, value in more.items()}
+                if known.get(_CHECKPOINT):
+                    check(str(known[_CHECKPOINT]))
+                return start(*arguments, **more)
+
+            return begin
+
+        writer.option, writer.options = option, options
+        writer.start, writer.toTable = checking(writer.start), checking(writer.toTable)
+        return writer
+
+    frame.__class__ = type(own.__name__, (own,), {"writeStream": property(checked)})
+
+
+_CHECKPOINT = "checkpointlocation"
 
 
 # A checkpoint
