@@ -24,7 +24,7 @@ rtrim | string | string | rtrim({0}, ' ')
 btrim | string, string | string | trim({0}, {1})
 ltrim | string, string | string | ltrim({1}, {0})
 rtrim | string, string | string | rtrim({1}, {0})
-initcap | string | string | CASE WHEN regexp_matches({0}, '[^\x00-\x7F]') THEN error('`initcap` of text outside ASCII is not translated') ELSE array_to_string(list_transform(string_split(lower({0}), ' '), lambda w: upper(left(w, 1)) || substr(w, 2)), ' ') END
+initcap | string | string | CASE WHEN regexp_matches({0}, '[^\x00-\x7FÀ-Þà-ÿЀ-џぁ-ヿ一-鿿]') THEN error('`initcap` of such letters is not translated') ELSE array_to_string(list_transform(string_split(lower({0}), ' '), lambda w: upper(left(w, 1)) || substr(w, 2)), ' ') END
 contains | string, string | boolean | contains({0}, {1})
 startswith | string, string | boolean | starts_with({0}, {1})
 endswith | string, string | boolean | ends_with({0}, {1})

@@ -376,7 +376,23 @@ class Cast:
     tries: bool
 
 
-Part = Alias | Call | Cast | Name | Text | None
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What ``F.when(...).otherwise(...)`` makes: pairs of a condition and a value, and the rest."""
+
+    branches: tuple[tuple[Column, Column], ...]
+    otherwise: Column | None
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """A field of a struct, an element of a list or a value of a map."""
+
+    child: Column
+    key: Column
+
+
+Part = Alias | Call | Cast | Choice | Item | Name | Text | None
 
 
 def take_apart(column: Column) -> Part:
@@ -417,6 +433,12 @@ def _classic(column: Any) -> Part:
         mode = node.evalMode()
         tries = mode.isDefined() and "try" in mode.get().toString().lower()
         return Cast(wrap(node.child()), node.dataType().sql(), tries)
+    if name == "UnresolvedExtractValue":
+        return Item(wrap(node.child()), wrap(node.extraction()))
+    if name == "CaseWhenOtherwise":
+        pairs = tuple((wrap(pair._1()), wrap(pair._2())) for pair in _each(node.branches()))
+        rest = node.otherwise()
+        return Choice(pairs, wrap(rest.get()) if rest.isDefined() else None)
     if name != "UnresolvedFunction":
         return None
     arguments = list(_each(node.arguments()))
@@ -448,6 +470,12 @@ def _connect(column: Any) -> Part:
         given = tree._data_type
         data_type = given if isinstance(given, str) else given.simpleString()
         return Cast(type(column)(tree._expr), data_type, tree._eval_mode == "try")
+    if name == "UnresolvedExtractValue":
+        return Item(type(column)(tree._child), type(column)(tree._extraction))
+    if name == "CaseWhen":
+        pairs = tuple((type(column)(a), type(column)(b)) for a, b in tree._branches)
+        rest = tree._else_value
+        return Choice(pairs, None if rest is None else type(column)(rest))
     if name != "UnresolvedFunction":
         return None
     star = [type(a).__name__ == "UnresolvedStar" for a in tree._args]
