@@ -197,7 +197,8 @@ REFUSED = {
     "SELECT sum(k) FROM s [RANGE 5 SLIDE 1 WATTR a]": "sum needs numbers, got string",
     "SELECT median(k) FROM s [RANGE 5 SLIDE 1 WATTR a]": "interpolate between numbers, got string",
     "SELECT bool_and(x) FROM s [RANGE 5 SLIDE 1 WATTR a]": "need a boolean, got int64",
-    "SELECT max(x + k) FROM s [RANGE 5 SLIDE 1 WATTR a]": "`\\+` of bigint and string.*Spark",
+    "SELECT max(x + (x > 1)) FROM s [RANGE 5 SLIDE 1 WATTR a]": "`\\+` of bigint and bool.*Spark",
+    "SELECT max(0x1F) FROM s [RANGE 5 SLIDE 1 WATTR a]": "does not read `0x1F`.*write 31",
     "SELECT max(nofun(x)) FROM s [RANGE 5 SLIDE 1 WATTR a]": "no function `nofun`",
     "SELECT count(*), count(*) FROM s [RANGE 5 SLIDE 1 WATTR a] GROUP BY l": "cannot group values",
 }  # fmt: skip

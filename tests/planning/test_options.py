@@ -156,3 +156,14 @@ def test_lengths_of_time_come_in_three_kinds(tmp_path: Path) -> None:
     register.push(ROWS)
     register.save(tmp_path / "saved")
     panes.register("s", lateness=0, saved=tmp_path / "saved")
+
+
+@pytest.mark.parametrize("name", ["late", "name", "bounded"])
+def test_a_stream_that_is_called_like_an_option_is_given_as_the_hint_says(name: str) -> None:
+    rows = pa.table({"at": [1, 2]})
+    text = f"SELECT count(*) AS n FROM {name} [TUMBLING 10 WATTR at]"
+    with pytest.raises(
+        OptionError, match=r"got a Table\n\nHint: a stream of that name is given as"
+    ):
+        panes.sql(text, **{name: rows})
+    assert panes.sql(text, {name: rows}).column("n").to_pylist() == [2]

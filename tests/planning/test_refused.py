@@ -16,7 +16,6 @@ REFUSED = {
     "SELECT count(*) FROM t [TUMBLING 99999999999999999999 WATTR at]": "longer than the axis",
     "SELECT count(*) FROM t [RANGE 5 RANGE 6 SLIDE 1 WATTR at]": "says RANGE twice",
     "SELECT approx_top_k(f, 2) FROM t [TUMBLING 10 WATTR at]": "needs integers or text",
-    "SELECT max('it''s') FROM t [TUMBLING 10 WATTR at]": "two texts stand side by side",
     "SELECT max(s IN ('a', 1)) FROM t [TUMBLING 10 WATTR at]": "a list of int, string beside text",
     "SELECT array() AS a, count(*) FROM t [TUMBLING 10 WATTR at]": "cannot be given",
 }

@@ -78,6 +78,16 @@ CALLS: dict[str, Callable[[Group], DataFrame]] = {
     "text in bytes": lambda g: g(window()).agg(F.expr("count_min_sketch(k, 0.2d, 0.9d, 5)")),
     "bitmap": lambda g: g(window()).agg(F.bitmap_construct_agg(F.col("i") + 100)),
     "in order": lambda g: g(window()).agg(F.expr("listagg(k, ',') WITHIN GROUP (ORDER BY k DESC)")),
+    "when": lambda g: g(window()).agg(
+        F.when(F.count("*") > 40, F.max("x")).when(F.min("i") > 0, 1).otherwise(F.lit(-1)),
+        F.when(F.max("i") > 9, F.max("k")).alias("some"),
+    ),
+    "a field": lambda g: g(window()).agg(F.max(F.struct("i", "k")).getField("k"), F.max("n")["i"]),
+    "an element": lambda g: g(window()).agg(F.sort_array(F.collect_list("i"))[0]),
+    "a key again": lambda g: g(window(), "k").agg(F.upper("k"), F.concat("k", F.max("k"))),
+    "a start before": lambda g: g(F.window("ts", *W, "-1 minute")).count(),
+    "an interval": lambda g: g(F.window("ts", "interval 10 minutes")).count(),
+    "in text": lambda g: g(window()).agg(F.sum(F.when(F.col("k") == "a", 1).otherwise(0))),
     "decimals": lambda g: g(window()).agg(F.sum("d"), F.avg("d"), F.max("d")),
 }
 

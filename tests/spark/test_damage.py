@@ -188,6 +188,20 @@ def test_another_number_of_sources_is_refused_in_our_words(
         panes.spark.check_checkpoint(str(place), asked)
 
 
+def test_a_stream_that_is_started_over_other_sources_is_refused_before_spark_starts(
+    spark: SparkSession, query: Stopped, tmp_path: Path
+) -> None:
+    place, frame = query.again(), read_stream(spark, query.folder / "in")
+    answers = panes.sql(TEXT, lateness=LATENESS, bounded=True, s=frame)
+    writer = answers.writeStream.format("parquet").option("path", str(tmp_path / "out"))
+    with pytest.raises(StateError, match="over 1 source, and the stream has 2 sources now"):
+        writer.option("checkpointLocation", str(place)).start()
+    with pytest.raises(StateError, match="over 1 source, and the stream has 2 sources now"):
+        answers.writeStream.options(checkpointLocation=str(place)).format("noop").start()
+    with pytest.raises(StateError, match="over 1 source, and the stream has 2 sources now"):
+        answers.writeStream.start(format="noop", checkpointLocation=str(place))
+
+
 def test_a_register_refuses_another_number_of_sources(
     spark: SparkSession, register: Stopped
 ) -> None:

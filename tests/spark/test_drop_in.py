@@ -257,3 +257,14 @@ def test_other_output_modes_than_append_are_refused(spark: SparkSession, tmp_pat
     unmarked = read_stream(spark, folder)
     with pytest.raises(panes.errors.OptionError, match="withWatermark"):
         panes.spark.group_by(unmarked, window, "k", late="spark").agg(F.count("*"))
+
+
+def test_a_key_of_arrays_is_refused_by_its_name_and_grouped_as_the_hint_says(
+    spark: SparkSession,
+) -> None:
+    frame = spark.sql("SELECT TIMESTAMP '2026-01-01' AS ts, array(1, 2) AS tags")
+    with pytest.raises(panes.QueryError, match="cannot group by tags, which is array<int>"):
+        panes.spark.group_by(frame, F.window("ts", "1 hour"), "tags").count()
+    written = F.to_json("tags").alias("tags")
+    answers = panes.spark.group_by(frame, F.window("ts", "1 hour"), written).count()
+    assert [(row["tags"], row["count"]) for row in answers.collect()] == [("[1,2]", 1)]

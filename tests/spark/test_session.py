@@ -70,3 +70,13 @@ def test_without_java_the_one_from_pypi_is_used(
         [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False
     )
     assert "rows 5 UTC" in done.stdout, done.stderr[-2000:]
+
+
+def test_advice_knows_which_python_the_workers_are(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "PYSPARK_PYTHON" not in panes.spark.advice(spark), "it is this one"
+    monkeypatch.delenv("PYSPARK_PYTHON")
+    assert panes.spark.advice(spark)["PYSPARK_PYTHON"] == (None, sys.executable)
+    monkeypatch.setenv("PYSPARK_PYTHON", "/opt/another/python")
+    assert panes.spark.advice(spark)["PYSPARK_PYTHON"] == ("/opt/another/python", sys.executable)

@@ -152,12 +152,6 @@ def _require_function(node: exp.Anonymous, user: Sequence[UserAggregate]) -> Non
 
 
 def _refuse(node: exp.Expr) -> None:
-    if isinstance(node, exp.Concat):  # `concat(a, b)` is a call by its name
-        raise error_in(
-            node,
-            "two texts stand side by side",
-            r"a quote inside of a text is written 'it\'s'; concat(a, b) joins texts",
-        )
     if isinstance(node, exp.Func):
         name = node.sql_name().lower()
         reason = REFUSED.get(name)
@@ -174,7 +168,7 @@ def _described(node: exp.Expr) -> str:
 
 def _words_as_written(node: exp.Expr) -> Iterator[str]:
     """The strings of a node that another engine would be given unquoted."""
-    if isinstance(node, exp.Identifier):
+    if isinstance(node, exp.Identifier | exp.RawString):
         return
     if isinstance(node, exp.Literal):
         if not node.is_string and not _NUMBER.match(node.name):

@@ -11,7 +11,7 @@ from sqlglot.tokens import Token, TokenType
 
 from panes.aggregates.catalog import CATALOG
 from panes.errors import QueryError
-from panes.scalar.dialect import CallParser, Scalar
+from panes.scalar.dialect import CallParser, Scalar, likes_apart
 
 STREAM = "__stream"
 """What stands in FROM in place of the streams."""
@@ -80,4 +80,5 @@ def parse_select(tokens: list[Token], text: str) -> exp.Select:
         ) from None
     if len(trees) != 1 or not isinstance(trees[0], exp.Select):
         raise QueryError("a window query is exactly one SELECT")
+    likes_apart(trees[0])
     return trees[0]

@@ -12,7 +12,7 @@ from sqlglot.errors import TokenError
 from sqlglot.tokens import Token, TokenType
 
 from panes.errors import QueryError
-from panes.scalar.dialect import Scalar
+from panes.scalar.dialect import Scalar, straightened
 
 
 class TokenReader:
@@ -96,7 +96,7 @@ def tokenize(text: str) -> list[Token]:
     except UnicodeEncodeError:
         raise QueryError("the query is not valid text: it has half of a character") from None
     try:
-        tokens = Scalar().tokenize(straight)
+        tokens = straightened(Scalar().tokenize(straight), straight)
     except TokenError as failure:
         raise QueryError(f"the query cannot be read: {failure}") from None
     result: list[Token] = []

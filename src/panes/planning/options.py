@@ -27,6 +27,11 @@ def require_options(**given: object) -> None:
         what, holds, hint = _KINDS[name]
         if not holds(value):
             name = _SAID.get(name, name)
+            if hasattr(value, "columns"):  # a table of any kind
+                raise OptionError(
+                    f"{name} must be {what}, got a {type(value).__name__}",
+                    hint=f'a stream of that name is given as panes.sql(text, {{"{name}": table}})',
+                )
             raise OptionError(f"{name} must be {what}, got {value!r}", hint=hint)
 
 

@@ -11,10 +11,23 @@ from collections.abc import Callable
 import pyarrow as pa
 
 from panes.scalar import types as t
+from panes.scalar.casts import cast
 from panes.scalar.intervals import DAY_MICROS, ONE_DAY
-from panes.scalar.typed import Typed, bound, failure, over, refuse, tried, widened
+from panes.scalar.typed import (
+    Typed,
+    bound,
+    failure,
+    over,
+    raises,
+    refuse,
+    tried,
+    unless_null,
+    widened,
+)
 
 _ZERO = failure("division by zero")
+_FAR = failure("a date so far away is not translated")
+_MOST_DAYS = 1_000_000_000
 _LONG = 19
 """DuckDB multiplies shorter decimals in 18 digits, and fails where a product has more."""
 
@@ -45,6 +58,36 @@ def calculated(sign: str, one: Typed, other: Typed, *, is_try: bool = False) -> 
     if sign in "/%" and not _divides_safely(other):
         return Typed(divided(a, b, lambda x, y: f"{x} {sign} {y}", is_try=is_try), wide)
     return Typed(f"({a} {sign} {b})", wide)
+
+
+def in_order(sign: str, one: Typed, other: Typed) -> Typed:
+    """`one sign other`, where what stands beside a NULL is not worked out, and so cannot fail.
+
+    Spark looks at the first operand first, and at a divisor before what it divides.
+    """
+    is_division = sign not in "+-*"
+    first, second = (other, one) if is_division else (one, other)
+    found = calculated(sign, one, other)
+    if first.is_constant or not raises(second.text):
+        return found
+
+    def body(x: str) -> str:
+        known = Typed(x, first.type, first.constant)
+        pair = (one, known) if is_division else (known, other)
+        return calculated(sign, *pair).text
+
+    return Typed(unless_null(first.text, body), found.type)
+
+
+def read_beside(one: Typed, other: Typed) -> tuple[Typed, Typed]:
+    """Two operands; text beside a number is read as one."""
+
+    def read(value: Typed, beside: Typed) -> Typed:
+        if value.type != t.STRING or not t.is_number(beside.type):
+            return value
+        return cast(value, t.read_as(beside.type))
+
+    return read(one, other), read(other, one)
 
 
 def _whole(sign: str, one: Typed, other: Typed, kind: pa.DataType, *, is_try: bool) -> Typed:
@@ -179,13 +222,19 @@ def _of_moments(sign: str, one: Typed, other: Typed, *, is_try: bool) -> Typed:
         one, other = other, one
     if sign == "-" and other.type in (t.DATE, t.TIMESTAMP, t.TIMESTAMP_NTZ):
         wide = t.wider(one.type, other.type)
-        if wide is None or wide == t.DATE:
-            raise refuse("a difference of dates is an interval", hint="datediff(a, b) is in days")
+        if wide is None:
+            raise refuse(f"`-` of {one.name} and {other.name} is not translated")
         a, b = widened(one, wide).text, widened(other, wide).text
+        if wide == t.DATE:
+            return Typed(f"(CAST({a} - {b} AS BIGINT) * {DAY_MICROS})", t.DAYS, ONE_DAY)
         return Typed(f"(epoch_us({a}) - epoch_us({b}))", t.DAYS)
+    if one.type == t.DATE and other.type == t.DAYS and other.constant != ONE_DAY:
+        one = widened(one, t.TIMESTAMP)
     kind, name = one.type, t.duckdb_name(one.type)
     if kind == t.DATE and t.is_integer(other.type) and other.type != t.BIGINT:
-        by, days = widened(other, t.INT), "{1}"
+        by = widened(other, t.INT)
+        is_far = f"abs(CAST({{1}} AS BIGINT)) > {_MOST_DAYS}"
+        days = f"CASE WHEN {is_far} THEN {_FAR}::INTEGER ELSE {{1}} END"
     elif kind == t.DATE and other.constant == ONE_DAY:
         by, days = other, f"CAST({{1}} // {DAY_MICROS} AS INTEGER)"
     elif other.type == t.MONTHS:

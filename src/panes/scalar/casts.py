@@ -21,15 +21,24 @@ def cast(value: Typed, to: pa.DataType, *, is_try: bool = False) -> Typed:
         return Typed(f"CAST({value.text} AS {t.duckdb_name(to)})", to)
     if _cast("v", kind, to, "NULL") is None:
         raise refuse(f"a cast from {t.spark_name(kind)} to {t.spark_name(to)} is not translated")
-    if is_try and kind == t.BINARY:
-        raise refuse("to try a cast of bytes is not translated: Spark lets bytes be no text")
-    if is_try and kind == t.BIGINT and to == t.TIMESTAMP:
-        raise refuse("to try a cast of a bigint to a timestamp is not translated")
-    if is_try:
+    if is_try and (kind, to) in _UNTRIED:
+        raise refuse(f"to try a cast from {t.spark_name(kind)} to {t.spark_name(to)} is not "
+                     "translated", hint="CAST is")  # fmt: skip
+    if is_try and (t.is_array(kind) or _is_vast(to)):
+        raise refuse(f"to try a cast to {t.spark_name(to)} is not translated", hint="CAST is")
+    if is_try and not (t.is_float(kind) and to == t.STRING):  # which has an answer for all values
         tried = over(value.text, lambda x: f"TRY({_cast(x, kind, to, 'NULL')})")
         return Typed(tried, to)
     error = failure(f"a value of type {t.spark_name(kind)} cannot be cast to {t.spark_name(to)}")
     return Typed(bound(value.text, lambda x: str(_cast(x, kind, to, error))), to)
+
+
+_UNTRIED = {(t.BINARY, t.STRING), (t.BIGINT, t.TIMESTAMP), (t.TIMESTAMP, t.FLOAT)}
+
+
+def _is_vast(to: pa.DataType) -> bool:
+    """Whether a decimal holds doubles whose digits Java may write differently."""
+    return t.is_decimal(to) and to.precision - to.scale > 16
 
 
 def _cast(x: str, kind: pa.DataType, to: pa.DataType, otherwise: str) -> str | None:
@@ -43,17 +52,74 @@ def _cast(x: str, kind: pa.DataType, to: pa.DataType, otherwise: str) -> str | N
         return f"({x} <> 0)"
     if kind == t.BOOLEAN and (t.is_number(to) or to == t.STRING):
         return plain
+    if kind == t.BIGINT and to == t.TIMESTAMP:
+        return (f"CASE WHEN {x} NOT BETWEEN {-_MOST_SECONDS} AND {_MOST_SECONDS} THEN {_FAR} "
+                f"ELSE make_timestamptz({x} * 1000000) END")  # fmt: skip
     if t.is_integer(kind) and to == t.TIMESTAMP:
         return f"make_timestamptz(CAST({x} AS BIGINT) * 1000000)"
     if t.is_decimal(kind):
         return _from_decimal(x, kind, to)
     if t.is_float(kind) and t.is_float(to):
         return plain if to == t.DOUBLE else _shortened(x)
-    if t.is_float(kind) and t.is_integer(to):
-        return f"CAST(trunc({x}) AS {t.duckdb_name(to)})"
+    if t.is_float(kind):
+        return _from_float(x, kind, to, otherwise)
     if kind == t.BINARY and to == t.STRING:
-        return f"decode({x})"
+        return f"CASE WHEN {x} IS NOT NULL THEN coalesce(TRY(decode({x})), {_NO_TEXT}) END"
+    if t.is_array(kind) and t.is_array(to):
+        return _each(x, kind.value_type, to.value_type, otherwise)
     return _from_moment(x, kind, to)
+
+
+_FAR = failure("a moment so far away is not translated")
+_MOST_SECONDS = 9_000_000_000_000
+_NO_TEXT = failure("a cast of bytes that are no text is not translated")
+
+
+def _each(x: str, kind: pa.DataType, to: pa.DataType, otherwise: str) -> str | None:
+    """An array, element by element."""
+    depth, inner = 0, kind
+    while t.is_array(inner):
+        depth, inner = depth + 1, inner.value_type
+    name = f"k{depth}"
+    element = name if kind == to else _cast(name, kind, to, otherwise)
+    return None if element is None else f"list_transform({x}, lambda {name}: {element})"
+
+
+def _from_float(x: str, kind: pa.DataType, to: pa.DataType, otherwise: str) -> str | None:
+    if t.is_integer(to):
+        return f"CAST(trunc({x}) AS {t.duckdb_name(to)})"
+    if to == t.STRING and kind == t.DOUBLE:
+        return written_double(x)
+    if t.is_decimal(to):
+        return _by_digits(f"CAST({x} AS DOUBLE)", to)
+    if to == t.TIMESTAMP:
+        return (f"CASE WHEN isnan({x}) OR isinf({x}) THEN {otherwise} ELSE make_timestamptz("
+                f"CAST(trunc(CAST({x} AS DOUBLE) * 1000000) AS BIGINT)) END")  # fmt: skip
+    return None
+
+
+def _by_digits(x: str, to: pa.DataType) -> str:
+    """A double as a decimal, by the digits that it is written with; what has none is NULL."""
+    digits = f"CAST(CAST({x} AS VARCHAR) AS {t.duckdb_name(to)})"
+    if _is_vast(to):
+        far = failure("a cast of a double from 1e16 on is not translated")
+        digits = f"CASE WHEN abs({x}) >= 1e16 THEN {far}::{t.duckdb_name(to)} ELSE {digits} END"
+    return f"CASE WHEN isnan({x}) OR isinf({x}) THEN NULL ELSE {digits} END"
+
+
+def written_double(x: str) -> str:
+    """A double as Java writes it, which differs from others' digits where it is vast or tiny."""
+    far = failure("to write a double below 0.001 or from 1e15 on is not translated")
+    plain = f"CAST({x} AS VARCHAR)"
+    digits = f"rtrim(replace(CAST(abs({x}) AS VARCHAR), '.', ''), '0')"
+    power = f"strpos(CAST(abs({x}) AS VARCHAR), '.') - 2"
+    fraction = f"CASE WHEN length({digits}) > 1 THEN substr({digits}, 2) ELSE '0' END"
+    sign = f"CASE WHEN {x} < 0 THEN '-' ELSE '' END"
+    large = f"{sign} || left({digits}, 1) || '.' || {fraction} || 'E' || ({power})"
+    return (f"CASE WHEN isnan({x}) THEN 'NaN' WHEN isinf({x}) THEN {sign} || 'Infinity' "
+            f"WHEN {x} = 0 OR abs({x}) >= 0.001 AND abs({x}) < 1e7 THEN {plain} "
+            f"WHEN abs({x}) >= 1e7 AND abs({x}) < 1e15 THEN {large} "
+            f"WHEN {x} IS NOT NULL THEN {far} END")  # fmt: skip
 
 
 def _shortened(x: str) -> str:
@@ -73,6 +139,9 @@ def _from_decimal(x: str, kind: pa.DataType, to: pa.DataType) -> str | None:
         return widened(Typed(x, kind), to).text
     if t.is_integer(to):  # Spark cuts what is behind the point
         return f"CAST(trunc({x}) AS {t.duckdb_name(to)})"
+    if to == t.TIMESTAMP and kind.precision <= 18:
+        return f"make_timestamptz(CAST(trunc(CAST({x} AS DECIMAL(18, {kind.scale})) * " \
+               f"CAST(1000000 AS DECIMAL(7, 0))) AS BIGINT))"  # fmt: skip
     return plain if t.is_decimal(to) or to == t.STRING else None
 
 
@@ -81,10 +150,17 @@ def _from_moment(x: str, kind: pa.DataType, to: pa.DataType) -> str | None:
         return f"CAST({x} AS VARCHAR)"
     if kind in (t.TIMESTAMP, t.TIMESTAMP_NTZ) and to == t.STRING:
         return f"CAST(CAST({x} AS TIMESTAMP) AS VARCHAR)"
-    if kind == t.TIMESTAMP and to == t.BIGINT:  # whole seconds, rounded down before 1970 as well
-        return f"CAST(floor(CAST(epoch_us({x}) AS DECIMAL(19, 0)) * 0.000001) AS BIGINT)"
+    if kind == t.TIMESTAMP and t.is_integer(to):  # whole seconds, rounded down before 1970 as well
+        return (
+            f"CAST(floor(CAST(epoch_us({x}) AS DECIMAL(19, 0)) * 0.000001) AS {t.duckdb_name(to)})"
+        )
+    seconds = f"(CAST(epoch_us({x}) AS DOUBLE) / 1000000)"
     if kind == t.TIMESTAMP and to == t.DOUBLE:
-        return f"(CAST(epoch_us({x}) AS DOUBLE) / 1000000)"
+        return seconds
+    if kind == t.TIMESTAMP and to == t.FLOAT:
+        return _shortened(seconds)
+    if kind == t.TIMESTAMP and t.is_decimal(to):
+        return _by_digits(seconds, to)
     if kind == t.DATE and to in (t.TIMESTAMP, t.TIMESTAMP_NTZ):
         return f"CAST(CAST({x} AS TIMESTAMP) AS {t.duckdb_name(to)})"
     if kind in (t.TIMESTAMP, t.TIMESTAMP_NTZ) and to in (t.DATE, t.TIMESTAMP, t.TIMESTAMP_NTZ):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from panes.scalar import types as t
-from panes.scalar.comparison import compared, matched
+from panes.scalar.comparison import chosen, compared, matched
 from panes.scalar.forms_bytes import decoded
 from panes.scalar.typed import Typed, refuse, widened
 
@@ -54,7 +54,20 @@ def _ilike(arguments: Sequence[Typed]) -> Typed:
     return matched(arguments[0], arguments[1], "\\", is_ilike=True)
 
 
+def _coalesce(name: str) -> Form:
+    """Of text and numbers; others are a line of the table."""
+
+    def build(arguments: Sequence[Typed]) -> Typed:
+        if not arguments or (name != "coalesce" and len(arguments) != 2):
+            raise refuse(f"`{name}` does not take {len(arguments)} values")
+        kind, values = chosen(name, arguments)
+        return Typed(f"coalesce({', '.join(v.text for v in values)})", kind)
+
+    return build
+
+
 FORMS: dict[str, Form] = {
+    **{name: _coalesce(name) for name in ("coalesce", "nvl", "ifnull")},
     "decode": _decode, "nullif": _null_if, "equal_null": _equal_null, "like": _like,
     "ilike": _ilike,
 }  # fmt: skip

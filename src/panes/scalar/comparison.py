@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import pyarrow as pa
+
 from panes.scalar import types as t
 from panes.scalar.casts import cast
 from panes.scalar.rules import built, coerced
 from panes.scalar.table import RULES
-from panes.scalar.typed import Typed, bound, refuse, widened
+from panes.scalar.typed import Typed, bound, failure, raises, refuse, unless_null, widened
 
 
 def compared(sign: str, left: Typed, right: Typed) -> Typed:
@@ -16,22 +18,32 @@ def compared(sign: str, left: Typed, right: Typed) -> Typed:
     one, other = alike(left, right)
     if t.is_nested(one.type) and sign in ("<", "<=", ">", ">="):
         raise refuse(f"the order of {one.name} is not translated")
-    return Typed(f"({one.text} {sign} {other.text})", t.BOOLEAN)
+    if sign.startswith("IS") or not raises(other.text):
+        return Typed(f"({one.text} {sign} {other.text})", t.BOOLEAN)
+    return Typed(unless_null(one.text, lambda x: f"({x} {sign} {other.text})"), t.BOOLEAN)
 
 
 def alike(one: Typed, other: Typed) -> tuple[Typed, Typed]:
     """Two values in the type that they are compared in; text is read as the other's type."""
     kind = t.wider(one.type, other.type)
     if kind is None and t.STRING in (one.type, other.type):
-        kind = other.type if one.type == t.STRING else one.type
-        if t.is_integer(kind):
-            kind = t.BIGINT
-        elif t.is_number(kind):
-            kind = t.DOUBLE
+        kind = t.read_as(other.type if one.type == t.STRING else one.type)
         return cast(one, kind), cast(other, kind)
     if kind is None or t.is_map(kind):
         raise refuse(f"to compare {one.name} with {other.name} is not translated")
     return widened(one, kind), widened(other, kind)
+
+
+def chosen(what: str, values: Sequence[Typed]) -> tuple[pa.DataType, list[Typed]]:
+    """Values of which one is taken, in the type that holds all; text is read as a number."""
+    kind = t.widest(value.type for value in values)
+    if kind is None:
+        others = [value.type for value in values if value.type != t.STRING]
+        wide = t.widest(others)
+        if wide is None or not (t.is_number(wide) or wide in (t.DATE, t.TIMESTAMP)):
+            raise refuse(f"the values of `{what}` are of different types")
+        kind = t.read_as(wide)
+    return kind, [widened(v, kind) if v.type != t.STRING else cast(v, kind) for v in values]
 
 
 def same_kind(value: Typed, members: Sequence[Typed]) -> list[Typed]:
@@ -64,8 +76,12 @@ _MAY_FAIL = ("error(", " + ", " - ", " * ", "trunc(", "make_", "decode(", "from_
 def matched(one: Typed, other: Typed, letter: str, *, is_ilike: bool) -> Typed:
     """`one LIKE other ESCAPE letter`."""
     value, pattern = coerced(one, t.STRING), coerced(other, t.STRING)
-    if value is None or pattern is None or not isinstance(pattern.constant, str):
-        raise refuse("LIKE takes text and a pattern that is written in the query")
+    if value is None or pattern is None:
+        raise refuse("LIKE takes text and a pattern")
+    if not pattern.is_constant and not is_ilike:
+        return _by_column(value, pattern, letter)
+    if not isinstance(pattern.constant, str):
+        raise refuse("ILIKE takes a pattern that is written in the query")
     written = pattern.constant
     _require_pattern(written, letter)
     if is_ilike:
@@ -74,6 +90,21 @@ def matched(one: Typed, other: Typed, letter: str, *, is_ilike: bool) -> Typed:
         value, written = built("lower", RULES["lower"], [value]), written.lower()
     escape = t.text_literal(letter)
     return Typed(f"({value.text} LIKE {t.text_literal(written)} ESCAPE {escape})", t.BOOLEAN)
+
+
+def _by_column(value: Typed, pattern: Typed, letter: str) -> Typed:
+    """`value LIKE pattern` with a pattern from a column, whose escapes are checked row by row."""
+    if letter != "\\":
+        raise refuse("LIKE by a pattern of a column takes no ESCAPE")
+    wrong = failure("the pattern escapes what needs no escape")
+
+    def body(p: str) -> str:
+        fine = f"regexp_full_match({p}, '(?s)(?:[^\\\\]|\\\\[%_\\\\])*')"
+        known = f"{p} IS NOT NULL AND {value.text} IS NOT NULL"
+        return (f"CASE WHEN {fine} THEN {value.text} LIKE {p} ESCAPE '\\' "
+                f"WHEN {known} THEN {wrong}::BOOLEAN END")  # fmt: skip
+
+    return Typed(bound(pattern.text, body), t.BOOLEAN)
 
 
 def _require_pattern(pattern: str, letter: str) -> None:

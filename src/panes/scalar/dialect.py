@@ -1,19 +1,21 @@
 """Spark SQL as it is read here: calls stay calls, by the names that are written.
 
 sqlglot knows many functions by meanings of its own; here it knows none, so that each is looked up
-in the table by its name. Two spellings of Spark's that it does not read are added: `>>>`, and a
-blank between `X` and its digits.
+in the table by its name. Spellings of Spark's that it does not read are added: `>>>`, a blank
+between `X` and its digits, texts side by side, which are one text, and `LIKE ANY (...)`.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from functools import reduce
 from typing import Any, ClassVar
 
-from sqlglot import exp, parse_one
+from sqlglot import exp
 from sqlglot.dialects.spark import Spark
 from sqlglot.errors import SqlglotError
-from sqlglot.tokens import TokenType
+from sqlglot.tokens import Token, TokenType
 
 from panes.errors import QueryError
 
@@ -44,6 +46,7 @@ class CallParser(Spark.parser_class):  # type: ignore[valid-type,misc]
         for kind, parser in Spark.parser_class.COLUMN_OPERATORS.items()
         if kind != TokenType.HASH_ARROW
     }
+    ARRAY_CONSTRUCTORS: ClassVar[dict[str, Any]] = {}  # array(1, 2)[0] is an element of an array
     BITWISE: ClassVar[dict[Any, Any]] = {
         **Spark.parser_class.BITWISE,
         TokenType.HASH_ARROW: UnsignedShift,
@@ -62,10 +65,62 @@ class Scalar(Spark):
         }
 
 
+def straightened(tokens: Sequence[Token], sql: str) -> list[Token]:
+    """Tokens in which texts side by side are one, as in Spark: `'it''s'` is `it's`."""
+    found: list[Token] = []
+    for token in tokens:
+        last = found[-1] if found else None
+        if token.token_type == TokenType.HEX_STRING and sql[token.start] == "0":
+            written = sql[token.start : token.end + 1]
+            raise QueryError(f"Spark does not read `{written}` as a number",
+                             hint=f"write {int(token.text or '0', 16)}")  # fmt: skip
+        if token.token_type == _type(last) == TokenType.STRING:
+            assert last is not None
+            quote = sql[token.start]
+            is_doubled = last.end + 1 == token.start and sql[last.end] == quote
+            text = last.text + (quote if is_doubled else "") + token.text
+            found[-1] = Token(TokenType.STRING, text, token.line, token.col, last.start, token.end)
+        else:
+            found.append(token)
+    return found
+
+
+def _type(token: Token | None) -> TokenType | None:
+    return None if token is None else token.token_type
+
+
+def likes_apart(tree: exp.Expr) -> exp.Expr:
+    """`s LIKE ANY (a, b)` as `(s LIKE a OR s LIKE b)`, and ALL with AND."""
+    for node in list(tree.find_all(exp.Like, exp.ILike)):
+        patterns = _patterns(node.expression)
+        if patterns is None:
+            continue
+        each = [type(node)(this=node.this.copy(), expression=pattern.copy(),
+                           negate=node.args.get("negate")) for pattern in patterns]  # fmt: skip
+        join = exp.And if isinstance(node.expression, exp.All) else exp.Or
+        node.replace(exp.Paren(this=reduce(lambda a, b: join(this=a, expression=b), each)))
+    return tree
+
+
+def _patterns(node: exp.Expr) -> list[exp.Expr] | None:
+    """The patterns behind ANY, SOME or ALL; None: there is one pattern, and no such word."""
+    if isinstance(node, exp.Anonymous) and str(node.this).lower() in ("any", "some"):
+        return list(node.expressions) or None
+    if isinstance(node, exp.All | exp.Any):
+        inner = node.this
+        return list(inner.expressions) if isinstance(inner, exp.Tuple) else [inner.unnest()]
+    return None
+
+
 def parse_select(sql: str) -> exp.Expr:
     """A statement of Spark SQL, as a tree of calls and operators."""
+    text = _BLANK.sub(lambda m: m[1] or m[2], sql)
     try:
-        return parse_one(_BLANK.sub(lambda m: m[1] or m[2], sql), dialect=Scalar)
+        tokens = straightened(Scalar().tokenize(text), text)
+        trees = Scalar().parser().parse(tokens, text)
     except SqlglotError as error:
         first = str(error).splitlines()[0]
         raise QueryError(f"`{sql}` cannot be read: {first}", hint="write it as Spark SQL") from None
+    if len(trees) != 1 or trees[0] is None:
+        raise QueryError(f"`{sql}` is not one statement", hint="write it as Spark SQL")
+    return likes_apart(trees[0])

@@ -42,7 +42,7 @@ def _bitmap(name: str) -> Form:
         (value,) = taken(name, arguments, "bigint")
         x = value.text
         if name == "bitmap_bit_position":
-            text = f"CASE WHEN {x} > 0 THEN ({x} - 1) % 32768 ELSE (-{x}) % 32768 END"
+            text = f"CASE WHEN {x} > 0 THEN ({x} - 1) % 32768 ELSE -({x} % 32768) END"
         else:
             text = f"CASE WHEN {x} > 0 THEN 1 + ({x} - 1) // 32768 ELSE {x} // 32768 END"
         return Typed(text, t.BIGINT)

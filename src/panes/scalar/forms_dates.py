@@ -15,7 +15,7 @@ from panes.scalar.intervals import part_of_interval, seconds
 from panes.scalar.patterns import read, written
 from panes.scalar.rules import built, taken
 from panes.scalar.table import RULES
-from panes.scalar.typed import Typed, bound, over, refuse
+from panes.scalar.typed import Typed, bound, failure, over, refuse
 from panes.scalar.zones import from_wall, to_wall
 
 Form = Callable[[Sequence[Typed]], Typed]
@@ -156,7 +156,9 @@ def _date_format(arguments: Sequence[Typed]) -> Typed:
 def _from_unixtime(arguments: Sequence[Typed]) -> Typed:
     value, *rest = taken("from_unixtime", arguments, "bigint, #string?")
     pattern = word("from_unixtime", rest[0]) if rest else "yyyy-MM-dd HH:mm:ss"
-    moment = f"make_timestamp({value.text} * 1000000)"
+    far = failure("a moment so far away is not translated")
+    moment = bound(value.text, lambda x: f"CASE WHEN {x} NOT BETWEEN -9000000000000 AND "
+                   f"9000000000000 THEN {far} ELSE make_timestamp({x} * 1000000) END")  # fmt: skip
     return Typed(bound(moment, lambda x: written(x, pattern)), t.STRING)
 
 

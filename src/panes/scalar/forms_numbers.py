@@ -13,7 +13,7 @@ import pyarrow as pa
 from panes.scalar import types as t
 from panes.scalar.calculation import calculated
 from panes.scalar.rules import taken
-from panes.scalar.typed import Typed, bound, failure, refuse, widened
+from panes.scalar.typed import Typed, bound, failure, over, refuse, widened
 
 Form = Callable[[Sequence[Typed]], Typed]
 
@@ -129,8 +129,10 @@ def _shifted(whole: str, digits: int, to: pa.DataType) -> str:
 
 
 def _pmod(arguments: Sequence[Typed]) -> Typed:
-    if len(arguments) != 2 or not all(t.is_integer(a.type) for a in arguments):
-        raise refuse("`pmod` is translated for whole numbers", "% is there for others")
+    if len(arguments) != 2 or not all(t.is_number(a.type) for a in arguments):
+        raise refuse("`pmod` takes two numbers")
+    if not all(t.is_integer(a.type) for a in arguments):
+        return _positive_rest(*arguments)
     kind = t.wider(arguments[0].type, arguments[1].type)
     assert kind is not None
     a, n = (f"CAST({v.text} AS HUGEINT)" for v in arguments)
@@ -142,6 +144,18 @@ def _pmod(arguments: Sequence[Typed]) -> Typed:
         f"WHEN {rest} < 0 THEN ({rest} + {n}) % {n} ELSE {rest} END"
     )
     return Typed(f"CAST({text} AS {t.duckdb_name(kind)})", kind)
+
+
+def _positive_rest(one: Typed, other: Typed) -> Typed:
+    """`pmod` of numbers that are not whole."""
+    rest = calculated("%", one, other)
+
+    def body(r: str) -> str:
+        again = calculated("%", calculated("+", Typed(r, rest.type), other), other)
+        lifted = f"CAST({again.text} AS {t.duckdb_name(rest.type)})"
+        return f"CASE WHEN {r} < 0 THEN {lifted} ELSE {r} END"
+
+    return Typed(over(rest.text, body), rest.type)
 
 
 def _calculation(name: str) -> Form:

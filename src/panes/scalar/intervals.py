@@ -41,7 +41,26 @@ def written_interval(node: exp.Interval) -> Typed:
     if name in MICROS and name != "second" and re.fullmatch(r"[+-]?\d{1,9}", value.name):
         found = _micros(sign * int(value.name) * MICROS[name])
         return Typed(found.text, found.type, ONE_DAY) if name in ("week", "day") else found
+    if not name and (parts := _SEVERAL.fullmatch(value.name.lower())):
+        return _several(parts[0], sign)
     raise refuse(f"the interval `{node.sql(dialect='spark')}` is not translated")
+
+
+_SEVERAL = re.compile(r"\s*(?:interval\s+)?(?:[+-]?\d{1,9}\s+[a-z]+\s*)+")
+
+
+def _several(text: str, sign: int) -> Typed:
+    """`'1 hour 30 minutes'`: units of days and less, or of months and years."""
+    pairs = re.findall(r"([+-]?\d+)\s+([a-z]+)", text)
+    named = [(int(number), unit.removesuffix("s")) for number, unit in pairs]
+    if all(unit in _MONTHS for _, unit in named):
+        return _months(sign * sum(number * _MONTHS[unit] for number, unit in named))
+    if all(unit in MICROS for _, unit in named):
+        found = _micros(sign * sum(number * MICROS[unit] for number, unit in named))
+        is_whole = all(unit in ("week", "day") for _, unit in named)
+        return Typed(found.text, found.type, ONE_DAY) if is_whole else found
+    raise refuse(f"the interval '{text.strip()}' is not translated",
+                 "write months and days as two intervals")  # fmt: skip
 
 
 def _span(text: str, first: str, last: str, sign: int) -> Typed:

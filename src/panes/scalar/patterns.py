@@ -6,20 +6,21 @@ Writing takes years from 1 to 9999. Reading takes texts that have exactly the di
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 
 from panes.scalar import types as t
 from panes.scalar.typed import Typed, failure, refuse
 
 _TOKEN = re.compile(r"([A-Za-z])\1*|'((?:[^']|'')*)'|[^A-Za-z']+")
 _LITERAL = re.compile(r"[ /:.,\-_T]*")
-_YEAR = failure("a year outside 1 to 9999 is not written by this pattern")
+_YEAR = failure("to write a year outside 1 to 9999 is not translated")
 _NUMBERS = {"M": "month", "d": "day", "H": "hour", "m": "minute", "s": "second"}
 
 
 def written(moment: str, pattern: str) -> str:
     """DuckDB's text for a moment (of type TIMESTAMP) written by a pattern."""
     pieces = [_piece(moment, part, pattern) for part in _parts(pattern)]
-    return "(" + " || ".join(pieces or ["''"]) + ")"
+    return f"CASE WHEN {moment} IS NOT NULL THEN {' || '.join(pieces or [repr('')])} END"
 
 
 def _parts(pattern: str) -> list[str]:
@@ -46,11 +47,30 @@ def _piece(moment: str, part: str, pattern: str) -> str:
         return f"lpad({number}, 2, '0')" if width == 2 else number
     if letter == "S" and width <= 6:
         return f"left(lpad(CAST(microsecond({moment}) % 1000000 AS VARCHAR), 6, '0'), {width})"
-    if part == "MMM":
-        return f"left(monthname({moment}), 3)"
-    if letter == "E" and width <= 3:
-        return f"left(dayname({moment}), 3)"
+    if part in ("MMM", "MMMM"):
+        return _shortened(f"monthname({moment})", is_short=width == 3)
+    if letter == "E" and width <= 4:
+        return _shortened(f"dayname({moment})", is_short=width <= 3)
+    if part in _OTHERS:
+        return _OTHERS[part].format(moment)
     raise _unknown(pattern)
+
+
+def _shortened(name: str, *, is_short: bool) -> str:
+    return f"left({name}, 3)" if is_short else name
+
+
+_HOUR = "((hour({0}) + 11) % 12 + 1)"
+_OTHERS = {
+    "h": f"CAST({_HOUR} AS VARCHAR)", "hh": f"lpad(CAST({_HOUR} AS VARCHAR), 2, '0')",
+    "a": "CASE WHEN hour({0}) < 12 THEN 'AM' ELSE 'PM' END",
+    "yy": f"CASE WHEN year({{0}}) NOT BETWEEN 1 AND 9999 THEN {_YEAR} ELSE "
+          "lpad(CAST(year({0}) % 100 AS VARCHAR), 2, '0') END",
+    "D": "CAST(dayofyear({0}) AS VARCHAR)", "DDD": "lpad(CAST(dayofyear({0}) AS VARCHAR), 3, '0')",
+    "q": "CAST(quarter({0}) AS VARCHAR)", "Q": "CAST(quarter({0}) AS VARCHAR)",
+    "XXX": "'Z'", "X": "'Z'", "XX": "'Z'", "xxx": "'+00:00'",
+}  # fmt: skip
+"""Letters of few uses; a zone is always that of UTC."""
 
 
 def read(text: Typed, pattern: str, *, is_try: bool) -> str:
@@ -64,6 +84,9 @@ def read(text: Typed, pattern: str, *, is_try: bool) -> str:
                 raise _unknown(pattern)
             groups[part[0]] = len(groups) + 1
         form += piece
+    for one, other in pairwise(_parts(pattern)):
+        if {one, other} & _FREE and one[0].isalpha() and other[0].isalpha():
+            raise _unknown(pattern)
     if "y" not in groups or ("d" in groups and "M" not in groups):
         raise _unknown(pattern)
     regex = t.text_literal(f"^{form}$")
@@ -87,8 +110,13 @@ def read(text: Typed, pattern: str, *, is_try: bool) -> str:
 
 
 _READ = {"yyyy": r"(\d{4})", "MM": r"(\d{2})", "dd": r"(\d{2})",
+         "M": r"(0{0,17}\d{1,2})", "d": r"(0{0,17}\d{1,2})", "H": r"(0{0,17}(?:[01]?\d|2[0-3]))",
          "HH": r"([01]\d|2[0-3])", "mm": r"([0-5]\d)", "ss": r"([0-5]\d)",
          **{"S" * n: rf"(\d{{{n}}})" for n in range(1, 7)}}  # fmt: skip
+
+
+_FREE = {"M", "d", "H"}
+"""Numbers of as many digits as there are: beside another, where they end is not certain."""
 
 
 def _read_piece(part: str, pattern: str) -> str:

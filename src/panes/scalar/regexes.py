@@ -148,11 +148,15 @@ def _instr(arguments: Sequence[Typed]) -> Typed:
 
 
 def _replace(arguments: Sequence[Typed]) -> Typed:
-    values, _, found = _prepared("regexp_replace", arguments, ", #string")
+    values, pattern, found = _prepared("regexp_replace", arguments, ", #string")
     new = values[2].constant
-    if not isinstance(new, str) or "$" in new or "\\" in new:
-        raise refuse("`regexp_replace` with groups in what is put in is not translated")
-    return Typed(f"regexp_replace({values[0].text}, {found}, {values[2].text}, 'g')", t.STRING)
+    pieces = re.fullmatch(r"(?:[^$\\]|\$\d(?!\d))*", new) if isinstance(new, str) else None
+    if pieces is None:
+        raise refuse("`regexp_replace` by such a text is not translated")
+    if any(int(group) > groups_of(pattern) for group in re.findall(r"\$(\d)", pieces[0])):
+        raise refuse("`regexp_replace` puts in a group that its pattern does not have")
+    by = t.text_literal(re.sub(r"\$(\d)", r"\\\1", pieces[0]))
+    return Typed(f"regexp_replace({values[0].text}, {found}, {by}, 'g')", t.STRING)
 
 
 def _split(arguments: Sequence[Typed]) -> Typed:

@@ -169,7 +169,9 @@ def coerced(value: Typed, to: pa.DataType) -> Typed | None:
         return cast(value, to)
     if to == t.STRING and (t.is_integer(value.type) or value.type in (t.DATE, t.BOOLEAN)):
         return cast(value, to)
-    if to == t.STRING and (t.is_decimal(value.type) or value.type in moments):
+    if to == t.STRING and (
+        t.is_decimal(value.type) or value.type in moments or value.type == t.DOUBLE
+    ):
         return cast(value, to)
     if t.is_float(to) and t.is_number(value.type):
         return widened(value, to)

@@ -30,5 +30,7 @@ sort_array | array<O>, #boolean? | array<O> | CASE WHEN {1} IS NULL OR {1} THEN 
 array_sort | array<O> | array<O> | list_sort({0}, 'ASC', 'NULLS LAST')
 array_join | array<string>, #string | string | CASE WHEN {0} IS NOT NULL AND {1} IS NOT NULL THEN coalesce(array_to_string({0}, {1}), '') END
 array_join | array<string>, #string, string | string | CASE WHEN {1} IS NOT NULL AND {2} IS NOT NULL THEN array_to_string(list_transform({0}, lambda e: coalesce(e, {2})), {1}) END
+array_join | array<bigint>, #string | string | CASE WHEN {0} IS NOT NULL AND {1} IS NOT NULL THEN coalesce(array_to_string(list_transform({0}, lambda e: CAST(e AS VARCHAR)), {1}), '') END
+array_join | array<bigint>, #string, string | string | CASE WHEN {1} IS NOT NULL AND {2} IS NOT NULL THEN array_to_string(list_transform({0}, lambda e: coalesce(CAST(e AS VARCHAR), {2})), {1}) END
 array_insert | array<T>, int, T | array<T> | CASE WHEN {0} IS NULL OR {1} IS NULL THEN NULL WHEN {1} = 0 OR abs(CAST({1} AS BIGINT)) > len({0}) + 1 THEN error('`array_insert` beyond the array is not translated') WHEN {1} > 0 THEN list_concat(list_append({0}[1:{1} - 1], {2}), {0}[{1}:]) ELSE list_concat(list_append({0}[1:len({0}) + {1} + 1], {2}), {0}[len({0}) + {1} + 2:]) END
 """

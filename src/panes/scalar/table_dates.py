@@ -16,17 +16,17 @@ second | moment | int | second({0})
 dayname | date | string | left(dayname({0}), 3)
 monthname | date | string | left(monthname({0}), 3)
 last_day | date | date | last_day({0})
-date_add dateadd | date, int | date | {0} + {1}
-date_sub | date, int | date | {0} - {1}
+date_add dateadd | date, int | date | CASE WHEN abs(CAST({1} AS BIGINT)) > 1000000000 AND {0} IS NOT NULL THEN error('a date so far away is not translated')::DATE ELSE {0} + {1} END
+date_sub | date, int | date | CASE WHEN abs(CAST({1} AS BIGINT)) > 1000000000 AND {0} IS NOT NULL THEN error('a date so far away is not translated')::DATE ELSE {0} - {1} END
 datediff date_diff | date, date | int | {0} - {1}
 add_months | date, int | date | CASE WHEN {1} IS NULL OR {0} IS NULL THEN NULL ELSE {0} + to_months({1}) END
 make_date | int, int, int | date | make_date({0}, {1}, {2})
-date_from_unix_date | int | date | DATE '1970-01-01' + {0}
+date_from_unix_date | int | date | CASE WHEN abs(CAST({0} AS BIGINT)) > 1000000000 THEN error('a date so far away is not translated')::DATE ELSE DATE '1970-01-01' + {0} END
 unix_date | date | int | {0} - DATE '1970-01-01'
 unix_micros | timestamp | bigint | epoch_us({0})
 unix_millis | timestamp | bigint | (epoch_us({0}) - ((epoch_us({0}) % 1000) + 1000) % 1000) // 1000
 unix_seconds | timestamp | bigint | (epoch_us({0}) - ((epoch_us({0}) % 1000000) + 1000000) % 1000000) // 1000000
-timestamp_micros | bigint | timestamp | make_timestamptz({0})
+timestamp_micros | bigint | timestamp | CASE WHEN {0} NOT BETWEEN -9000000000000000000 AND 9000000000000000000 THEN error('a moment so far away is not translated')::TIMESTAMPTZ ELSE make_timestamptz({0}) END
 timestamp_millis | bigint | timestamp | make_timestamptz({0} * 1000)
 timestamp_seconds | bigint | timestamp | make_timestamptz({0} * 1000000)
 date | date | date | {0}

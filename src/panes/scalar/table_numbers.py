@@ -24,6 +24,7 @@ log1p | double | double | CASE WHEN {0} <= -1 THEN NULL WHEN 1 + {0} = 1 THEN {0
 log | double | double | CASE WHEN {0} <= 0 THEN NULL ELSE ln({0}) END
 log | double, double | double | CASE WHEN {0} <= 0 OR {1} <= 0 THEN NULL ELSE ln({1}) / ln({0}) END
 pow power | double, double | double | CASE WHEN isnan({1}) OR (isinf({1}) AND abs({0}) = 1) THEN 'nan'::DOUBLE + {0} ELSE pow({0}, {1}) END
+cbrt | double | double | cbrt({0})
 sin | double | double | CASE WHEN isinf({0}) THEN 'nan'::DOUBLE ELSE sin({0}) END
 cos | double | double | CASE WHEN isinf({0}) THEN 'nan'::DOUBLE ELSE cos({0}) END
 tan | double | double | CASE WHEN isinf({0}) THEN 'nan'::DOUBLE ELSE tan({0}) END
@@ -54,9 +55,9 @@ hex | bigint | string | hex({0})
 hex | string | string | hex(encode({0}))
 hex | binary | string | hex({0})
 factorial | int | bigint | CASE WHEN {0} < 0 OR {0} > 20 THEN NULL ELSE factorial({0}) END
-bit_get getbit | int, int | tinyint | CASE WHEN {1} < 0 OR {1} > 31 THEN error('a bit position is between 0 and 31')::BIGINT ELSE (CAST({0} AS BIGINT) >> {1}) & 1 END
-bit_get getbit | bigint, int | tinyint | CASE WHEN {1} < 0 OR {1} > 63 THEN error('a bit position is between 0 and 63')::BIGINT ELSE ({0} >> {1}) & 1 END
-bitmap_count | binary | bigint | length(replace(list_aggregate(list_transform(string_split(hex({0}), ''), lambda c: bin(CAST('0x' || c AS INTEGER))), 'string_agg', ''), '0', ''))
+bit_get getbit | int, int | tinyint | CASE WHEN ({1} < 0 OR {1} > 31) AND {0} IS NOT NULL THEN error('a bit position is between 0 and 31')::BIGINT ELSE (CAST({0} AS BIGINT) >> {1}) & 1 END
+bit_get getbit | bigint, int | tinyint | CASE WHEN ({1} < 0 OR {1} > 63) AND {0} IS NOT NULL THEN error('a bit position is between 0 and 63')::BIGINT ELSE ({0} >> {1}) & 1 END
+bitmap_count | binary | bigint | CASE WHEN octet_length({0}) = 0 THEN 0 ELSE length(replace(list_aggregate(list_transform(string_split(hex({0}), ''), lambda c: bin(CAST('0x' || c AS INTEGER))), 'string_agg', ''), '0', '')) END
 """
 CONDITIONS = """
 coalesce | T, T* | T | coalesce({all})

@@ -22,6 +22,9 @@ trim btrim | string | string | trim({0}, ' ')
 ltrim | string | string | ltrim({0}, ' ')
 rtrim | string | string | rtrim({0}, ' ')
 btrim | string, string | string | trim({0}, {1})
+ltrim | string, string | string | ltrim({1}, {0})
+rtrim | string, string | string | rtrim({1}, {0})
+initcap | string | string | CASE WHEN regexp_matches({0}, '[^\x00-\x7FÀ-Þà-ÿЀ-џぁ-ヿ一-鿿]') THEN error('`initcap` of such letters is not translated') ELSE array_to_string(list_transform(string_split(lower({0}), ' '), lambda w: upper(left(w, 1)) || substr(w, 2)), ' ') END
 contains | string, string | boolean | contains({0}, {1})
 startswith | string, string | boolean | starts_with({0}, {1})
 endswith | string, string | boolean | ends_with({0}, {1})
@@ -44,7 +47,7 @@ split_part | string, string, int | string | CASE WHEN {2} = 0 THEN error('`split
 unhex | string | binary | CASE WHEN NOT regexp_full_match({0}, '[0-9a-fA-F]*') THEN NULL WHEN length({0}) % 2 = 1 THEN unhex('0' || {0}) ELSE unhex({0}) END
 base64 | binary | string | base64({0})
 base64 | string | string | base64(encode({0}))
-unbase64 | string | binary | from_base64({0})
+unbase64 | string | binary | CASE WHEN regexp_full_match({0}, '(?:[A-Za-z0-9+/]{{4}})*(?:[A-Za-z0-9+/]{{2}}==|[A-Za-z0-9+/]{{3}}=)?') THEN from_base64({0}) WHEN {0} IS NOT NULL THEN error('`unbase64` of such text is not translated')::BLOB END
 md5 | string | string | md5({0})
 md5 | binary | string | md5({0})
 sha sha1 | string | string | sha1({0})

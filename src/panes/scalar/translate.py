@@ -7,6 +7,7 @@ What has no rule is refused by its name. Nothing else reaches DuckDB.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import reduce
 from itertools import count
 from typing import Any
 
@@ -14,21 +15,28 @@ import pyarrow as pa
 from sqlglot import exp
 
 from panes.scalar import types as t
-from panes.scalar.calculation import calculated
+from panes.scalar.calculation import in_order, read_beside
 from panes.scalar.casts import cast
-from panes.scalar.comparison import both, compared, matched, same_kind
+from panes.scalar.comparison import (
+    both,
+    chosen,
+    compared,
+    matched,
+    same_kind,
+)
 from panes.scalar.dialect import UnsignedShift
 from panes.scalar.forms import FORMS
 from panes.scalar.forms_collections import arrays_zip, struct
 from panes.scalar.forms_dates import part
 from panes.scalar.forms_text import overlay
+from panes.scalar.forms_units import by_unit
 from panes.scalar.intervals import written_interval, written_time
 from panes.scalar.lambdas import FUNCTIONS
 from panes.scalar.literals import boolean, hexadecimal, integer, literal, null, raw
 from panes.scalar.regexes import like
 from panes.scalar.rules import built, coerced, fitting
 from panes.scalar.table import RULES
-from panes.scalar.typed import Typed, failure, refuse, widened
+from panes.scalar.typed import Typed, failure, raises, refuse, widened
 
 
 def translate(tree: exp.Expr, columns: Mapping[str, Typed]) -> Typed:
@@ -119,7 +127,9 @@ class Translation:
             raise refuse("IN needs a list of values")
         value, *members = same_kind(self.of(node.this), [self.of(item) for item in items])
         texts = [compared("=", value, member).text for member in members]
-        return Typed("(" + " OR ".join(texts) + ")", t.BOOLEAN)
+        if not any(raises(text) for text in texts):
+            return Typed("(" + " OR ".join(texts) + ")", t.BOOLEAN)
+        return reduce(lambda a, b: both(False, a.text, b), texts[1:], Typed(texts[0], t.BOOLEAN))
 
     def is_(self, node: exp.Is) -> Typed:
         value, what = self.of(node.this), node.expression
@@ -133,7 +143,8 @@ class Translation:
     # Numbers
 
     def arithmetic(self, node: exp.Binary) -> Typed:
-        return calculated(_SIGNS[type(node)], self.of(node.left), self.of(node.right))
+        sign, one, other = _SIGNS[type(node)], self.of(node.left), self.of(node.right)
+        return in_order(sign, *read_beside(one, other))
 
     def minus(self, node: exp.Neg) -> Typed:
         written = node.this
@@ -204,11 +215,17 @@ class Translation:
         subject = node.args.get("this")
         branches, default = node.args["ifs"], node.args.get("default")
         values = [self.of(b.args["true"]) for b in branches]
-        values.append(self.of(default) if default is not None else Typed("NULL", t.VOID))
-        kind = t.widest(v.type for v in values)
-        if kind is None:
-            raise refuse(f"the branches of `{node.sql(dialect='spark')}` are of different types")
-        texts = [widened(v, kind).text for v in values]
+        values.append(self.of(default) if default is not None else _NULL)
+        kind, values = chosen(node.sql(dialect="spark"), values)
+        texts = [value.text for value in values]
+        if subject is None and any(self.of(b.this).type == t.VOID for b in branches):
+            raise refuse("a condition of CASE is NULL, which Spark does not take",
+                         hint="write false, or CAST(NULL AS BOOLEAN)")  # fmt: skip
+        return self._cases(subject, branches, texts, kind)
+
+    def _cases(
+        self, subject: exp.Expr | None, branches: list[exp.If], texts: list[str], kind: pa.DataType
+    ) -> Typed:
         tests = [
             self.truth(b.this) if subject is None
             else self.comparison(exp.EQ(this=subject.copy(), expression=b.this.copy())).text
@@ -218,7 +235,10 @@ class Translation:
         return Typed(f"CASE {whens} ELSE {texts[-1]} END", kind)
 
     def if_(self, node: exp.If) -> Typed:
-        return self.case(exp.Case(ifs=[node.copy()], default=node.args.get("false")))
+        false = node.args.get("false")
+        values = [self.of(node.args["true"]), self.of(false) if false is not None else _NULL]
+        kind, values = chosen(node.sql(dialect="spark"), values)
+        return self._cases(None, [node], [v.text for v in values], kind)
 
     # Casts and calls
 
@@ -242,6 +262,8 @@ class Translation:
             return build(self, nodes)
         if name in ("struct", "arrays_zip"):
             return self.fields(name, nodes)
+        if nodes and isinstance(nodes[0], exp.Var):
+            return by_unit(name, nodes[0].name, [self.of(a) for a in nodes[1:]])
         return self.named(name, [self.of(a) for a in nodes])
 
     def fields(self, name: str, nodes: list[exp.Expr]) -> Typed:
@@ -263,6 +285,8 @@ class Translation:
             return Typed(t.text_literal(arguments[0].name), t.STRING)
         if name in t.NAMES and len(arguments) == 1 and name not in RULES:
             return cast(arguments[0], t.NAMES[name])
+        if name == "decimal" and len(arguments) == 1:
+            return cast(arguments[0], pa.decimal128(10, 0))
         found = fitting(RULES.get(name, ()), arguments)
         if found is not None:
             return found
@@ -288,6 +312,8 @@ class Translation:
     def field(self, node: exp.Dot) -> Typed:
         """`s.x`, whichever case the name is written in."""
         value, name = self.of(node.this), node.expression.name
+        if t.is_map(value.type) and value.type.key_type == t.STRING:
+            return FORMS["element_at"]([value, Typed(t.text_literal(name), t.STRING, name, True)])
         fields = list(value.type) if t.is_struct(value.type) else []
         alike = [f for f in fields if f.name.lower() == name.lower()]
         if len(alike) != 1:
@@ -348,6 +374,7 @@ _SHIFTS: dict[type[exp.Expr], str] = {
     exp.BitwiseLeftShift: "shiftleft", exp.BitwiseRightShift: "shiftright",
     UnsignedShift: "shiftrightunsigned",
 }  # fmt: skip
+_NULL = Typed("NULL", t.VOID)
 _BITS = (exp.BitwiseAnd, exp.BitwiseOr, exp.BitwiseXor)
 _KINDS: dict[type[exp.Expr], Callable[..., Typed]] = {
     exp.Column: Translation.column,

@@ -56,6 +56,16 @@ def over(text: str, body: Callable[[str], str]) -> str:
     return f"list_transform([{text}], lambda {name}: {body(name)})[1]"
 
 
+def unless_null(text: str, body: Callable[[str], str]) -> str:
+    """`body` over a value where it is not NULL: Spark does not work out what stands behind one."""
+    return bound(text, lambda x: f"CASE WHEN {x} IS NOT NULL THEN {body(x)} END")
+
+
+def raises(text: str) -> bool:
+    """Whether DuckDB's text has an error of ours in it: a cast or a division, say."""
+    return "error(" in text
+
+
 def failure(what: str) -> str:
     """An error at run time, as Spark's ANSI mode has it."""
     return f"error({t.text_literal(what)})"

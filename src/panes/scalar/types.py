@@ -162,6 +162,11 @@ def is_nested(kind: pa.DataType) -> bool:
     return is_array(kind) or is_map(kind) or is_struct(kind)
 
 
+def read_as(kind: pa.DataType) -> pa.DataType:
+    """The type that text is read as beside a value of another, which is brought there too."""
+    return BIGINT if is_integer(kind) else DOUBLE if is_number(kind) else kind
+
+
 def decimal_of(kind: pa.DataType) -> pa.DataType:
     """The decimal that holds every value of an integer type, or a decimal itself."""
     return pa.decimal128(_DIGITS[kind], 0) if kind in _DIGITS else kind

@@ -16,7 +16,18 @@ from pyspark.sql import functions as F  # noqa: N812 - as everyone writes it
 from panes.aggregates.catalog import columns_of, is_aggregate
 from panes.aggregates.refused import REFUSED
 from panes.errors import QueryError
-from panes.spark.internals import Alias, Call, Cast, Name, Part, Text, take_apart, text_of
+from panes.spark.internals import (
+    Alias,
+    Call,
+    Cast,
+    Choice,
+    Item,
+    Name,
+    Part,
+    Text,
+    take_apart,
+    text_of,
+)
 
 
 @dataclass(slots=True)
@@ -53,6 +64,13 @@ class AskedColumns:
         if isinstance(part, Cast):
             child = self.rebuild(part.child)
             return child.try_cast(part.type) if part.tries else child.cast(part.type)
+        if isinstance(part, Item):
+            return self.rebuild(part.child)[self.rebuild(part.key)]
+        if isinstance(part, Choice):
+            return self._choice(part)
+        if isinstance(part, Name):  # a key: Spark takes no other column outside of aggregates
+            known = [i for i, (found, _) in enumerate(self.arguments) if found == part]
+            return F.col(f"__arg{known[0]}") if known else column
         if isinstance(part, Call) and is_aggregate(part.name):
             return self._asked(self._call(part))
         if isinstance(part, Call) and part.name in REFUSED:
@@ -65,6 +83,15 @@ class AskedColumns:
                 hint='write it as text: F.expr("...")',
             )
         return column
+
+    def _choice(self, choice: Choice) -> Column:
+        (condition, value), *more = choice.branches
+        found = F.when(self.rebuild(condition), self.rebuild(value))
+        for condition, value in more:
+            found = found.when(self.rebuild(condition), self.rebuild(value))
+        if choice.otherwise is None:
+            return found
+        return found.otherwise(self.rebuild(choice.otherwise))
 
     def _asked(self, sql: str) -> Column:
         name = f"__agg{len(self.calls)}"

@@ -58,13 +58,22 @@ class SlidingTime:
 
     def clause(self, column: str) -> str:
         """The window clause of the same kind, over a column."""
-        size = parse_duration(self.window_duration, option="windowDuration")
-        slide = parse_duration(self.slide_duration, option="slideDuration")
-        start = parse_duration(self.start_time, option="startTime")
+        size = _ticks(self.window_duration, "windowDuration")
+        slide = _ticks(self.slide_duration, "slideDuration")
+        start = _ticks(self.start_time, "startTime") % max(slide, 1)
         return (
             f"[RANGE {size} microseconds SLIDE {slide} microseconds WATTR {quoted(column)} "
             f"ORIGIN {start} ALIGN START]"
         )
+
+
+def _ticks(duration: str, option: str) -> int:
+    """A duration as Spark writes it: with the word ``interval`` before it or not; a start may be
+    negative."""
+    plain = duration.strip().removeprefix("interval ").strip()
+    if option == "startTime" and plain.startswith("-"):
+        return -parse_duration(plain[1:], option=option)
+    return parse_duration(plain, option=option)
 
 
 def window(
@@ -179,6 +188,11 @@ class _Key:
     @classmethod
     def of(cls, asked: AskedColumns, frame: DataFrame, column: Column) -> _Key:
         data_type = frame.select(column).schema[0].dataType
+        if isinstance(data_type, T.ArrayType | T.MapType):
+            raise QueryError(
+                f"cannot group by {text_of(column)}, which is {data_type.simpleString()}",
+                hint="group by its text: F.to_json(column)",
+            )
         if not isinstance(data_type, T.StructType):
             name = asked.argument(column)
             return cls((name,), F.col(name))

@@ -5,7 +5,8 @@ Everything else in `panes.spark` is documented DataFrame API. Each part below ha
 
 - sending objects and types: `dumps`, `to_arrow_schema`, `spark_type`, `local_frame`;
 - inside a task: `batch_number`, which `tag_of` helps through Spark Connect;
-- a stream's plan: `watermark_delay`, `streaming_plan`; how it is written: `append_only`;
+- a stream's plan: `watermark_delay`, `streaming_plan`; how it is written: `append_only`,
+  `before_start`;
 - a checkpoint: `is_used`, `has_commit`, `STATE_OPERATOR`, `CHECKPOINT_FILES`, `FILE_MANAGER`,
   `state_version`, `without_snapshots`;
 - a Column: `take_apart`, `text_of`.
@@ -233,6 +234,46 @@ def append_only(frame: DataFrame, refusal: Callable[[str], Exception]) -> None:
     frame.__class__ = type(own.__name__, (own,), {"writeStream": property(checked)})
 
 
+def before_start(frame: DataFrame, check: Callable[[str], None]) -> None:
+    """Let a frame's ``writeStream`` call `check` with its checkpoint before it starts.
+
+    Spark tells nobody of a query that is about to start. Whoever transforms the frame further
+    starts another one, which nobody checks.
+    """
+    own: Any = type(frame)
+
+    def checked(self: DataFrame) -> Any:
+        writer = own.writeStream.fget(self)
+        given: dict[str, object] = {}
+        set_one, set_all = writer.option, writer.options
+
+        def option(key: str, value: Any) -> Any:
+            given[key.lower()] = value
+            return set_one(key, value)
+
+        def options(**several: Any) -> Any:
+            given.update((key.lower(), value) for key, value in several.items())
+            return set_all(**several)
+
+        def checking(start: Callable[..., Any]) -> Callable[..., Any]:
+            def begin(*arguments: Any, **more: Any) -> Any:
+                known = given | {key.lower(): value for key, value in more.items()}
+                if known.get(_CHECKPOINT):
+                    check(str(known[_CHECKPOINT]))
+                return start(*arguments, **more)
+
+            return begin
+
+        writer.option, writer.options = option, options
+        writer.start, writer.toTable = checking(writer.start), checking(writer.toTable)
+        return writer
+
+    frame.__class__ = type(own.__name__, (own,), {"writeStream": property(checked)})
+
+
+_CHECKPOINT = "checkpointlocation"
+
+
 # A checkpoint
 
 STATE_OPERATOR = "transformWithState"
@@ -340,7 +381,23 @@ class Cast:
     tries: bool
 
 
-Part = Alias | Call | Cast | Name | Text | None
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What ``F.when(...).otherwise(...)`` makes: pairs of a condition and a value, and the rest."""
+
+    branches: tuple[tuple[Column, Column], ...]
+    otherwise: Column | None
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """A field of a struct, an element of a list or a value of a map."""
+
+    child: Column
+    key: Column
+
+
+Part = Alias | Call | Cast | Choice | Item | Name | Text | None
 
 
 def take_apart(column: Column) -> Part:
@@ -381,6 +438,12 @@ def _classic(column: Any) -> Part:
         mode = node.evalMode()
         tries = mode.isDefined() and "try" in mode.get().toString().lower()
         return Cast(wrap(node.child()), node.dataType().sql(), tries)
+    if name == "UnresolvedExtractValue":
+        return Item(wrap(node.child()), wrap(node.extraction()))
+    if name == "CaseWhenOtherwise":
+        pairs = tuple((wrap(pair._1()), wrap(pair._2())) for pair in _each(node.branches()))
+        rest = node.otherwise()
+        return Choice(pairs, wrap(rest.get()) if rest.isDefined() else None)
     if name != "UnresolvedFunction":
         return None
     arguments = list(_each(node.arguments()))
@@ -412,6 +475,12 @@ def _connect(column: Any) -> Part:
         given = tree._data_type
         data_type = given if isinstance(given, str) else given.simpleString()
         return Cast(type(column)(tree._expr), data_type, tree._eval_mode == "try")
+    if name == "UnresolvedExtractValue":
+        return Item(type(column)(tree._child), type(column)(tree._extraction))
+    if name == "CaseWhen":
+        pairs = tuple((type(column)(a), type(column)(b)) for a, b in tree._branches)
+        rest = tree._else_value
+        return Choice(pairs, None if rest is None else type(column)(rest))
     if name != "UnresolvedFunction":
         return None
     star = [type(a).__name__ == "UnresolvedStar" for a in tree._args]

@@ -18,7 +18,9 @@ from panes.language.read import read
 from panes.planning.terms import Run, agree, require_clock, require_lateness
 from panes.spark.batch.answer import answer_bounded
 from panes.spark.bind import bind
+from panes.spark.checkpoint import require_sources
 from panes.spark.host import named_batch, with_watermark
+from panes.spark.internals import before_start
 from panes.spark.join.query import answer_join
 from panes.spark.stream import query as stream
 from panes.spark.stream.query import LATE, REJECTED
@@ -46,7 +48,19 @@ def answer(
     user: Sequence[UserAggregate] = (),
     run: Run = Run(),  # noqa: B008 - frozen
 ) -> DataFrame:
-    """The answers, as a DataFrame of the same kind as the streams."""
+    """The answers, as a DataFrame of the same kind as the streams.
+
+    A stream that is started on a checkpoint of other sources is refused before Spark starts.
+    """
+    found = _answer(text, streams, user, run)
+    if found.isStreaming:
+        before_start(found, lambda checkpoint: require_sources(checkpoint, found))
+    return found
+
+
+def _answer(
+    text: str, streams: Mapping[str, DataFrame], user: Sequence[UserAggregate], run: Run
+) -> DataFrame:
     query = read(text, user)
     if isinstance(query, JoinQuery):
         return answer_join(query, streams, user, run)

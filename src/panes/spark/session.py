@@ -92,15 +92,33 @@ def quiet(spark: SparkSession) -> None:
 
 
 def advice(spark: SparkSession) -> dict[str, tuple[str | None, str]]:
-    """Settings of a session that differ from our defaults: what it has, what we would set."""
-    wanted = {**DEFAULTS, **_defaults_for(spark.conf.get("spark.master", None) or "")}
+    """Settings of a session that differ from our defaults: what it has, what we would set.
+
+    On this machine, `PYSPARK_PYTHON` is among them if Spark's workers are another Python than this.
+    """
+    master = spark.conf.get("spark.master", None) or ""
+    wanted = {**DEFAULTS, **_defaults_for(master)}
     found = {name: spark.conf.get(name, None) for name in wanted}
+    if _is_local(master):
+        wanted[_PYTHON], found[_PYTHON] = sys.executable, _python_of_workers(spark)
     return {n: (found[n], v) for n, v in wanted.items() if found[n] != v}
 
 
+_PYTHON = "PYSPARK_PYTHON"
+
+
+def _python_of_workers(spark: SparkSession) -> str | None:
+    """The Python that is named for workers, by its path; None: whichever is found first."""
+    named = spark.conf.get("spark.pyspark.python", None) or os.environ.get(_PYTHON)
+    return None if named is None else shutil.which(named) or named
+
+
 def _defaults_for(master: str) -> Mapping[str, str]:
-    is_local = master == "local" or master.startswith("local[")
-    return DEFAULTS_WHERE_LOCAL if is_local else {}
+    return DEFAULTS_WHERE_LOCAL if _is_local(master) else {}
+
+
+def _is_local(master: str) -> bool:
+    return master == "local" or master.startswith("local[")
 
 
 def provide_java() -> None:

@@ -7,10 +7,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 from sqlglot import exp
 
-from panes.errors import PanesError
+from panes.errors import ColumnTypeError, PanesError
 from panes.language.expressions import require_known
 from panes.language.grammar import parse_select
 from panes.language.tokens import tokenize
@@ -40,28 +41,57 @@ def in_process(trees: Sequence[exp.Expression], rows: pa.Table) -> list[Answer]:
     return [_answer(column, spark_name(column.type)) for column in columns]
 
 
-def row_by_row(sql: str, rows: pa.Table) -> tuple[Answer | None, list[int]]:
-    """The answer where there is one, and the rows that have one."""
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """An expression in one process: the rows that have an answer, and those that fail.
+
+    A row that fails because its value is "not translated" is in neither.
+    """
+
+    answer: Answer | None
+    answered: list[int]
+    failed: dict[int, str]
+
+
+def row_by_row(sql: str, rows: pa.Table) -> Outcome:
+    """The answers of all rows that have one, and why the others have none."""
     (tree,) = read(sql)
     project = Projection((resolve(tree, rows.schema, stream="s"),), None)
     project.types(rows.schema)  # what is refused is refused here
-    parts = list(_answered(project, rows, 0))
+    failed: dict[int, str] = {}
+    parts = list(_answered(project, rows, 0, failed))
     if not parts:
-        return None, []
+        return Outcome(None, [], failed)
     values = tuple(v for answer, _ in parts for v in answer.values)
-    return Answer(values, parts[0][0].type), [row for _, some in parts for row in some]
+    answer = Answer(values, parts[0][0].type)
+    return Outcome(answer, [row for _, some in parts for row in some], failed)
 
 
-def _answered(project: Projection, rows: pa.Table, first: int) -> Iterator[tuple[Answer, range]]:
+def _answered(
+    project: Projection, rows: pa.Table, first: int, failed: dict[int, str]
+) -> Iterator[tuple[Answer, range]]:
     """The answers of as many rows at once as have one."""
     try:
         _, (column,) = project(rows)
         yield _answer(column, spark_name(column.type)), range(first, first + len(rows))
-    except PanesError:
+    except PanesError as failure:
         half = len(rows) // 2
         if half:
-            yield from _answered(project, rows.slice(0, half), first)
-            yield from _answered(project, rows.slice(half), first + half)
+            yield from _answered(project, rows.slice(0, half), first, failed)
+            yield from _answered(project, rows.slice(half), first + half, failed)
+        elif "not translated" not in str(failure) and not isinstance(failure, ColumnTypeError):
+            failed[first] = str(failure).splitlines()[0]
+
+
+def fails_on_spark(frame: DataFrame, sql: str, row: int) -> bool:
+    """Whether an expression is an error for one row."""
+    try:
+        frame.where(f"row = {row}").selectExpr(sql).collect()
+    except PySparkException:
+        return True
+    except (OverflowError, ValueError):  # a date that Python does not have
+        return False
+    return False
 
 
 def on_spark(frame: DataFrame) -> list[Answer]:

@@ -1,0 +1,70 @@
+"""Moments moved, and told apart, by a unit that is written as a word: `timestampadd(HOUR, 2, ts)`.
+
+Months are counted in the calendar of UTC and cut to the last day of a month; a difference counts
+whole units, towards zero.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from panes.scalar import types as t
+from panes.scalar.casts import cast
+from panes.scalar.intervals import MICROS
+from panes.scalar.rules import taken
+from panes.scalar.typed import Typed, bound, failure, refuse
+
+_ADDED = ("timestampadd", "dateadd", "date_add")
+_APART = ("timestampdiff", "datediff", "date_diff", "timediff")
+_MONTHS = {"month": 1, "quarter": 3, "year": 12}
+_MOST_MONTHS = 120_000
+_FAR = failure("a moment so far away is not translated")
+NAMES = frozenset({"timestampadd", "timestampdiff"})
+"""Functions that are called with a unit alone."""
+
+
+def by_unit(name: str, unit: str, values: Sequence[Typed]) -> Typed:
+    """A call whose first argument is a unit."""
+    called = unit.lower()
+    called = "day" if called == "dayofyear" and name in _ADDED else called
+    if len(values) != 2 or (called not in MICROS and called not in _MONTHS):
+        raise refuse(f"`{name}` by {unit} is not translated")
+    if name in _ADDED:
+        return _moved(name, called, values)
+    if name in _APART:
+        return _apart(name, called, values)
+    raise refuse(f"`{name}` by {unit} is not translated")
+
+
+def _moved(name: str, unit: str, values: Sequence[Typed]) -> Typed:
+    (number,) = taken(name, values[:1], "bigint")
+    (moment,) = taken(name, values[1:], "timestamp")
+    most = _MOST_MONTHS if unit in _MONTHS else 3_000_000_000_000_000_000 // MICROS[unit]
+
+    def body(n: str) -> str:
+        if unit in _MONTHS:
+            step = f"to_months(CAST({n} * {_MONTHS[unit]} AS INTEGER))"
+        else:
+            step = f"to_microseconds({n} * {MICROS[unit]})"
+        plain = f"CAST(CAST({moment.text} AS TIMESTAMP) + {step} AS {t.duckdb_name(moment.type)})"
+        return f"CASE WHEN {n} NOT BETWEEN {-most} AND {most} THEN {_FAR} ELSE {plain} END"
+
+    text = bound(number.text, body)
+    return Typed(f"CAST({text} AS {t.duckdb_name(moment.type)})", moment.type)
+
+
+def _apart(name: str, unit: str, values: Sequence[Typed]) -> Typed:
+    both = [cast(v, t.TIMESTAMP) if v.type != t.TIMESTAMP else v for v in values]
+    one, other = (f"CAST({v.text} AS TIMESTAMP)" for v in taken(name, both, "timestamp, timestamp"))
+    if unit in MICROS:
+        return Typed(f"((epoch_us({other}) - epoch_us({one})) // {MICROS[unit]})", t.BIGINT)
+
+    def months(a: str, b: str) -> str:
+        apart = f"((year({b}) - year({a})) * 12 + month({b}) - month({a}))"
+        first, last = (f"(epoch_us({x}) - epoch_us(date_trunc('month', {x})))" for x in (a, b))
+        whole = (f"CASE WHEN {apart} > 0 AND {last} < {first} THEN {apart} - 1 "
+                 f"WHEN {apart} < 0 AND {last} > {first} THEN {apart} + 1 "
+                 f"ELSE {apart} END")  # fmt: skip
+        return f"CAST(({whole}) // {_MONTHS[unit]} AS BIGINT)"
+
+    return Typed(bound(one, lambda a: bound(other, lambda b: months(a, b))), t.BIGINT)
