@@ -115,6 +115,15 @@ def test_damaged_bytes_are_refused_or_are_another_sketch(
         assert written(read(written(sketch))) == written(sketch)
 
 
+def test_a_coupon_counts_the_zeros_a_hash_begins_with() -> None:
+    """One more than the zeros, and at most 63, so that six bits hold it."""
+    second = np.array([1 << 63, 1 << 62, (1 << 62) - 1, 4, 2, 1, 0], np.uint64)
+    first = np.full(len(second), (7 << 26) + 5, np.uint64)
+    found = hll.coupons_of(first, second)
+    assert (found >> np.uint32(26)).tolist() == [1, 2, 3, 62, 63, 63, 63]
+    assert set((found & np.uint32((1 << 26) - 1)).tolist()) == {5}
+
+
 @pytest.mark.parametrize(
     ("data", "said"),
     [

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import polars
 import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -89,3 +90,10 @@ def test_queries_of_a_register_answer_as_alone() -> None:
     for name, text in texts.items():
         found = pa.concat_tables([some[name] for some in answered if name in some])
         assert_same(sorted_answers(found, 1), panes.oracle(text, s=table))
+
+
+def test_sketches_are_taken_from_polars() -> None:
+    table = pa.table([[0, 1], *zip(*some_sketches()[2:4], strict=True)], ["at", "h", "t"])
+    text = f"SELECT {select(AGGREGATES)} FROM s [TUMBLING 5 WATTR at]"
+    frame = polars.from_arrow(table)
+    assert_same(panes.sql(text, s=frame), panes.sql(text, s=table))

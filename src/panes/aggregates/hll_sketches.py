@@ -27,7 +27,7 @@ from panes.aggregates.hll import (
 )
 from panes.aggregates.hll_bytes import read, written
 from panes.aggregates.identity import identity
-from panes.aggregates.murmur128 import has_bytes, hashes, is_text
+from panes.aggregates.murmur128 import has_bytes, hashes, is_binary, is_text
 from panes.algebra.monoid import Columns, Objects, Slots
 from panes.errors import ColumnTypeError, PanesError, QueryError
 
@@ -101,7 +101,7 @@ def hll_sketch(argument: Argument, where: int | None, lg: int = DEFAULT_LG) -> B
 
 def hll_union(argument: Argument, where: int | None, *, any_size: bool = False) -> Bounded:
     """``hll_union_agg(sketch, allowDifferentLgConfigK)``: as narrow as the narrowest sketch."""
-    if not pa.types.is_binary(argument.type):
+    if not is_binary(argument.type):
         raise ColumnTypeError(f"hll_union_agg needs sketches, in binary, got {argument.type}")
     piece = HllPiece(None, argument, Selection((argument.column,), where))
 

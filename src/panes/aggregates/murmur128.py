@@ -30,8 +30,10 @@ def has_bytes(values: pa.Array) -> NDArray[np.bool_]:
 
 def hashes(values: pa.Array) -> Hashes:
     """The hashes of values, none of which is NULL or without a byte."""
-    data, ends = _bytes_of(values)
     first, second = np.empty(len(values), np.uint64), np.empty(len(values), np.uint64)
+    if not len(values):
+        return first, second
+    data, ends = _bytes_of(values)
     _murmur(data, ends, np.uint64(SEED), first, second)
     return first, second
 
@@ -39,12 +41,12 @@ def hashes(values: pa.Array) -> Hashes:
 def is_text(kind: pa.DataType) -> bool:
     """Whether values are themselves sequences of bytes."""
     kinds = pa.types
-    return bool(
-        kinds.is_string(kind)
-        or kinds.is_large_string(kind)
-        or kinds.is_binary(kind)
-        or kinds.is_large_binary(kind)
-    )
+    return bool(kinds.is_string(kind) or kinds.is_large_string(kind) or is_binary(kind))
+
+
+def is_binary(kind: pa.DataType) -> bool:
+    """Whether values are bytes, as sketches are."""
+    return bool(pa.types.is_binary(kind) or pa.types.is_large_binary(kind))
 
 
 def _bytes_of(values: pa.Array) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:

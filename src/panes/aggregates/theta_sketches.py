@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from panes.aggregates.aggregate import Argument, Bounded, Rows, Selection
 from panes.aggregates.identity import identity
-from panes.aggregates.murmur128 import has_bytes, hashes, is_text
+from panes.aggregates.murmur128 import has_bytes, hashes, is_binary, is_text
 from panes.aggregates.theta import (
     ALL,
     DEFAULT_LG,
@@ -149,5 +149,5 @@ def _theta(form: Form, argument: Argument, where: int | None, lg: int, asked: st
 
 
 def _require_sketches(argument: Argument, name: str) -> None:
-    if not pa.types.is_binary(argument.type):
+    if not is_binary(argument.type):
         raise ColumnTypeError(f"{name} needs sketches, in binary, got {argument.type}")

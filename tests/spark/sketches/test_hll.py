@@ -43,6 +43,15 @@ def test_few_values_in_order_give_the_same_bytes(spark: SparkSession, lg: int, c
     assert ours(table, asked) == theirs(spark, table, asked)
 
 
+@pytest.mark.parametrize("lg", [4, 8, 12])
+def test_one_value_more_gives_sparks_registers(spark: SparkSession, lg: int) -> None:
+    """In one partition, its flag and HIP are those of a sketch that was never merged."""
+    table = numbers(drawn((7 if lg < 8 else 3 << (lg - 5)) + 1))
+    asked = f"hll_sketch_agg(x, {lg})"
+    mine, other = ours(table, asked), theirs(spark, table, asked)
+    assert mine[6:8] + mine[16:] == other[6:8] + other[16:]
+
+
 TEXTS = ["", "a", "\u00e9" * 9, "x" * 15, "y" * 16, "z" * 33, "a\0b"]
 VALUES = {
     "int": (pa.int32(), [0, -1, 2**31 - 1]),

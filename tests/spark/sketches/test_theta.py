@@ -95,6 +95,13 @@ def test_an_empty_sketch_is_neutral_in_a_union_alone(spark: SparkSession, asked:
         assert ours(table, asked) == theirs(spark, table, asked)
 
 
+def test_whole_sketches_without_a_common_value_are_empty(spark: SparkSession) -> None:
+    parts = numbers([1, 2]), numbers([3, 4, 5])
+    table = in_one_column(*(ours(p, "theta_sketch_agg(x)") for p in parts))
+    asked = "theta_intersection_agg(s)"
+    assert ours(table, asked) == theirs(spark, table, asked)
+
+
 def test_sketches_without_a_common_value_have_the_least_bound(spark: SparkSession) -> None:
     """Spark says so if the sketch with the least bound comes first, and empty if it comes last."""
     a, b = (ours(numbers([n]), "theta_sketch_agg(x)") for n in (1, 2))
