@@ -11,8 +11,10 @@ from panes.aggregates.bits import Bits
 from panes.aggregates.count_min import Shape
 from panes.aggregates.custom import CustomAggregate
 from panes.aggregates.extremes import by_other, by_time, least_or_greatest
+from panes.aggregates.hll_sketches import HllPiece
 from panes.aggregates.moments import HigherMoments, Moments
 from panes.aggregates.sketches import Sketch
+from panes.aggregates.theta_sketches import ThetaPiece
 from panes.aggregates.vectors import Bitmap, CountMin
 from panes.algebra.lanes import Op
 from tests.support import SCHEMA
@@ -57,5 +59,8 @@ PIECES: dict[str, Piece] = {
     "bits or": Bits(Op.BITS_OR, I, Selection((I.column,))),
     "bits xor": Bits(Op.BITS_XOR, I, Selection((I.column,))),
     "count-min sketch": CountMin(Shape(3, 8, 42), S, Selection((S.column,))),
+    "HLL sketch": HllPiece(4, S, Selection((S.column,))),
+    "HLL sketch of integers": HllPiece(12, I, Selection((I.column,))),
+    "theta sketch": ThetaPiece("values", 4, I, Selection((I.column,))),
     "bitmap": Bitmap("set", B, Selection((B.column,))),
 }

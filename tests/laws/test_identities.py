@@ -14,8 +14,10 @@ import pytest
 
 from panes.aggregates.aggregate import Argument, Piece, Selection
 from panes.aggregates.arithmetic import Count, FloatSum, LimbSum
+from panes.aggregates.hll_sketches import HllPiece
 from panes.aggregates.moments import Moments
 from panes.aggregates.sketches import Sketch
+from panes.aggregates.theta_sketches import ThetaPiece
 from panes.arrays.type_names import type_name
 from panes.stores.contents import ValueSet
 from tests.laws.pieces import PIECES
@@ -44,6 +46,9 @@ PINNED = {
     "bits or": "bits/1(or of 3 int64; present 3)",
     "bits xor": "bits/1(xor of 3 int64; present 3)",
     "count-min sketch": "count_min/1(3 x 8 seed 42; 5 string; present 5)",
+    "HLL sketch": "hll/1(2^4; 5 string; present 5)",
+    "HLL sketch of integers": "hll/1(2^12; 3 int64; present 3)",
+    "theta sketch": "theta/1(values 2^4; 3 int64; present 3)",
     "bitmap": "bitmap/1(set; 2 bool; present 2)",
 }
 """Raise the version of a piece before you change anything here: states have these names."""
@@ -89,6 +94,10 @@ FAMILY: list[Piece] = [
     *(Moments(a, None) for a in ((I64,), (X,), (I64, X), (X, I64))),
     *(Moments((X,), w) for w in (2, 3)),
     *(Sketch(family, I64, Selection((2,))) for family in ("hll", "kll", "frequent")),
+    *(HllPiece(lg, Argument(2, pa.binary()), Selection((2,))) for lg in (None, 4, 5)),
+    *(ThetaPiece("union", lg, Argument(2, pa.binary()), Selection((2,))) for lg in (4, 5)),
+    ThetaPiece("intersection", 12, Argument(2, pa.binary()), Selection((2,))),
+    ThetaPiece("values", 4, Argument(2, pa.binary()), Selection((2,))),
     *PIECES.values(),
 ]
 

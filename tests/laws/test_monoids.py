@@ -14,7 +14,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from panes.aggregates import hll_bytes, theta_bytes
 from panes.aggregates.aggregate import Piece, Rows
+from panes.aggregates.hll import Hll
+from panes.aggregates.theta import Theta
 from panes.algebra.monoid import Columns, Monoid, merge_slots
 from panes.reference.compare import same
 from tests.laws.pieces import PIECES
@@ -25,11 +28,18 @@ each_piece = pytest.mark.parametrize("piece", PIECES.values(), ids=PIECES.keys()
 
 
 def said(partials: Columns) -> list[Any]:
-    """Partials as plain values; a sketch as its estimate, a vector as a list."""
-    return [
-        v.get_estimate() if hasattr(v, "get_estimate") else v.tolist() if _is_vector(v) else v
-        for v in partials.ravel().tolist()
-    ]
+    """Partials as plain values; a sketch as its bytes or its estimate, a vector as a list."""
+    return [_said(v) for v in partials.ravel().tolist()]
+
+
+def _said(value: Any) -> Any:
+    if isinstance(value, Hll):
+        return value.widest, hll_bytes.written(value)
+    if isinstance(value, Theta):
+        return value.is_empty, theta_bytes.written(value)
+    if hasattr(value, "get_estimate"):
+        return value.get_estimate()
+    return value.tolist() if _is_vector(value) else value
 
 
 def _is_vector(value: object) -> bool:

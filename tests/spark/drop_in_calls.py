@@ -76,6 +76,8 @@ CALLS: dict[str, Callable[[Group], DataFrame]] = {
     "a sorted set": lambda g: g(window()).agg(F.sort_array(F.collect_set(F.struct("k", "i")))),
     "sketch": lambda g: g(window()).agg(F.count_min_sketch("i", F.lit(0.1), F.lit(0.9), F.lit(1))),
     "text in bytes": lambda g: g(window()).agg(F.expr("count_min_sketch(k, 0.2d, 0.9d, 5)")),
+    "an estimate": lambda g: g(window()).agg(F.hll_sketch_estimate(F.hll_sketch_agg("k", 8))),
+    "hashes": lambda g: g(window()).agg(F.theta_sketch_agg("k"), F.theta_sketch_agg("x", 4)),
     "bitmap": lambda g: g(window()).agg(F.bitmap_construct_agg(F.col("i") + 100)),
     "in order": lambda g: g(window()).agg(F.expr("listagg(k, ',') WITHIN GROUP (ORDER BY k DESC)")),
     "when": lambda g: g(window()).agg(

@@ -125,8 +125,8 @@ def test_what_has_no_meaning_over_windows_is_refused_by_name(frame: DataFrame) -
         panes.spark.group_by(frame, window, window)
     with pytest.raises(panes.QueryError, match="session windows"):
         panes.spark.group_by(frame, F.session_window("ts", "5 minutes"))
-    with pytest.raises(panes.QueryError, match="hll_sketch_agg"):
-        grouped.agg(F.hll_sketch_agg("q"))
+    with pytest.raises(panes.QueryError, match="kll_sketch_agg_bigint"):
+        grouped.agg(F.kll_sketch_agg_bigint("q"))
     with pytest.raises(panes.QueryError, match=r"F\.expr"):
         grouped.agg(F.when(F.max("price") > 3, 1))
     with pytest.raises(panes.QueryError, match="agg takes Columns"):

@@ -96,6 +96,12 @@ class Selection:
             return slots
         return np.where(passing.to_numpy(zero_copy_only=False), slots, slots.dtype.type(-1))
 
+    def chosen(self, rows: Rows, slots: Slots) -> tuple[NDArray[np.int64], Slots]:
+        """Which rows are not passed over, and their slots."""
+        own = self.slots(rows, slots)
+        chosen = np.flatnonzero(own >= 0)
+        return chosen, own[chosen]
+
 
 class Piece(Protocol):
     """One monoid of an aggregate and how rows are lifted into it. Hashable, compared by value."""

@@ -14,12 +14,14 @@ from panes.aggregates import (
     arithmetic,
     bits,
     extremes,
+    hll_sketches,
     lists,
     moments,
     multiset,
     numeric_histogram,
     quantiles,
     sketches,
+    theta_sketches,
     vectors,
 )
 from panes.aggregates.aggregate import Aggregate, Argument, Bounded, Selection
@@ -156,6 +158,16 @@ _TRY_SUM = Entry(lambda c: arithmetic.sum_(c.arguments[0], _selection(c), tries=
 _TRY_AVG = Entry(lambda c: arithmetic.avg(c.arguments[0], _selection(c), tries=True))
 _WEIGHTED = Entry(_two(arithmetic.weighted_mean), columns=2)
 
+
+def _sized(build: Callable[..., Aggregate], *, values: bool) -> Entry:
+    """A sketch whose one constant, if it is there, is the logarithm of its size."""
+
+    def sized(call: Call) -> Aggregate:
+        return build(call.arguments[0], call.where, *(_whole(call) for _ in call.parameters))
+
+    return Entry(sized, optional=1, over_distinct=sized if values else None)
+
+
 _MOST_VALUES = 1 << 31
 _TOP = 5
 _MOST_TRACKED = 1_000_000
@@ -233,6 +245,11 @@ CATALOG: Mapping[str, Entry] = {
     "string_agg": _LISTAGG,
     "histogram_numeric": Entry(_one(numeric_histogram.histogram_numeric), parameters=1),
     "count_min_sketch": Entry(lambda c: _count_min(c), parameters=3),
+    "hll_sketch_agg": _sized(hll_sketches.hll_sketch, values=True),
+    "hll_union_agg": Entry(lambda c: _hll_union(c), optional=1),
+    "theta_sketch_agg": _sized(theta_sketches.theta_sketch, values=True),
+    "theta_union_agg": _sized(theta_sketches.theta_union, values=False),
+    "theta_intersection_agg": Entry(_one(theta_sketches.theta_intersection)),
     "bitmap_construct_agg": Entry(_one(vectors.bitmap, fold="set")),
     "bitmap_or_agg": Entry(_one(vectors.bitmap, fold="or")),
     "bitmap_and_agg": Entry(_one(vectors.bitmap, fold="and")),
@@ -394,6 +411,15 @@ def _count_min(call: Call) -> Aggregate:
         raise QueryError(f"count_min_sketch needs a whole number as its seed, got {seed}")
     shape = Shape.of(_number(call, 0), _number(call, 1), int(seed))
     return vectors.count_min_sketch(call.arguments[0], call.where, shape)
+
+
+def _hll_union(call: Call) -> Aggregate:
+    any_size = call.parameters[0] if call.parameters else False
+    if not isinstance(any_size, bool):
+        raise QueryError(
+            f"{call.name}(sketch, allowDifferentLgConfigK) needs true or false, got {any_size!r}"
+        )
+    return hll_sketches.hll_union(call.arguments[0], call.where, any_size=any_size)
 
 
 def _approx_top_k(call: Call) -> Aggregate:

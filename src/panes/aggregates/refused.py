@@ -4,18 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-_SKETCH = (
-    "gives a sketch in bytes, which depend on the order of rows: the same rows would give other "
-    "bytes here than on Spark"
+_RANDOM = (
+    "gives a sketch in bytes, and Spark thins it out by random bits: the same rows would give "
+    "other bytes each time"
+)
+_IN_A_TABLE = (
+    "gives a sketch in bytes, in which items stand as they lie in a hash table: its bytes depend "
+    "on the order of rows"
 )
 _ROLLED_UP = "tells the levels of CUBE and ROLLUP apart, and a window has one level"
 _REASONS = {
-    _SKETCH: """
-        hll_sketch_agg hll_union_agg theta_sketch_agg theta_union_agg theta_intersection_agg
+    _RANDOM: """
         kll_sketch_agg_bigint kll_sketch_agg_float kll_sketch_agg_double kll_merge_agg_bigint
-        kll_merge_agg_float kll_merge_agg_double tuple_sketch_agg_double tuple_sketch_agg_integer
-        tuple_union_agg_double tuple_union_agg_integer tuple_intersection_agg_double
-        tuple_intersection_agg_integer approx_top_k_accumulate approx_top_k_combine""",
+        kll_merge_agg_float kll_merge_agg_double""",
+    _IN_A_TABLE: """
+        tuple_sketch_agg_double tuple_sketch_agg_integer tuple_union_agg_double
+        tuple_union_agg_integer tuple_intersection_agg_double tuple_intersection_agg_integer
+        approx_top_k_accumulate approx_top_k_combine""",
     _ROLLED_UP: "grouping grouping_id",
     "reads a measure of a metric view, and a stream has none": "measure",
 }

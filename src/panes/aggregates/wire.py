@@ -15,13 +15,15 @@ import pyarrow as pa
 from panes.aggregates.aggregate import Piece
 from panes.aggregates.custom import CustomPiece
 from panes.aggregates.extremes import ObjectPick
+from panes.aggregates.hll_sketches import HllPiece
 from panes.aggregates.sketches import Sketch
+from panes.aggregates.theta_sketches import ThetaPiece
 from panes.aggregates.vectors import Bitmap, CountMin
 from panes.algebra.monoid import Columns
 from panes.arrays import nested_keys
 from panes.errors import QueryError
 
-_AS_BYTES = (Sketch, CountMin, Bitmap)
+_AS_BYTES = (Sketch, CountMin, Bitmap, HllPiece, ThetaPiece)
 
 
 @singledispatch
@@ -42,7 +44,9 @@ def _(piece: ObjectPick) -> list[pa.DataType]:
 @types.register(Sketch)
 @types.register(CountMin)
 @types.register(Bitmap)
-def _(_: Sketch | CountMin | Bitmap) -> list[pa.DataType]:
+@types.register(HllPiece)
+@types.register(ThetaPiece)
+def _(_: Sketch | CountMin | Bitmap | HllPiece | ThetaPiece) -> list[pa.DataType]:
     return [pa.binary()]
 
 

@@ -12,7 +12,7 @@ A kernel asks for the weaker of the two that it needs.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
@@ -79,6 +79,36 @@ class Lanes:
     def absorb_into(self, partials: Columns, values: Columns, slots: Slots) -> None:
         """Fold one value per row into partials that are already there."""
         lanes.absorb_rows(int(self.op), len(self.names), len(values))(partials, values, slots)
+
+
+@dataclass(frozen=True, slots=True)
+class Objects:
+    """A monoid of objects that never change; `merge` gives a new one, None is neutral."""
+
+    name: str
+    merge: Callable[[Any, Any], Any]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return (self.name,)
+
+    @property
+    def dtype(self) -> np.dtype[np.generic]:
+        return np.dtype(object)
+
+    def empty(self, n: int) -> Columns:
+        return np.full((1, n), None, dtype=object)
+
+    def combine(self, older: Columns, newer: Columns) -> Columns:
+        return merged_objects(older, newer, self.merge)
+
+    def gathered(self, objects: Iterable[tuple[int, Any]], size: int) -> Columns:
+        """`size` partials, each merged from the objects that name its slot."""
+        result: NDArray[Any] = self.empty(size)
+        for slot, one in objects:
+            before = result[0, slot]
+            result[0, slot] = one if before is None else self.merge(before, one)
+        return result
 
 
 def merged_objects(older: Columns, newer: Columns, merge: Callable[[Any, Any], Any]) -> Columns:

@@ -19,14 +19,15 @@ def _words(text: str) -> frozenset[str]:
 
 
 ON_SPARK = _words("""
-    acosh aes_decrypt asinh atanh collate collation format_number format_string
-    from_base32 from_csv from_json get_json_object hmac hypot jaro_winkler_similarity
-    json_array_length json_object_keys make_dt_interval make_interval make_time make_ym_interval
-    parse_url printf quote schema_of_csv schema_of_json sentences soundex str_to_map time time_diff
-    time_from_micros time_from_millis time_from_seconds time_to_micros time_to_millis
-    time_to_seconds time_trunc timestamp_nanos to_base32 to_csv to_json
-    to_number to_time try_aes_decrypt try_make_interval try_parse_url try_to_number try_to_time
-    unix_nanos xxhash64
+    acosh aes_decrypt asinh atanh collate collation format_number format_string from_base32
+    from_csv from_json get_json_object hll_sketch_estimate hll_union hmac hypot
+    jaro_winkler_similarity json_array_length json_object_keys make_dt_interval make_interval
+    make_time make_ym_interval parse_url printf quote schema_of_csv schema_of_json sentences
+    soundex str_to_map theta_difference theta_intersection theta_sketch_estimate theta_union
+    time time_diff time_from_micros time_from_millis time_from_seconds time_to_micros
+    time_to_millis time_to_seconds time_trunc timestamp_nanos to_base32 to_csv to_json to_number
+    to_time try_aes_decrypt try_make_interval try_parse_url try_to_number try_to_time unix_nanos
+    xxhash64
 """)
 """Functions of one row that only Spark evaluates."""
 

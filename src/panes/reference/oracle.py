@@ -24,9 +24,12 @@ from panes.planning.plan import Plan, plan
 from panes.reference.derived import derived
 from panes.reference.folds import FOLDS, Row, distinct, order
 from panes.reference.join_oracle import join_answers
+from panes.reference.sketch_folds import SKETCH_FOLDS, with_bytes
 from panes.reference.spark_folds import SPARK_FOLDS
 from panes.windows.extent import extent, windows
 from panes.windows.spec import Landmark, PartitionedRows, PerRow, Sliding, Spec
+
+_FOLDS = FOLDS | SPARK_FOLDS | SKETCH_FOLDS
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,7 +228,9 @@ def _fold(
         return _fold_own(own, rows, types)
     if call.distinct:
         rows = distinct(rows)
-    fold = FOLDS[call.name] if call.name in FOLDS else SPARK_FOLDS[call.name]
+    fold = _FOLDS[call.name]
+    if call.name in SKETCH_FOLDS:
+        return fold(with_bytes(rows, types[0]), *call.parameters)
     if call.skip_nulls:
         return fold(rows, skip_nulls=True)
     return fold(rows, *call.parameters)

@@ -27,6 +27,7 @@ AGGREGATES = (
     "max_by(s, x)", "min_by(s, i, 2)", "bit_and(i)", "bit_xor(i)", "histogram_numeric(i, 3)",
     "regr_count(x, i)", "regr_avgx(x, m)", "approx_count_distinct(s)", "approx_top_k(s, 3)",
     "count_min_sketch(s, 0.4, 0.9, 7)", "bool_or(i > 0)", "count_if(x > 0)", "last(s, true)",
+    "hll_sketch_agg(s)", "hll_sketch_agg(i, 4)", "theta_sketch_agg(s)", "theta_sketch_agg(x, 4)",
 )  # fmt: skip
 TEXT = f"SELECT k, {select(AGGREGATES)} FROM s [RANGE 30 seconds SLIDE 10 seconds WATTR ts] "
 LATENESS = dt.timedelta(seconds=40)

@@ -1,0 +1,139 @@
+"""Sketches that come as bytes: any order unites them alike, and no bytes break anything.
+
+Catches: a union or intersection that depends on order or grouping, also over sketches of different
+sizes; a reader that trusts a length, and one that reads something else than was written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import permutations
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from panes.aggregates import hll, hll_bytes, theta, theta_bytes
+from panes.aggregates.aggregate import Argument, Piece, Rows, Selection
+from panes.aggregates.hll_sketches import HllPiece
+from panes.aggregates.theta_sketches import ThetaPiece
+from panes.errors import PanesError
+
+
+def coupons(seed: int, count: int) -> hll.Coupons:
+    first, second = np.random.default_rng(seed).integers(0, 2**64, (2, count), np.uint64)
+    return np.unique(hll.coupons_of(first, second))
+
+
+def hashes(seed: int, count: int) -> theta.Hashed:
+    return np.unique(np.random.default_rng(seed).integers(1, theta.ALL, count, np.uint64))
+
+
+_counts = st.sampled_from([0, 1, 2, 7, 8, 23, 25, 200])
+_seeds = st.integers(0, 3)
+hll_sketches = st.builds(
+    lambda lg, seed, count: hll_bytes.written(hll.sketch_of(lg, coupons(seed, count))),
+    st.sampled_from([4, 8, 9]), _seeds, _counts,
+)  # fmt: skip
+theta_sketches = st.builds(
+    lambda lg, seed, count: theta_bytes.written(
+        theta.sketch_of(hashes(seed, count), theta.ALL, lg)
+    ),
+    st.sampled_from([4, 5]), _seeds, _counts,
+)  # fmt: skip
+
+SKETCHES, PRESENT = Argument(0, pa.binary()), Selection((0,))
+PIECES: dict[str, tuple[Piece, Any, Callable[[Any], object]]] = {
+    "HLL union": (
+        HllPiece(None, SKETCHES, PRESENT),
+        hll_sketches,
+        lambda s: (s.widest, hll_bytes.written(s)),
+    ),
+    "theta union": (
+        ThetaPiece("union", 4, SKETCHES, PRESENT),
+        theta_sketches,
+        theta_bytes.written,
+    ),
+    "theta intersection": (
+        ThetaPiece("intersection", 12, SKETCHES, PRESENT),
+        theta_sketches,
+        theta_bytes.written,
+    ),
+}
+each_piece = pytest.mark.parametrize(
+    ("piece", "sketches", "said"), PIECES.values(), ids=PIECES.keys()
+)
+
+
+@each_piece
+@settings(max_examples=60)
+@given(data=st.data())
+def test_any_order_and_grouping_gives_the_same_bytes(
+    piece: Piece, sketches: Any, said: Callable[[Any], object], data: st.DataObject
+) -> None:
+    drawn = data.draw(st.lists(sketches, min_size=3, max_size=3))
+    rows = Rows(np.zeros(3, np.int64), (pa.array(drawn, pa.binary()),))
+    parts = piece.lift(rows, np.arange(3), 3)
+    together = piece.lift(rows, np.zeros(3, np.int64), 1)
+    combine = piece.monoid.combine
+    for order in permutations(range(3)):
+        a, b, c = (parts[:, [i]] for i in order)
+        for found in (combine(combine(a, b), c), combine(a, combine(b, c))):
+            assert said(found[0, 0]) == said(together[0, 0])
+
+
+@pytest.mark.parametrize(
+    ("sketches", "read", "written"),
+    [
+        (hll_sketches, hll_bytes.read, hll_bytes.written),
+        (theta_sketches, theta_bytes.read, theta_bytes.written),
+    ],
+    ids=["HLL", "theta"],
+)
+@settings(max_examples=400)
+@given(data=st.data())
+def test_damaged_bytes_are_refused_or_are_another_sketch(
+    sketches: Any,
+    read: Callable[[bytes], Any],
+    written: Callable[[Any], bytes],
+    data: st.DataObject,
+) -> None:
+    whole: bytes = data.draw(sketches)
+    assert written(read(whole)) == whole
+    cut = whole[: data.draw(st.integers(0, len(whole)))]
+    changed = bytearray(whole)
+    for at in data.draw(st.lists(st.integers(0, min(len(whole), 44) - 1), max_size=3)):
+        changed[at] ^= 1 << data.draw(st.integers(0, 7))
+    for damaged in (cut, bytes(changed), data.draw(st.binary(max_size=64))):
+        try:
+            sketch = read(damaged)
+        except PanesError:
+            continue
+        assert written(read(written(sketch))) == written(sketch)
+
+
+def test_a_coupon_counts_the_zeros_a_hash_begins_with() -> None:
+    """One more than the zeros, and at most 63, so that six bits hold it."""
+    second = np.array([1 << 63, 1 << 62, (1 << 62) - 1, 4, 2, 1, 0], np.uint64)
+    first = np.full(len(second), (7 << 26) + 5, np.uint64)
+    found = hll.coupons_of(first, second)
+    assert (found >> np.uint32(26)).tolist() == [1, 2, 3, 62, 63, 63, 63]
+    assert set((found & np.uint32((1 << 26) - 1)).tolist()) == {5}
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        (b"", "has 0 bytes"),
+        (b"x" * 40, "those of something else"),
+        (hll_bytes.written(hll.sketch_of(4, coupons(1, 5)))[:27], "says that there are more"),
+        (hll_bytes.written(hll.sketch_of(8, coupons(1, 20)))[:-1], "says that there are more"),
+        (hll_bytes.written(hll.sketch_of(8, coupons(1, 99)))[:-1], "says that there are more"),
+    ],
+)
+def test_bytes_that_are_no_sketch_are_refused(data: bytes, said: str) -> None:
+    with pytest.raises(PanesError, match=f"no HLL sketch: .*{said}"):
+        hll_bytes.read(data)
