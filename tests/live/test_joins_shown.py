@@ -9,7 +9,7 @@ import panes
 from panes.errors import InputError
 from panes.live.feed import Look
 from panes.live.join_register_feed import JoinRegisterFeed
-from tests.engine.test_join_register import LEFT, QUERIES, RIGHT, registered
+from tests.engine.registered_joins import LEFT, QUERIES, RIGHT, registered
 from tests.live.streams import ask
 
 

@@ -126,11 +126,57 @@ def test_a_query_is_added_and_removed_in_the_page(tab: Page) -> None:
         tab.fill("#add-text", "SELECT nothing")
         tab.click("#add button")
         tab.wait_for_function("() => document.getElementById('add-said').textContent.length > 10")
-        tab.click("#queries tr:has-text('second') button")
+        tab.click("#queries tr:has-text('second') button:has-text('remove')")
         tab.wait_for_function(
             "() => !document.querySelector('#queries').textContent.includes('second')"
         )
         assert list(reg.queries()) == ["first"]
+
+
+def test_a_click_on_a_query_shows_its_answers(tab: Page) -> None:
+    reg = panes.register("bids", lateness=0)
+    reg.add(
+        "often", "SELECT item, count(*) AS n FROM bids [RANGE 20 SLIDE 2 WATTR at] GROUP BY item"
+    )
+    reg.add("most", "SELECT max(price) AS high FROM bids [TUMBLING 10 WATTR at]")
+    with panes.live(reg) as page:
+        reg.push(bids([1, 30]))
+        tab.goto(page.url)
+        says(tab, "#answers-said", "often: window that ends 20")
+        says(tab, "#queries-said", "cost: partials that its answers were made of")
+        tab.click("#queries button:has-text('most')")
+        says(tab, "#answers-said", "most: answers are shown from the next window on")
+        reg.push(bids([45]))
+        says(tab, "#answers-said", "most: window that ends 40")
+        says(tab, "#answers", "high")
+        tab.wait_for_selector("#queries button[aria-pressed=true]:has-text('most')")
+        tab.focus("#queries button:has-text('often')")
+        reg.push(bids([55]))
+        says(tab, "#answers-said", "most: window that ends 50")
+        tab.keyboard.press("Enter")  # the table was drawn anew, and the button has its focus still
+        says(tab, "#answers-said", "often: window that ends 54")
+
+
+def test_a_register_of_joins(tab: Page) -> None:
+    reg = panes.register(("l", "r"), lateness=0)
+    band = "FROM l [RANGE 3 WATTR at], r [RANGE 3 WATTR at] WHERE l.k = r.k"
+    reg.add("pairs", f"SELECT l.at AS a, r.at AS b {band}")
+    reg.add("counted", f"SELECT l.k, count(*) AS n [TUMBLING 5 WATTR l.at] {band} GROUP BY l.k")
+    with panes.live(reg, edit=True) as page:
+        tab.goto(page.url)
+        says(tab, "#queries", "waits for its streams")
+        rows = pa.table({"at": [1, 4, 9, 12], "k": [1, 2, 1, 1]})
+        reg.push(l=rows, r=rows)
+        says(tab, "#queries", "joined rows")
+        says(tab, "#queries-said", "2 queries in 1 join")
+        says(tab, "#answers-said", "pairs: the last")
+        assert not tab.locator("#graph-card, #axis-card").first.is_visible()
+        says(tab, "#tiles", "rows")
+        tab.click("#queries tr:has-text('counted') button:has-text('remove')")
+        tab.wait_for_function(
+            "() => !document.querySelector('#queries').textContent.includes('counted')"
+        )
+        assert list(reg.queries()) == ["pairs"]
 
 
 def test_nothing_in_the_page_executes_what_data_says(tab: Page) -> None:
@@ -298,3 +344,10 @@ def test_a_real_spark_stream(
         says(tab, "#status", "running")
         tab.wait_for_selector("#tiles > :nth-child(6)[data-loud=true]")
         tab.wait_for_function(f"() => ({RED})() > 10")
+        put([None, 91])
+        says(tab, "#reasons", "rejected: `at` is NULL or outside the axis")
+        says(tab, "#reasons", "late: behind progress; all its windows are closed")
+        says(tab, "#answers", "high")
+        if is_register:
+            says(tab, "#answers-said", "one: window that ends")
+            says(tab, "#queries-said", "before HAVING")

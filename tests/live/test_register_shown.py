@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from threading import Thread
 
 import pytest
 
 import panes
 from panes.live.feed import Look
+from panes.live.followed import MOST_FOLLOWED, FollowedAnswers
 from panes.live.register_feed import RegisterFeed
 from panes.live.register_shown import MOST_QUERIES
 from tests.live.streams import ask, bids
@@ -54,6 +56,31 @@ def test_windows_carry_the_name_of_their_query(reg: panes.Register) -> None:
     feed = RegisterFeed(reg)
     reg.push(bids([1, 30]))
     assert set(feed.snapshot(Look()).windows.of) == {"often", "seldom", "three"}
+
+
+def test_whoever_looks_never_holds_up_whoever_pushes(reg: panes.Register) -> None:
+    """A look may wait for its turn at the register, with its own lock held: so no push takes it."""
+    feed = RegisterFeed(reg)
+    with feed._lock:
+        push = Thread(target=reg.push, args=(bids([1, 30]),), daemon=True)
+        push.start()
+        push.join(60)
+        assert not push.is_alive()
+    assert feed.snapshot(Look()).panes.start
+
+
+def test_answers_of_the_last_few_queries_that_were_looked_at_are_kept(reg: panes.Register) -> None:
+    feed = RegisterFeed(reg)
+    assert feed.snapshot(Look()).answers.of == "often"
+    assert "from the next window" in feed.snapshot(Look(of="three")).answers.note
+    assert feed.snapshot(Look(of="gone")).answers.of == "often"
+    reg.push(bids([1, 30]))
+    assert feed.snapshot(Look(of="three")).answers.columns[-1] == "s"
+    followed = FollowedAnswers()
+    keys = {f"q{i}": 0 for i in range(20)}
+    for name in keys:
+        followed.shown(keys, Look(of=name))
+    assert list(followed.names) == [f"q{i}" for i in range(20 - MOST_FOLLOWED, 20)]
 
 
 def test_a_query_comes_and_goes_in_the_page(reg: panes.Register) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import replace
+from threading import Lock
 
 import pyarrow as pa
 
@@ -25,7 +26,7 @@ class FollowedAnswers:
 
     def __init__(self) -> None:
         self._histories: dict[str, AnswerHistory] = {}  # replaced, never changed: two threads
-        self._first = ""
+        self._first, self._lock = "", Lock()  # held for a moment only
 
     @property
     def names(self) -> Collection[str]:
@@ -40,10 +41,11 @@ class FollowedAnswers:
 
     def follow(self, name: str, keys: int) -> AnswerHistory:
         """The answers of a query, kept from now on; `keys` columns of them are its key."""
-        others = dict(self._histories)
-        history = others.pop(name, None) or AnswerHistory(keys)
-        others[name] = history
-        self._histories = dict(list(others.items())[-MOST_FOLLOWED:])
+        with self._lock:
+            others = dict(self._histories)
+            history = others.pop(name, None) or AnswerHistory(keys)
+            others[name] = history
+            self._histories = dict(list(others.items())[-MOST_FOLLOWED:])
         return history
 
     def follow_first(self, keys: Mapping[str, int]) -> str:

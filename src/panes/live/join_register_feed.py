@@ -95,7 +95,8 @@ class JoinRegisterFeed:
     # Asked in the thread that pushes
 
     def _where(self) -> Where:
-        self._followed.follow_first(_keys(self._register.view()))
+        if not self._followed.names:
+            self._followed.follow_first(_keys(self._register.view()))
         return Where(self._register.progress)
 
     def _state(self) -> Mapping[str, int]:

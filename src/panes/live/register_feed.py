@@ -46,6 +46,7 @@ class RegisterFeed:
         self._run = uuid.uuid4().hex
         self._lock = Lock()
         self._view: RegisterView | None = None
+        self._cut_for: tuple[int, ...] = ()
         self._explained: tuple[tuple[int, ...], str] = (), ""
         self._given: Counter[str] = Counter()
         self._waiting: deque[tuple[Sequence[str], NDArray[np.int64]]] = deque()
@@ -102,13 +103,18 @@ class RegisterFeed:
             explain=self._explain(view),
         )
 
-    # Asked in the thread that pushes
+    # Asked in the thread that pushes. It never takes the lock: whoever looks may hold that while it
+    # waits for its turn at the register.
 
     def _where(self) -> Where:
-        if self.recorder.panes is None:
-            with self._lock:
-                self._followed.follow_first(keys_of(self._looked().queries))
-        return Where(*self._register.reached)
+        register, recorder = self._register, self.recorder
+        if self._cut_for != register.version:
+            view = register.view()
+            self._cut_for = view.version
+            self._followed.follow_first(keys_of(view.queries))
+            if view.cut is not None and (recorder.panes is None or recorder.panes.cut != view.cut):
+                recorder.panes = PaneCounts(view.cut)
+        return Where(*register.reached)
 
     def _keep(self, answers: object) -> int:
         """Note whose answers came; those of a few queries are kept to be shown."""
@@ -140,11 +146,8 @@ class RegisterFeed:
         """The queries; they are read anew if one came, went, or got its store."""
         register = self._register
         if self._view is None or self._view.version != register.version:
-            self._view = view = register.view()
+            self._view = register.view()
             self._ordered_at = 0.0
-            panes = self.recorder.panes
-            if view.cut is not None and (panes is None or panes.cut != view.cut):
-                self.recorder.panes = PaneCounts(view.cut)
         return self._view
 
     def _explain(self, view: RegisterView) -> str:

@@ -1,6 +1,6 @@
 // Numbers, sizes and positions as people read them. Nothing here knows the page.
 
-const whole = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
+const whole = new Intl.NumberFormat("en", { maximumFractionDigits: 0, signDisplay: "negative" });
 const some = new Intl.NumberFormat("en", { maximumSignificantDigits: 5 });
 const brief = new Intl.NumberFormat("en", { notation: "compact", maximumFractionDigits: 1 });
 

@@ -28,6 +28,12 @@ function statusOf(snapshot) {
   return isPaused ? `paused at ${clock(snapshot.taken)}` : words;
 }
 
+// What is stored: partials, and of a join the rows that may still be joined.
+function stored({ partials, rows }) {
+  const parts = [partials || !rows ? `${count(partials ?? 0)} partials` : "", rows ? `${count(rows)} rows` : ""];
+  return parts.filter(Boolean).join(", ");
+}
+
 function tilesOf({ counts, samples, state, progress, newest, axis }) {
   const recent = samples.rows.slice(-8);
   const rate = recent.length ? recent.reduce((a, b) => a + b, 0) / recent.length : 0;
@@ -40,7 +46,7 @@ function tilesOf({ counts, samples, state, progress, newest, axis }) {
     { value: count(counts.answers), name: "answers" },
     { value: count(counts.late), name: "late rows", isLoud: counts.late > 0 },
     { value: count(counts.rejected), name: "rejected rows", isLoud: counts.rejected > 0 },
-    { value: bytes(size), name: `state, ${count(state.partials ?? 0)} partials` },
+    { value: bytes(size), name: `state, ${stored(state)}` },
   ];
 }
 
@@ -56,6 +62,7 @@ function show(snapshot) {
   if (by("explain").textContent !== snapshot.explain) by("explain").textContent = snapshot.explain;
   document.title = `${snapshot.title} · panes live`;
   showTiles(tilesOf(snapshot));
+  by("axis-card").hidden = snapshot.kind === "join" || Boolean(snapshot.register?.of_joins);
   axisPicture.show(snapshot);
   arrivals.show(snapshot);
   charts.show(snapshot);
@@ -66,6 +73,7 @@ function show(snapshot) {
     showQueries(snapshot, { onRemove: remove, onChoose: (name) => { chosen = name; } });
     graph.show(snapshot.register);
     by("graph-card").hidden = snapshot.register.of_joins;
+    by("queries-card").className = `card register ${snapshot.register.of_joins ? "wide" : "two"}`;
     by("add").hidden = !snapshot.register.can_edit;
   }
   performance.mark("panes-drawn");

@@ -10,10 +10,11 @@ const element = (name, text, className) => {
 };
 const drawn = new Map();
 
-// Rows are made anew only when they differ from those that are there.
+// Rows are made anew only when they differ from those that are there, and never under a pressed mouse.
 function fill(id, columns, rows, { extra = () => [], inFirst = null, mark = "" } = {}) {
   const key = JSON.stringify([columns, rows, mark]);
-  if (drawn.get(id) === key) return;
+  const table = document.getElementById(id);
+  if (drawn.get(id) === key || table.matches(":active")) return;
   drawn.set(id, key);
   const isNumber = columns.map((_, i) => rows.length > 0 && rows.every((r) => r[i] === null || typeof r[i] === "number"));
   const head = element("tr");
@@ -31,7 +32,6 @@ function fill(id, columns, rows, { extra = () => [], inFirst = null, mark = "" }
   });
   const top = element("thead"), rest = element("tbody");
   top.append(head); rest.append(...body);
-  const table = document.getElementById(id);
   const held = table.contains(document.activeElement) ? document.activeElement.title : "";
   table.replaceChildren(top, rest);
   if (held) [...table.querySelectorAll("button")].find((button) => button.title === held)?.focus();
