@@ -38,6 +38,7 @@ CASTS = [
     ("if(NULL, 1, 2)", 2, "int"),
     ("crc32('Spark')", 1557323817, "bigint"),
     ("hash('Spark')", 228093765, "int"),
+    ("cbrt(27.0)", 3.0, "double"),
     ("initcap('sPark sql')", "Spark Sql", "string"),
     ("cast('10' as int)", 10, "int"),
     ("cast(' +12 ' as int)", 12, "int"),

@@ -24,7 +24,7 @@ log1p | double | double | CASE WHEN {0} <= -1 THEN NULL WHEN 1 + {0} = 1 THEN {0
 log | double | double | CASE WHEN {0} <= 0 THEN NULL ELSE ln({0}) END
 log | double, double | double | CASE WHEN {0} <= 0 OR {1} <= 0 THEN NULL ELSE ln({1}) / ln({0}) END
 pow power | double, double | double | CASE WHEN isnan({1}) OR (isinf({1}) AND abs({0}) = 1) THEN 'nan'::DOUBLE + {0} ELSE pow({0}, {1}) END
-cbrt | double | double | cbrt({0})
+cbrt | double | double | CASE WHEN {0} = 0 OR isnan({0}) OR isinf({0}) THEN {0} ELSE cbrt({0}) - (cbrt({0}) - {0} / (cbrt({0}) * cbrt({0}))) / 3 END
 sin | double | double | CASE WHEN isinf({0}) THEN 'nan'::DOUBLE ELSE sin({0}) END
 cos | double | double | CASE WHEN isinf({0}) THEN 'nan'::DOUBLE ELSE cos({0}) END
 tan | double | double | CASE WHEN isinf({0}) THEN 'nan'::DOUBLE ELSE tan({0}) END
