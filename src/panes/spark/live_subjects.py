@@ -14,7 +14,6 @@ from panes.axis import BEGINNING
 from panes.language.query import Query
 from panes.language.read import read
 from panes.live.answer_history import AnswerHistory
-from panes.live.apart import Apart
 from panes.live.feed import Look
 from panes.live.joins_shown import joins_axis, joins_shown, joins_text
 from panes.live.register_shown import (
@@ -26,7 +25,7 @@ from panes.live.register_shown import (
     so_many,
     specs_of,
 )
-from panes.live.snapshot import AnswersShown, AxisShown, Snapshot, WindowsShown
+from panes.live.snapshot import AnswersShown, AxisShown, SetAsideShown, Snapshot, WindowsShown
 from panes.live.windows_near import windows_of
 from panes.planning.explain import explain_unbound
 from panes.register.join_view import JoinsView
@@ -62,10 +61,10 @@ class OneQuery:
     ) -> None:
         self._text, self._asked = text, read(text) if text else None
         self._answers: AnswerHistory | None = None if answers is None else answers.history
-        self._apart = Apart() if late is None else late.apart
-        if rejected is not None and rejected is not late:
-            rejected.apart.pour_into(self._apart)
-            rejected.apart = self._apart
+        self._set_aside = late or rejected
+        if late and rejected and rejected.apart is not late.apart:
+            rejected.apart.pour_into(late.apart)
+            rejected.apart = late.apart
 
     @property
     def title(self) -> str:
@@ -86,7 +85,7 @@ class OneQuery:
             axis=axis,
             windows=_windows(specs, shown),
             answers=answers if self._answers is None else self._answers.shown(look.answers),
-            set_aside=self._apart.shown(),
+            set_aside=self._set_aside.apart.shown() if self._set_aside else SetAsideShown(),
             explain=explain_unbound(self._asked) if isinstance(self._asked, Query) else "",
         )
 
