@@ -115,6 +115,22 @@ def test_damaged_bytes_are_refused_or_are_another_sketch(
         assert written(read(written(sketch))) == written(sketch)
 
 
+VALUES = Argument(0, pa.int64())
+
+
+@pytest.mark.parametrize(
+    "piece", [HllPiece(12, VALUES, PRESENT), ThetaPiece("values", 12, VALUES, PRESENT)]
+)
+def test_a_sketch_takes_no_memory_for_what_it_left_out(piece: Piece) -> None:
+    """Three rows of one group, beside a hundred thousand of another, in the same batch."""
+    rows = Rows(np.zeros(100_000, np.int64), (pa.array(range(100_000)),))
+    slots = (np.arange(100_000) < 3).astype(np.int64)
+    for sketch in piece.lift(rows, slots, 2)[0]:
+        held = sketch.coupons if isinstance(sketch, hll.Hll) else sketch.hashes
+        whole = held if held.base is None else held.base
+        assert whole.nbytes <= 1 << 15
+
+
 def test_a_coupon_counts_the_zeros_a_hash_begins_with() -> None:
     """One more than the zeros, and at most 63, so that six bits hold it."""
     second = np.array([1 << 63, 1 << 62, (1 << 62) - 1, 4, 2, 1, 0], np.uint64)

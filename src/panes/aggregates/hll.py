@@ -61,7 +61,7 @@ def sketch_of(lg: int, coupons: Coupons, widest: int | None = None) -> Hll:
     """The sketch of different coupons, which ascend."""
     widest = lg if widest is None else widest
     if len(coupons) <= most_coupons(lg):
-        return Hll(lg, widest, coupons)
+        return Hll(lg, widest, coupons.copy())  # they may be a few of very many
     registers = np.zeros(1 << lg, np.uint8)
     _raise(registers, coupons)
     return Hll(lg, widest, NO_COUPONS, registers)

@@ -35,7 +35,7 @@ def sketch_of(hashes: Hashed, bound: int, lg: int) -> Theta:
     size = 1 << lg
     if len(hashes) <= size:
         return Theta(hashes, bound)
-    return Theta(hashes[:size], int(hashes[size]))
+    return Theta(hashes[:size].copy(), int(hashes[size]))  # nothing is kept of the others
 
 
 def united(one: Theta, other: Theta, lg: int) -> Theta:
