@@ -11,7 +11,7 @@ from panes.planning.plan import Plan
 _PREPARE = "reg.prepare(...) the same question; it is answered from the rows to come"
 
 
-def no_rows(hint: str) -> QueryError:
+def no_rows(hint: str = _PREPARE) -> QueryError:
     """A question about rows, and none are kept."""
     return QueryError("the register keeps no rows", hint=hint)
 

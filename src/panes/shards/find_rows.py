@@ -79,7 +79,7 @@ def find_rows(
 def _require_kept(asked: RowQuestion, schema: pa.Schema, keep: Keep | None) -> list[pa.Field]:
     """The columns that a question reads; refused if they are not kept for as long."""
     if keep is None:
-        raise no_rows("reg.prepare(...) the same question; it is answered from the rows to come")
+        raise no_rows()
     if asked.size > keep.size:
         raise not_that_long()
     names = columns_read(asked, schema)
