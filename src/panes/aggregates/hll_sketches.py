@@ -27,7 +27,7 @@ from panes.aggregates.hll import (
 )
 from panes.aggregates.hll_bytes import read, written
 from panes.aggregates.identity import identity
-from panes.aggregates.murmur128 import has_bytes, hashes, is_binary, is_text
+from panes.aggregates.murmur128 import has_bytes, hashes, is_binary, is_text_or_binary
 from panes.algebra.monoid import Columns, Objects, Slots
 from panes.errors import ColumnTypeError, PanesError, QueryError
 
@@ -80,7 +80,7 @@ class HllPiece:
 def hll_sketch(argument: Argument, where: int | None, lg: int = DEFAULT_LG) -> Bounded:
     """``hll_sketch_agg(x, lgConfigK)``: of whole numbers, text or binary."""
     kind = argument.type
-    if not (pa.types.is_int32(kind) or pa.types.is_int64(kind) or is_text(kind)):
+    if not (pa.types.is_int32(kind) or pa.types.is_int64(kind) or is_text_or_binary(kind)):
         raise ColumnTypeError(
             f"hll_sketch_agg needs int, bigint, text or binary, got {kind}",
             hint="hll_sketch_agg(CAST(x AS BIGINT))",

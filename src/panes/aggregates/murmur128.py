@@ -21,7 +21,7 @@ Hashes = tuple[NDArray[np.uint64], NDArray[np.uint64]]
 
 def has_bytes(values: pa.Array) -> NDArray[np.bool_]:
     """Which values have at least one byte; there are no NULLs among them."""
-    if is_text(values.type):
+    if is_text_or_binary(values.type):
         return np.asarray(pc.binary_length(values).to_numpy(zero_copy_only=False) > 0)
     if pa.types.is_list(values.type):
         return np.asarray(pc.list_value_length(values).to_numpy(zero_copy_only=False) > 0)
@@ -38,7 +38,7 @@ def hashes(values: pa.Array) -> Hashes:
     return first, second
 
 
-def is_text(kind: pa.DataType) -> bool:
+def is_text_or_binary(kind: pa.DataType) -> bool:
     """Whether values are themselves sequences of bytes."""
     kinds = pa.types
     return bool(kinds.is_string(kind) or kinds.is_large_string(kind) or is_binary(kind))
@@ -52,7 +52,7 @@ def is_binary(kind: pa.DataType) -> bool:
 def _bytes_of(values: pa.Array) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
     """All bytes in one array, and where those of each value end, behind a first 0."""
     kind = values.type
-    if is_text(kind):
+    if is_text_or_binary(kind):
         flat = values.cast(pa.large_binary())
         _, offsets, data = flat.buffers()
         ends = np.frombuffer(offsets, np.int64)[flat.offset : flat.offset + len(flat) + 1]

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from panes.aggregates.aggregate import Argument, Bounded, Rows, Selection
 from panes.aggregates.identity import identity
-from panes.aggregates.murmur128 import has_bytes, hashes, is_binary, is_text
+from panes.aggregates.murmur128 import has_bytes, hashes, is_binary, is_text_or_binary
 from panes.aggregates.theta import (
     ALL,
     DEFAULT_LG,
@@ -111,7 +111,7 @@ def theta_sketch(argument: Argument, where: int | None, lg: int = DEFAULT_LG) ->
     inside = kind.value_type if pa.types.is_list(kind) else kind
     is_whole = pa.types.is_int32(inside) or pa.types.is_int64(inside)
     is_float = pa.types.is_float32(kind) or pa.types.is_float64(kind)
-    if not (is_whole or is_float or is_text(kind)):
+    if not (is_whole or is_float or is_text_or_binary(kind)):
         raise ColumnTypeError(
             "theta_sketch_agg needs int, bigint, float, double, text, binary, or an array of int "
             f"or bigint, got {kind}",
