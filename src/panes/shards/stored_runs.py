@@ -144,11 +144,15 @@ class StoredRuns(TimeBlocks):
         self._forget_empty()
 
     def rewrite(self, change: Callable[[SortedRows], SortedRows] = lambda rows: rows) -> None:
-        """Let all runs be written again, with whatever `change` makes of their columns."""
+        """Let all runs be written again, with whatever `change` makes of their columns.
+
+        Rows that are joined are never rewritten: no run has marks.
+        """
         for runs in self._ledger.blocks.values():
             for place, run in enumerate(runs):
+                assert not (run.is_marked or run.has_new_marks)
                 again = _Run.of(change(self._read(run)))
-                again.number, again.is_marked, again.is_due = run.number, run.is_marked, True
+                again.number, again.is_due = run.number, True
                 runs[place] = again
 
     def write(self) -> None:
