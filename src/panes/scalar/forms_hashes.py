@@ -38,11 +38,11 @@ def _crc32(arguments: Sequence[Typed]) -> Typed:
         whole = f"list_reduce({each}, lambda c, b: {step}, 4294967295::BIGINT)"
         return f"xor({whole}, 4294967295::BIGINT)"
 
-    return Typed(over(_hex(value), body), t.BIGINT)
+    return Typed(over(_hex(value.text, value.type), body), t.BIGINT)
 
 
-def _hex(value: Typed) -> str:
-    return f"hex({value.text})" if value.type == t.BINARY else f"hex(encode({value.text}))"
+def _hex(x: str, kind: object) -> str:
+    return f"hex({x})" if kind == t.BINARY else f"hex(encode({x}))"
 
 
 def _hash(arguments: Sequence[Typed]) -> Typed:
@@ -83,7 +83,7 @@ def _words(x: str, kind: object) -> tuple[str, str]:
         number = x if kind == t.BIGINT else f"epoch_us(CAST({x} AS TIMESTAMP))"
         return f"[{_unsigned(number)}, {_unsigned(f'({number} >> 32)')}]", "8"
     if kind in (t.STRING, t.BINARY):
-        digits = f"hex({x})" if kind == t.BINARY else f"hex(encode({x}))"
+        digits = _hex(x, kind)
         whole = "substr({0}, 8 * CAST(i AS BIGINT) + {1}, 2)"
         four = " || ".join(whole.format(digits, at) for at in (7, 5, 3, 1))
         last = f"CAST('0x' || substr({digits}, 2 * CAST(i AS BIGINT) + 1, 2) AS BIGINT)"
