@@ -10,7 +10,6 @@ import time
 import uuid
 from collections import Counter
 from collections.abc import Mapping
-from threading import Lock
 from typing import Literal
 
 import pyarrow as pa
@@ -21,6 +20,7 @@ from panes.live.feed import Look
 from panes.live.followed import FollowedAnswers
 from panes.live.joins_shown import joins_axis, joins_shown, joins_text
 from panes.live.recorder import Recorder, Where, position
+from panes.live.register_shown import keys_of
 from panes.live.snapshot import Snapshot
 from panes.register.join_view import JoinsView
 
@@ -34,12 +34,11 @@ class JoinRegisterFeed:
         self._register, self._title = register, title or " + ".join(register.streams)
         self.can_edit = can_edit
         self._run = uuid.uuid4().hex
-        self._lock = Lock()
         self._given: Counter[str] = Counter()
         self._followed = FollowedAnswers()
         self._explained: tuple[object, str] = None, ""
         self.recorder = Recorder(self._where, self._state, self._keep)
-        self._followed.follow_first(_keys(register.view()))
+        self._followed.follow_first(keys_of(register.view().queries))
         add_watcher(register, self.recorder)
 
     def detach(self) -> None:
@@ -59,9 +58,6 @@ class JoinRegisterFeed:
         """How the register stands."""
         recorder, view, costs = self.recorder, self._register.view(), self._register.joined_rows
         dearest = sorted(view.queries, key=lambda q: (-costs.get(q.name, 0), q.name))
-        keys = {query.name: query.keys for query in dearest}
-        with self._lock:
-            answers = self._followed.shown(keys, look)
         return Snapshot(
             kind="register",
             run=self._run,
@@ -78,7 +74,7 @@ class JoinRegisterFeed:
             state=dict(recorder.state),
             samples=recorder.timeline.shown(),
             arrivals=recorder.scatter.shown(),
-            answers=answers,
+            answers=self._followed.shown(keys_of(dearest), look),
             set_aside=recorder.apart.shown(),
             register=joins_shown(
                 view,
@@ -96,7 +92,7 @@ class JoinRegisterFeed:
 
     def _where(self) -> Where:
         if not self._followed.names:
-            self._followed.follow_first(_keys(self._register.view()))
+            self._followed.follow_first(keys_of(self._register.view().queries))
         return Where(self._register.progress)
 
     def _state(self) -> Mapping[str, int]:
@@ -131,7 +127,3 @@ class JoinRegisterFeed:
         if self._register.is_finished:
             return "finished"
         return "running" if self.recorder.steps else "waiting"
-
-
-def _keys(view: JoinsView) -> dict[str, int]:
-    return {query.name: query.keys for query in view.queries}

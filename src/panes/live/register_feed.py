@@ -24,7 +24,14 @@ from panes.live.feed import Look
 from panes.live.followed import FollowedAnswers
 from panes.live.pane_counts import PaneCounts
 from panes.live.recorder import Recorder, Where, position
-from panes.live.register_shown import axis_shown, cost_of, keys_of, register_shown, specs_of
+from panes.live.register_shown import (
+    axis_shown,
+    cost_of,
+    keys_of,
+    register_shown,
+    so_many,
+    specs_of,
+)
 from panes.live.snapshot import PanesShown, Snapshot, WindowsShown
 from panes.live.windows_near import windows_of
 from panes.register.view import RegisteredQuery, RegisterView
@@ -82,7 +89,7 @@ class RegisterFeed:
             kind="register",
             run=self._run,
             title=self._title,
-            text=f"{len(view.queries):,} queries over {view.stream}",
+            text=f"{so_many(len(view.queries), 'query', 'queries')} over {view.stream}",
             taken=time.time(),
             started=recorder.begun,
             status=self._status(),

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 
 from panes.axis import format_duration
 from panes.live.snapshot import AxisShown, GroupShown, QueryShown, RegisterShown
+from panes.register.join_view import JoinedQuery
 from panes.register.view import RegisteredQuery, RegisterView
 from panes.windows.spec import Sliding
 
@@ -59,7 +60,7 @@ def register_shown(
     shapes = len({q.shape for q in view.queries if q.shape is not None})
     return RegisterShown(
         cost=cost,
-        shares=f"{shapes:,} shapes share {so_many(len(view.stores), 'store')} of panes",
+        shares=f"{so_many(shapes, 'shape')} over {so_many(len(view.stores), 'store')} of panes",
         queries=[*failed, *queries],
         total=len(view.queries) + len(view.failed),
         found=len(found),
@@ -71,7 +72,7 @@ def register_shown(
     )
 
 
-def keys_of(queries: Sequence[RegisteredQuery]) -> dict[str, int]:
+def keys_of(queries: Sequence[RegisteredQuery | JoinedQuery]) -> dict[str, int]:
     """How many columns the answers of each query are grouped by."""
     return {query.name: query.keys for query in queries}
 

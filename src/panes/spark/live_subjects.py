@@ -28,7 +28,6 @@ from panes.live.register_shown import (
 from panes.live.snapshot import AnswersShown, AxisShown, SetAsideShown, Snapshot, WindowsShown
 from panes.live.windows_near import windows_of
 from panes.planning.explain import explain_unbound
-from panes.register.join_view import JoinsView
 from panes.register.view import RegisterView
 from panes.spark.join.register import SparkJoinRegister
 from panes.spark.live_rows import LiveRows
@@ -133,11 +132,11 @@ class ManyQueries:
 
 
 class ManyJoins:
-    """A register over joins. What a query costs its join is not known here, so it is not told."""
+    """A register over joins. Shards do not tell what a query takes, so its answers are counted."""
 
     def __init__(self, register: SparkJoinRegister, *, can_edit: bool) -> None:
         self._register, self._can_edit = register, can_edit
-        register.tap.followed.follow_first(_keys(register.view()))
+        register.tap.followed.follow_first(keys_of(register.view().queries))
         register.tap.open()
 
     @property
@@ -149,12 +148,11 @@ class ManyJoins:
         """The queries, those with most answers first, and the answers of one."""
         view, tap = self._register.view(), self._register.tap
         ordered = sorted(view.queries, key=lambda q: (-tap.given[q.name], q.name))
-        keys = {query.name: query.keys for query in ordered}
         return replace(
             shown,
             text=joins_text(view),
             axis=joins_axis(view),
-            answers=tap.followed.shown(keys, look),
+            answers=tap.followed.shown(keys_of(ordered), look),
             register=joins_shown(
                 view, ordered, tap.given, tap.given, look.queries,
                 cost="answers that it gave; shards do not tell what they took",
@@ -169,10 +167,6 @@ class ManyJoins:
 
 
 _COST = f"{COST}, before HAVING, since the register began in this process"
-
-
-def _keys(view: JoinsView) -> dict[str, int]:
-    return {query.name: query.keys for query in view.queries}
 
 
 def _windows(specs: Mapping[str, PanedSpec], shown: Snapshot) -> WindowsShown:
