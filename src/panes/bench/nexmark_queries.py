@@ -34,7 +34,7 @@ _ROWS = "SELECT *, epoch_us(ts) AS us FROM"
 
 @dataclass(frozen=True, slots=True)
 class Contest:
-    """One query: its streams, the column order that answers are compared in, and who answers it."""
+    """One query: what it asks, of which streams, and how every contender is asked."""
 
     name: str
     asks: str

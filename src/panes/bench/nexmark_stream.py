@@ -2,9 +2,10 @@
 
 Written from the public description of the model (Tucker, Tufte, Papadimos, Maier 2002, and its
 common configuration): of every 50 events one is a person, three are auctions and 46 are bids. Half
-of the bids go to the hot auction of the moment, three quarters come from its hot bidder, and three
-quarters of the auctions are opened by the hot seller. Prices lie between one and a million, evenly
-by their logarithm. Texts that no query of ours reads are left out.
+of the bids go to the hot auction of the moment, three quarters of all bids come from the hot
+bidder, and three quarters of the auctions are opened by the hot seller. Prices are in cents and lie
+between one and a million dollars, evenly by their logarithm. Texts that no query of ours reads are
+left out.
 
 Invariant: the same seed and number of events give the same three tables, each sorted by `ts`.
 """
@@ -23,7 +24,7 @@ PERSONS, AUCTIONS, EVENTS = 1, 3, 50
 FIRST_ID = 1_000
 _START = 1_767_225_600_000_000  # 2026-01-01
 _HOT_AUCTION, _HOT_SELLER, _HOT_BIDDER = 2, 4, 4
-"""One in so many is not hot."""
+"""One in so many goes to any other, and the rest to the hot one."""
 _HOT_EVERY = 100
 _IN_FLIGHT, _ACTIVE = 100, 1_000
 _LONGEST = 20_000_000

@@ -5,9 +5,9 @@ position stay in the order in which their batches came. Rows are stored as those
 runs of blocks of time (`panes.shards.stored_runs`): a batch writes what is new, and what no window
 can reach any more goes with its block.
 
-Invariant: from where a column is `whole` on, all rows that were admitted are there with it, as far
-back as the longest window reaches. Columns may come and go from batch to batch, and so may the
-length of the longest window; what is there stays, and what is missing is known.
+Invariant: all rows that were admitted are there from `KeptLedger.whole_from` on, as far back as the
+longest window reaches. Columns may come and go from batch to batch, and so may the length of the
+longest window; what is there stays, and what is missing is known.
 """
 
 from __future__ import annotations
