@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pyarrow as pa
+import pytest
 
 from panes.language.parse import parse
 from panes.planning.plan import plan
@@ -48,4 +49,20 @@ def test_a_position_far_ahead_of_the_others_moves_no_mark() -> None:
     assert tables[REJECTED].column("reason").to_pylist() == [
         "`at` is NULL or outside the axis",
         "`at` is further ahead of all rows so far, up to 2, than max_ahead",
+    ]
+
+
+def test_a_position_is_compared_with_all_rows_of_a_task(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A task works through its rows in pieces; here the last one is a wrong position alone."""
+    monkeypatch.setattr("panes.shards.combiner._FULL", 3)
+    planned = plan(parse(TEXT.replace("1 minute WATTR ts", "10 WATTR at")), {"s": INTEGERS})
+    combiner = Combiner(PlanFiller(planned), 1, max_step=100)
+    for at in ([1, 2, 3], [10**15]):
+        batch = {AT: pa.array(at), column_name(0): pa.array(["a"] * len(at))}
+        combiner.add(pa.record_batch(batch))
+    [(_, data)] = combiner.packages()
+    tables = codec.unpack(data)
+    assert read_marks(tables)[0].high == 3
+    assert tables[REJECTED].column("reason").to_pylist() == [
+        "`at` is further ahead of all rows so far, up to 3, than max_ahead"
     ]

@@ -209,12 +209,13 @@ class Combiner:
     def _reject_far(
         self, table: pa.Table, source: NDArray[np.int32], has_position: NDArray[np.bool_]
     ) -> None:
-        """Reject rows that are further ahead of the others than a step; they have no position."""
+        """Reject rows that are more than a step ahead of all others that the task has seen."""
         assert self.max_step is not None
         at = pc.fill_null(column_of(table, AT), 0).to_numpy(zero_copy_only=False)
         for number in np.unique(source[has_position]).tolist():
             of_source = has_position & (source == number)
-            last = believed_up_to(at[of_source], None, self.max_step)
+            before = self._marks.get(number, Marks()).high
+            last = believed_up_to(at[of_source], before, self.max_step)
             far = of_source & (at > last)
             self._reject(table, far, too_far_ahead_of_others(self.filler.column, last))
             has_position &= ~far
