@@ -198,6 +198,11 @@ def test_before_anything_is_committed_there_is_nothing(spark: SparkSession, tmp_
     register.start(**placed(tmp_path))
     assert register.ask(EVERY).toArrow().num_rows == 0
     assert register.ask(EVERY).columns == ["window_start", "window_end", "at", "k", "x"]
+    register.forget(EVERY)
+    with pytest.raises(QueryError, match="the register keeps no rows"):
+        register.ask(EVERY)
+    with pytest.raises(QueryError, match=r"has no query, so nothing is stored\n\nHint: add one"):
+        register.ask("SELECT count(*) AS n FROM s [RANGE 10 WATTR at]")
     register.stop()
 
 

@@ -72,12 +72,16 @@ class RegisteredQueries:
 
     def terms(self, *, bounded: bool) -> Terms:
         """What the stream promises, for all queries alike."""
-        axis = self.queries.axis
-        assert axis is not None
+        axis, asked = self.queries.axis, [one.query for one in self.queries.asked.values()]
+        first = next(iter([*asked, *self.prepared.orderings()]), None)
+        if axis is None or first is None:
+            raise QueryError(
+                "the register has no query, so nothing is stored",
+                hint='add one first: reg.add("hot", "...")',
+            )
         run = replace(self.run, bounded=bounded)
         run = with_watermark([self.frame], axis.column or "", run)
-        asked = [one.query for one in self.queries.asked.values()]
-        terms = agree([*asked, *self.prepared.orderings()][0], run)
+        terms = agree(first, run)
         require_progress(terms, bounded=bounded)
         return terms
 
