@@ -105,6 +105,22 @@ def test_a_push_that_is_refused_is_told_and_counts_nothing() -> None:
     assert feed.snapshot(Look()).status == "finished"
 
 
+def test_after_the_end_queries_show_the_joins_that_they_had() -> None:
+    reg = registered()
+    feed = JoinRegisterFeed(reg)
+    reg.push(l=LEFT, r=RIGHT)
+    before = feed.snapshot(Look())
+    reg.finish()
+    after = feed.snapshot(Look())
+    assert before.register is not None
+    assert after.register is not None
+    assert after.axis == before.axis
+    assert after.register.shapes == 3
+    assert {q.name: (q.window, q.shape) for q in after.register.queries} == {
+        q.name: (q.window, q.shape) for q in before.register.queries
+    }
+
+
 def test_a_page_with_queries_that_come_and_go() -> None:
     reg = registered()
     with panes.live(reg, edit=True) as page:

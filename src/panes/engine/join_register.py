@@ -73,6 +73,7 @@ class JoinRegister:
         self._newest_before_early: dict[str, int] = {}
         self._read: dict[str, int] = {}
         self._finished = False
+        self._last_view: JoinsView | None = None
         self._turn = Turn(run.max_answers)
         self.watcher: Watcher | None = None
 
@@ -199,6 +200,7 @@ class JoinRegister:
         for name, query in self._unbound().items():
             self._set_aside_query(name, no_batch_yet(unseen(query, self._schemas), NO_COLUMNS))
         found = self._answers(lambda run: run.take({}, now, ends=True), ends=True)
+        self._last_view = self.view()
         self._finished = True
         self._joins.clear()
         return found
@@ -254,7 +256,9 @@ class JoinRegister:
 
     @in_turn
     def view(self) -> JoinsView:
-        """Which queries there are and which join each shares, as plain data."""
+        """Which queries there are and which join each shares; after the end, as it was then."""
+        if self._last_view is not None:
+            return self._last_view
         bound = {
             name: (number, answers.plan)
             for number, join in enumerate(self._joins.values())
