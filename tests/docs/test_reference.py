@@ -15,6 +15,7 @@ import panes
 import panes.errors
 import panes.spark
 from panes.cli.main import ASKED_WRONGLY
+from panes.spark.join.register import SparkJoinRegister
 from panes.spark.register.register import SparkRegister
 from tests.docs import commands_page, functions_page
 
@@ -28,6 +29,7 @@ CLASSES: dict[str, type] = {
     "Register": panes.Register,
     "WindowIndex": panes.WindowIndex,
     "SparkRegister": SparkRegister,
+    "SparkJoinRegister": SparkJoinRegister,
 }
 NOT_FOR_USERS = {
     *("plan", "stores", "take_up", "UNCHANGED", "watcher", "reached", "is_finished", "axis"),
