@@ -18,7 +18,7 @@ from pyspark.sql import types as T  # noqa: N812
 import panes
 from panes.errors import QueryError
 from panes.spark import internals
-from panes.spark.internals import Alias, Call, Name, Text
+from panes.spark.internals import Alias, Call, Choice, Item, Name, Text
 from panes.spark.session import DEFAULTS_WHERE_LOCAL
 from tests.spark.streaming import as_batches, read_stream, run_to_end
 
@@ -221,6 +221,11 @@ def parts_of(column: Column) -> object:
         return (part.name, part.distinct, part.star, *map(parts_of, part.arguments))
     if isinstance(part, Name):
         return part.name
+    if isinstance(part, Item):
+        return ("item", parts_of(part.child), parts_of(part.key))
+    if isinstance(part, Choice):
+        pairs = [(parts_of(a), parts_of(b)) for a, b in part.branches]
+        return ("when", pairs, None if part.otherwise is None else parts_of(part.otherwise))
     return ("sql", part.sql) if isinstance(part, Text) else internals.text_of(column)
 
 
@@ -231,17 +236,18 @@ COLUMNS: dict[str, object] = {
     'F.expr("sum(x) + 1")': ("sql", "sum(x) + 1"),
     'F.percentile("x", 0.25)': ("percentile", False, False, "x", "0.25", "1"),
     'F.col("a.b")': "a.b",
-    'F.when(F.col("x") > 1, 2)': "CASE WHEN >(x, 1) THEN 2 END",
+    'F.max("x")["i"]': ("item", ("max", False, False, "x"), "'i'"),
+    'F.when(F.col("x") > 1, 2)': ("when", [((">", False, False, "x", "1"), "2")], None),
+    'F.when(F.col("b"), 2).otherwise(3)': ("when", [("b", "2")], "3"),
+    "F.lit(1)": "1",
 }
 
 
 @pytest.mark.parametrize("text", COLUMNS)
 def test_a_column_is_taken_apart(spark: SparkSession, text: str) -> None:
     found = parts_of(eval(text))
-    if text.startswith("F.when"):
-        assert internals.take_apart(eval(text)) is None
-    else:
-        assert json.dumps(found) == json.dumps(COLUMNS[text])
+    assert json.dumps(found) == json.dumps(COLUMNS[text])
+    assert (internals.take_apart(eval(text)) is None) == text.startswith("F.lit")
 
 
 def test_what_is_no_column_is_refused() -> None:
