@@ -150,7 +150,8 @@ class StoredRuns(TimeBlocks):
         """
         for runs in self._ledger.blocks.values():
             for place, run in enumerate(runs):
-                assert not (run.is_marked or run.has_new_marks)
+                assert not run.is_marked
+                assert not run.has_new_marks
                 again = _Run.of(change(self._read(run)))
                 again.number, again.is_due = run.number, True
                 runs[place] = again
