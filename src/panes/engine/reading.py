@@ -130,7 +130,7 @@ class Reading:
         """A question over a column has the axis of all, or is the first to say which."""
         if planned.axis.column is not None:
             require_lateness(self._run.lateness, planned.axis.kind)
-            self._queries.require_same_axis("asked", planned)
+            self._queries.require_same_axis(None, planned)
             self._queries.axis = planned.axis
             self.place_by(planned, schema)
 

@@ -400,7 +400,7 @@ class Register:
         if not isinstance(spec, Sliding):
             raise QueryError("what is asked for now is one window: RANGE or ROWS")
         if planned.axis.column is not None:
-            self._queries.require_same_axis("asked", planned)
+            self._queries.require_same_axis(None, planned)
         if planned.axis.column is None or width is not None:
             return self._prepared.ask(planned, spec.size, width, self._reading.tail)
         sets = planned_sets(text, planned, plan_of, stores, own)
@@ -423,7 +423,7 @@ class Register:
         if asked.window.measure == "rows":
             return ask_tail(asked, reading.tail, schema)
         query = parse(ordering_of(asked))
-        self._queries.require_same_axis("asked", plan(query, {self.stream: schema}))
+        self._queries.require_same_axis(None, plan(query, {self.stream: schema}))
         axis, newest = self._queries.axis, self._queries.newest
         assert axis is not None
         return reading.row_questions.ask(asked, reading.tail, schema, axis, newest)

@@ -234,11 +234,12 @@ class Queries:
             hint="add one; it is answered from the rows to come",
         )
 
-    def require_same_axis(self, name: str, planned: Plan) -> None:
-        """Refuse a query over another column than the others."""
+    def require_same_axis(self, name: str | None, planned: Plan) -> None:
+        """Refuse a query, or a question, which has no name, over another column than the others."""
         if self.axis is not None and planned.axis != self.axis:
+            what = "the question" if name is None else f"query `{name}`"
             raise QueryError(
-                f"query `{name}` runs on `{planned.axis.column}`, and the register on "
+                f"{what} runs on `{planned.axis.column}`, and the register on "
                 f"`{self.axis.column}`: what is promised of one says nothing of the other",
                 hint="open a second register for it",
             )

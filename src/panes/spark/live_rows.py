@@ -9,8 +9,7 @@ from panes.language.query import WINDOW_COLUMNS
 from panes.live.answer_history import AnswerHistory
 from panes.live.apart import Apart
 from panes.spark.query import Sent, Sink, ToldSink, send
-
-_MOST_ROWS = 5_000
+from panes.spark.register.tap import MOST_ROWS
 
 
 class LiveRows(ToldSink):
@@ -34,7 +33,7 @@ class LiveRows(ToldSink):
         """Answers, or rows that came late or were rejected."""
         if self._sink is not None:
             send(frame, self._sink, batch_id, kind)
-        shown: pa.Table = frame.limit(_MOST_ROWS).toArrow()
+        shown: pa.Table = frame.limit(MOST_ROWS).toArrow()
         if kind != "answers":
             self.apart.add(kind, [shown])
         elif WINDOW_COLUMNS[1] in shown.column_names:

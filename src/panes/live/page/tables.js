@@ -86,7 +86,7 @@ export function showQueries({ register, answers }, { onRemove, onChoose }) {
   fill("queries", ["query", "window", "answers", "cost", store, shape, "text"], rows, { extra, inFirst, mark: answers.of });
   const shown = register.queries.length < register.found ? `${count(register.queries.length)} of ${count(register.found)} shown` : `${count(register.found)} shown`;
   document.getElementById("queries-said").textContent =
-    `${count(register.total)} queries in ${register.shares} · ${shown} · cost: ${register.cost} · click a name for its answers`;
+    `${count(register.total)} ${register.total === 1 ? "query" : "queries"} in ${register.shares} · ${shown} · cost: ${register.cost} · click a name for its answers`;
 }
 
 export function showTiles(tiles) {

@@ -79,7 +79,7 @@ def ask(
             "what is asked for now is one window over a column: [RANGE 10 minutes WATTR ts]",
             hint="rows of a DataFrame have no order of their own, so ROWS means nothing here",
         )
-    queries.require_same_axis("asked", plan)
+    queries.require_same_axis(None, plan)
     state = read_state(frame.sparkSession, checkpoint)
     now = as_of_now(state, queries)
     asked = AskState(frame, state, now, Definition.of(queries, dumps), terms)

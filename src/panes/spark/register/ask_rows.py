@@ -53,7 +53,7 @@ def ask_rows(
 ) -> DataFrame:
     """The rows that a question asks for, of the window that ends just after the newest row."""
     plan, schema = ordering_plan(frame, asked), arrow_schema(frame)
-    queries.require_same_axis("asked", plan)
+    queries.require_same_axis(None, plan)
     state = read_state(frame.sparkSession, checkpoint)
     known = _Known({}, frozenset()) if state is None else _known(state, shards)
     abouts = {shard: codec.unpack(data) for shard, data in known.abouts.items()}

@@ -58,7 +58,7 @@ class PreparedRows:
         if asked.stream.lower() != self._stream.lower():
             raise QueryError(f"only rows of `{self._stream}` can be asked for")
         planned = require_answerable(self._frame, asked)
-        queries.require_same_axis("asked", planned)
+        queries.require_same_axis(None, planned)
         require_lateness(self._run.lateness, planned.axis.kind)
         agree(planned.query, self._run)
         require_clock(self._run)

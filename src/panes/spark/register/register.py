@@ -156,8 +156,6 @@ class SparkRegister(RunningRegister[Start]):
         newest row. They are there once the question is prepared, or one with a longer window and
         the same columns.
         """
-        if self._run.start is None:
-            raise QueryError("the register has not been started, so nothing is stored")
         registered = self._registered
         rows = read_row_question(text, registered.aggregates)
         if rows is not None:
@@ -170,9 +168,11 @@ class SparkRegister(RunningRegister[Start]):
             return bind_query(asked, (registered.frame,), registered.aggregates).plan
 
         with self._lock:
-            terms = registered.terms(bounded=self._run.start.bounded)
-            checkpoint = self._run.start.checkpoint
-            return ask(registered.frame, checkpoint, registered.queries, terms, query, plan_of)
+            start = self._started()
+            terms = registered.terms(bounded=start.bounded)
+            return ask(
+                registered.frame, start.checkpoint, registered.queries, terms, query, plan_of
+            )
 
     def _ask_rows(self, asked: RowQuestion) -> DataFrame:
         """Rows of the live window, from those that shards keep."""
@@ -181,11 +181,16 @@ class SparkRegister(RunningRegister[Start]):
         registered = self._registered
         require_answerable(registered.frame, asked)
         with self._lock:
-            start = self._run.start
-            assert start is not None
+            start = self._started()
             return ask_rows(
                 registered.frame, start.checkpoint, start.shards, registered.queries, asked
             )
+
+    def _started(self) -> Start:
+        """How the register was started, if it was."""
+        if self._run.start is None:
+            raise QueryError("the register has not been started, so nothing is stored")
+        return self._run.start
 
     def prepare(self, text: str) -> None:
         """Keep the rows that a question asks for, so that `ask` can answer it.
