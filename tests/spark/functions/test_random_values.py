@@ -33,6 +33,8 @@ from tests.spark.functions.both_engines import (
 )
 
 AT_ONCE = 40
+FAILING_ROWS = 3
+
 _OF_TYPE = {
     "int": ["i", "i2"], "bigint": ["b", "b2"], "double": ["d", "d2"], "string": ["s", "s2", "s3"],
     "date": ["day", "day2"], "timestamp": ["ts", "ts2"], "timestamp_ntz": ["ntz"],
@@ -212,7 +214,10 @@ def differences(frame: DataFrame, here: Mapping[str, Outcome], count: int) -> li
 def answered_only_there(
     frame: DataFrame, here: Mapping[str, Outcome], table: pa.Table
 ) -> list[str]:
-    """Rows that fail in one process, though Spark answers them; equal rows are asked once."""
+    """Rows that fail in one process, though Spark answers them; a few of each expression are asked.
+
+    Equal rows are asked once, and each is a query of its own, since an error says nothing of others.
+    """
     found = []
     for sql, outcome in here.items():
         names = sorted({c.name for c in read(sql)[0].find_all(exp.Column)} & {*table.column_names})
@@ -221,7 +226,7 @@ def answered_only_there(
             first.setdefault(repr([table.column(name)[row].as_py() for name in names]), row)
         found += [
             f"{sql} of {values}: {outcome.failed[row]}"
-            for values, row in first.items()
+            for values, row in [*first.items()][:: max(1, len(first) // FAILING_ROWS)]
             if not fails_on_spark(frame, sql, row)
         ]
     return found
@@ -268,7 +273,7 @@ def test_awkward_values_are_the_same_on_both_engines(group: str, spark: SparkSes
 @pytest.mark.slow
 @pytest.mark.parametrize("group", GROUPS)
 @settings(
-    max_examples=2, phases=[Phase.generate], suppress_health_check=list(HealthCheck), deadline=None
+    max_examples=1, phases=[Phase.generate], suppress_health_check=list(HealthCheck), deadline=None
 )
 @given(values=drawn)
 def test_random_values_are_the_same_on_both_engines(
