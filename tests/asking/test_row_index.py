@@ -168,3 +168,23 @@ def test_short_floats_are_read_and_not_looked_up() -> None:
         reg.push(rows)
     assert {len(reg.ask(question)) for _ in range(40)} == {0}
     assert "rows by x" not in reg.explain()
+
+
+@pytest.mark.parametrize(
+    ("where", "found"),
+    [
+        ("price = 1e22", 1),
+        ("price = 10000000000000000000000", 1),
+        ("price = 9007199254740993", 1),
+        ("item = 9007199254740992e0", 2),
+        ("item IN (1, 9007199254740992e0)", 2),
+        ("item BETWEEN 9007199254740993e0 AND 9007199254740994", 2),
+        ("item = 9007199254740993", 1),
+    ],
+)
+def test_numbers_are_looked_up_as_sql_compares_them(where: str, found: int) -> None:
+    reg = panes.register("s", lateness=0)
+    reg.prepare("SELECT * FROM s [RANGE 10 WATTR at]")
+    rows = [(0, 2**53, 1e22, "a"), (0, 2**53 + 1, 2.0**53, "b"), *[(0, 7, 0.5, "c")] * 100]
+    reg.push(batch(0, rows))
+    assert [len(reg.ask(question(where))) for _ in range(3)] == [found] * 3

@@ -18,7 +18,7 @@ from panes.errors import PanesError
 from panes.index.domain import Keys
 from panes.index.keys import GREATEST, LEAST, ValueKeys, value_keys
 
-_Number = int | Decimal
+_Number = int | Decimal | float
 _Value = _Number | str
 
 
@@ -50,7 +50,10 @@ def look_up_of(where: exp.Expression | None, schema: pa.Schema) -> LookUp | None
     """The first part of a WHERE that looks values of a column up; None if there is none."""
     for part in () if where is None else _parts(where):
         found = _read(part)
-        if found is not None and found.column in schema.names and _fits(found, schema):
+        if found is None or found.column not in schema.names:
+            continue
+        found = _as_compared(found, schema)
+        if found is not None and _fits(found, schema):
             return found
     return None
 
@@ -101,7 +104,22 @@ def _value(tree: exp.Expression) -> _Value | None:
         return None
     if abs(number.adjusted()) > _MOST_DIGITS:
         return None
+    if "e" in tree.this.lower():
+        return float(number)
     return int(number) if number == int(number) else number
+
+
+def _as_compared(found: LookUp, schema: pa.Schema) -> LookUp | None:
+    """Numbers as SQL compares them with the column, which is in doubles if either is a double.
+
+    Several whole numbers, or decimals, are one double: a double is looked up among doubles alone.
+    """
+    if pa.types.is_float64(schema.field(found.column).type):
+        values = tuple(v if isinstance(v, str) else float(v) for v in found.values)
+        low, high = (None if v is None else float(v) for v in (found.low, found.high))
+        return LookUp(found.column, values, low, high)
+    asked = (*found.values, found.low, found.high)
+    return None if any(isinstance(value, float) for value in asked) else found
 
 
 def _fits(found: LookUp, schema: pa.Schema) -> bool:

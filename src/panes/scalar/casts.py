@@ -24,11 +24,12 @@ def cast(value: Typed, to: pa.DataType, *, is_try: bool = False) -> Typed:
     if is_try and (kind, to) in _UNTRIED:
         raise refuse(f"to try a cast from {t.spark_name(kind)} to {t.spark_name(to)} is not "
                      "translated", hint="CAST is")  # fmt: skip
-    if is_try and (t.is_array(kind) or _is_vast(to)):
+    if is_try and (t.is_array(kind) or _is_vast(to) or _is_fine(to)):
         raise refuse(f"to try a cast to {t.spark_name(to)} is not translated", hint="CAST is")
     if is_try and not (t.is_float(kind) and to == t.STRING):  # which has an answer for all values
-        tried = over(value.text, lambda x: f"TRY({_cast(x, kind, to, 'NULL')})")
-        return Typed(tried, to)
+        # no text fails to be a double, and TRY takes nothing that may say what is not translated
+        wrap = "{}" if kind == t.STRING and t.is_float(to) else "TRY({})"
+        return Typed(over(value.text, lambda x: wrap.format(_cast(x, kind, to, "NULL"))), to)
     error = failure(f"a value of type {t.spark_name(kind)} cannot be cast to {t.spark_name(to)}")
     return Typed(bound(value.text, lambda x: str(_cast(x, kind, to, error))), to)
 
@@ -38,7 +39,17 @@ _UNTRIED = {(t.BINARY, t.STRING), (t.BIGINT, t.TIMESTAMP), (t.TIMESTAMP, t.FLOAT
 
 def _is_vast(to: pa.DataType) -> bool:
     """Whether a decimal holds doubles whose digits Java may write differently."""
-    return t.is_decimal(to) and to.precision - to.scale > 16
+    return t.is_decimal(to) and to.precision - to.scale > _CERTAIN_DIGITS
+
+
+def _is_fine(to: pa.DataType) -> bool:
+    """Whether a decimal has places in which Java may write other digits of a tiny double."""
+    return t.is_decimal(to) and to.scale > _CERTAIN_SCALE
+
+
+_CERTAIN_DIGITS = 16
+_CERTAIN_SCALE = 18
+"""Below 0.001 Java may write a 17th digit that others do not, behind so many places."""
 
 
 def _cast(x: str, kind: pa.DataType, to: pa.DataType, otherwise: str) -> str | None:
@@ -91,19 +102,25 @@ def _from_float(x: str, kind: pa.DataType, to: pa.DataType, otherwise: str) -> s
     if to == t.STRING and kind == t.DOUBLE:
         return written_double(x)
     if t.is_decimal(to):
-        return _by_digits(f"CAST({x} AS DOUBLE)", to)
+        return _by_digits(f"CAST({x} AS DOUBLE)", to, otherwise)
     if to == t.TIMESTAMP:
         return (f"CASE WHEN isnan({x}) OR isinf({x}) THEN {otherwise} ELSE make_timestamptz("
                 f"CAST(trunc(CAST({x} AS DOUBLE) * 1000000) AS BIGINT)) END")  # fmt: skip
     return None
 
 
-def _by_digits(x: str, to: pa.DataType) -> str:
+def _by_digits(x: str, to: pa.DataType, otherwise: str) -> str:
     """A double as a decimal, by the digits that it is written with; what has none is NULL."""
-    digits = f"CAST(CAST({x} AS VARCHAR) AS {t.duckdb_name(to)})"
+    name = t.duckdb_name(to)
+    digits = f"CAST(CAST({x} AS VARCHAR) AS {name})"
+    far = otherwise  # since of a text with an exponent DuckDB counts a digit too few
     if _is_vast(to):
         far = failure("a cast of a double from 1e16 on is not translated")
-        digits = f"CASE WHEN abs({x}) >= 1e16 THEN {far}::{t.duckdb_name(to)} ELSE {digits} END"
+    digits = f"CASE WHEN abs({x}) >= 1e16 THEN {far}::{name} ELSE {digits} END"
+    if _is_fine(to):
+        tiny = failure("a cast of a double below 0.001 to so many digits is not translated")
+        digits = (f"CASE WHEN {x} <> 0 AND abs({x}) < 0.001 THEN {tiny}::{name} "
+                  f"ELSE {digits} END")  # fmt: skip
     return f"CASE WHEN isnan({x}) OR isinf({x}) THEN NULL ELSE {digits} END"
 
 
@@ -160,7 +177,8 @@ def _from_moment(x: str, kind: pa.DataType, to: pa.DataType) -> str | None:
     if kind == t.TIMESTAMP and to == t.FLOAT:
         return _shortened(seconds)
     if kind == t.TIMESTAMP and t.is_decimal(to):
-        return _by_digits(seconds, to)
+        exact = f"CAST(epoch_us({x}) AS DECIMAL(19, 0)) * CAST(0.000001 AS DECIMAL(7, 6))"
+        return f"CAST({exact} AS {t.duckdb_name(to)})"
     if kind == t.DATE and to in (t.TIMESTAMP, t.TIMESTAMP_NTZ):
         return f"CAST(CAST({x} AS TIMESTAMP) AS {t.duckdb_name(to)})"
     if kind in (t.TIMESTAMP, t.TIMESTAMP_NTZ) and to in (t.DATE, t.TIMESTAMP, t.TIMESTAMP_NTZ):
@@ -170,7 +188,10 @@ def _from_moment(x: str, kind: pa.DataType, to: pa.DataType) -> str | None:
 
 _BLANKS = "E'" + "".join(f"\\x{code:02x}" for code in (*range(1, 33), 127)) + "'"
 _WHOLE = r"'[+-]?[0-9]+'"
-_FRACTION = r"'[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,4})?'"
+_PLAIN_FRACTION = r"'[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)'"
+_FRACTION = r"'[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,9})?'"
+_OF_SIXTEEN = "'[+-]?0x[0-9a-f.]+p[+-]?[0-9]+'"
+_SIXTEEN = failure("to read digits of base sixteen as a double is not translated")
 _DATE = r"([0-9]{4})(?:-([0-9]{1,2})(?:-([0-9]{1,2})"
 _DATE_TEXT = f"'(?s)^{_DATE}(?:[ T].*)?)?)?$'"
 _HOUR, _SIXTY = "[01]?[0-9]|2[0-3]", "[0-5]?[0-9]"
@@ -185,11 +206,14 @@ def _from_text(text: str, to: pa.DataType, otherwise: str) -> str | None:
     if t.is_integer(to):
         return f"CASE WHEN regexp_full_match({x}, {_WHOLE}) THEN CAST({x} AS {name}) {last}"
     if t.is_decimal(to):
-        return f"CASE WHEN regexp_full_match({x}, {_FRACTION}) THEN CAST({x} AS {name}) {last}"
+        return (f"CASE WHEN regexp_full_match({x}, {_PLAIN_FRACTION}) THEN CAST({x} AS {name}) "
+                f"WHEN regexp_full_match({x}, {_FRACTION}) THEN {_by_exponent(x, to)} "
+                f"{last}")  # fmt: skip
     if t.is_float(to):
-        x = f"lower({x})"
+        x = rf"regexp_replace(lower({x}), '([0-9.])[df]$', '\1')"
         return (
             f"CASE WHEN regexp_full_match({x}, {_FRACTION}) THEN CAST({x} AS {name}) "
+            f"WHEN regexp_full_match({x}, {_OF_SIXTEEN}) THEN {_SIXTEEN} "
             f"WHEN {x} IN ('inf', '+inf', 'infinity', '+infinity') THEN CAST('inf' AS {name}) "
             f"WHEN {x} IN ('-inf', '-infinity') THEN CAST('-inf' AS {name}) "
             f"WHEN {x} = 'nan' THEN CAST('nan' AS {name}) {last}"
@@ -204,6 +228,13 @@ def _from_text(text: str, to: pa.DataType, otherwise: str) -> str | None:
             f"WHEN lower({x}) IN ('f', 'false', 'n', 'no', '0') THEN false {last}"
         )
     return f"encode({text})" if to == t.BINARY else None
+
+
+def _by_exponent(x: str, to: pa.DataType) -> str:
+    """A decimal from text with an exponent, whose digits DuckDB counts right if there is room."""
+    if _is_fine(to):
+        return failure("to read an exponent into a decimal of so many places is not translated")
+    return f"CAST(CAST({x} AS DECIMAL(38, {to.scale})) AS {t.duckdb_name(to)})"
 
 
 def _part(x: str, pattern: str, group: int, default: str = "0") -> str:

@@ -1,7 +1,8 @@
 """Moments moved, and told apart, by a unit that is written as a word: `timestampadd(HOUR, 2, ts)`.
 
 Months are counted in the calendar of UTC and cut to the last day of a month; a difference counts
-whole units, towards zero.
+whole units, towards zero. As in Java, a day that is not whole is left out before months are
+counted: from 2021-01-31 00:00 back to 2020-02-29 12:00 are ten months.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ _ADDED = ("timestampadd", "dateadd", "date_add")
 _APART = ("timestampdiff", "datediff", "date_diff", "timediff")
 _MONTHS = {"month": 1, "quarter": 3, "year": 12}
 _MOST_MONTHS = 120_000
+_LONGEST = 32
+"""More days than any month has."""
 _FAR = failure("a moment so far away is not translated")
 NAMES = frozenset({"timestampadd", "timestampdiff"})
 """Functions that are called with a unit alone."""
@@ -38,7 +41,9 @@ def by_unit(name: str, unit: str, values: Sequence[Typed]) -> Typed:
 
 def _moved(name: str, unit: str, values: Sequence[Typed]) -> Typed:
     (number,) = taken(name, values[:1], "bigint")
-    (moment,) = taken(name, values[1:], "timestamp")
+    moment = values[1]
+    if moment.type != t.TIMESTAMP_NTZ:
+        (moment,) = taken(name, values[1:], "timestamp")
     most = _MOST_MONTHS if unit in _MONTHS else 3_000_000_000_000_000_000 // MICROS[unit]
 
     def body(n: str) -> str:
@@ -60,11 +65,15 @@ def _apart(name: str, unit: str, values: Sequence[Typed]) -> Typed:
         return Typed(f"((epoch_us({other}) - epoch_us({one})) // {MICROS[unit]})", t.BIGINT)
 
     def months(a: str, b: str) -> str:
-        apart = f"((year({b}) - year({a})) * 12 + month({b}) - month({a}))"
-        first, last = (f"(epoch_us({x}) - epoch_us(date_trunc('month', {x})))" for x in (a, b))
-        whole = (f"CASE WHEN {apart} > 0 AND {last} < {first} THEN {apart} - 1 "
-                 f"WHEN {apart} < 0 AND {last} > {first} THEN {apart} + 1 "
-                 f"ELSE {apart} END")  # fmt: skip
-        return f"CAST(({whole}) // {_MONTHS[unit]} AS BIGINT)"
+        day, last, clock, end = (f"CAST({x} AS {to})" for to in ("DATE", "TIME") for x in (a, b))
+        whole = (f"({last} + CASE WHEN {last} > {day} AND {end} < {clock} THEN -1 "
+                 f"WHEN {last} < {day} AND {end} > {clock} THEN 1 ELSE 0 END)")  # fmt: skip
+        apart = bound(whole, lambda d: f"({_packed(d)} - {_packed(day)}) // {_LONGEST}")
+        return f"CAST(({apart}) // {_MONTHS[unit]} AS BIGINT)"
 
     return Typed(bound(one, lambda a: bound(other, lambda b: months(a, b))), t.BIGINT)
+
+
+def _packed(day: str) -> str:
+    """A day as one number, by which a part of a month is less than a month."""
+    return f"((year({day}) * 12 + month({day})) * {_LONGEST} + day({day}))"

@@ -119,12 +119,6 @@ def _substr(arguments: Sequence[Typed]) -> Typed:
                        f"regexp_extract({x}, {found}, 0) END"), t.STRING)  # fmt: skip
 
 
-def _units(text: str) -> str:
-    """The length that Java counts: letters beyond the first plane are two."""
-    beyond = f"regexp_replace({text}, '[^\\x{{10000}}-\\x{{10FFFF}}]', '', 'g')"
-    return f"(length({text}) + length({beyond}))"
-
-
 def _instr(arguments: Sequence[Typed]) -> Typed:
     values, pattern, _ = _prepared("regexp_instr", arguments, "")
     bare = pattern.removeprefix("^")
@@ -138,7 +132,7 @@ def _instr(arguments: Sequence[Typed]) -> Typed:
     found = t.text_literal(_written(pattern))
 
     def place(x: str) -> str:
-        at = _units(f"regexp_extract({x}, {before}, 1)")
+        at = f"length(regexp_extract({x}, {before}, 1))"
         return (
             f"CAST(CASE WHEN regexp_matches({x}, {found}) THEN {at} + 1 "
             f"WHEN {x} IS NOT NULL THEN 0 END AS INTEGER)"

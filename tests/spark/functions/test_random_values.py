@@ -133,7 +133,7 @@ _FORMS = """
     'it''s'; s = 'it''s'; "a""b"; 'a' 'b'; s LIKE ANY ('a%', '%b'); s LIKE ALL ('a%', '%b'); s NOT LIKE ANY ('a%', s2);
     s NOT LIKE ALL ('a%', '%1'); s ILIKE SOME ('A%', '%1'); s LIKE s2; s LIKE concat(s2, '%'); array(i, i2)[1]; map('a', i).a;
     timestampadd(HOUR, 2, ts); timestampadd(DAY, i, ts); timestampadd(MONTH, small, ts); timestampadd(QUARTER, -1, ts);
-    timestampadd(WEEK, 2, ntz); timestampadd(SECOND, i, ts); timestampadd(MICROSECOND, b, ts); dateadd(MONTH, 1, day);
+    timestampadd(WEEK, 2, CAST(ts AS TIMESTAMP_NTZ)); timestampadd(SECOND, i, ts); timestampadd(MICROSECOND, b, ts); dateadd(MONTH, 1, day);
     timestampdiff(MONTH, ts, ts2); timestampdiff(YEAR, ts, ts2); timestampdiff(QUARTER, ts, ts2); timestampdiff(WEEK, ts, ts2);
     timestampdiff(MINUTE, ts, ts2); timestampdiff(MICROSECOND, ntz, ts); datediff(MONTH, day, day2); datediff(DAY, ts, ts2);
     i + s; s * d; s - b; m + s; s / i; i / s; s % i; s div i; f + s; i = s; s > d; i + 1 / i2; i2 / 0 + i; i IN (1, 1 / i2);
