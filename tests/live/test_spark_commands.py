@@ -13,20 +13,19 @@ import pytest
 
 from tests.cli.call import PANES
 from tests.live.streams import TEXT, ask, bids, once
+from tests.spark.streaming import as_batches
 
 pytestmark = pytest.mark.slow
 
 
 def written(folder: Path) -> None:
     """Four files, which are four micro-batches: the third has a late row, the last a rejected."""
-    (folder / "in").mkdir()
     (folder / "queries").mkdir()
     (folder / "queries" / "often.sql").write_text(TEXT)
     total = "SELECT count(*) AS n FROM bids [TUMBLING 20 WATTR at] HAVING n > 2"
     (folder / "queries" / "total.sql").write_text(total)
     batches: list[list[int | None]] = [[0, 1, 3, 12, 25], [60, 61], [5, 90], [None, 91]]
-    for number, at in enumerate(batches):
-        pq.write_table(bids(at), folder / "in" / f"{number}.parquet")
+    as_batches(folder / "in", [bids(at) for at in batches])
 
 
 @contextmanager
@@ -76,7 +75,7 @@ def test_a_register_on_spark_has_a_page(tmp_path: Path) -> None:
     assert len(shown["answers"]["lines"][0]["at"]) == found["often"]["answers"]
     assert of_total["of"] == "total"
     assert kinds(shown) == {"late": 1, "rejected": 1}
-    rows = shown["set_aside"]["rows"]  # files of one instant may be read in any order
+    rows = shown["set_aside"]["rows"]
     assert {(row[0], row[1]) for row in rows} == {("rejected", None), ("late", 5)}
     assert f"{shown['counts']['answers']:,} answers of 2 queries" in said
     answers = pq.read_table(tmp_path / "out" / "query=often")
