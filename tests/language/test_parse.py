@@ -200,6 +200,7 @@ REFUSED = {
     "SELECT bool_and(x) FROM s [RANGE 5 SLIDE 1 WATTR a]": "need a boolean, got int64",
     "SELECT max(x + (x > 1)) FROM s [RANGE 5 SLIDE 1 WATTR a]": "`\\+` of bigint and bool.*Spark",
     "SELECT max(0x1F) FROM s [RANGE 5 SLIDE 1 WATTR a]": "does not read `0x1F`.*write 31",
+    f"SELECT max(0x{'9' * 5000}) FROM s [RANGE 5 SLIDE 1 WATTR a]": "`0x9{16}...`.*decimal digits",
     "SELECT max(nofun(x)) FROM s [RANGE 5 SLIDE 1 WATTR a]": "no function `nofun`",
     "SELECT count(*), count(*) FROM s [RANGE 5 SLIDE 1 WATTR a] GROUP BY l": "cannot group values",
 }  # fmt: skip

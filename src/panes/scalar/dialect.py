@@ -71,9 +71,7 @@ def straightened(tokens: Sequence[Token], sql: str) -> list[Token]:
     for token in tokens:
         last = found[-1] if found else None
         if token.token_type == TokenType.HEX_STRING and sql[token.start] == "0":
-            written = sql[token.start : token.end + 1]
-            raise QueryError(f"Spark does not read `{written}` as a number",
-                             hint=f"write {int(token.text or '0', 16)}")  # fmt: skip
+            raise _no_number(sql[token.start : token.end + 1])
         if token.token_type == _type(last) == TokenType.STRING:
             assert last is not None
             quote = sql[token.start]
@@ -83,6 +81,15 @@ def straightened(tokens: Sequence[Token], sql: str) -> list[Token]:
         else:
             found.append(token)
     return found
+
+
+def _no_number(written: str) -> QueryError:
+    """Why hexadecimal digits are refused; those of a bigint are also written as Spark reads them."""
+    if len(written) > len("0x") + 16:
+        return QueryError(f"Spark does not read `{written[:18]}...` as a number",
+                          hint="write it in decimal digits")  # fmt: skip
+    return QueryError(f"Spark does not read `{written}` as a number",
+                      hint=f"write {int(written[2:] or '0', 16)}")  # fmt: skip
 
 
 def _type(token: Token | None) -> TokenType | None:
