@@ -2,14 +2,15 @@
 """Lines of the function table about arrays.
 
 Elements are compared as Spark compares them: NaN equals itself, NULL equals NULL in the functions
-of sets, and what comes first stays first.
+of sets, and what comes first stays first: also the one of 0.0 and -0.0 that `array_max` gives, since
+they are equal. The functions of sets make them one, 0.0.
 """
 
 COLLECTIONS = """
 array | T* | array<T> | [{all}]
 size cardinality array_size | array | int | len({0})
-array_max | array<O> | O | list_max({0})
-array_min | array<O> | O | list_min({0})
+array_max | array<O> | O | {0}[list_position({0}, list_max({0}))]
+array_min | array<O> | O | {0}[list_position({0}, list_min({0}))]
 array_contains | array<T>, T | boolean | CASE WHEN {1} IS NULL OR {0} IS NULL THEN NULL WHEN list_contains({0}, {1}) THEN true WHEN len({0}) <> list_count({0}) THEN NULL ELSE false END
 array_position | array<T>, T | bigint | CASE WHEN {0} IS NULL OR {1} IS NULL THEN NULL ELSE coalesce(list_position({0}, {1}), 0) END
 array_append | array<T>, T | array<T> | CASE WHEN {0} IS NOT NULL THEN list_append({0}, {1}) END
@@ -17,10 +18,10 @@ array_prepend | array<T>, T | array<T> | CASE WHEN {0} IS NOT NULL THEN list_pre
 array_compact | array<T> | array<T> | list_filter({0}, lambda e: e IS NOT NULL)
 array_remove | array<T>, T | array<T> | CASE WHEN {1} IS NOT NULL THEN list_filter({0}, lambda e: e IS DISTINCT FROM {1}) END
 array_repeat | T, int | array<T> | CASE WHEN {1} IS NOT NULL THEN list_transform(range(greatest({1}, 0)), lambda e: {0}) END
-array_distinct | array<T> | array<T> | list_filter({0}, lambda e, i: len(list_filter({0}[1:i - 1], lambda f: f IS NOT DISTINCT FROM e)) = 0)
-array_union | array<T>, array<T> | array<T> | CASE WHEN {0} IS NOT NULL AND {1} IS NOT NULL THEN list_filter(list_concat({0}, {1}), lambda e, i: len(list_filter(list_concat({0}, {1})[1:i - 1], lambda f: f IS NOT DISTINCT FROM e)) = 0) END
-array_intersect | array<T>, array<T> | array<T> | CASE WHEN {0} IS NOT NULL AND {1} IS NOT NULL THEN list_filter({0}, lambda e, i: len(list_filter({0}[1:i - 1], lambda f: f IS NOT DISTINCT FROM e)) = 0 AND len(list_filter({1}, lambda g: g IS NOT DISTINCT FROM e)) > 0) END
-array_except | array<T>, array<T> | array<T> | CASE WHEN {0} IS NOT NULL AND {1} IS NOT NULL THEN list_filter({0}, lambda e, i: len(list_filter({0}[1:i - 1], lambda f: f IS NOT DISTINCT FROM e)) = 0 AND len(list_filter({1}, lambda g: g IS NOT DISTINCT FROM e)) = 0) END
+array_distinct | array<Z> | array<Z> | list_filter({0}, lambda e, i: len(list_filter({0}[1:i - 1], lambda f: f IS NOT DISTINCT FROM e)) = 0)
+array_union | array<Z>, array<Z> | array<Z> | CASE WHEN {0} IS NOT NULL AND {1} IS NOT NULL THEN list_filter(list_concat({0}, {1}), lambda e, i: len(list_filter(list_concat({0}, {1})[1:i - 1], lambda f: f IS NOT DISTINCT FROM e)) = 0) END
+array_intersect | array<Z>, array<Z> | array<Z> | CASE WHEN {0} IS NOT NULL AND {1} IS NOT NULL THEN list_filter({0}, lambda e, i: len(list_filter({0}[1:i - 1], lambda f: f IS NOT DISTINCT FROM e)) = 0 AND len(list_filter({1}, lambda g: g IS NOT DISTINCT FROM e)) > 0) END
+array_except | array<Z>, array<Z> | array<Z> | CASE WHEN {0} IS NOT NULL AND {1} IS NOT NULL THEN list_filter({0}, lambda e, i: len(list_filter({0}[1:i - 1], lambda f: f IS NOT DISTINCT FROM e)) = 0 AND len(list_filter({1}, lambda g: g IS NOT DISTINCT FROM e)) = 0) END
 arrays_overlap | array<T>, array<T> | boolean | CASE WHEN {0} IS NULL OR {1} IS NULL THEN NULL WHEN list_has_any(list_filter({0}, lambda e: e IS NOT NULL), list_filter({1}, lambda e: e IS NOT NULL)) THEN true WHEN len({0}) > 0 AND len({1}) > 0 AND (len({0}) <> list_count({0}) OR len({1}) <> list_count({1})) THEN NULL ELSE false END
 get | array<T>, int | T | CASE WHEN {1} >= 0 THEN {0}[CAST({1} AS BIGINT) + 1] END
 element_at | array<T>, int | T | CASE WHEN {0} IS NULL OR {1} IS NULL THEN NULL WHEN {1} = 0 OR abs(CAST({1} AS BIGINT)) > len({0}) THEN error('the array has no element at that position') ELSE {0}[{1}] END
