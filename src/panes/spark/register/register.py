@@ -126,7 +126,7 @@ class SparkRegister(RunningRegister[Start]):
         return self._registered.run.name
 
     def explain(self, *, details: bool = False) -> str:
-        """What the queries share, and what that saves; see `panes.explain` for `details`."""
+        """What the queries share, and how much is stored; see `panes.explain` for `details`."""
         queries = self._registered.queries
         kept = [] if queries.keep is None else [explain_keep(queries.keep, queries.axis)]
         return explain_stores(self.stream, list(queries.stores.values()), kept, details=details)
