@@ -15,8 +15,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from panes.aggregates.aggregate import Argument, Holistic, Multiset, Selection
-from panes.aggregates.murmur128 import is_text_or_binary
 from panes.aggregates.multiset import all_values, holistic, take
+from panes.aggregates.murmur128 import is_text_or_binary
 from panes.arrays.nested_keys import is_nested, require_orderable, restored, stored, stored_type
 from panes.errors import ColumnTypeError, QueryError
 
