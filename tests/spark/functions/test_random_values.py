@@ -44,7 +44,7 @@ _OF_TYPE = {
 }  # fmt: skip
 _VARIABLES: Mapping[str, tuple[list[str], list[str]]] = {
     "int": (["i", "i2", "b"], ["a", "a2"]), "string": (["s", "s2", "s3"], ["words", "words2"]),
-    "double": (["d", "d2", "f"], []), "date": (["day", "day2", "ts"], []),
+    "double": (["d", "d2", "f"], ["array(d, d2)", "array(d2, 0D, d)"]), "date": (["day", "day2", "ts"], []),
 }  # fmt: skip
 _CONSTANTS = {"string": "','", "boolean": "false", "int": "2"}
 _LENGTHS = {"repeat", "space", "array_repeat"}
@@ -62,7 +62,8 @@ def _calls() -> Iterator[str]:
 def _over(name: str, parameters: Sequence[Parameter]) -> Iterator[str]:
     has_variable = any(p.kind.isupper() or p.kind[6:-1].isupper() for p in parameters)
     for single, arrays in _VARIABLES.values() if has_variable else [([], [])]:
-        known = {**_OF_TYPE, "T": single, "O": single, "array<T>": arrays, "array<O>": arrays}
+        known = {**_OF_TYPE, "T": single, "O": single}
+        known |= dict.fromkeys(("array<T>", "array<O>", "array<Z>"), arrays)
         taken: dict[int, Iterator[str]] = {}
         arguments = []
         for parameter in parameters:
