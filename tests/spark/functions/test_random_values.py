@@ -41,6 +41,7 @@ _OF_TYPE = {
     "moment": ["ts", "ts2"], "boolean": ["yes", "yes2"], "binary": ["raw", "raw2"],
     "integer": ["i", "i2"], "fraction": ["d", "d2"], "decimal": ["m", "m2"], "number": ["d", "d2"],
     "array": ["a", "a2"], "void": ["NULL"], "any": ["s", "d"], "array<string>": ["words", "words2"], "array<bigint>": ["a", "a2"],
+    "array<double>": ["array(d, d2)", "array(d2, 0D, d)"], "array<float>": ["array(f, float(d))"],
 }  # fmt: skip
 _VARIABLES: Mapping[str, tuple[list[str], list[str]]] = {
     "int": (["i", "i2", "b"], ["a", "a2"]), "string": (["s", "s2", "s3"], ["words", "words2"]),
