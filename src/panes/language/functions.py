@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from panes.scalar.lambdas import FUNCTIONS
 from panes.scalar.names import NAMES
 
 
@@ -31,7 +30,7 @@ ON_SPARK = _words("""
 """)
 """Functions of one row that only Spark evaluates."""
 
-SCALARS = (NAMES | ON_SPARK) - FUNCTIONS.keys()
+SCALARS = NAMES | ON_SPARK
 
 CLOCK = "depends on the clock, so the same rows would give other answers tomorrow"
 CLOCKS_BY_DEFAULT = frozenset({"unix_timestamp"})
@@ -42,7 +41,7 @@ _SETTING = "depends on the session and not on the rows"
 _OUTSIDE = "reaches outside the query, which its text may not"
 _SEVERAL = "makes several rows of one, so sums and counts over them would be wrong"
 _RANKING = "ranks rows against each other, and an expression sees one row"
-_LAMBDA = "takes a function of its own, which expressions here cannot hold"
+_LAMBDA = "makes anything of each element, so its result may be very much longer than its argument"
 
 _REASONS = {
     CLOCK: """
@@ -67,8 +66,7 @@ _REASONS = {
     _RANKING: """
         cume_dist dense_rank lag lead nth_value ntile percent_rank rank row_number counter_diff""",
     _LAMBDA: """
-        aggregate exists filter forall map_filter map_zip_with reduce transform
-        transform_keys transform_values zip_with""",
+        map_zip_with transform transform_keys transform_values zip_with""",
 }
 
 REFUSED: Mapping[str, str] = {

@@ -152,6 +152,10 @@ _FORMS = """
     initcap('hELLO wORLD a-b c,d  e\\tf'); array_join(a, ','); array_join(a, ',', '-'); pmod(f, d); pmod(i, d); pmod(i, 2.5);
     regexp_replace(s, '(a)', '$1$1'); regexp_replace(s, '([a-z])([0-9A-Z])', '$2-$1'); regexp_replace(s, '(a)|(b)', '[$1$2]');
     crc32(s); crc32(raw); hash(s); hash(i); hash(b); hash(i, s); hash(yes); hash(day); hash(ts); hash(raw); hash(small); hash(ntz);
+    filter(a, x -> x > i); filter(words, (w, n) -> n < i2 AND w <> s); filter(array(d, d2), x -> x = d); exists(a, x -> x = i);
+    exists(words, w -> w LIKE 'a%'); forall(a, x -> x > 0); forall(array(d, d2), x -> x > 0); aggregate(a, 0L, (t, x) -> t + x);
+    aggregate(array(i, i2), 0L, (t, x) -> t + coalesce(x, 0), t -> t / 2); reduce(array(d, d2), 0D, (t, x) -> t + coalesce(x, 1));
+    map_filter(map('a', i, 'b', i2), (k, v) -> v > 0 OR k = s); filter(a, i -> i > 1); exists(array(1 / i2), x -> x > 0);
     hash(NULL, i); hash(i, NULL, b); hash('abcdefghi'); pmod(hash(s), 10); struct(i, s).i; datediff(day, ts); ts = day
 """
 _TYPES = "tinyint smallint int bigint float double decimal(5,1) string boolean date timestamp timestamp_ntz binary"
