@@ -17,10 +17,7 @@ _REASONS = {
     _RANDOM: """
         kll_sketch_agg_bigint kll_sketch_agg_float kll_sketch_agg_double kll_merge_agg_bigint
         kll_merge_agg_float kll_merge_agg_double""",
-    _IN_A_TABLE: """
-        tuple_sketch_agg_double tuple_sketch_agg_integer tuple_union_agg_double
-        tuple_union_agg_integer tuple_intersection_agg_double tuple_intersection_agg_integer
-        approx_top_k_accumulate approx_top_k_combine""",
+    _IN_A_TABLE: "approx_top_k_accumulate approx_top_k_combine",
     _ROLLED_UP: "grouping grouping_id",
     "reads a measure of a metric view, and a stream has none": "measure",
 }
