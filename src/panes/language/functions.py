@@ -25,8 +25,13 @@ ON_SPARK = _words("""
     soundex str_to_map theta_difference theta_intersection theta_sketch_estimate theta_union
     time time_diff time_from_micros time_from_millis time_from_seconds time_to_micros
     time_to_millis time_to_seconds time_trunc timestamp_nanos to_base32 to_csv to_json to_number
-    to_time try_aes_decrypt try_make_interval try_parse_url try_to_number try_to_time unix_nanos
-    xxhash64
+    to_time try_aes_decrypt try_make_interval try_parse_url try_to_number try_to_time
+    tuple_difference_double tuple_difference_integer tuple_difference_theta_double
+    tuple_difference_theta_integer tuple_intersection_double tuple_intersection_integer
+    tuple_intersection_theta_double tuple_intersection_theta_integer tuple_sketch_estimate_double
+    tuple_sketch_estimate_integer tuple_sketch_summary_double tuple_sketch_summary_integer
+    tuple_sketch_theta_double tuple_sketch_theta_integer tuple_union_double tuple_union_integer
+    tuple_union_theta_double tuple_union_theta_integer unix_nanos xxhash64
 """)
 """Functions of one row that only Spark evaluates."""
 
