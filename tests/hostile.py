@@ -29,7 +29,11 @@ ATTACKS = {
     "variable": "@@version",
     "parameter": ":name",
     "unknown function": "system('ls')",
-    "lambda": "transform(array(1), x -> x + 1)",
+    "function of elements that makes more": "transform(array(1), x -> x + 1)",
+    "function inside of a function": "filter(array(1), x -> exists(array(2), y -> y > x))",
+    "fold that grows": "aggregate(array(1, 2), 'a', (a, x) -> a || a)",
+    "function where none belongs": "upper(x -> x)",
+    "parameter of any characters": "filter(array(1), `x) FROM batch; --` -> true)",
 }
 PLACES = {
     "argument": "SELECT max({}) AS n FROM bids [TUMBLING 10 WATTR at]",

@@ -23,7 +23,14 @@ from panes.errors import (
 def to_table(frame: object, stream: str, known: pa.Schema | None = None) -> pa.Table:
     """An Arrow table of a frame's rows, in a plain layout, with the columns that are `known`."""
     table = _plain_table(frame, stream)
-    return table if known is None else alike(table, known, stream)
+    if known is not None:
+        return alike(table, known, stream)
+    if not table.num_columns:
+        raise InputError(
+            f"stream `{stream}` has neither rows nor columns",
+            hint="pass a table that has its columns, or say them: panes.open(..., schema=...)",
+        )
+    return table
 
 
 def _plain_table(frame: object, stream: str) -> pa.Table:

@@ -69,6 +69,19 @@ def test_names_of_folders_are_columns(folder: Path) -> None:
     assert Source.parse("bids=parquet").rows == 2
 
 
+def test_a_column_that_is_text_in_one_file_alone_is_told(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write("mixed/a.csv", "ts,item,price\n1,a,2\n")
+    write("mixed/b.csv", "ts,item,price\n2,b,free\n")
+    assert [r["price"] for r in rows("bids=mixed")] == ["2", "free"]
+    told = "`price` is read as text: mixed/a.csv has bigint in it, and not all files have\n"
+    assert capsys.readouterr().err == told
+    write("mixed/b.csv", "ts,item,price\n2,b,\n")
+    assert [r["price"] for r in rows("bids=mixed")] == [2, None]
+    assert not capsys.readouterr().err
+
+
 @pytest.mark.parametrize("kind", ["csv", "ndjson", "parquet", "packed"])
 def test_standard_input_is_known_by_its_first_bytes(
     folder: Path, kind: str, monkeypatch: pytest.MonkeyPatch

@@ -1,7 +1,8 @@
 """Every case killed in every cell: ``python -m tests.crash.torture --kills 100``.
 
 The table goes to docs/reliability.md, between two marks, cell by cell as it is filled. Cases that
-are not asked for keep their lines.
+are not asked for keep their lines. With ``--missing``, so do cells that have as many kills already:
+a table that takes days is filled in many runs.
 """
 
 from __future__ import annotations
@@ -43,10 +44,22 @@ def order(row: str) -> tuple[int, int, int]:
     return list(CASES).index(name), VICTIMS.index(victim), words.index(point)
 
 
+def lines(page: str) -> dict[tuple[str, ...], str]:
+    """The lines of a page's table, by what they are about."""
+    _, table, _ = re.split(f"{BEGIN}\n|{END}", page)
+    return {key(r): r for r in table.splitlines()[2:] if r.startswith("|")}
+
+
+def kills_in(page: str, name: str, cell: Cell) -> int:
+    """How many kills of a cell a page tells of."""
+    row = lines(page).get((name, cell.victim, POINTS[cell.point]))
+    return 0 if row is None else int(row.split("|")[1 + COLUMNS.index("kills")])
+
+
 def written(page: str, new: str) -> str:
     """A page with a line more, or with a newer one."""
-    before, table, after = re.split(f"{BEGIN}\n|{END}", page)
-    rows = {key(r): r for r in table.splitlines()[2:] if r.startswith("|")}
+    before, _, after = re.split(f"{BEGIN}\n|{END}", page)
+    rows = lines(page)
     rows[key(new)] = new
     body = "\n".join(sorted(rows.values(), key=order))
     return f"{before}{BEGIN}\n{HEAD}{body}\n{END}{after}"
@@ -60,8 +73,9 @@ def main() -> None:
     parser.add_argument("--victim", action="append", choices=VICTIMS)
     parser.add_argument("--point", action="append", choices=list(POINTS))
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--missing", action="store_true", help="leave out what has been done")
     asked = parser.parse_args()
-    total = Tally()
+    total, page = Tally(), PAGE.read_text()
     for victim in asked.victim or VICTIMS:
         with drivers_for(victim) as drivers:
             for name in asked.case or CASES:
@@ -70,6 +84,7 @@ def main() -> None:
                     c
                     for c in cells(case.job, (victim,))
                     if not asked.point or c.point in asked.point
+                    if not asked.missing or kills_in(page, name, c) < asked.kills
                 ]
                 if not chosen:
                     continue

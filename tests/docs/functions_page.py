@@ -27,7 +27,8 @@ refused by name when a query meets its columns, and can be asked on Spark.
 """
 _KINDS = {
     "T": "any type", "O": "any type that has an order", "any": "any type", "array": "array",
-    "array<T>": "array", "array<O>": "array", "number": "number", "integer": "whole number",
+    "array<T>": "array", "array<O>": "array", "array<Z>": "array",
+    "number": "number", "integer": "whole number",
     "fraction": "float or double", "moment": "timestamp", "void": "NULL",
 }  # fmt: skip
 

@@ -73,9 +73,12 @@ def rows_of_the_page() -> dict[str, tuple[str, str]]:
 
 _WHOLE = (
     "bit_and", "bit_or", "bit_xor", "count_min_sketch", "bitmap_construct_agg", "hll_sketch_agg",
+    "tuple_sketch_agg_integer",
 )  # fmt: skip
 _BYTES = (
     "bitmap_or_agg", "bitmap_and_agg", "hll_union_agg", "theta_union_agg", "theta_intersection_agg",
+    "tuple_union_agg_double", "tuple_union_agg_integer", "tuple_intersection_agg_double",
+    "tuple_intersection_agg_integer",
 )  # fmt: skip
 ARGUMENTS = {
     **dict.fromkeys(("approx_top_k", "listagg", "string_agg"), pa.string()),

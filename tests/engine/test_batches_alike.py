@@ -115,6 +115,20 @@ def test_a_column_without_a_type_yet_is_named() -> None:
     assert "schema=" in str(failed.value)
 
 
+@pytest.mark.parametrize("host", [by_query, by_register])
+def test_an_empty_list_comes_first_where_columns_are_said(
+    host: Callable[[], tuple[Callable[[object], object], Callable[[], pa.Table]]],
+) -> None:
+    push, _ = host()
+    with pytest.raises(panes.PanesError, match="neither rows nor columns") as failed:
+        push([])
+    assert "schema=" in str(failed.value)
+    query = panes.open(SUM, schema=FIRST.schema)
+    assert len(query.push(bids=[])) == 0
+    query.push(bids=FIRST)
+    assert query.finish()["paid"].to_pylist() == [2.5]
+
+
 class TestSchema:
     """`schema=` says what is meant before the first batch comes."""
 

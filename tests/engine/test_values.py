@@ -290,6 +290,17 @@ def test_a_polars_categorical_is_a_column_like_any_other() -> None:
     ]
 
 
+@pytest.mark.parametrize("call", [
+    "bitmap_or_agg(b)", "bitmap_and_agg(b)", "count_min_sketch(b, 0.1, 0.9, 1)", "listagg(b)",
+    "count_min_sketch(s, 0.1, 0.9, 1)", "listagg(s)", "hll_sketch_agg(b)", "theta_sketch_agg(s)",
+])  # fmt: skip
+def test_text_and_bytes_of_polars_are_those_of_arrow(call: str) -> None:
+    columns = {"at": [1, 2], "b": [b"p", b"q"], "s": ["p", "q"]}
+    text = f"SELECT {call} AS r FROM t {W}"
+    polars, arrow = (answers_to(text, t=t) for t in (pl.DataFrame(columns), pa.table(columns)))
+    assert polars == arrow
+
+
 @pytest.mark.parametrize("zone", [None, "UTC"])
 def test_nanoseconds_are_read_exactly_or_refused(zone: str | None) -> None:
     """A position that was cut would put a row into a window that does not hold it."""

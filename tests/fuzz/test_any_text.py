@@ -65,7 +65,15 @@ FOUND = {
     "streams in very many parentheses": "SELECT count(*) AS n FROM " + "(" * 3_000 + "bids"
     + ")" * 3_000 + " [TUMBLING 10 WATTR at]",
 }  # fmt: skip
-_NUMBERS = ("9" * 5_000, "1e999999999", "\u00b2", "\u0661", "99999999999999999999", "1e-999999999")
+_NUMBERS = (
+    "9" * 5_000,
+    "0x" + "9" * 5_000,
+    "1e999999999",
+    "\u00b2",
+    "\u0661",
+    "99999999999999999999",
+    "1e-999999999",
+)
 _WITH_NUMBERS = (
     "SELECT l.id AS i FROM l, r WHERE r.ts > l.ts - INTERVAL 3 SECONDS "
     "AND r.ts <= l.ts AND l.x > {}",
@@ -95,6 +103,12 @@ def test_a_number_is_never_more_than_a_query_can_bear(text: str) -> None:
 @pytest.mark.parametrize("way", WAYS)
 def test_what_fuzzing_has_found_is_refused(way: str, text: str) -> None:
     assert outcome(way, text).kind == "refused"
+
+
+def test_a_window_of_very_many_words_is_read_in_time() -> None:
+    """The axis of a side is not looked for anew at every word."""
+    side = "SELECT k FROM s [RANGE 12 {} WATTR at]"
+    require_ours("table", f"{side.format('')} INTERSECT {side.format('x ' * 15_000)}")
 
 
 def test_many_froms_inside_parentheses_are_read_in_time() -> None:

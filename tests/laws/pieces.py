@@ -15,6 +15,8 @@ from panes.aggregates.hll_sketches import HllPiece
 from panes.aggregates.moments import HigherMoments, Moments
 from panes.aggregates.sketches import Sketch
 from panes.aggregates.theta_sketches import ThetaPiece
+from panes.aggregates.tuple_sketches import TuplePiece
+from panes.aggregates.tuple_summaries import Folding, Mode
 from panes.aggregates.vectors import Bitmap, CountMin
 from panes.algebra.lanes import Op
 from tests.support import SCHEMA
@@ -62,5 +64,11 @@ PIECES: dict[str, Piece] = {
     "HLL sketch": HllPiece(4, S, Selection((S.column,))),
     "HLL sketch of integers": HllPiece(12, I, Selection((I.column,))),
     "theta sketch": ThetaPiece("values", 4, I, Selection((I.column,))),
+    "tuple sketch of sums": TuplePiece(
+        "values", Folding("double", Mode.SUM), 4, (I, X), Selection((I.column, X.column))
+    ),
+    "tuple sketch of the greatest": TuplePiece(
+        "values", Folding("integer", Mode.MAX), 12, (S, I), Selection((S.column, I.column))
+    ),
     "bitmap": Bitmap("set", B, Selection((B.column,))),
 }

@@ -18,6 +18,8 @@ from panes.aggregates.hll_sketches import HllPiece
 from panes.aggregates.moments import Moments
 from panes.aggregates.sketches import Sketch
 from panes.aggregates.theta_sketches import ThetaPiece
+from panes.aggregates.tuple_sketches import TuplePiece
+from panes.aggregates.tuple_summaries import Folding, Kind, Mode
 from panes.arrays.type_names import type_name
 from panes.stores.contents import ValueSet
 from tests.laws.pieces import PIECES
@@ -49,6 +51,10 @@ PINNED = {
     "HLL sketch": "hll/1(2^4; 5 string; present 5)",
     "HLL sketch of integers": "hll/1(2^12; 3 int64; present 3)",
     "theta sketch": "theta/1(values 2^4; 3 int64; present 3)",
+    "tuple sketch of sums": "tuple/1(values double sum 2^4; 3 int64; 4 double; present 3 4)",
+    "tuple sketch of the greatest": (
+        "tuple/1(values integer max 2^12; 5 string; 3 int64; present 5 3)"
+    ),
     "bitmap": "bitmap/1(set; 2 bool; present 2)",
 }
 """Raise the version of a piece before you change anything here: states have these names."""
@@ -85,6 +91,8 @@ def test_names_of_types_are_pinned() -> None:
 
 
 I32, I64, X = Argument(2, pa.int32()), Argument(2, pa.int64()), Argument(3, pa.float64())
+KINDS: tuple[Kind, ...] = ("double", "integer")
+SUMS = Folding("double", Mode.SUM)
 FAMILY: list[Piece] = [
     *(Count(s) for s in (Selection(), Selection((2,)), Selection((), 2), Selection((2,), 3))),
     *(Count(Selection((2, 3))), Count(Selection((23,)))),
@@ -98,6 +106,13 @@ FAMILY: list[Piece] = [
     *(ThetaPiece("union", lg, Argument(2, pa.binary()), Selection((2,))) for lg in (4, 5)),
     ThetaPiece("intersection", 12, Argument(2, pa.binary()), Selection((2,))),
     ThetaPiece("values", 4, Argument(2, pa.binary()), Selection((2,))),
+    *(
+        TuplePiece("union", Folding(kind, mode), 4, (Argument(2, pa.binary()),), Selection((2,)))
+        for kind in KINDS
+        for mode in Mode
+    ),
+    TuplePiece("union", SUMS, 5, (Argument(2, pa.binary()),), Selection((2,))),
+    TuplePiece("intersection", SUMS, 12, (Argument(2, pa.binary()),), Selection((2,))),
     *PIECES.values(),
 ]
 

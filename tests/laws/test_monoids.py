@@ -18,6 +18,7 @@ from panes.aggregates import hll_bytes, theta_bytes
 from panes.aggregates.aggregate import Piece, Rows
 from panes.aggregates.hll import Hll
 from panes.aggregates.theta import Theta
+from panes.aggregates.tuples import Tuples
 from panes.algebra.monoid import Columns, Monoid, merge_slots
 from panes.reference.compare import same
 from tests.laws.pieces import PIECES
@@ -37,6 +38,9 @@ def _said(value: Any) -> Any:
         return value.widest, hll_bytes.written(value)
     if isinstance(value, Theta):
         return value.is_empty, theta_bytes.written(value)
+    if isinstance(value, Tuples):
+        numbers = value.summaries.numbers.written().tolist()
+        return value.is_empty, value.bound, value.hashes.tolist(), numbers
     if hasattr(value, "get_estimate"):
         return value.get_estimate()
     return value.tolist() if _is_vector(value) else value

@@ -7,6 +7,7 @@ sizes; a reader that trusts a length, and one that reads something else than was
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from itertools import permutations
 from typing import Any
 
@@ -16,10 +17,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from panes.aggregates import hll, hll_bytes, theta, theta_bytes
+from panes.aggregates import hll, hll_bytes, theta, theta_bytes, tuple_bytes, tuples
 from panes.aggregates.aggregate import Argument, Piece, Rows, Selection
 from panes.aggregates.hll_sketches import HllPiece
 from panes.aggregates.theta_sketches import ThetaPiece
+from panes.aggregates.tuple_sketches import TuplePiece
+from panes.aggregates.tuple_summaries import Folding, Mode
 from panes.errors import PanesError
 
 
@@ -45,7 +48,38 @@ theta_sketches = st.builds(
     st.sampled_from([4, 5]), _seeds, _counts,
 )  # fmt: skip
 
+DOUBLES, INTEGERS = Folding("double", Mode.SUM), Folding("integer", Mode.MIN)
+NUMBERS = np.array([0.1, 0.2, -0.0, 1e16, 1e308, -1e308, np.inf, -np.inf, np.nan, 5e-324])
+
+
+def tuple_sketch(folding: Folding, seed: int, count: int, mode: Mode, bound: int) -> bytes:
+    """A sketch whose numbers were made in any mode; a bound leaves out half of its keys."""
+    keys = hashes(seed, count)
+    whole = np.random.default_rng(seed).integers(-(1 << 31), 1 << 31, len(keys))
+    numbers = NUMBERS[whole % 10] if folding.kind == "double" else whole
+    summaries = folding.of(numbers, np.full(len(keys), mode, np.uint8))
+    few = np.flatnonzero(keys < bound)
+    sketch = tuples.Tuples(keys[few], summaries.take(few), bound)
+    return tuple_bytes.written(sketch, np.arange(len(few))[::-1], bound)
+
+
+def tuple_sketches(folding: Folding) -> Any:
+    made = st.builds(
+        lambda *drawn: tuple_sketch(folding, *drawn),
+        _seeds, _counts, st.sampled_from(Mode), st.sampled_from([theta.ALL, 1 << 62]),
+    )  # fmt: skip
+    nothing = tuple_bytes.written(tuples.empty(folding), np.empty(0, np.int64), theta.ALL)
+    return st.one_of(made, made, made, st.just(nothing))
+
+
 SKETCHES, PRESENT = Argument(0, pa.binary()), Selection((0,))
+
+
+def tuple_written(sketch: tuples.Tuples) -> bytes:
+    """The bytes with the greatest hash first, as they were drawn."""
+    return tuple_bytes.written(sketch, np.arange(len(sketch.hashes))[::-1], sketch.bound)
+
+
 PIECES: dict[str, tuple[Piece, Any, Callable[[Any], object]]] = {
     "HLL union": (
         HllPiece(None, SKETCHES, PRESENT),
@@ -62,6 +96,15 @@ PIECES: dict[str, tuple[Piece, Any, Callable[[Any], object]]] = {
         theta_sketches,
         theta_bytes.written,
     ),
+    **{
+        f"tuple {form} {folding.kind} {folding.mode.name}": (
+            piece := TuplePiece(form, folding, 4, (SKETCHES,), PRESENT),
+            tuple_sketches(folding),
+            piece.answer,
+        )
+        for form in ("union", "intersection")
+        for folding in (DOUBLES, INTEGERS, Folding("double", Mode.MAX))
+    },
 }
 each_piece = pytest.mark.parametrize(
     ("piece", "sketches", "said"), PIECES.values(), ids=PIECES.keys()
@@ -90,8 +133,12 @@ def test_any_order_and_grouping_gives_the_same_bytes(
     [
         (hll_sketches, hll_bytes.read, hll_bytes.written),
         (theta_sketches, theta_bytes.read, theta_bytes.written),
+        *(
+            (tuple_sketches(f), partial(tuple_bytes.read, folding=f), tuple_written)
+            for f in (DOUBLES, INTEGERS)
+        ),
     ],
-    ids=["HLL", "theta"],
+    ids=["HLL", "theta", "tuples of doubles", "tuples of integers"],
 )
 @settings(max_examples=400)
 @given(data=st.data())
@@ -119,9 +166,17 @@ VALUES = Argument(0, pa.int64())
 
 
 @pytest.mark.parametrize(
-    "piece", [HllPiece(12, VALUES, PRESENT), ThetaPiece("values", 12, VALUES, PRESENT)]
+    "piece",
+    [
+        HllPiece(12, VALUES, PRESENT),
+        ThetaPiece("values", 12, VALUES, PRESENT),
+        TuplePiece("values", DOUBLES, 11, (VALUES, VALUES), PRESENT),
+        TuplePiece("values", INTEGERS, 11, (VALUES, VALUES), PRESENT),
+    ],
 )
-def test_a_sketch_takes_no_memory_for_what_it_left_out(piece: Piece) -> None:
+def test_a_sketch_takes_no_memory_for_what_it_left_out(
+    piece: HllPiece | ThetaPiece | TuplePiece,
+) -> None:
     """Three rows of one group, beside a hundred thousand of another, in the same batch."""
     rows = Rows(np.zeros(100_000, np.int64), (pa.array(range(100_000)),))
     slots = (np.arange(100_000) < 3).astype(np.int64)
@@ -129,6 +184,7 @@ def test_a_sketch_takes_no_memory_for_what_it_left_out(piece: Piece) -> None:
         held = sketch.coupons if isinstance(sketch, hll.Hll) else sketch.hashes
         whole = held if held.base is None else held.base
         assert whole.nbytes <= 1 << 15
+        assert len(piece.to_bytes(sketch)) <= 1 << 17
 
 
 def test_a_coupon_counts_the_zeros_a_hash_begins_with() -> None:
@@ -153,3 +209,61 @@ def test_a_coupon_counts_the_zeros_a_hash_begins_with() -> None:
 def test_bytes_that_are_no_sketch_are_refused(data: bytes, said: str) -> None:
     with pytest.raises(PanesError, match=f"no HLL sketch: .*{said}"):
         hll_bytes.read(data)
+
+
+@pytest.mark.parametrize(
+    ("mode", "numbers", "wanted"),
+    [
+        (Mode.MIN, [np.nan], np.inf),
+        (Mode.MAX, [np.nan], -np.inf),
+        (Mode.MIN, [np.nan, 2.0, 3.0], 2.0),
+        (Mode.MAX, [-np.nan, -2.0, -3.0], -2.0),
+        (Mode.MIN, [0.0, -0.0], -0.0),
+        (Mode.MAX, [-0.0, 0.0], 0.0),
+        (Mode.ALWAYSONE, [np.nan, 5.0], 1.0),
+    ],
+)
+def test_numbers_of_one_key_are_folded_in_any_order(
+    mode: Mode, numbers: list[float], wanted: float
+) -> None:
+    for some in (numbers, numbers[::-1]):
+        given = Folding("double", mode).of(np.array(some), np.zeros(len(some), np.uint8))
+        folded = given.folded(np.zeros(1, np.int64), even_one=True)
+        assert folded.numbers.written().tobytes() == np.float64(wanted).tobytes()
+
+
+TWO = tuple_sketch(DOUBLES, 1, 2, Mode.SUM, theta.ALL)
+
+
+def changed(at: int, *bytes_there: int) -> bytes:
+    """A sketch of two keys with other bytes from some place on."""
+    return TWO[:at] + bytes(bytes_there) + TWO[at + len(bytes_there) :]
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        (b"", "has 0 bytes"),
+        (theta_bytes.written(theta.EMPTY), "those of something else"),
+        (changed(1, 2), "those of something else"),
+        (changed(3, 0), "those of something else"),
+        (changed(5, 0x0B), "those of something else"),
+        (changed(6, 0), "a seed of their own"),
+        (changed(0, 4), "says 4 head words"),
+        (TWO[:10], "says that there are more"),
+        (changed(0, 3)[:20], "says that there are more"),
+        (TWO[:-1], "says 2 entries"),
+        (TWO + b"x", "says 2 entries"),
+        (changed(8, 255, 255, 255, 255), "says -1 entries"),
+        (changed(8, 0, 0, 0, 64), "says 1073741824 entries"),
+        (tuple_sketch(INTEGERS, 1, 2, Mode.SUM, theta.ALL), "says 2 entries"),
+        (changed(32, 4), "in mode 4"),
+        (changed(33, *TWO[16:24]), "a hash twice"),
+        (changed(16, *bytes(8)), "not below its bound"),
+        (changed(16, *[255] * 8), "not below its bound"),
+        (changed(0, 3) + TWO[16:24], "hash"),
+    ],
+)
+def test_bytes_that_are_no_tuple_sketch_are_refused(data: bytes, said: str) -> None:
+    with pytest.raises(PanesError, match=f"no tuple sketch of doubles: .*{said}"):
+        tuple_bytes.read(data, DOUBLES)

@@ -57,6 +57,11 @@ def test_a_batch_that_runs_again_is_noted_once() -> None:
     tap.begin("elsewhere")
     noted(tap, 0)
     assert tap.given["one"] == 2
+    tap.begin("elsewhere", is_new=True)  # deleted, and begun again
+    noted(tap, 0)
+    assert tap.given["one"] == 3
+    tap.forget("one")
+    assert "one" not in tap.given
 
 
 def test_what_cannot_be_shown_does_not_fail_the_stream(caplog: pytest.LogCaptureFixture) -> None:

@@ -25,27 +25,36 @@ AGGREGATES = (
     "theta_union_agg(t)",
     "theta_union_agg(t, 5)",
     "theta_intersection_agg(t)",
+    "tuple_union_agg_double(d, 5)",
+    "tuple_union_agg_double(d, 12, 'max')",
+    "tuple_intersection_agg_double(d)",
+    "tuple_union_agg_integer(i, 5) FILTER (WHERE at > 0)",
+    "tuple_intersection_agg_integer(i, 'min')",
 )
-SCHEMA = pa.schema({"at": pa.int64(), "k": pa.string(), "h": pa.binary(), "t": pa.binary()})
+NAMES = ("h", "t", "d", "i")
+SCHEMA = pa.schema({"at": pa.int64(), "k": pa.string(), **dict.fromkeys(NAMES, pa.binary())})
 TEXT = f"SELECT k, {select(AGGREGATES)} FROM s [RANGE 23 SLIDE 3 WATTR at] GROUP BY k"
 
 
-def some_sketches() -> list[tuple[bytes, bytes]]:
+def some_sketches() -> list[tuple[bytes, ...]]:
     """Sketches of the values from some number on, up to 600."""
     numbers = pa.table({"at": np.arange(600), "x": np.arange(600)})
-    sketches = "hll_sketch_agg(x, 9) AS h, theta_sketch_agg(x, 6) AS t"
+    sketches = (
+        "hll_sketch_agg(x, 9) AS h, theta_sketch_agg(x, 6) AS t, "
+        "tuple_sketch_agg_double(x, x / 7, 6) AS d, tuple_sketch_agg_integer(x, x, 6, 'max') AS i"
+    )
     text = f"SELECT {sketches} FROM n [TUMBLING 600 WATTR at]"
     made = [panes.sql(text, n=numbers[begin:]).to_pylist()[0] for begin in (0, 300, 550, 597, 599)]
-    return [(m["h"], m["t"]) for m in made]
+    return [tuple(m[name] for name in NAMES) for m in made]
 
 
 _sketches = st.one_of(st.none(), st.sampled_from(some_sketches()))
 rows: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries(
-    {"at": st.integers(-20, 40), "k": st.sampled_from(["a", None]), "both": _sketches}
+    {"at": st.integers(-20, 40), "k": st.sampled_from(["a", None]), "all": _sketches}
 )
 streams = st.lists(rows, max_size=20).map(
     lambda drawn: pa.Table.from_pylist(
-        [r | dict(zip("ht", r["both"] or (None, None), strict=True)) for r in drawn], schema=SCHEMA
+        [r | dict(zip(NAMES, r["all"] or (None,) * 4, strict=True)) for r in drawn], schema=SCHEMA
     )
 )
 
@@ -79,7 +88,10 @@ def test_over_per_row_windows_they_are_the_oracles(table: pa.Table) -> None:
 
 def test_queries_of_a_register_answer_as_alone() -> None:
     table = pa.Table.from_pylist(
-        [{"at": at, "k": "a", "h": h, "t": t} for at, (h, t) in enumerate(some_sketches() * 6)],
+        [
+            {"at": at, "k": "a", **dict(zip(NAMES, some, strict=True))}
+            for at, some in enumerate(some_sketches() * 6)
+        ],
         schema=SCHEMA,
     )
     texts = {f"{n}": TEXT.replace("RANGE 23", f"RANGE {n}") for n in (6, 9, 23)}
@@ -93,7 +105,7 @@ def test_queries_of_a_register_answer_as_alone() -> None:
 
 
 def test_sketches_are_taken_from_polars() -> None:
-    table = pa.table([[0, 1], *zip(*some_sketches()[2:4], strict=True)], ["at", "h", "t"])
+    table = pa.table([[0, 1], *zip(*some_sketches()[2:4], strict=True)], ["at", *NAMES])
     text = f"SELECT {select(AGGREGATES)} FROM s [TUMBLING 5 WATTR at]"
     frame = polars.from_arrow(table)
     assert_same(panes.sql(text, s=frame), panes.sql(text, s=table))

@@ -78,6 +78,10 @@ CALLS: dict[str, Callable[[Group], DataFrame]] = {
     "text in bytes": lambda g: g(window()).agg(F.expr("count_min_sketch(k, 0.2d, 0.9d, 5)")),
     "an estimate": lambda g: g(window()).agg(F.hll_sketch_estimate(F.hll_sketch_agg("k", 8))),
     "hashes": lambda g: g(window()).agg(F.theta_sketch_agg("k"), F.theta_sketch_agg("x", 4)),
+    "a number each": lambda g: g(window()).agg(
+        F.tuple_sketch_estimate_integer(F.tuple_sketch_agg_integer("k", "i", 4, "min")),
+        F.tuple_sketch_summary_double(F.tuple_sketch_agg_double("i", "i", 12, "max"), "sum"),
+    ),
     "bitmap": lambda g: g(window()).agg(F.bitmap_construct_agg(F.col("i") + 100)),
     "in order": lambda g: g(window()).agg(F.expr("listagg(k, ',') WITHIN GROUP (ORDER BY k DESC)")),
     "when": lambda g: g(window()).agg(

@@ -133,6 +133,16 @@ def test_what_has_no_meaning_over_windows_is_refused_by_name(frame: DataFrame) -
         grouped.agg()
 
 
+def test_a_python_function_is_applied_to_the_answers_as_the_hint_says(frame: DataFrame) -> None:
+    more = F.udf(lambda q: q + 1, "bigint")
+    grouped = panes.spark.group_by(frame, F.window("ts", "1 hour"))
+    with pytest.raises(panes.QueryError, match=r"withColumn") as refused:
+        grouped.agg(more(F.max("q")))
+    assert len(str(refused.value)) < 300
+    answers = grouped.agg(F.max("q").alias("s")).withColumn("more", more("s"))
+    assert [row.more - row.s for row in answers.collect()] == [1]
+
+
 def test_group_by_is_a_drop_in_on_a_stream(spark: SparkSession, tmp_path: Path) -> None:
     """With the stream's own watermark: the rows that Spark's append mode gives, and earlier."""
     table = bids(3_000, keys=4, hours=1)

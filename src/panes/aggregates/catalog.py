@@ -22,11 +22,13 @@ from panes.aggregates import (
     quantiles,
     sketches,
     theta_sketches,
+    tuple_sketches,
     vectors,
 )
 from panes.aggregates.aggregate import Aggregate, Argument, Bounded, Selection
 from panes.aggregates.count_min import Shape
 from panes.aggregates.custom import UserAggregate
+from panes.aggregates.tuple_summaries import Folding, Kind
 from panes.algebra.lanes import Op
 from panes.algebra.ranks import Rule
 from panes.arrays import order_keys
@@ -168,6 +170,20 @@ def _sized(build: Callable[..., Aggregate], *, values: bool) -> Entry:
     return Entry(sized, optional=1, over_distinct=sized if values else None)
 
 
+def _tuples(
+    build: Callable[..., Aggregate], kind: Kind, *, columns: int = 1, sized: bool = True
+) -> Entry:
+    """A tuple sketch, whose constants are the logarithm of its size, if any, and its mode."""
+
+    def made(call: Call) -> Aggregate:
+        size = [_whole(call)] if sized and call.parameters else []
+        [mode] = call.parameters[sized:] or ("sum",)
+        folding = Folding(kind, tuple_sketches.mode_named(mode, call.name))
+        return build(*call.arguments, call.where, folding, *size)
+
+    return Entry(made, columns, optional=1 + sized)
+
+
 _MOST_VALUES = 1 << 31
 _TOP = 5
 _MOST_TRACKED = 1_000_000
@@ -250,6 +266,16 @@ CATALOG: Mapping[str, Entry] = {
     "theta_sketch_agg": _sized(theta_sketches.theta_sketch, values=True),
     "theta_union_agg": _sized(theta_sketches.theta_union, values=False),
     "theta_intersection_agg": Entry(_one(theta_sketches.theta_intersection)),
+    "tuple_sketch_agg_double": _tuples(tuple_sketches.tuple_sketch, "double", columns=2),
+    "tuple_sketch_agg_integer": _tuples(tuple_sketches.tuple_sketch, "integer", columns=2),
+    "tuple_union_agg_double": _tuples(tuple_sketches.tuple_union, "double"),
+    "tuple_union_agg_integer": _tuples(tuple_sketches.tuple_union, "integer"),
+    "tuple_intersection_agg_double": _tuples(
+        tuple_sketches.tuple_intersection, "double", sized=False
+    ),
+    "tuple_intersection_agg_integer": _tuples(
+        tuple_sketches.tuple_intersection, "integer", sized=False
+    ),
     "bitmap_construct_agg": Entry(_one(vectors.bitmap, fold="set")),
     "bitmap_or_agg": Entry(_one(vectors.bitmap, fold="or")),
     "bitmap_and_agg": Entry(_one(vectors.bitmap, fold="and")),

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from panes.aggregates.aggregate import Argument, Holistic, Multiset, Selection
 from panes.aggregates.multiset import all_values, holistic, take
+from panes.aggregates.murmur128 import is_text_or_binary
 from panes.arrays.nested_keys import is_nested, require_orderable, restored, stored, stored_type
 from panes.errors import ColumnTypeError, QueryError
 
@@ -69,7 +70,7 @@ def joined(
 ) -> Holistic:
     """``listagg(x, separator)``: the values in one text, ordered by themselves or by `by`."""
     kind = pa.string() if pa.types.is_null(argument.type) else argument.type
-    if not (_is_text(kind) or pa.types.is_binary(kind)):
+    if not is_text_or_binary(kind):
         raise ColumnTypeError(
             f"listagg joins text or binary, got {kind}", hint="listagg(CAST(x AS STRING))"
         )

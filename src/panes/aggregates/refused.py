@@ -8,19 +8,16 @@ _RANDOM = (
     "gives a sketch in bytes, and Spark thins it out by random bits: the same rows would give "
     "other bytes each time"
 )
-_IN_A_TABLE = (
-    "gives a sketch in bytes, in which items stand as they lie in a hash table: its bytes depend "
-    "on the order of rows"
+_THINNED_OUT = (
+    "gives a sketch that drops items which are rare so far, once it has more than it tracks: what "
+    "is left would depend on the order of rows, and on which panes are merged first"
 )
 _ROLLED_UP = "tells the levels of CUBE and ROLLUP apart, and a window has one level"
 _REASONS = {
     _RANDOM: """
         kll_sketch_agg_bigint kll_sketch_agg_float kll_sketch_agg_double kll_merge_agg_bigint
         kll_merge_agg_float kll_merge_agg_double""",
-    _IN_A_TABLE: """
-        tuple_sketch_agg_double tuple_sketch_agg_integer tuple_union_agg_double
-        tuple_union_agg_integer tuple_intersection_agg_double tuple_intersection_agg_integer
-        approx_top_k_accumulate approx_top_k_combine""",
+    _THINNED_OUT: "approx_top_k_accumulate approx_top_k_combine",
     _ROLLED_UP: "grouping grouping_id",
     "reads a measure of a metric view, and a stream has none": "measure",
 }

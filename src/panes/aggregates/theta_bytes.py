@@ -8,6 +8,7 @@ sketch is refused with a `PanesError`; nothing is trusted, not even lengths.
 from __future__ import annotations
 
 import struct
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,9 +16,12 @@ from numpy.typing import NDArray
 from panes.aggregates.theta import ALL, EMPTY, Hashed, Theta, settled
 from panes.errors import PanesError
 
+Refused = Callable[[str], PanesError]
+"""What is raised, given why some bytes are no sketch."""
+
+SEED_HASH = 0x93CC
 _PLAIN, _COMPRESSED = 3, 4
 _FAMILY = 3
-_SEED_HASH = 0x93CC
 _BIG_ENDIAN, _READ_ONLY, _EMPTY, _COMPACT, _ORDERED, _SINGLE = (1 << bit for bit in range(6))
 _USUAL = _READ_ONLY | _COMPACT | _ORDERED
 
@@ -51,7 +55,7 @@ def read(data: bytes) -> Theta:
         raise _no_sketch("its first bytes are those of something else")
     if flags & _EMPTY:
         return EMPTY
-    if struct.unpack_from("<H", data, 6) != (_SEED_HASH,):
+    if struct.unpack_from("<H", data, 6) != (SEED_HASH,):
         raise _no_sketch("its hashes have a seed of their own")
     if not flags & _COMPACT or not 1 <= longs <= (3 if version == _PLAIN else 2):
         raise _no_sketch(f"its head says {longs} head words, flags {flags}")
@@ -81,16 +85,21 @@ def _read_compressed(data: bytes, longs: int, bits: int, length: int) -> tuple[H
 
 
 def _checked(hashes: Hashed, bound: int) -> Theta:
-    ranked = np.unique(hashes)
-    if len(ranked) != len(hashes) or not 0 < bound <= ALL:
-        raise _no_sketch("it holds a hash twice, or has no bound")
-    if len(ranked) and not (ranked[0] > 0 and ranked[-1] < np.uint64(bound)):
-        raise _no_sketch("it holds a hash that is not below its bound")
+    ranked = np.sort(hashes)
+    require_hashes(ranked, bound, _no_sketch)
     return settled(Theta(ranked, bound))
 
 
+def require_hashes(ranked: Hashed, bound: int, refused: Refused) -> None:
+    """Refuse hashes, that ascend, if one is there twice or is not below the bound."""
+    if (ranked[1:] == ranked[:-1]).any() or not 0 < bound <= ALL:
+        raise refused("it holds a hash twice, or has no bound")
+    if len(ranked) and not (ranked[0] > 0 and ranked[-1] < np.uint64(bound)):
+        raise refused("it holds a hash that is not below its bound")
+
+
 def _head(
-    longs: int, version: int, form: tuple[int, int], flags: int, seed_hash: int = _SEED_HASH
+    longs: int, version: int, form: tuple[int, int], flags: int, seed_hash: int = SEED_HASH
 ) -> bytes:
     return struct.pack("<6BH", longs, version, _FAMILY, *form, flags, seed_hash)
 
@@ -109,9 +118,13 @@ def _unpacked(packed: bytes, count: int, bits: int) -> NDArray[np.uint64]:
 
 
 def _part(data: bytes, start: int, size: int) -> bytes:
+    return part(data, start, size, _no_sketch)
+
+
+def part(data: bytes, start: int, size: int, refused: Refused) -> bytes:
     """So many of the bytes, if they are there."""
     if start + size > len(data):
-        raise _no_sketch(f"it has {len(data)} bytes, and its head says that there are more")
+        raise refused(f"it has {len(data)} bytes, and its head says that there are more")
     return data[start : start + size]
 
 

@@ -107,47 +107,62 @@ class _Union:
 
 def theta_sketch(argument: Argument, where: int | None, lg: int = DEFAULT_LG) -> Bounded:
     """``theta_sketch_agg(x, lgNomEntries)``: of numbers, text, binary or lists of whole numbers."""
-    kind = argument.type
-    inside = kind.value_type if pa.types.is_list(kind) else kind
-    is_whole = pa.types.is_int32(inside) or pa.types.is_int64(inside)
-    is_float = pa.types.is_float32(kind) or pa.types.is_float64(kind)
-    if not (is_whole or is_float or is_text_or_binary(kind)):
-        raise ColumnTypeError(
-            "theta_sketch_agg needs int, bigint, float, double, text, binary, or an array of int "
-            f"or bigint, got {kind}",
-            hint="theta_sketch_agg(CAST(x AS BIGINT))",
-        )
+    require_hashable(argument.type, "theta_sketch_agg")
     return _theta("values", argument, where, lg, f"theta_sketch_agg(x, {lg})")
 
 
 def theta_union(argument: Argument, where: int | None, lg: int = DEFAULT_LG) -> Bounded:
     """``theta_union_agg(sketch, lgNomEntries)``."""
-    _require_sketches(argument, "theta_union_agg")
+    require_sketches(argument, "theta_union_agg")
     return _theta("union", argument, where, lg, f"theta_union_agg(sketch, {lg})")
 
 
 def theta_intersection(argument: Argument, where: int | None) -> Bounded:
     """``theta_intersection_agg(sketch)``."""
-    _require_sketches(argument, "theta_intersection_agg")
+    require_sketches(argument, "theta_intersection_agg")
     return _theta("intersection", argument, where, DEFAULT_LG, "theta_intersection_agg(sketch)")
 
 
 def _theta(form: Form, argument: Argument, where: int | None, lg: int, asked: str) -> Bounded:
-    if not LEAST_LG <= lg <= GREATEST_LG:
-        raise QueryError(
-            f"{asked} needs {LEAST_LG} to {GREATEST_LG} as lgNomEntries, got {lg}",
-            hint="the default, 12, holds 4,096 hashes and has an error of 1.6 %",
-        )
+    require_size(lg, asked)
     piece = ThetaPiece(form, lg, argument, Selection((argument.column,), where))
 
     def lower(partials: Sequence[Columns]) -> pa.Array:
         return pa.array([written(s or EMPTY) for s in partials[0][0]], pa.binary())
 
-    error = f"{100 / 2 ** (lg / 2):.2g} % relative standard error"
-    own = "that of the sketches" if form == "intersection" else error
-    return Bounded((piece,), lower, pa.binary(), "none", own)
+    return Bounded((piece,), lower, pa.binary(), "none", stated_error(form, lg))
 
 
-def _require_sketches(argument: Argument, name: str) -> None:
+def require_hashable(kind: pa.DataType, name: str) -> None:
+    """Refuse values that have no hash in DataSketches, before the first row."""
+    inside = kind.value_type if pa.types.is_list(kind) else kind
+    is_whole = pa.types.is_int32(inside) or pa.types.is_int64(inside)
+    is_float = pa.types.is_float32(kind) or pa.types.is_float64(kind)
+    if not (is_whole or is_float or is_text_or_binary(kind)):
+        raise ColumnTypeError(
+            f"{name} needs int, bigint, float, double, text, binary, or an array of int "
+            f"or bigint, got {kind}",
+            hint=f"{name}(CAST(x AS BIGINT))",
+        )
+
+
+def require_size(lg: int, asked: str) -> None:
+    """Refuse a size that Spark refuses."""
+    if not LEAST_LG <= lg <= GREATEST_LG:
+        raise QueryError(
+            f"{asked} needs {LEAST_LG} to {GREATEST_LG} as lgNomEntries, got {lg}",
+            hint="the default, 12, holds 4,096 hashes and has an error of 1.6 %",
+        )
+
+
+def require_sketches(argument: Argument, name: str) -> None:
+    """Refuse what is not even binary."""
     if not is_binary(argument.type):
         raise ColumnTypeError(f"{name} needs sketches, in binary, got {argument.type}")
+
+
+def stated_error(form: Form, lg: int) -> str:
+    """How far the number of keys may be from the truth."""
+    if form == "intersection":
+        return "that of the sketches"
+    return f"{100 / 2 ** (lg / 2):.2g} % relative standard error"

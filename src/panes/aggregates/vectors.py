@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from panes.aggregates.aggregate import Argument, Bounded, Rows, Selection
 from panes.aggregates.count_min import Shape, buckets
 from panes.aggregates.identity import identity
+from panes.aggregates.murmur128 import is_binary, is_text_or_binary
 from panes.algebra.monoid import Columns, Slots, merged_objects
 from panes.errors import ColumnTypeError, PanesError
 
@@ -138,7 +139,7 @@ def count_min_sketch(argument: Argument, where: int | None, shape: Shape) -> Bou
     """``count_min_sketch(x, eps, confidence, seed)``: the bytes that Spark's own function gives."""
     kind = argument.type
     plain = pa.types.is_integer(kind) and not pa.types.is_uint64(kind)
-    if not (plain or pa.types.is_string(kind) or pa.types.is_binary(kind)):
+    if not (plain or is_text_or_binary(kind)):
         raise ColumnTypeError(f"count_min_sketch needs integers, text or binary, got {kind}")
     piece = CountMin(shape, argument, Selection((argument.column,), where))
 
@@ -155,7 +156,7 @@ def bitmap(argument: Argument, where: int | None, fold: Literal["set", "or", "an
     kind = argument.type
     if fold == "set" and not pa.types.is_integer(kind):
         raise ColumnTypeError(f"bitmap_construct_agg needs positions of bits, got {kind}")
-    if fold != "set" and not pa.types.is_binary(kind):
+    if fold != "set" and not is_binary(kind):
         raise ColumnTypeError(f"bitmap_{fold}_agg needs bitmaps, in binary, got {kind}")
     nothing = (b"\xff" if fold == "and" else b"\0") * BITMAP_BYTES
 

@@ -18,12 +18,13 @@ from panes.aggregates.extremes import ObjectPick
 from panes.aggregates.hll_sketches import HllPiece
 from panes.aggregates.sketches import Sketch
 from panes.aggregates.theta_sketches import ThetaPiece
+from panes.aggregates.tuple_sketches import TuplePiece
 from panes.aggregates.vectors import Bitmap, CountMin
 from panes.algebra.monoid import Columns
 from panes.arrays import nested_keys
 from panes.errors import QueryError
 
-_AS_BYTES = (Sketch, CountMin, Bitmap, HllPiece, ThetaPiece)
+_AS_BYTES = (Sketch, CountMin, Bitmap, HllPiece, ThetaPiece, TuplePiece)
 
 
 @singledispatch
@@ -46,7 +47,8 @@ def _(piece: ObjectPick) -> list[pa.DataType]:
 @types.register(Bitmap)
 @types.register(HllPiece)
 @types.register(ThetaPiece)
-def _(_: Sketch | CountMin | Bitmap | HllPiece | ThetaPiece) -> list[pa.DataType]:
+@types.register(TuplePiece)
+def _(_: Sketch | CountMin | Bitmap | HllPiece | ThetaPiece | TuplePiece) -> list[pa.DataType]:
     return [pa.binary()]
 
 

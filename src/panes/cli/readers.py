@@ -10,7 +10,7 @@ import csv
 import io
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
@@ -19,6 +19,7 @@ import duckdb
 import pyarrow as pa
 import pyarrow.dataset as pads
 
+from panes.cli.show import say
 from panes.errors import InputError, is_interrupt
 
 BATCH = 1 << 20
@@ -88,6 +89,11 @@ def text_batches(files: Sequence[Path], *, is_csv: bool) -> Iterator[pa.Table]:
     has_rows = False
     try:
         rows = connection.sql(call, params={"files": [str(file) for file in some], **options})
+        texts = [n for n, kind in zip(rows.columns, rows.types, strict=True) if kind == "VARCHAR"]
+        if texts and len(some) > 1:
+            each = [connection.sql(call, params={"files": [str(f)], **options}) for f in some]
+            types = [dict(zip(one.columns, one.types, strict=True)) for one in each]
+            _tell_mixed(texts, dict(zip(some, types, strict=True)))
         for batch in rows.to_arrow_reader(BATCH):
             if len(batch):
                 has_rows = True
@@ -139,6 +145,16 @@ def _require_same(first: Path, known: dict[str, str], other: Path, columns: dict
             raise InputError(f"{other} has a column `{name}`, and {first} has not")
         if known[name] != kind:
             raise InputError(f"`{name}` is {kind} in {other}, and {known[name]} in {first}")
+
+
+def _tell_mixed(texts: Sequence[str], types: Mapping[Path, Mapping[str, object]]) -> None:
+    """Say which columns are text though one of the files has something else in them."""
+    for name in texts:
+        for file, kinds in types.items():
+            if (kind := str(kinds.get(name, "VARCHAR"))) != "VARCHAR":
+                kind = kind.lower()
+                say(f"`{name}` is read as text: {file} has {kind} in it, and not all files have")
+                break
 
 
 def _explained(said: str, files: Sequence[Path], *, is_csv: bool) -> str:

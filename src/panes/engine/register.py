@@ -472,7 +472,7 @@ class Register:
 
     @in_turn
     def explain(self, *, details: bool = False) -> str:
-        """What the queries share, and what that saves; see `panes.explain` for `details`."""
+        """What the queries share, and how much is stored; see `panes.explain` for `details`."""
         prepared = [*self._prepared.explain(), *self._reading.row_questions.explain()]
         return Explained(explain_stores(self.stream, self.stores, prepared, details=details))
 

@@ -23,7 +23,7 @@ from panes.aggregates.catalog import CATALOG, is_aggregate
 from panes.aggregates.custom import UserAggregate
 from panes.aggregates.refused import REFUSED as REFUSED_AGGREGATES
 from panes.language.functions import CLOCK, CLOCKS_BY_DEFAULT, REFUSED, SCALARS
-from panes.language.growth import require_short
+from panes.language.growth import require_short, takes_function
 from panes.language.places import error_in
 from panes.scalar.dialect import UnsignedShift
 
@@ -47,7 +47,7 @@ _PARTS = (
     exp.Column, exp.Identifier, exp.Literal, exp.RawString, exp.Boolean, exp.Null, exp.HexString,
     exp.Dot, exp.Bracket, exp.Case, exp.If, exp.Cast, exp.TryCast, exp.Collate, exp.DataType,
     exp.DataTypeParam, exp.ColumnDef, exp.Interval, exp.IntervalSpan, exp.Var, exp.Extract,
-    exp.Substring, exp.StrPosition, exp.Trim, exp.Overlay, exp.Tuple, exp.Anonymous,
+    exp.Substring, exp.StrPosition, exp.Trim, exp.Overlay, exp.Tuple, exp.Anonymous, exp.Lambda,
 )  # fmt: skip
 _KNOWN = frozenset((*_SELECT, *_OPERATORS, *_PARTS))
 
@@ -118,6 +118,8 @@ def _require_known(node: exp.Expr, user: Sequence[UserAggregate]) -> None:
             "OVER (...) has no place in a window query",
             "write the window in brackets: [RANGE 5 minutes RATTR ts SLIDE 1 ROW]",
         )
+    if isinstance(node, exp.Lambda):
+        _require_alone(node)
     if isinstance(node, exp.Anonymous):
         _require_function(node, user)
     elif type(node) not in _KNOWN:
@@ -149,6 +151,19 @@ def _require_function(node: exp.Anonymous, user: Sequence[UserAggregate]) -> Non
             "docs/reference/aggregates.md lists all; panes.CustomAggregate makes new ones",
         )
     raise error_in(node, f"no function `{name}` is known", "functions are Spark's, by name")
+
+
+def _require_alone(function: exp.Lambda) -> None:
+    """A function of elements is an argument of one that takes it, and has none inside."""
+    if not takes_function(function.parent):
+        raise error_in(function, "a function has no place here", "filter(prices, x -> x > 10)")
+    for parameter in function.expressions:
+        if not _WORD.fullmatch(parameter.name):
+            raise error_in(function, f"`{parameter.name}` cannot be a parameter's name")
+    if any(isinstance(n, exp.Lambda) for n in function.walk() if n is not function):
+        raise error_in(
+            function, "a function inside of a function would be called for all pairs of elements"
+        )
 
 
 def _refuse(node: exp.Expr) -> None:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from panes.scalar.lambdas import FUNCTIONS
 from panes.scalar.names import NAMES
 
 
@@ -26,12 +25,17 @@ ON_SPARK = _words("""
     soundex str_to_map theta_difference theta_intersection theta_sketch_estimate theta_union
     time time_diff time_from_micros time_from_millis time_from_seconds time_to_micros
     time_to_millis time_to_seconds time_trunc timestamp_nanos to_base32 to_csv to_json to_number
-    to_time try_aes_decrypt try_make_interval try_parse_url try_to_number try_to_time unix_nanos
-    xxhash64
+    to_time try_aes_decrypt try_make_interval try_parse_url try_to_number try_to_time
+    tuple_difference_double tuple_difference_integer tuple_difference_theta_double
+    tuple_difference_theta_integer tuple_intersection_double tuple_intersection_integer
+    tuple_intersection_theta_double tuple_intersection_theta_integer tuple_sketch_estimate_double
+    tuple_sketch_estimate_integer tuple_sketch_summary_double tuple_sketch_summary_integer
+    tuple_sketch_theta_double tuple_sketch_theta_integer tuple_union_double tuple_union_integer
+    tuple_union_theta_double tuple_union_theta_integer unix_nanos xxhash64
 """)
 """Functions of one row that only Spark evaluates."""
 
-SCALARS = (NAMES | ON_SPARK) - FUNCTIONS.keys()
+SCALARS = NAMES | ON_SPARK
 
 CLOCK = "depends on the clock, so the same rows would give other answers tomorrow"
 CLOCKS_BY_DEFAULT = frozenset({"unix_timestamp"})
@@ -42,7 +46,7 @@ _SETTING = "depends on the session and not on the rows"
 _OUTSIDE = "reaches outside the query, which its text may not"
 _SEVERAL = "makes several rows of one, so sums and counts over them would be wrong"
 _RANKING = "ranks rows against each other, and an expression sees one row"
-_LAMBDA = "takes a function of its own, which expressions here cannot hold"
+_LAMBDA = "makes anything of each element, so its result may be very much longer than its argument"
 
 _REASONS = {
     CLOCK: """
@@ -67,8 +71,7 @@ _REASONS = {
     _RANKING: """
         cume_dist dense_rank lag lead nth_value ntile percent_rank rank row_number counter_diff""",
     _LAMBDA: """
-        aggregate exists filter forall map_filter map_zip_with reduce transform
-        transform_keys transform_values zip_with""",
+        map_zip_with transform transform_keys transform_values zip_with""",
 }
 
 REFUSED: Mapping[str, str] = {

@@ -2,6 +2,9 @@
 
 ``repeat(s, 1000000000)`` is a gigabyte for every row. A length that comes from a column could be as
 much, and nobody would know before the row comes. So lengths are constants, and small ones.
+
+A function that is called for each element multiplies what it makes. What `aggregate` starts with is
+a number or a moment, so that it cannot grow with each element.
 """
 
 from __future__ import annotations
@@ -13,11 +16,16 @@ from sqlglot import exp
 
 from panes.axis import written_whole
 from panes.language.places import error_in
+from panes.scalar.lambdas import FUNCTIONS
 
 MOST_LENGTH = 100_000
 _LENGTHS = {"repeat": 1, "lpad": 1, "rpad": 1, "space": 0, "array_repeat": 1}
 """Which argument of a function says how long its result is."""
 _SERIES = "sequence"
+_FOLDS = ("aggregate", "reduce")
+_OF_ONE_SIZE = frozenset({
+    *exp.DataType.NUMERIC_TYPES, *exp.DataType.TEMPORAL_TYPES, exp.DataType.Type.BOOLEAN,
+})  # fmt: skip
 _FORMATS = ("printf", "format_string")
 
 
@@ -31,6 +39,7 @@ def require_short(tree: exp.Expression) -> None:
 be 1,000,000 times as long as what it is made of; 100,000 is the most
     """
     for node in tree.walk():
+        _require_start(node)
         if _length(node) is None:
             continue
         lengths = [length for part in node.walk() if (length := _length(part)) is not None]
@@ -53,7 +62,32 @@ def _length(node: exp.Expr) -> int | None:
         return abs(high - low) + 1
     if name in _FORMATS:
         return _format_width(node)
+    if takes_function(node):
+        return 1
     return _number(node, _argument(node, _LENGTHS[name])) if name in _LENGTHS else None
+
+
+def takes_function(node: exp.Expr | None) -> bool:
+    """Whether a call takes a function of elements."""
+    return isinstance(node, exp.Anonymous) and node.name.lower() in FUNCTIONS
+
+
+def _require_start(node: exp.Expr) -> None:
+    """Refuse to aggregate elements to what could grow with each of them."""
+    if not isinstance(node, exp.Anonymous) or node.name.lower() not in _FOLDS:
+        return
+    start = _argument(node, 1)
+    while isinstance(start, exp.Neg | exp.Paren):
+        start = start.this
+    is_literal = isinstance(start, exp.Literal) and not start.is_string
+    is_cast = isinstance(start, exp.Cast) and start.to.this in _OF_ONE_SIZE
+    if not (is_literal or is_cast or isinstance(start, exp.Boolean)):
+        raise error_in(
+            node,
+            f"`{node.sql(dialect='spark')}` must start with a number, a date or a timestamp "
+            "that is written in the query, since anything else could grow with each element",
+            f"{node.name}(prices, 0D, (total, price) -> total + price)",
+        )
 
 
 def _argument(node: exp.Anonymous, at: int) -> exp.Expr | None:

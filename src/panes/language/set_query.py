@@ -264,7 +264,8 @@ def _of_one_stream(first: _Side, second: _Side, operation: str, operator: Token)
 
 
 def _without_axis(side: _Side) -> list[Token]:
-    return [t for t in side.clause if t is not side.axis[0]]
+    axis = side.axis[0]
+    return [t for t in side.clause if t is not axis]
 
 
 def _bare(part: list[Token]) -> list[Token]:

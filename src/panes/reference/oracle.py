@@ -26,10 +26,12 @@ from panes.reference.folds import FOLDS, Row, distinct, order
 from panes.reference.join_oracle import join_answers
 from panes.reference.sketch_folds import SKETCH_FOLDS, with_bytes
 from panes.reference.spark_folds import SPARK_FOLDS
+from panes.reference.tuple_folds import TUPLE_FOLDS
 from panes.windows.extent import extent, windows
 from panes.windows.spec import Landmark, PartitionedRows, PerRow, Sliding, Spec
 
-_FOLDS = FOLDS | SPARK_FOLDS | SKETCH_FOLDS
+_HASHED = SKETCH_FOLDS | TUPLE_FOLDS
+_FOLDS = FOLDS | SPARK_FOLDS | _HASHED
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,7 +231,7 @@ def _fold(
     if call.distinct:
         rows = distinct(rows)
     fold = _FOLDS[call.name]
-    if call.name in SKETCH_FOLDS:
+    if call.name in _HASHED:
         return fold(with_bytes(rows, types[0]), *call.parameters)
     if call.skip_nulls:
         return fold(rows, skip_nulls=True)

@@ -60,13 +60,18 @@ def bytes_of(value: Any) -> bytes:
 
 
 def with_bytes(rows: Sequence[Row], kind: pa.DataType) -> Sequence[Row]:
-    """The rows with lists of whole numbers as their bytes; NULL is a zero in them."""
+    """The rows with lists of whole numbers as their bytes, NULL as 0; small ints as doubles."""
+    if pa.types.is_int8(kind) or pa.types.is_int16(kind):
+        return [(at, (None if v is None else float(v), *rest)) for at, (v, *rest) in rows]
     if not pa.types.is_list(kind):
         return rows
     letter = "i" if pa.types.is_int32(kind.value_type) else "q"
     return [
-        (at, (None if v is None else struct.pack(f"<{len(v)}{letter}", *(n or 0 for n in v)),))
-        for at, (v,) in rows
+        (
+            at,
+            (None if v is None else struct.pack(f"<{len(v)}{letter}", *(n or 0 for n in v)), *rest),
+        )
+        for at, (v, *rest) in rows
     ]
 
 

@@ -1,4 +1,4 @@
-"""A register as text: what the queries share, where panes begin, and what that saves.
+"""A register as text: what the queries share, where panes begin, and how much is stored for it.
 
 The same queries give the same text; of the stream it only says how many classes of filters rows
 have fallen into so far. With `details` it also names pieces and what each way to cut would cost.
@@ -117,7 +117,7 @@ def _saving_lines(store: SharedStore, *, details: bool) -> Iterator[str]:
     stored = len(store.panes.pieces) + len(store.panes.values)
     classes = max(1, len(store.panes.classes))
     partials = sum(a * n for a, n in zip(alone, needed, strict=True))
-    yield _line("saves", f"panes     {panes:>12,.0f} instead of {sum(alone):,}")
+    yield _line("stores", f"panes     {panes:>12,.0f} instead of {sum(alone):,}")
     if details:
         yield _line("", f"pieces    {stored:>12,} instead of {sum(needed):,}")
     saved = f"{panes * stored * classes:>12,.0f} instead of {partials:,} for each key"

@@ -6,6 +6,8 @@ Spark does not read. An error of what is cast stays an error: only the cast itse
 
 from __future__ import annotations
 
+import unicodedata
+
 import pyarrow as pa
 
 from panes.scalar import types as t
@@ -190,6 +192,8 @@ _BLANKS = "E'" + "".join(f"\\x{code:02x}" for code in (*range(1, 33), 127)) + "'
 _WHOLE = r"'[+-]?[0-9]+'"
 _PLAIN_FRACTION = r"'[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)'"
 _FRACTION = r"'[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,9})?'"
+_OTHER_DIGITS = "".join(c for c in map(chr, range(128, 1 << 16)) if c.isdecimal())
+"""Digits of other scripts, of which Java makes decimals, but no other numbers."""
 _OF_SIXTEEN = "'[+-]?0x[0-9a-f.]+p[+-]?[0-9]+'"
 _SIXTEEN = failure("to read digits of base sixteen as a double is not translated")
 _DATE = r"([0-9]{4})(?:-([0-9]{1,2})(?:-([0-9]{1,2})"
@@ -208,7 +212,10 @@ def _from_text(text: str, to: pa.DataType, otherwise: str) -> str | None:
     if t.is_decimal(to):
         return (f"CASE WHEN regexp_full_match({x}, {_PLAIN_FRACTION}) THEN CAST({x} AS {name}) "
                 f"WHEN regexp_full_match({x}, {_FRACTION}) THEN {_by_exponent(x, to)} "
-                f"{last}")  # fmt: skip
+                f"WHEN regexp_full_match({x}, {_of_all_scripts(_PLAIN_FRACTION)}) "
+                f"THEN CAST({_latin(x)} AS {name}) "
+                f"WHEN regexp_full_match({x}, {_of_all_scripts(_FRACTION)}) "
+                f"THEN {_by_exponent(_latin(x), to)} {last}")  # fmt: skip
     if t.is_float(to):
         x = rf"regexp_replace(lower({x}), '([0-9.])[df]$', '\1')"
         return (
@@ -228,6 +235,16 @@ def _from_text(text: str, to: pa.DataType, otherwise: str) -> str | None:
             f"WHEN lower({x}) IN ('f', 'false', 'n', 'no', '0') THEN false {last}"
         )
     return f"encode({text})" if to == t.BINARY else None
+
+
+def _of_all_scripts(pattern: str) -> str:
+    return pattern.replace("[0-9]", r"\p{Nd}")
+
+
+def _latin(x: str) -> str:
+    """Text with the digits of other scripts as 0 to 9."""
+    latin = "".join(str(unicodedata.decimal(c)) for c in _OTHER_DIGITS)
+    return f"translate({x}, '{_OTHER_DIGITS}', '{latin}')"
 
 
 def _by_exponent(x: str, to: pa.DataType) -> str:

@@ -78,6 +78,8 @@ def matched(one: Typed, other: Typed, letter: str, *, is_ilike: bool) -> Typed:
     value, pattern = coerced(one, t.STRING), coerced(other, t.STRING)
     if value is None or pattern is None:
         raise refuse("LIKE takes text and a pattern")
+    if other.type == t.VOID:
+        return widened(other, t.BOOLEAN)
     if not pattern.is_constant and not is_ilike:
         return _by_column(value, pattern, letter)
     if not isinstance(pattern.constant, str):

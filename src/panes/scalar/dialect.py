@@ -84,7 +84,7 @@ def straightened(tokens: Sequence[Token], sql: str) -> list[Token]:
 
 
 def _no_number(written: str) -> QueryError:
-    """Why hexadecimal digits are refused; those of a bigint are also written as Spark reads them."""
+    """Why hexadecimal digits are refused; those of a bigint with what to write instead."""
     if len(written) > len("0x") + 16:
         return QueryError(f"Spark does not read `{written[:18]}...` as a number",
                           hint="write it in decimal digits")  # fmt: skip

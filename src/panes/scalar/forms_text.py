@@ -48,8 +48,9 @@ def overlay(arguments: Sequence[Typed]) -> Typed:
     if length:
         given = length[0].text
         size = f"CASE WHEN {given} < 0 THEN {measured} ELSE {given} END"
-    before = _cut(value.text, "1", f"({at.text} - 1)", of_bytes=of_bytes)
-    after = _cut(value.text, f"({at.text} + CAST({size} AS INTEGER))", None, of_bytes=of_bytes)
+    position = f"CAST({at.text} AS BIGINT)"
+    before = _cut(value.text, "1", f"({position} - 1)", of_bytes=of_bytes)
+    after = _cut(value.text, f"({position} + CAST({size} AS BIGINT))", None, of_bytes=of_bytes)
     return Typed(f"({before} || {new.text} || {after})", value.type)
 
 

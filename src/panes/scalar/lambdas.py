@@ -1,7 +1,8 @@
-"""Functions that take functions: `transform`, `filter`, `aggregate`, ... over arrays and maps.
+"""Functions that take functions: `filter`, `exists`, `aggregate`, ... over arrays and maps.
 
 A function's body is translated like any expression, with its parameters as further columns. NULL is
-an element like others; positions count from zero.
+an element like others; positions count from zero. Only those are here whose result is no longer
+than what they are given (`panes.language.growth`).
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from panes.scalar import types as t
-from panes.scalar.forms_collections import map_argument, map_of
+from panes.scalar.forms_collections import map_argument
 from panes.scalar.rules import coerced
 from panes.scalar.typed import Typed, refuse
 
@@ -57,12 +58,6 @@ def _truth(value: Typed) -> str:
     if found is None:
         raise refuse("the function gives no condition")
     return found.text
-
-
-def _transform(scope: Scope, nodes: list[exp.Expr]) -> Typed:
-    array = _array(scope, nodes[0])
-    names, body = _each(scope, array, nodes[1])
-    return Typed(f"list_transform({array.text}, lambda {names}: {body.text})", pa.list_(body.type))
 
 
 def _filter(scope: Scope, nodes: list[exp.Expr]) -> Typed:
@@ -115,17 +110,6 @@ def _holds(wide: pa.DataType, kind: pa.DataType) -> bool:
     return wide == t.DOUBLE and kind in (t.TINYINT, t.SMALLINT, t.INT, t.FLOAT)
 
 
-def _zip_with(scope: Scope, nodes: list[exp.Expr]) -> Typed:
-    one, other = _array(scope, nodes[0]), _array(scope, nodes[1])
-    at = scope.fresh()
-    values = [Typed(f"{a.text}[{at}]", a.type.value_type) for a in (one, other)]
-    body = _body(scope, nodes[2], values)
-    longest = f"greatest(len({one.text}), len({other.text}))"
-    text = f"list_transform(range(1, {longest} + 1), lambda {at}: {body.text})"
-    return Typed(f"CASE WHEN {one.text} IS NOT NULL AND {other.text} IS NOT NULL THEN {text} END",
-                 pa.list_(body.type))  # fmt: skip
-
-
 def _entries(scope: Scope, node: exp.Expr) -> tuple[Typed, str, list[Typed]]:
     value = map_argument("this function", scope.of(node))
     name = scope.fresh()
@@ -140,42 +124,8 @@ def _map_filter(scope: Scope, nodes: list[exp.Expr]) -> Typed:
     return Typed(f"map_from_entries({kept})", value.type)
 
 
-def _map_values(scope: Scope, nodes: list[exp.Expr]) -> Typed:
-    value, name, values = _entries(scope, nodes[0])
-    body = _body(scope, nodes[1], values)
-    made = f"list_transform(map_entries({value.text}), lambda {name}: {body.text})"
-    return map_of(f"map_keys({value.text})", made, value.type.key_type, body.type)
-
-
-def _map_keys(scope: Scope, nodes: list[exp.Expr]) -> Typed:
-    value, name, values = _entries(scope, nodes[0])
-    body = _body(scope, nodes[1], values)
-    made = f"list_transform(map_entries({value.text}), lambda {name}: {body.text})"
-    return map_of(made, f"map_values({value.text})", body.type, value.type.item_type)
-
-
-def _map_zip_with(scope: Scope, nodes: list[exp.Expr]) -> Typed:
-    one, other = (map_argument("map_zip_with", scope.of(node)) for node in nodes[:2])
-    if one.type.key_type != other.type.key_type:
-        raise refuse("`map_zip_with` of maps with different keys is not translated")
-    key, skipped = scope.fresh(), scope.fresh()
-    values = [Typed(key, one.type.key_type), Typed(f"{one.text}[{key}]", one.type.item_type),
-              Typed(f"{other.text}[{key}]", other.type.item_type)]  # fmt: skip
-    body = _body(scope, nodes[2], values)
-    more = f"list_filter(map_keys({other.text}), lambda {skipped}: " \
-           f"NOT list_contains(map_keys({one.text}), {skipped}))"  # fmt: skip
-    keys = f"list_concat(map_keys({one.text}), {more})"
-    found = map_of(keys, f"list_transform({keys}, lambda {key}: {body.text})", one.type.key_type,
-                   body.type)  # fmt: skip
-    return Typed(f"CASE WHEN {one.text} IS NOT NULL AND {other.text} IS NOT NULL THEN {found.text} "
-                 "END", found.type)  # fmt: skip
-
-
 FUNCTIONS: dict[str, tuple[tuple[int, ...], Callable[[Scope, list[exp.Expr]], Typed]]] = {
-    "transform": ((2,), _transform), "filter": ((2,), _filter),
+    "filter": ((2,), _filter), "map_filter": ((2,), _map_filter),
     "exists": ((2,), _some("true", "false")), "forall": ((2,), _some("false", "true")),
     "aggregate": ((3, 4), _aggregate), "reduce": ((3, 4), _aggregate),
-    "zip_with": ((3,), _zip_with),
-    "map_filter": ((2,), _map_filter), "transform_values": ((2,), _map_values),
-    "transform_keys": ((2,), _map_keys), "map_zip_with": ((3,), _map_zip_with),
 }  # fmt: skip

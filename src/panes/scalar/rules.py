@@ -2,7 +2,7 @@
 
 A line has four parts: names, parameters, result, and DuckDB's text, in which ``{0}`` is the first
 argument. Parameters are types; a name in capitals (``T``) is any type, the same wherever it stands
-(``O``: any whose order is certain, so no array, map or struct);
+(``O``: any whose order is certain, so no array, map or struct; ``Z``: any, and -0.0 becomes 0.0);
 ``any`` is any type; ``?`` behind one says that it may be left out, ``*`` that it may be repeated.
 ``#`` in front says that it must be written as a constant. The result is a type, or the name of a
 parameter's type.
@@ -21,7 +21,7 @@ from panes.scalar.typed import Typed, refuse, widened
 from panes.scalar.typed import bound as bound_once
 
 Build = Callable[[Sequence[Typed]], Typed]
-_ORDERED = "O"
+_ORDERED, _ZEROED = "O", "Z"
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +95,8 @@ class Rule:
                 return None
             if name == _ORDERED and t.is_nested(wide):
                 return None
+            if name == _ZEROED and t.is_nested(wide) and t.has_floats(wide):
+                return None
             bound[name] = wide
         return bound
 
@@ -139,7 +141,8 @@ def brought_to(value: Typed, kind: str, bound: dict[str, pa.DataType]) -> Typed 
     """An argument in the type of its parameter, as Spark brings it there; None: it does not."""
     name, is_array = _variable(kind)
     if name is not None:
-        return widened(value, pa.list_(bound[name]) if is_array else bound[name])
+        wide = widened(value, pa.list_(bound[name]) if is_array else bound[name])
+        return _zeroed(wide) if name == _ZEROED and t.is_float(bound[name]) else wide
     if kind == "any":
         return value
     if kind in _GROUPS:
@@ -154,6 +157,11 @@ def brought_to(value: Typed, kind: str, bound: dict[str, pa.DataType]) -> Typed 
     to = t.parse_type(kind)
     assert to is not None, kind
     return coerced(value, to)
+
+
+def _zeroed(value: Typed) -> Typed:
+    """An array in which -0.0 is 0.0, which is what adding 0.0 does to it."""
+    return Typed(f"list_transform({value.text}, lambda e: e + CAST(0 AS DOUBLE))", value.type)
 
 
 def coerced(value: Typed, to: pa.DataType) -> Typed | None:

@@ -152,8 +152,13 @@ class Translation:
             literal(written)  # which refuses what is too long
             return integer(-int(written.name))
         inner = node.this
-        if isinstance(inner, exp.Cast) and inner.this.is_int and not inner.args.get("safe"):
-            inner = inner.copy()  # -2L is one number
+        if (
+            isinstance(inner, exp.Cast)
+            and inner.this.is_int
+            and inner.to.this in exp.DataType.INTEGER_TYPES
+            and not inner.args.get("safe")
+        ):
+            inner = inner.copy()  # -2L is one number; -0D has a sign, which -0 has not
             inner.set("this", exp.Neg(this=inner.this))
             return self.cast(inner)
         value = self.of(node.this)

@@ -162,6 +162,12 @@ def is_nested(kind: pa.DataType) -> bool:
     return is_array(kind) or is_map(kind) or is_struct(kind)
 
 
+def has_floats(kind: pa.DataType) -> bool:
+    """Whether values of a type are floats or doubles, or hold some."""
+    parts = (kind.field(n).type for n in range(kind.num_fields))
+    return is_float(kind) or any(map(has_floats, parts))
+
+
 def read_as(kind: pa.DataType) -> pa.DataType:
     """The type that text is read as beside a value of another, which is brought there too."""
     return BIGINT if is_integer(kind) else DOUBLE if is_number(kind) else kind

@@ -79,8 +79,9 @@ class AskedColumns:
             return F.call_function(f"`{part.name}`", *(self.rebuild(a) for a in part.arguments))
         if part is None and any(map(is_aggregate, _CALLED.findall(text_of(column)))):
             raise QueryError(
-                f"the aggregate inside of {text_of(column)} cannot be found in such a Column",
-                hint='write it as text: F.expr("...")',
+                f"the aggregate inside of {_shown(column)} cannot be found in such a Column",
+                hint='write it as text, F.expr("..."), or change the answers: '
+                ".agg(F.sum('x').alias('s')).withColumn(...)",
             )
         return column
 
@@ -112,6 +113,13 @@ class AskedColumns:
 # Arguments that PySpark's functions add by themselves, and that change nothing.
 _DEFAULTS = {"percentile": (2, "1"), "mode": (1, "false")}
 _CALLED = re.compile(r"(\w+)\(")
+_LONGEST = 80
+
+
+def _shown(column: Column) -> str:
+    """A Column as text, which Java makes very long for a Python function."""
+    text = text_of(column)
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
 
 
 def _without_defaults(call: Call) -> tuple[Column, ...]:

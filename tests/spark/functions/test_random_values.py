@@ -41,10 +41,11 @@ _OF_TYPE = {
     "moment": ["ts", "ts2"], "boolean": ["yes", "yes2"], "binary": ["raw", "raw2"],
     "integer": ["i", "i2"], "fraction": ["d", "d2"], "decimal": ["m", "m2"], "number": ["d", "d2"],
     "array": ["a", "a2"], "void": ["NULL"], "any": ["s", "d"], "array<string>": ["words", "words2"], "array<bigint>": ["a", "a2"],
+    "array<double>": ["array(d, d2)", "array(d2, 0D, d)"], "array<float>": ["array(f, float(d))"],
 }  # fmt: skip
 _VARIABLES: Mapping[str, tuple[list[str], list[str]]] = {
     "int": (["i", "i2", "b"], ["a", "a2"]), "string": (["s", "s2", "s3"], ["words", "words2"]),
-    "double": (["d", "d2", "f"], []), "date": (["day", "day2", "ts"], []),
+    "double": (["d", "d2", "f"], ["array(d, d2)", "array(d2, 0D, d)"]), "date": (["day", "day2", "ts"], []),
 }  # fmt: skip
 _CONSTANTS = {"string": "','", "boolean": "false", "int": "2"}
 _LENGTHS = {"repeat", "space", "array_repeat"}
@@ -62,7 +63,8 @@ def _calls() -> Iterator[str]:
 def _over(name: str, parameters: Sequence[Parameter]) -> Iterator[str]:
     has_variable = any(p.kind.isupper() or p.kind[6:-1].isupper() for p in parameters)
     for single, arrays in _VARIABLES.values() if has_variable else [([], [])]:
-        known = {**_OF_TYPE, "T": single, "O": single, "array<T>": arrays, "array<O>": arrays}
+        known = {**_OF_TYPE, "T": single, "O": single}
+        known |= dict.fromkeys(("array<T>", "array<O>", "array<Z>"), arrays)
         taken: dict[int, Iterator[str]] = {}
         arguments = []
         for parameter in parameters:
@@ -150,6 +152,10 @@ _FORMS = """
     initcap('hELLO wORLD a-b c,d  e\\tf'); array_join(a, ','); array_join(a, ',', '-'); pmod(f, d); pmod(i, d); pmod(i, 2.5);
     regexp_replace(s, '(a)', '$1$1'); regexp_replace(s, '([a-z])([0-9A-Z])', '$2-$1'); regexp_replace(s, '(a)|(b)', '[$1$2]');
     crc32(s); crc32(raw); hash(s); hash(i); hash(b); hash(i, s); hash(yes); hash(day); hash(ts); hash(raw); hash(small); hash(ntz);
+    filter(a, x -> x > i); filter(words, (w, n) -> n < i2 AND w <> s); filter(array(d, d2), x -> x = d); exists(a, x -> x = i);
+    exists(words, w -> w LIKE 'a%'); forall(a, x -> x > 0); forall(array(d, d2), x -> x > 0); aggregate(a, 0L, (t, x) -> t + x);
+    aggregate(array(i, i2), 0L, (t, x) -> t + coalesce(x, 0), t -> t / 2); reduce(array(d, d2), 0D, (t, x) -> t + coalesce(x, 1));
+    map_filter(map('a', i, 'b', i2), (k, v) -> v > 0 OR k = s); filter(a, i -> i > 1); exists(array(1 / i2), x -> x > 0);
     hash(NULL, i); hash(i, NULL, b); hash('abcdefghi'); pmod(hash(s), 10); struct(i, s).i; datediff(day, ts); ts = day
 """
 _TYPES = "tinyint smallint int bigint float double decimal(5,1) string boolean date timestamp timestamp_ntz binary"

@@ -26,6 +26,14 @@ def theirs(spark: SparkSession, table: pa.Table, asked: str, partitions: int = 1
     return bytes(answer) if isinstance(answer, bytearray) else answer
 
 
+def merged(spark: SparkSession, table: pa.Table, asked: str) -> Any:
+    """What Spark answers where partitions are merged, and one of two has all rows, in order."""
+    alike = table.append_column("alike", pa.array([0] * len(table), pa.int32()))
+    frame = spark.createDataFrame(alike).coalesce(1).repartition(2, "alike")
+    [[answer]] = frame.selectExpr(asked).collect()
+    return bytes(answer) if isinstance(answer, bytearray) else answer
+
+
 def told(spark: SparkSession, reader: str, *sketches: bytes) -> Any:
     """What a function of Spark reads in some bytes, such as ``hll_sketch_estimate(a)``."""
     names = "abcdef"[: len(sketches)]

@@ -24,7 +24,12 @@ UNIONS = (
     "hll_union_agg(h, true)",
     "theta_union_agg(t, 5)",
     "theta_intersection_agg(t)",
+    "tuple_union_agg_double(d, 5)",
+    "tuple_intersection_agg_double(d, 'max')",
+    "tuple_union_agg_integer(i, 12, 'min')",
+    "tuple_intersection_agg_integer(i)",
 )
+NAMES = ["ts", "h", "t", "d", "i"]
 TEXT = f"SELECT {select(UNIONS)} FROM s [RANGE 30 seconds SLIDE 10 seconds WATTR ts]"
 
 
@@ -40,11 +45,12 @@ def values() -> pa.Table:
 def sketches() -> pa.Table:
     """A sketch of each kind for every ten seconds."""
     text = (
-        "SELECT hll_sketch_agg(x, 9) AS h, theta_sketch_agg(x, 6) AS t "
+        "SELECT hll_sketch_agg(x, 9) AS h, theta_sketch_agg(x, 6) AS t, "
+        "tuple_sketch_agg_double(x, x / 7, 6) AS d, tuple_sketch_agg_integer(x, x, 6, 'max') AS i "
         "FROM s [TUMBLING 10 seconds WATTR ts]"
     )
     made = panes.sql(text, s=values())
-    return made.select(["window_start", "h", "t"]).rename_columns(["ts", "h", "t"])
+    return made.select(["window_start", *NAMES[1:]]).rename_columns(NAMES)
 
 
 def test_a_batch_gives_the_oracles_bytes(spark: SparkSession) -> None:
@@ -56,12 +62,16 @@ def test_a_batch_gives_the_oracles_bytes(spark: SparkSession) -> None:
 def test_sparks_readers_stand_around_an_aggregate(spark: SparkSession) -> None:
     text = (
         "SELECT hll_sketch_estimate(hll_sketch_agg(x, 14)) AS n, "
-        "theta_sketch_estimate(theta_sketch_agg(x)) AS m "
+        "theta_sketch_estimate(theta_sketch_agg(x)) AS m, "
+        "tuple_sketch_summary_integer(tuple_sketch_agg_integer(x, 1)) AS i, "
+        "tuple_sketch_estimate_double(tuple_sketch_agg_double(x, x)) AS d "
         "FROM s [RANGE 20 seconds SLIDE 10 seconds WATTR ts]"
     )
     answers = panes.sql(text, s=spark.createDataFrame(values())).collect()
     assert [row["m"] for row in answers] == [600, *[700] * 7, 600]
     assert [row["n"] for row in answers] == [600, *[700] * 7, 600]
+    assert [row["d"] for row in answers] == [600, *[700] * 7, 600]
+    assert [row["i"] for row in answers] == [600, *[1200] * 7, 600]
 
 
 @pytest.mark.slow
@@ -69,7 +79,7 @@ def test_a_stream_gives_the_oracles_bytes_after_a_restart(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     table = sketches()
-    closing = pa.table({"ts": [START + dt.timedelta(hours=1)], "h": [None], "t": [None]})
+    closing = pa.table([[START + dt.timedelta(hours=1)], *[pa.nulls(1)] * 4], NAMES)
     whole = pa.concat_tables([table, closing.cast(table.schema)])
     for first, some in ((0, [whole[4:7], whole[:4]]), (2, [whole[7:8], whole[8:]])):
         folder = as_batches(tmp_path / "in", some, first=first)

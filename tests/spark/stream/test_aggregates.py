@@ -28,6 +28,7 @@ AGGREGATES = (
     "regr_count(x, i)", "regr_avgx(x, m)", "approx_count_distinct(s)", "approx_top_k(s, 3)",
     "count_min_sketch(s, 0.4, 0.9, 7)", "bool_or(i > 0)", "count_if(x > 0)", "last(s, true)",
     "hll_sketch_agg(s)", "hll_sketch_agg(i, 4)", "theta_sketch_agg(s)", "theta_sketch_agg(x, 4)",
+    "tuple_sketch_agg_double(s, x)", "tuple_sketch_agg_integer(x, i, 4, 'max')",
 )  # fmt: skip
 TEXT = f"SELECT k, {select(AGGREGATES)} FROM s [RANGE 30 seconds SLIDE 10 seconds WATTR ts] "
 LATENESS = dt.timedelta(seconds=40)

@@ -28,6 +28,7 @@ from panes.language.row_question import RowQuestion, read_row_question
 from panes.planning.plan import Plan
 from panes.planning.terms import Run
 from panes.register.explain import explain_keep, explain_stores
+from panes.register.manifest import Manifest
 from panes.register.view import RegisterView, version_of, view_of
 from panes.spark.bind import bind_query
 from panes.spark.host import shard_numbers
@@ -102,6 +103,7 @@ class SparkRegister(RunningRegister[Start]):
             self._registered.require_possible(remove=gone, add=add, plan=runs)
             for name in gone:
                 self._registered.remove(name, for_good=runs)
+                self.tap.forget(name)
             for name, text in add.items():
                 self._registered.add(name, text)
             self._changed()
@@ -126,7 +128,7 @@ class SparkRegister(RunningRegister[Start]):
         return self._registered.run.name
 
     def explain(self, *, details: bool = False) -> str:
-        """What the queries share, and what that saves; see `panes.explain` for `details`."""
+        """What the queries share, and how much is stored; see `panes.explain` for `details`."""
         queries = self._registered.queries
         kept = [] if queries.keep is None else [explain_keep(queries.keep, queries.axis)]
         return explain_stores(self.stream, list(queries.stores.values()), kept, details=details)
@@ -256,7 +258,8 @@ class SparkRegister(RunningRegister[Start]):
         with self._lock:
             if self._run.start is not None:
                 raise QueryError("the register runs already", hint="stop it first")
-            shards = self._take_up(str(checkpoint))
+            manifest = manifest_file.read(self._session, str(checkpoint))
+            shards = self._take_up(manifest)
             seen = None if watch is None else wanted(self._session, watch)
             if seen is not None:
                 self.refused = self._registered.follow(seen)
@@ -270,7 +273,7 @@ class SparkRegister(RunningRegister[Start]):
             start = Start(
                 str(checkpoint), sink, late, rejected, bounded, dict(trigger or {}), shards, tap
             )
-            self.tap.begin(start.checkpoint)
+            self.tap.begin(start.checkpoint, is_new=manifest is None)
             self._run.begin(start)
             self._changed()
             if watch is not None and seen is not None:
@@ -307,9 +310,8 @@ class SparkRegister(RunningRegister[Start]):
             self._run.replace(self._following)
         return True
 
-    def _take_up(self, checkpoint: str) -> tuple[int, ...]:
+    def _take_up(self, manifest: Manifest | None) -> tuple[int, ...]:
         """The queries of a checkpoint, if it has any; gives the numbers of its shards."""
-        manifest = manifest_file.read(self._session, checkpoint)
         shards = self._registered.run.shards
         if manifest is not None:
             self._registered.take_up(manifest)

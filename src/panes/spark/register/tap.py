@@ -46,10 +46,14 @@ class Tap:
         with self._lock:
             self._pages -= 1
 
-    def begin(self, checkpoint: str) -> None:
-        """The register starts; on another checkpoint batches are numbered anew."""
-        if checkpoint != self._checkpoint:
+    def begin(self, checkpoint: str, *, is_new: bool = False) -> None:
+        """The register starts; on another checkpoint, or a new one, batches are numbered anew."""
+        if is_new or checkpoint != self._checkpoint:
             self._checkpoint, self._last = checkpoint, -1
+
+    def forget(self, name: str) -> None:
+        """A query is gone."""
+        self.given.pop(name, None)
 
     def note(
         self,
