@@ -203,6 +203,7 @@ REFUSED = {
     f"SELECT max(0x{'9' * 5000}) FROM s [RANGE 5 SLIDE 1 WATTR a]": "`0x9{16}...`.*decimal digits",
     "SELECT max(nofun(x)) FROM s [RANGE 5 SLIDE 1 WATTR a]": "no function `nofun`",
     "SELECT count(*), count(*) FROM s [RANGE 5 SLIDE 1 WATTR a] GROUP BY l": "cannot group values",
+    "SELECT count(*) AS n FROM s [RANGE 5 RATTR a SLIDE 1 ROW PA l]": "PA `l` cannot group values",
 }  # fmt: skip
 
 

@@ -201,9 +201,11 @@ def plan(
     always = {*range(len(keys)), *defining, *partition}
     rows = Projection((*keys, *arguments.expressions), where, guards=_guards(calls, always))
     types = rows.types(schema) if types_of is None else types_of(rows)
-    for key, data_type in zip(query.keys, types, strict=False):
+    grouped = [(f"GROUP BY `{key.name}`", types[at]) for at, key in enumerate(query.keys)]
+    grouped += [(f"PA `{p}`", types[at]) for p, at in zip(window.partition, partition, strict=True)]
+    for asked, data_type in grouped:
         if pa.types.is_nested(data_type) or pa.types.is_interval(data_type):
-            raise ColumnTypeError(f"GROUP BY `{key.name}` cannot group values of type {data_type}")
+            raise ColumnTypeError(f"{asked} cannot group values of type {data_type}")
     built = tuple(
         build(_typed(call, columns, where_column, types), aggregates)
         for call, (columns, where_column) in zip(query.calls, calls, strict=True)
