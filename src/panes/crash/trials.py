@@ -102,21 +102,25 @@ class Torment:
             raise PanesError(f"the stream fails without a kill: {place.said()['failed']}")
 
     def tally(self, drivers: Drivers, cell: Cell, kills: int) -> Tally:
-        """Kill so many times in a cell; fewer if no run ever comes to its point."""
+        """Kill so many times in a cell; fewer if no run ever comes to its point.
+
+        A run that ends before its kill is due is half as long as was thought: the machine had more
+        to do when it was measured.
+        """
         total, calm = Tally(), 0
         while total.kills < kills and calm < _CALM_RUNS:
             most = kills - total.kills
             if cell.point == END:
                 most = min(most, _ENDS_PER_RUN[cell.victim])
-            one = self._run(drivers, cell, most)
+            one = self._run(drivers, cell, most, self._length / 2**calm)
             calm = 0 if one.kills else calm + 1
             total = total + one
         return total
 
-    def _run(self, drivers: Drivers, cell: Cell, most: int) -> Tally:
-        """One run to its end, killed on the way."""
+    def _run(self, drivers: Drivers, cell: Cell, most: int, length: float) -> Tally:
+        """One run to its end, that takes about so long, killed on the way."""
         with self._place() as place:
-            killer = self._killer(cell, place, most)
+            killer = self._killer(cell, place, most, length)
             failed = 0
             while True:
                 driver = self._begun(drivers, place)
@@ -132,9 +136,9 @@ class Torment:
             killer.withdraw()
             return Tally(killer.kills, 1, self._job.judged(place, self._streams))
 
-    def _killer(self, cell: Cell, place: Place, most: int) -> _AtPoint | _AtRandom:
+    def _killer(self, cell: Cell, place: Place, most: int, length: float) -> _AtPoint | _AtRandom:
         if cell.point == RANDOM:
-            return _AtRandom(cell.victim, self._random, self._length, most)
+            return _AtRandom(cell.victim, self._random, length, most)
         return _AtPoint(cell, place, self._random, most)
 
     def _begun(self, drivers: Drivers, place: Place) -> Driver:
