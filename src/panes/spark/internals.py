@@ -18,7 +18,7 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import pyarrow as pa
 from pyspark import TaskContext, cloudpickle
@@ -415,7 +415,14 @@ def take_apart(column: Column) -> Part:
 
 
 def text_of(column: Column) -> str:
-    """A constant Column as SQL text: what its representation shows between its quotes."""
+    """A constant Column as SQL text: what its representation shows between its quotes.
+
+    Through Connect, that shows a text without quotes of its own.
+    """
+    value = None if hasattr(column, "_jc") else getattr(cast(Any, column)._expr, "_value", None)
+    if isinstance(value, str):
+        escaped = value.replace("\\", "\\\\").replace("'", "\\'")
+        return f"'{escaped}'"
     return repr(column).removeprefix("Column<'").removesuffix("'>")
 
 
