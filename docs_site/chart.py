@@ -11,7 +11,7 @@ from html import escape
 from textwrap import wrap
 
 from docs_site.scale import Scale, scale_for, short
-from panes.papers.figure import Panel
+from lab.papers.figure import Panel
 
 WIDTH, HEIGHT = 440, 300
 LEFT, RIGHT, TOP, BOTTOM = 58, 428, 30, 252

@@ -8,7 +8,7 @@ from typing import Any
 
 from docs_site.chart import figure
 from docs_site.places import ROOT
-from panes.papers.figure import Panel
+from lab.papers.figure import Panel
 
 PICTURE = re.compile(r"^!\[([^\]]*)\]\(papers/([\w-]+)\.png\)$", re.MULTILINE)
 

@@ -74,7 +74,7 @@ import panes
 from panes.arrays.compiled import _StampedFile
 
 for module in pkgutil.walk_packages(panes.__path__, "panes."):
-    if not module.name.startswith(("panes.spark", "panes.bench", "panes.papers", "panes.cli")):
+    if not module.name.startswith(("panes.spark", "panes.cli")):
         importlib.import_module(module.name)
 for name in sorted(n for n in sys.modules if n.startswith("panes.")):
     for loop in vars(sys.modules[name]).values():

@@ -7,9 +7,9 @@ import shutil
 
 import pytest
 
-from panes.bench import index_contenders
-from panes.bench.index import check
-from panes.bench.index_contenders import ByDeques, ByPanes, ByPolars, ByRedis, contenders
+from lab.bench import index_contenders
+from lab.bench.index import check
+from lab.bench.index_contenders import ByDeques, ByPanes, ByPolars, ByRedis, contenders
 
 
 def test_contenders_are_compared_before_they_are_timed() -> None:

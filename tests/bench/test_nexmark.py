@@ -9,9 +9,9 @@ import pyarrow.compute as pc
 import pytest
 
 import panes
-from panes.bench import nexmark as bench
-from panes.bench.nexmark_queries import CONTESTS, LEFT_OUT, Contest
-from panes.bench.nexmark_stream import nexmark
+from lab.bench import nexmark as bench
+from lab.bench.nexmark_queries import CONTESTS, LEFT_OUT, Contest
+from lab.bench.nexmark_stream import nexmark
 from panes.errors import WrongAnswerError
 from panes.reference.compare import difference
 

@@ -19,9 +19,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 import panes
-from panes.bench.workloads import bids
 from panes.cli import verify
 from panes.crash.kills import VICTIMS
+from panes.sample_streams import bids
 from tests.cli.call import QUERY, call, call_here, run
 from tests.support import slow
 
@@ -212,7 +212,6 @@ REFUSED = {
     ("verify", "--crash", "9"): (2, "--crash kills one query"),
     ("verify", "busy.sql", "-i", "bids=bids.csv", "--crash", "0"): (2, "a number of kills from 1 on"),
     ("explain", "bad.sql"): (2, "line 1, column 1"),
-    ("papers", "9-9"): (2, "no figure `9-9` is run here"),
     ("frobnicate",): (2, "No such command"),
 }  # fmt: skip
 

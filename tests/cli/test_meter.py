@@ -9,9 +9,9 @@ import pytest
 from rich.console import Console
 
 import panes
+from lab.bench.command import Measured
+from lab.bench.measure import Report, telling
 from panes.axis import BEGINNING, Axis
-from panes.bench.measure import Report, telling
-from panes.cli.bench import Measured
 from panes.cli.meter import Reached, meter, reached_by, steps
 
 TIME = Axis("time", "ts", pa.timestamp("us"))

@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import panes
-from panes.bench.workloads import bids
+from panes.sample_streams import bids
 from tests.cli.call import QUERY, call, call_here
 from tests.support import assert_rows, assert_same
 

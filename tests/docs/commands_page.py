@@ -12,6 +12,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from typer.models import ArgumentInfo
 
+import lab.__main__ as lab
 from panes.cli.main import app
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "commands.md"
@@ -29,7 +30,9 @@ version, and `panes COMMAND --help` prints what stands here.
 
 def page() -> str:
     """The whole page."""
-    commands = [(c.callback, c.epilog) for c in app.registered_commands]
+    of_the_lab = {c.callback.__name__: c for c in lab.app.registered_commands if c.callback}
+    listed = [of_the_lab.get(c.callback.__name__, c) for c in app.registered_commands if c.callback]
+    commands = [(c.callback, c.epilog) for c in listed]
     return HEAD + "".join("\n" + "\n".join(_section(f, e or "")) + "\n" for f, e in commands)
 
 

@@ -18,7 +18,7 @@ from pyspark.sql import SparkSession
 import panes
 from panes.aggregates.aggregate import Argument
 from panes.aggregates.catalog import CATALOG, Call, build
-from panes.bench.workloads import bids
+from panes.sample_streams import bids
 from tests.cli.call import call, call_here
 
 ROOT = Path(__file__).parents[2]

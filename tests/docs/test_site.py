@@ -22,7 +22,7 @@ from docs_site.lay_out import pages
 from docs_site.navigation import Nav, navigation
 from docs_site.paper_figures import panel_of
 from docs_site.places import ROOT, places, raw_numbers, rewrite_links, sources
-from panes.papers.figure import Panel
+from lab.papers.figure import Panel
 
 
 def in_menu(nav: Nav) -> Iterator[str]:

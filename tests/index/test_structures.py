@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from lab.papers.index_runs import FORMS
 from panes.index.basic_windows import BasicWindow, BasicWindows
 from panes.index.cost import IndexLoad, candidates, index_cost
 from panes.index.domain import Domain
@@ -21,7 +22,6 @@ from panes.index.scan import runs_of
 from panes.index.set_index import SetIndex
 from panes.index.t_index import TIndex
 from panes.index.text_numbers import TextNumbers
-from panes.papers.index_runs import FORMS
 from panes.planning.choose_index import choose_index
 
 FIG_2 = [12, 14, 16, 17, 15, 4, 19, 17, 16, 23, 12, 19, 1, 12, 5, 23]

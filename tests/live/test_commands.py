@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import panes
-from panes.bench import workloads
+from panes import sample_streams
 from panes.cli.live_option import staying
 from tests.cli.call import PANES, QUERY, call
 from tests.live.streams import TEXT, ask, bids
@@ -69,12 +69,12 @@ def test_on_spark_only_a_stream_has_a_page(tmp_path: Path) -> None:
 
 def test_files_are_replayed_at_a_speed(tmp_path: Path) -> None:
     (tmp_path / "q.sql").write_text(QUERY)
-    pq.write_table(workloads.bids(5_000, hours=0.5), tmp_path / "bids.parquet")
+    pq.write_table(sample_streams.bids(5_000, hours=0.5), tmp_path / "bids.parquet")
     asked = ["live", "q.sql", "-i", "bids=bids.parquet", "--speed", "100000", "--live-stay", "0"]
     done = call(*asked, folder=tmp_path)
     assert done.returncode == 0
     assert "live page: http://127.0.0.1:" in done.stderr
-    want = panes.sql(QUERY, bids=workloads.bids(5_000, hours=0.5))
+    want = panes.sql(QUERY, bids=sample_streams.bids(5_000, hours=0.5))
     assert f"{len(want):,} answers" in done.stderr
     assert done.stdout == ""
 

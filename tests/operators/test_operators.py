@@ -15,9 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import panes
+from lab.papers.union import Meld, Merge
 from panes.axis import Axis
 from panes.operators.distinct import Distinct
-from panes.papers.union import Meld, Merge
 from tests.strategies import cuts_of, streams
 from tests.support import assert_same, sorted_answers
 

@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from panes.cli.main import app
+from lab.__main__ import app
+from lab.papers.catalog import FIGURES, named
+from lab.papers.draw import draw
+from lab.papers.fig_8_7 import GROUPS, SIZES, TABLE_8_1, VARIANTS
+from lab.papers.figure import Claim, Figure, Grid, Measured, Panel
+from lab.papers.page import page, write_page
+from lab.papers.record import Record, read, write
 from panes.errors import InputError, OptionError, WrongAnswerError
-from panes.papers.catalog import FIGURES, named
-from panes.papers.draw import draw
-from panes.papers.fig_8_7 import GROUPS, SIZES, TABLE_8_1, VARIANTS
-from panes.papers.figure import Claim, Figure, Grid, Measured, Panel
-from panes.papers.page import page, write_page
-from panes.papers.record import Record, read, write
 
 LINES = Panel(
     x="skew (seconds)",

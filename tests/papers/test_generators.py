@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from panes.bench.workloads import START
-from panes.papers.disorder import SECOND, Arrivals, band, block_sorted, max_disorder
-from panes.papers.skew import (
+from lab.papers.disorder import SECOND, Arrivals, band, block_sorted, max_disorder
+from lab.papers.skew import (
     LARGE_ROWS,
     MEDIUM_ROWS,
     SMALL_SHARE,
@@ -20,6 +19,7 @@ from panes.papers.skew import (
     group_counts,
     skewed_links,
 )
+from panes.sample_streams import START
 
 SCHEMA = pa.schema(
     {"ts": pa.timestamp("us", "UTC"), "srcIP": pa.int64(), "len": pa.int64()}.items()

@@ -9,13 +9,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from panes.errors import WrongAnswerError
-from panes.index.basic_windows import BasicWindows
-from panes.index.index import Index
-from panes.index.row_ring import RowRing
-from panes.index.scan import Scan
-from panes.papers import fig_index_7, fig_index_8, fig_index_9
-from panes.papers.index_runs import (
+from lab.papers import fig_index_7, fig_index_8, fig_index_9
+from lab.papers.index_runs import (
     LINKS,
     SCHEMA,
     Integers,
@@ -26,6 +21,11 @@ from panes.papers.index_runs import (
     set_index,
     uniform,
 )
+from panes.errors import WrongAnswerError
+from panes.index.basic_windows import BasicWindows
+from panes.index.index import Index
+from panes.index.row_ring import RowRing
+from panes.index.scan import Scan
 
 
 def test_every_index_of_the_figures_holds_what_its_window_holds() -> None:

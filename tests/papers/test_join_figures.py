@@ -12,16 +12,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from lab.papers import fig_7_5, fig_7_6, fig_8_9, fig_8_10, joined_counts
+from lab.papers.draw import draw
+from lab.papers.figure import Measured
+from lab.papers.flows import Traffic, flow_links
+from lab.papers.joined_counts import OA, OPIB, OPOB
+from lab.papers.joined_unions import sources
 from panes.errors import WrongAnswerError
 from panes.join.oa_join import OAJoin
 from panes.join.order_preserving import InputBufferedJoin, OutputBufferedJoin
 from panes.join.rule import Arrivals, JoinedRows, JoinRule, Progress
-from panes.papers import fig_7_5, fig_7_6, fig_8_9, fig_8_10, joined_counts
-from panes.papers.draw import draw
-from panes.papers.figure import Measured
-from panes.papers.flows import Traffic, flow_links
-from panes.papers.joined_counts import OA, OPIB, OPOB
-from panes.papers.joined_unions import sources
 from panes.windows.partners import Band
 
 

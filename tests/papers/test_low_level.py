@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from panes.errors import WrongAnswerError
-from panes.papers.low_level import (
+from lab.papers.low_level import (
     BLOCK,
     Aggregates,
     InAnyOrder,
@@ -21,8 +20,9 @@ from panes.papers.low_level import (
     roll_up,
     room_for,
 )
-from panes.papers.low_level_costs import measure, packets, plain_counts
-from panes.papers.ring_buffer import Work, drops, highest_rate
+from lab.papers.low_level_costs import measure, packets, plain_counts
+from lab.papers.ring_buffer import Work, drops, highest_rate
+from panes.errors import WrongAnswerError
 
 VARIANTS: dict[str, Callable[[int], LowLevel]] = {
     "in order": lambda size: InOrder(empty_table(size)),

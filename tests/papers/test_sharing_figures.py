@@ -9,9 +9,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from panes.errors import WrongAnswerError
-from panes.papers import fig_sharing_3_5, fig_sharing_4_6, fig_sharing_9_10, sharing_scale
-from panes.papers.sharing_runs import (
+from lab.papers import fig_sharing_3_5, fig_sharing_4_6, fig_sharing_9_10, sharing_scale
+from lab.papers.sharing_runs import (
     Integers,
     Make,
     Naive,
@@ -24,7 +23,8 @@ from panes.papers.sharing_runs import (
     timegram_over,
     window_sizes,
 )
-from panes.papers.sharing_scale import AT_ONCE, NAIVE, Scale
+from lab.papers.sharing_scale import AT_ONCE, NAIVE, Scale
+from panes.errors import WrongAnswerError
 from panes.stores.nested.buckets import Interval
 
 CONTENDERS = {

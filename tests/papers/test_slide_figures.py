@@ -12,11 +12,11 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from lab.papers import fig_slide_5_to_7, fig_slide_8_9, slide_runs, table_slide_1_2
+from lab.papers.slide_runs import algorithm_1, graph_of, plain, random_slides, same_due
+from lab.papers.sliding_tree import mean_tests
+from lab.papers.table_slide_1_2 import BY_CLOCK, BY_PROGRESS, BY_TUPLE, TABLE_I, TABLE_II, Slid
 from panes.errors import WrongAnswerError
-from panes.papers import fig_slide_5_to_7, fig_slide_8_9, slide_runs, table_slide_1_2
-from panes.papers.slide_runs import algorithm_1, graph_of, plain, random_slides, same_due
-from panes.papers.sliding_tree import mean_tests
-from panes.papers.table_slide_1_2 import BY_CLOCK, BY_PROGRESS, BY_TUPLE, TABLE_I, TABLE_II, Slid
 from panes.schedule.optimise import optimise
 
 

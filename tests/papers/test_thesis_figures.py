@@ -11,14 +11,14 @@ import pyarrow as pa
 import pytest
 
 import panes
-from panes.bench.workloads import START, bids
+from lab.papers import fig_6_10, fig_6_11, fig_6_12, fig_6_15, fig_6_19, fig_8_8, fig_8_11
+from lab.papers.disorder import SECOND, Arrivals, Punctuation, band, block_sorted, packet_table
+from lab.papers.skew import SMALL_SHARE, Link, group_counts, skewed_links
+from lab.papers.slack import PUNCTUATION, Slack, observe
+from lab.papers.unions import in_any_order, in_order, united
+from lab.papers.watch import Watch, ask, require_same
 from panes.errors import WrongAnswerError
-from panes.papers import fig_6_10, fig_6_11, fig_6_12, fig_6_15, fig_6_19, fig_8_8, fig_8_11
-from panes.papers.disorder import SECOND, Arrivals, Punctuation, band, block_sorted, packet_table
-from panes.papers.skew import SMALL_SHARE, Link, group_counts, skewed_links
-from panes.papers.slack import PUNCTUATION, Slack, observe
-from panes.papers.unions import in_any_order, in_order, united
-from panes.papers.watch import Watch, ask, require_same
+from panes.sample_streams import START, bids
 
 COUNT = "SELECT count(*) AS n FROM packets [RANGE 10 seconds SLIDE 10 seconds WATTR ts]"
 

@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from panes.papers.plain_scan import PlainScan
-from panes.papers.sliding_tree import SlidingTree, mean_tests
+from lab.papers.plain_scan import PlainScan
+from lab.papers.sliding_tree import SlidingTree, mean_tests
 from panes.schedule.draw import draw_dot, draw_mermaid, draw_tree
 from panes.schedule.optimise import optimise
 from panes.schedule.sliding_graph import SlidingGraph

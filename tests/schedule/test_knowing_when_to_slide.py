@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from panes.papers.remote_time import SlideOnArrival, SynchronisedClock
-from panes.papers.sliding_tree import SlidingTree, mean_tests
+from lab.papers.remote_time import SlideOnArrival, SynchronisedClock
+from lab.papers.sliding_tree import SlidingTree, mean_tests
 from panes.schedule.draw import draw_tree
 from panes.schedule.optimise import (
     Balance,

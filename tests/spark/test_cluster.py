@@ -10,7 +10,7 @@ import pytest
 PROGRAM = """
 import pathlib, tempfile
 import panes, panes.spark
-from panes.bench.workloads import bids
+from panes.sample_streams import bids
 from panes.reference.compare import difference
 from tests.spark.streaming import as_batches, found, read_stream, run_to_end
 

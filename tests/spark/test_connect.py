@@ -13,7 +13,7 @@ import pathlib, sys, tempfile
 import pyarrow as pa
 from pyspark.sql import functions as F
 import panes, panes.spark
-from panes.bench.workloads import bids
+from panes.sample_streams import bids
 from panes.reference.compare import difference
 from tests.spark.streaming import as_batches, read_stream, run_to_end
 

@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 import panes.spark
-from panes.bench.workloads import bids
+from panes.sample_streams import bids
 
 DOCS = Path(__file__).parents[2] / "docs"
 

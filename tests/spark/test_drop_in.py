@@ -14,7 +14,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 import panes.spark
-from panes.bench.workloads import bids
+from panes.sample_streams import bids
 from tests.spark.streaming import (
     as_batches,
     at_seconds,

@@ -9,7 +9,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 import panes
-from panes.bench.workloads import packets
 from panes.cli.demo_stage import (
     Running,
     Stage,
@@ -22,6 +21,7 @@ from panes.cli.demo_stage import (
     written,
 )
 from panes.cli.live_view import read_panes
+from panes.sample_streams import packets
 
 LATENESS = "30 seconds"
 TURNS = 3

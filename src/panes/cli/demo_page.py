@@ -10,10 +10,10 @@ from threading import Event, Thread
 import pyarrow as pa
 
 import panes
-from panes.bench.workloads import bids
 from panes.cli.demo_stage import tell
 from panes.cli.live_option import STAY, staying
 from panes.engine.open_query import OpenQuery
+from panes.sample_streams import bids
 
 QUERY = (
     "SELECT item, max(price) AS high, count(*) AS n "

@@ -15,7 +15,6 @@ from pathlib import Path
 import pyarrow as pa
 
 import panes
-from panes.bench.workloads import bids
 from panes.cli.demo_stage import (
     Frame,
     Running,
@@ -30,6 +29,7 @@ from panes.cli.demo_stage import (
     written,
 )
 from panes.cli.live_view import Reading, Report, read_panes, read_spark
+from panes.sample_streams import bids
 
 BATCHES = 3
 HOURS = 1.5

@@ -13,7 +13,7 @@ from typing import Annotated
 
 import typer
 
-from panes.cli import bench, demo, explain, live, papers, register, run, verify
+from panes.cli import demo, explain, lab, live, register, run, verify
 from panes.cli.show import say
 from panes.errors import (
     ColumnTypeError,
@@ -48,10 +48,10 @@ app.command(epilog=run.EXAMPLE)(run.run)
 app.command(epilog=register.EXAMPLE)(register.register)
 app.command(epilog=explain.EXAMPLE)(explain.explain)
 app.command(epilog=verify.EXAMPLE)(verify.verify)
-app.command(epilog=bench.EXAMPLE)(bench.bench)
+app.command(add_help_option=False, context_settings=lab.FORWARDED)(lab.bench)
 app.command(epilog=demo.EXAMPLE)(demo.demo)
 app.command(epilog=live.EXAMPLE)(live.live)
-app.command(epilog=papers.EXAMPLE)(papers.papers)
+app.command(add_help_option=False, context_settings=lab.FORWARDED)(lab.papers)
 
 
 def _say_version(asked: bool) -> None:
@@ -84,7 +84,12 @@ def _fall_silent() -> None:
 
 
 def main() -> None:
-    """Run the command line; one clear message instead of a traceback."""
+    """Run the command line."""
+    run_app(app)
+
+
+def run_app(app: typer.Typer) -> None:
+    """Run a command line; one clear message instead of a traceback."""
     atexit.register(_fall_silent)
     try:
         app()

@@ -12,7 +12,6 @@ import pyarrow as pa
 import typer
 
 import panes
-from panes.bench.workloads import bids, packets
 from panes.cli.files import Source
 from panes.cli.meter import meter
 from panes.cli.run import read_query, require_spark
@@ -20,6 +19,7 @@ from panes.cli.show import say
 from panes.errors import OptionError, QueryError
 from panes.language.join_query import JoinQuery
 from panes.reference.compare import difference, differing_rows
+from panes.sample_streams import bids, packets
 from panes.windows.spec import PerRow
 
 EXAMPLE = "Example: panes verify busy.sql --input bids=bids.parquet --rows 1000"
