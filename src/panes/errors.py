@@ -120,6 +120,17 @@ class WrongAnswerError(PanesError, AssertionError):
     """An experiment gave an answer that differs from the one worked out plainly."""
 
 
+ASKED_WRONGLY = (
+    ColumnTypeError,
+    MissingStreamError,
+    OptionError,
+    QueryError,
+    UnknownColumnError,
+    UnknownStreamError,
+)
+"""Errors in the question, whatever the rows are: exit code 2 of the commands."""
+
+
 class RejectedRowsWarning(UserWarning):
     """Rows that could not be placed on the axis were left out of a bounded query."""
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import atexit
 import os
 import sys
+import warnings
 from importlib import metadata
 from typing import Annotated
 
@@ -15,24 +16,7 @@ import typer
 
 from panes.cli import demo, explain, lab, live, register, run, verify
 from panes.cli.show import say
-from panes.errors import (
-    ColumnTypeError,
-    MissingStreamError,
-    OptionError,
-    PanesError,
-    QueryError,
-    UnknownColumnError,
-    UnknownStreamError,
-)
-
-ASKED_WRONGLY = (
-    ColumnTypeError,
-    MissingStreamError,
-    OptionError,
-    QueryError,
-    UnknownColumnError,
-    UnknownStreamError,
-)
+from panes.errors import ASKED_WRONGLY, PanesError
 
 INTERRUPTED = 130
 
@@ -83,6 +67,12 @@ def _fall_silent() -> None:
         os.dup2(nowhere.fileno(), 2)
 
 
+def _tell_warning(message: Warning | str, *place: object) -> None:
+    """A warning in its own words; the line of code that it is about is not the user's."""
+    del place
+    say(f"panes: {message}")
+
+
 def main() -> None:
     """Run the command line."""
     run_app(app)
@@ -92,7 +82,9 @@ def run_app(app: typer.Typer) -> None:
     """Run a command line; one clear message instead of a traceback."""
     atexit.register(_fall_silent)
     try:
-        app()
+        with warnings.catch_warnings():
+            warnings.showwarning = _tell_warning
+            app()
     except PanesError as failure:
         say(f"panes: {failure}")
         sys.exit(2 if isinstance(failure, ASKED_WRONGLY) else 1)
