@@ -47,9 +47,7 @@ def why_no_answers(asked: Query | JoinQuery, streams: Mapping[str, pa.Table], ro
     return "; ".join(_reasons(asked, streams, rows))
 
 
-def _reasons(
-    asked: Query | JoinQuery, streams: Mapping[str, pa.Table], rows: int
-) -> Iterator[str]:
+def _reasons(asked: Query | JoinQuery, streams: Mapping[str, pa.Table], rows: int) -> Iterator[str]:
     empty = [name for name, table in streams.items() if not len(table)]
     if empty:
         yield f"`{empty[0]}` has no rows: give a file that has some"
