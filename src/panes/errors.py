@@ -63,11 +63,12 @@ class UnknownColumnError(PanesError, LookupError):
 class MissingStreamError(PanesError, LookupError):
     """A query names a stream that was not given."""
 
-    def __init__(self, stream: str, *, given: Iterable[str]) -> None:
+    def __init__(self, stream: str, *, given: Iterable[str], write: str = "") -> None:
         known = list(given)
+        told = f"{_did_you_mean(stream, known)}streams given: {', '.join(known) or 'none'}"
         super().__init__(
             f"the query reads a stream `{stream}`, which was not given",
-            hint=f"{_did_you_mean(stream, known)}streams given: {', '.join(known) or 'none'}",
+            hint=f"{write}; {told}" if write else told,
         )
 
 

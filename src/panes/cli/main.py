@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import atexit
 import os
+import re
 import sys
 import warnings
 from importlib import metadata
@@ -67,6 +68,23 @@ def _fall_silent() -> None:
         os.dup2(nowhere.fileno(), 2)
 
 
+_OPTION = re.compile(r"""\b(lateness|max_answers|rows_late|store)=(?:["']([^"']*)["']|(\w+))""")
+
+
+def _as_typed(message: str) -> str:
+    """A message whose options are written as they are typed here, and not in Python.
+
+    >>> _as_typed('Hint: lateness="10 seconds", or a datetime.timedelta')
+    "Hint: --lateness '10 seconds'"
+    """
+
+    def typed(found: re.Match[str]) -> str:
+        name, text, word = found.groups()
+        return f"--{name.replace('_', '-')} " + (word if text is None else f"'{text}'")
+
+    return _OPTION.sub(typed, message.replace(", or a datetime.timedelta", ""))
+
+
 def _tell_warning(message: Warning | str, *place: object) -> None:
     """A warning in its own words; the line of code that it is about is not the user's."""
     del place
@@ -86,7 +104,7 @@ def run_app(app: typer.Typer) -> None:
             warnings.showwarning = _tell_warning
             app()
     except PanesError as failure:
-        say(f"panes: {failure}")
+        say(f"panes: {_as_typed(str(failure))}")
         sys.exit(2 if isinstance(failure, ASKED_WRONGLY) else 1)
     except SystemExit as stop:
         if stop.code == INTERRUPTED:
@@ -96,5 +114,6 @@ def run_app(app: typer.Typer) -> None:
         sys.stderr.close()
         sys.exit(1)
     except OSError as failure:
-        say(f"panes: {failure}")
+        place = f"{failure.filename}: " if failure.filename else ""
+        say(f"panes: {place}{failure.strerror or failure}")
         sys.exit(1)

@@ -8,7 +8,6 @@ from typing import TypeAlias
 
 import pyarrow as pa
 
-import panes
 from panes.errors import PanesError, QueryError
 from panes.language.join_query import JoinQuery
 from panes.language.query import Query

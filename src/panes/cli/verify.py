@@ -237,8 +237,9 @@ def _pairs(cuts: np.ndarray) -> Iterator[tuple[int, int]]:
 def _given(path: str, inputs: list[str], rows: int) -> Iterator[tuple[str, Streams]]:
     if not inputs:
         raise OptionError("verify needs the streams that the query reads", hint="--input name=path")
-    sources = [Source.parse(text) for text in inputs]
-    yield read_query(path), {s.name: pa.concat_tables(s.batches()).slice(0, rows) for s in sources}
+    text = read_query(path)
+    sources = Source.parse_all(inputs, read=panes.open(text).query.streams)
+    yield text, {s.name: pa.concat_tables(s.batches()).slice(0, rows) for s in sources}
 
 
 def _built_in(rows: int) -> Iterator[tuple[str, Streams]]:
