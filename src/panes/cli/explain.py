@@ -46,7 +46,8 @@ def explain(
     details: Annotated[
         bool,
         typer.Option(
-            "--details", help="Also print internals: partial columns, kernels, cost formulas."
+            "--details",
+            help="Also print what is inside: columns of partial results, algorithms, formulas.",
         ),
     ] = False,
     lateness: Annotated[
