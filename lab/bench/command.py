@@ -37,8 +37,10 @@ def bench(
         ],
         typer.Argument(help="The benchmark to run."),
     ] = "in-process",
-    rows: Annotated[int, typer.Option(help="How many rows the main stream has.")] = 5_000_000,
-    repeat: Annotated[int, typer.Option(help="How often each measurement is repeated.")] = 5,
+    rows: Annotated[
+        int, typer.Option(min=1, help="How many rows the main stream has.")
+    ] = 5_000_000,
+    repeat: Annotated[int, typer.Option(min=1, help="How often each measurement is repeated.")] = 5,
     results: Annotated[
         Path | None, typer.Option(help="Write the raw numbers to this folder, as JSON.")
     ] = None,
@@ -51,6 +53,8 @@ def bench(
             f"the benchmark {name} compares with {missing.name}, which is not installed",
             hint=f"pip install {missing.name}",
         ) from None
+    if results is not None:
+        results.mkdir(parents=True, exist_ok=True)  # not after hours of work
     with steps("steps", module.STEPS) as bar:
         progress = Measured(bar)
         with telling(progress.timed):

@@ -666,7 +666,8 @@ def explain(
         Also answer the query over the given tables. The text then ends with the estimated costs of
         each store and the measured costs of the chosen one. Seconds differ from run to run.
     details
-        Also print internals: partial columns, kernels, and the formulas behind the costs.
+        Also print what is inside: columns of partial results, algorithms, and the formulas behind
+        the costs.
 
     Examples
     --------

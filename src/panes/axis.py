@@ -101,7 +101,7 @@ def parse_duration(text: Duration, *, option: str) -> int:
     if is_whole(text):
         return int(text)
     if not isinstance(text, str):
-        raise OptionError(f"{option} must be a duration or whole ticks, got {text!r}")
+        raise OptionError(f"{option} must be a duration or a whole number, got {text!r}")
     found = _LENGTH.findall(text)
     parts = [(written_number(number), unit_ticks(unit)) for number, unit in found]
     known = [(number, unit) for number, unit in parts if number is not None and unit is not None]
@@ -154,7 +154,8 @@ def parse_instant(value: str | int | dt.datetime | dt.date) -> int:
             ) from None
     if not isinstance(value, dt.datetime):
         raise OptionError(
-            f"not a position: {value!r}", hint='write it as "2026-01-01T00:10:00Z" or as ticks'
+            f"not a position: {value!r}",
+            hint='write it as "2026-01-01T00:10:00Z" or as a whole number',
         )
     if value.tzinfo is None:
         value = value.replace(tzinfo=dt.UTC)

@@ -63,11 +63,12 @@ class UnknownColumnError(PanesError, LookupError):
 class MissingStreamError(PanesError, LookupError):
     """A query names a stream that was not given."""
 
-    def __init__(self, stream: str, *, given: Iterable[str]) -> None:
+    def __init__(self, stream: str, *, given: Iterable[str], write: str = "") -> None:
         known = list(given)
+        told = f"{_did_you_mean(stream, known)}streams given: {', '.join(known) or 'none'}"
         super().__init__(
             f"the query reads a stream `{stream}`, which was not given",
-            hint=f"{_did_you_mean(stream, known)}streams given: {', '.join(known) or 'none'}",
+            hint=f"{write}; {told}" if write else told,
         )
 
 
@@ -118,6 +119,17 @@ class UserFunctionError(PanesError, RuntimeError):
 
 class WrongAnswerError(PanesError, AssertionError):
     """An experiment gave an answer that differs from the one worked out plainly."""
+
+
+ASKED_WRONGLY = (
+    ColumnTypeError,
+    MissingStreamError,
+    OptionError,
+    QueryError,
+    UnknownColumnError,
+    UnknownStreamError,
+)
+"""Errors in the question, whatever the rows are: exit code 2 of the commands."""
 
 
 class RejectedRowsWarning(UserWarning):

@@ -97,8 +97,8 @@ def test_questions_share_a_structure_whatever_their_sizes() -> None:
     reg.prepare("SELECT sum(x) AS s, count(x) AS n FROM t [RANGE 60 WATTR at]", within=10)
     assert reg.explain().endswith(
         "\n"
-        "prepared   staircase for max of `x`; ROWS up to 500, 3 questions\n"
-        "           staircase for max of `x` where `x` > 2; ROWS up to 7, 1 question\n"
+        "prepared   rows that can be max of `x`; ROWS up to 500, 3 questions\n"
+        "           rows that can be max of `x` where `x` > 2; ROWS up to 7, 1 question\n"
         "           TimeGram of `x`, within 10; RANGE up to 60, 1 question\n"
     )
     assert reg.state["prepared"] == 5

@@ -107,7 +107,7 @@ REFUSED = {
     "formats": "formats/a.csv and formats/b.ndjson are of different formats",
     "ragged.csv": "line 3 of ragged.csv: it has 2 values, and the header has 3 columns",
     "late.csv": "cannot read line 30002 of late.csv: Error when converting column",
-    "bad.ndjson": "cannot read line 2 of bad.ndjson: Expecting value",
+    "bad.ndjson": "cannot read line 2 of bad.ndjson: it is no JSON from character 9",
     "rows.parquet.gz": "is neither Parquet, CSV nor NDJSON",
 }
 

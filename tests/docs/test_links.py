@@ -7,15 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.docs.prose import prose
+
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("benchmarks/*.md")])
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
-
-
-def prose(page: Path) -> str:
-    """A page without its blocks of code and without code inside lines."""
-    text = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.DOTALL | re.MULTILINE)
-    return re.sub(r"``[^`]+``|`[^`\n]+`(?!\])", "", text)
 
 
 def anchors(page: Path) -> set[str]:

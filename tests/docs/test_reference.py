@@ -14,7 +14,7 @@ import pytest
 import panes
 import panes.errors
 import panes.spark
-from panes.cli.main import ASKED_WRONGLY
+from panes.errors import ASKED_WRONGLY
 from panes.spark.join.register import SparkJoinRegister
 from panes.spark.register.register import SparkRegister
 from tests.docs import commands_page, functions_page

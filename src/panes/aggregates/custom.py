@@ -27,19 +27,20 @@ from panes.errors import PanesError, UserFunctionError
 class CustomAggregate:
     """An aggregate from three functions on columns.
 
-    A partial is a 2-D array: one row per lane, one column per group. `combine` must be
-    associative and commutative, and `empty` its neutral element. NULL arguments are passed over.
+    Partial results are a 2-D array: a row for each number in one, a column for each key. `combine`
+    must be associative and commutative, and `empty` its neutral element. NULL arguments are passed
+    over.
 
     Parameters
     ----------
     lift
-        Argument columns (Arrow arrays without NULLs) to one partial per row.
+        Argument columns (Arrow arrays without NULLs) to one partial result per row.
     combine
-        Two arrays of partials to one, column by column: ``combine(older, newer)``.
+        Two arrays of partial results to one, column by column: ``combine(older, newer)``.
     lower
-        Partials to an answer column (anything ``pyarrow.array`` takes).
+        Partial results to an answer column (anything ``pyarrow.array`` takes).
     empty
-        One number per lane: partials are integers if all are, doubles otherwise.
+        One number per row of the array: all are integers if these are, doubles otherwise.
 
     Examples
     --------

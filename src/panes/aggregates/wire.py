@@ -56,8 +56,8 @@ def _(_: Sketch | CountMin | Bitmap | HllPiece | ThetaPiece | TuplePiece) -> lis
 def _(piece: CustomPiece) -> list[pa.DataType]:
     if piece.monoid.dtype == object:
         raise QueryError(
-            f"the partials of {piece.aggregate.name} are Python objects, which cannot be sent",
-            hint="give it numbers for `empty`, so that its partials are numbers",
+            f"partial results of {piece.aggregate.name} are Python objects, which cannot be sent",
+            hint="give it numbers for `empty`, so that they are numbers",
         )
     number = pa.int64() if piece.monoid.dtype == np.int64 else pa.float64()
     return [number] * len(piece.monoid.names)

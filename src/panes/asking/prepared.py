@@ -251,7 +251,7 @@ class Prepared:
         reach = f"{'ROWS' if over.by_arrival else 'RANGE'} up to {longest}"
         form = f"TimeGram of {what}, within {over.width}"
         if over.form != "timegram":
-            form = f"staircase for {over.form} of {what}"
+            form = f"rows that can be {over.form} of {what}"
         users = sum(shared.sizes.values())
         return f"{form}{where}; {reach}, {users:,} {'question' if users == 1 else 'questions'}"
 

@@ -15,8 +15,8 @@ from panes.engine.open_join import OpenJoin
 from panes.engine.open_query import OpenQuery
 from panes.engine.opened import opened
 from panes.errors import OptionError
-from panes.frames import require_streams
 from panes.language.parse import parse
+from panes.language.read import read
 from panes.planning.terms import Run
 from panes.schedule.draw import draw_dot, draw_mermaid, draw_tree
 from panes.schedule.optimise import optimise
@@ -46,7 +46,8 @@ def explain(
     details: Annotated[
         bool,
         typer.Option(
-            "--details", help="Also print internals: partial columns, kernels, cost formulas."
+            "--details",
+            help="Also print what is inside: columns of partial results, algorithms, formulas.",
         ),
     ] = False,
     lateness: Annotated[
@@ -66,8 +67,9 @@ def explain(
         raise OptionError(
             "panes explain takes one query at a time", hint="only --slides text takes several"
         )
-    sources = [Source.parse(text) for text in inputs or []]
     text = read_query(queries[0])
+    streams_read = read(text).streams
+    sources = Source.parse_all(inputs or (), read=streams_read if run or inputs else None)
     if not run:
         streams = {s.name: next(iter(s.batches())) for s in sources}
         print(explain_text(text, store=store, details=details, **streams), end="")
@@ -76,7 +78,6 @@ def explain(
         lateness=read_lateness(lateness), max_ahead=None, bounded=lateness is None, store=store
     )
     asked = opened(text, terms)
-    require_streams(asked.query.streams, {s.name: s for s in sources})
     _warm_up(opened(text, terms), sources)
     for source in sources:
         for batch in source.batches():

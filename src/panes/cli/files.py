@@ -8,12 +8,13 @@ rows a column ``day``.
 from __future__ import annotations
 
 import atexit
+import difflib
 import glob
 import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeAlias
@@ -21,7 +22,8 @@ from typing import Literal, TypeAlias
 import pyarrow as pa
 
 from panes.cli import readers
-from panes.errors import InputError, OptionError
+from panes.errors import InputError, MissingStreamError, OptionError
+from panes.frames import require_streams
 
 BATCH = readers.BATCH
 Format: TypeAlias = Literal["parquet", "csv", "json"]
@@ -29,7 +31,6 @@ TEXT_FORMATS: dict[str, Format] = {
     ".csv": "csv", ".ndjson": "json", ".jsonl": "json", ".json": "json",
 }  # fmt: skip
 _FORMATS: dict[str, Format] = {".parquet": "parquet", ".tsv": "csv", **TEXT_FORMATS}
-_PACKED = (".gz", ".zst")
 _STANDARD_INPUT = "-"
 
 
@@ -54,9 +55,16 @@ class Source:
             spooled = _spooled()
             return cls(name, spooled, (spooled,), _format(spooled, name))
         files = tuple(_files(Path(path)))
+        if not files and Path(path).is_dir():
+            raise OptionError(
+                f"--input {name}: {path} has no files in it",
+                hint="put .parquet, .csv or .ndjson files into it",
+            )
         if not files:
-            said = "has no files in it" if Path(path).is_dir() else "is no file or folder"
-            raise OptionError(f"--input {name}: {path} {said}")
+            raise OptionError(
+                f"--input {name}: {path} is no file or folder",
+                hint=near(path) or f"look for it: ls {Path(path).parent}",
+            )
         formats = {_format(file, name): file for file in reversed(files)}
         if len(formats) > 1:
             one, other, *_ = sorted(formats.values())
@@ -65,6 +73,27 @@ class Source:
                 hint="name the files of one format: --input bids='logs/*.csv'",
             )
         return cls(name, Path(path), files, next(iter(formats)))
+
+    @classmethod
+    def parse_all(cls, texts: Iterable[str], *, read: Iterable[str] | None = None) -> list[Source]:
+        """All ``--input`` options: one for each stream that is to be read, and no other."""
+        sources = [cls.parse(text) for text in texts]
+        by_name = {source.name: source for source in sources}
+        if len(by_name) < len(sources):
+            names = [source.name for source in sources]
+            twice = next(name for name in names if names.count(name) > 1)
+            raise OptionError(
+                f"--input {twice} is given twice",
+                hint=f"name its files together, as a folder or a pattern: {twice}='logs/*.csv'",
+            )
+        for name in read or ():
+            if name not in by_name:
+                raise MissingStreamError(
+                    name, given=by_name, write=f"--input {name}={name}.parquet"
+                )
+        if read is not None:
+            require_streams(tuple(read), by_name)
+        return sources
 
     @property
     def rows(self) -> int | None:
@@ -99,6 +128,16 @@ class Source:
         return self.path if self.path.is_dir() else None
 
 
+def near(path: str) -> str | None:
+    """What to type instead of a path that leads nowhere, if anything is like it."""
+    folder = Path(path).parent
+    if not folder.is_dir():
+        return f"there is no folder {folder}"
+    names = sorted(entry.name for entry in folder.iterdir())
+    found = difflib.get_close_matches(Path(path).name, names, n=1)
+    return f"did you mean {folder / found[0]}?" if found else None
+
+
 def _files(path: Path) -> Iterator[Path]:
     """The files that a path means, by name; hidden ones and Spark's own marks are left out."""
     if path.is_dir():
@@ -116,10 +155,10 @@ def _files(path: Path) -> Iterator[Path]:
 
 def _format(file: Path, name: str) -> Format:
     suffixes = [s.lower() for s in file.suffixes]
-    if suffixes and suffixes[-1] in _PACKED:
+    if suffixes and suffixes[-1] in readers.PACKED:
         suffixes.pop()
     found = _FORMATS.get(suffixes[-1]) if suffixes else None
-    if found is None or (found == "parquet" and file.suffix.lower() in _PACKED):
+    if found is None or (found == "parquet" and file.suffix.lower() in readers.PACKED):
         raise InputError(
             f"--input {name}: {file} is neither Parquet, CSV nor NDJSON",
             hint="name it .parquet, .csv, .ndjson or .jsonl; text may be packed: .csv.gz",
@@ -138,16 +177,13 @@ def _spooled() -> Path:
     with plain.open("wb") as file:
         shutil.copyfileobj(sys.stdin.buffer, file)
     head = readers.first_bytes(plain)
-    packed = next((s for magic, s in _MAGIC.items() if head.startswith(magic)), "")
+    packed = next((s for s, (_, magic) in readers.PACKED.items() if head.startswith(magic)), "")
     plain = plain.rename(plain.with_name(f"{plain.name}{packed}"))
     head = readers.first_bytes(plain)
     kind = ".parquet" if head.startswith(b"PAR1") else ".csv"
     if head.lstrip().startswith(b"{"):
         kind = ".ndjson"
     return plain.rename(folder / f"standard input{kind}{packed}")
-
-
-_MAGIC = {b"\x1f\x8b": ".gz", b"\x28\xb5\x2f\xfd": ".zst"}
 
 
 def _in_batches(tables: Iterator[pa.Table], rows: int) -> Iterator[pa.Table]:

@@ -18,7 +18,6 @@ from panes.cli.show import say
 from panes.engine.open_join import OpenJoin
 from panes.engine.open_query import OpenQuery
 from panes.engine.opened import opened
-from panes.frames import require_streams
 from panes.language.query import Query
 from panes.language.read import read
 from panes.planning.terms import Run
@@ -58,8 +57,7 @@ def live(
     text = read_query(query)
     promised = _usual_lateness(text) if lateness is None else read_lateness(lateness)
     asked = opened(text, Run(lateness=promised, late=late, max_ahead=None))
-    sources = [Source.parse(text) for text in inputs]
-    require_streams(asked.query.streams, {s.name: s for s in sources})
+    sources = Source.parse_all(inputs, read=asked.query.streams)
     with live_page(asked, wanted=True, stay=live_stay):
         answers = _replay(asked, sources, batch_rows, Pace(speed))
         say(f"{answers:,} answers")

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import atexit
 import os
+import re
 import sys
+import warnings
 from importlib import metadata
 from typing import Annotated
 
@@ -15,24 +17,7 @@ import typer
 
 from panes.cli import demo, explain, lab, live, register, run, verify
 from panes.cli.show import say
-from panes.errors import (
-    ColumnTypeError,
-    MissingStreamError,
-    OptionError,
-    PanesError,
-    QueryError,
-    UnknownColumnError,
-    UnknownStreamError,
-)
-
-ASKED_WRONGLY = (
-    ColumnTypeError,
-    MissingStreamError,
-    OptionError,
-    QueryError,
-    UnknownColumnError,
-    UnknownStreamError,
-)
+from panes.errors import ASKED_WRONGLY, PanesError
 
 INTERRUPTED = 130
 
@@ -83,6 +68,29 @@ def _fall_silent() -> None:
         os.dup2(nowhere.fileno(), 2)
 
 
+_OPTION = re.compile(r"""\b(lateness|max_answers|rows_late|store)=(?:["']([^"']*)["']|(\w+))""")
+
+
+def _as_typed(message: str) -> str:
+    """A message whose options are written as they are typed here, and not in Python.
+
+    >>> _as_typed('Hint: lateness="10 seconds", or a datetime.timedelta')
+    "Hint: --lateness '10 seconds'"
+    """
+
+    def typed(found: re.Match[str]) -> str:
+        name, text, word = found.groups()
+        return f"--{name.replace('_', '-')} " + (word if text is None else f"'{text}'")
+
+    return _OPTION.sub(typed, message.replace(", or a datetime.timedelta", ""))
+
+
+def _tell_warning(message: Warning | str, *place: object) -> None:
+    """A warning in its own words; the line of code that it is about is not the user's."""
+    del place
+    say(f"panes: {message}")
+
+
 def main() -> None:
     """Run the command line."""
     run_app(app)
@@ -92,9 +100,11 @@ def run_app(app: typer.Typer) -> None:
     """Run a command line; one clear message instead of a traceback."""
     atexit.register(_fall_silent)
     try:
-        app()
+        with warnings.catch_warnings():
+            warnings.showwarning = _tell_warning
+            app()
     except PanesError as failure:
-        say(f"panes: {failure}")
+        say(f"panes: {_as_typed(str(failure))}")
         sys.exit(2 if isinstance(failure, ASKED_WRONGLY) else 1)
     except SystemExit as stop:
         if stop.code == INTERRUPTED:
@@ -104,5 +114,6 @@ def run_app(app: typer.Typer) -> None:
         sys.stderr.close()
         sys.exit(1)
     except OSError as failure:
-        say(f"panes: {failure}")
+        place = f"{failure.filename}: " if failure.filename else ""
+        say(f"panes: {place}{failure.strerror or failure}")
         sys.exit(1)

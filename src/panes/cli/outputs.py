@@ -45,6 +45,11 @@ class Output:
         if path == "-":
             return cls(path)
         target = Path(path)
+        if target.is_dir():
+            raise OptionError(
+                f"{option} {path}: this is a folder, not a file",
+                hint=f"{option} {target / 'answers.parquet'}",
+            )
         if target.suffix.lower() not in _FORMATS:
             raise OptionError(
                 f"{option} {path}: write .parquet, .csv, .ndjson or .jsonl, or -",
@@ -56,8 +61,6 @@ class Output:
                 f"{option} {path}: there is no folder {target.parent}",
                 hint=f"mkdir -p {target.parent}",
             )
-        if target.is_dir():
-            raise OptionError(f"{option} {path}: this is a folder, not a file")
         real = Path(os.path.realpath(path))
         for source in sources:
             if source.is_among(real):

@@ -24,7 +24,8 @@ from panes.errors import InputError, is_interrupt
 
 BATCH = 1 << 20
 _SEPARATORS = (",", "\t", ";", "|")
-_PACKED = {".gz": "gzip", ".zst": "zstd"}
+PACKED = {".gz": ("gzip", b"\x1f\x8b"), ".zst": ("zstd", b"\x28\xb5\x2f\xfd")}
+"""How text may be packed, by the ending: its name, and the first bytes."""
 
 
 @contextmanager
@@ -33,7 +34,7 @@ def told(option: str, path: Path) -> Iterator[None]:
     try:
         yield
     except InputError as failure:
-        raise InputError(f"{option}: {failure}") from None
+        raise failure.of(option) from None
     except (pa.ArrowInvalid, pa.ArrowTypeError, duckdb.Error, OSError) as failure:
         raise InputError(f"{option}: cannot read {path}: {_first(failure)}") from None
     except RuntimeError as failure:
@@ -44,6 +45,14 @@ def told(option: str, path: Path) -> Iterator[None]:
 
 def parquet(files: Sequence[Path], base: Path | None) -> pads.Dataset:
     """Parquet files as one table; below `base`, folders named ``key=value`` are columns."""
+    for file in files:
+        if not file.stat().st_size:
+            raise InputError(f"{file} is empty, not even the columns are there")
+        if not first_bytes(file).startswith(b"PAR1"):
+            raise InputError(
+                f"cannot read {file}: it is no Parquet file",
+                hint="text needs a name that ends in .csv or .ndjson",
+            )
     hive = None if base is None else pads.partitioning(flavor="hive")
     return pads.dataset(
         [str(file) for file in files],
@@ -73,7 +82,8 @@ def text_batches(files: Sequence[Path], *, is_csv: bool) -> Iterator[pa.Table]:
     """The rows of CSV or NDJSON files, with types that hold the values of all of them."""
     some = [file for file in files if file.stat().st_size]
     if not some:
-        raise InputError(f"{files[0]} is empty, not even a header")
+        what = "a header" if is_csv else "a row"
+        raise InputError(f"{files[0]} is empty, not even {what}", hint=_TYPED)
     options: dict[str, object] = {"union_by_name": True, "hive_partitioning": True}
     if is_csv:
         headers = [_header(file) for file in some]
@@ -81,6 +91,8 @@ def text_batches(files: Sequence[Path], *, is_csv: bool) -> Iterator[pa.Table]:
             _require_same(some[0], headers[0][0], file, columns)
         options |= {"header": True, "skip": 0, "delim": headers[0][1], "quote": '"', "escape": '"'}
     else:
+        for file in some:
+            _require_objects(file)
         options |= {"format": "newline_delimited"}
     connection = duckdb.connect(config={"autoinstall_known_extensions": "false"})
     connection.execute("SET TimeZone = 'UTC'")
@@ -101,7 +113,10 @@ def text_batches(files: Sequence[Path], *, is_csv: bool) -> Iterator[pa.Table]:
     except (duckdb.Error, pa.ArrowException, OSError) as failure:
         raise InputError(_explained(str(failure), some, is_csv=is_csv)) from None
     if not has_rows:
-        raise InputError(f"{some[0]} has no rows, so its columns have no types")
+        raise InputError(f"{some[0]} has no rows, so its columns have no types", hint=_TYPED)
+
+
+_TYPED = "leave the file out, or write it as Parquet, which has types without rows"
 
 
 def first_bytes(file: Path) -> bytes:
@@ -114,8 +129,14 @@ def first_bytes(file: Path) -> bytes:
 def _opened(file: Path) -> Iterator[BinaryIO]:
     """A file to read, unpacked."""
     with pa.OSFile(str(file)) as raw:
-        kind = _PACKED.get(file.suffix)
-        yield raw if kind is None else pa.CompressedInputStream(raw, kind)
+        kind, magic = PACKED.get(file.suffix, ("", b""))
+        if magic and raw.read(len(magic)) != magic:
+            raise InputError(
+                f"cannot read {file}: it is not packed as its name says",
+                hint=f"mv {file} {file.with_suffix('')}",
+            )
+        raw.seek(0)
+        yield pa.CompressedInputStream(raw, kind) if kind else raw
 
 
 @contextmanager
@@ -193,8 +214,27 @@ def _malformed(file: Path) -> str | None:
                 if line.strip():
                     json.loads(line)
             except ValueError as failure:
-                return f"cannot read line {number} of {file}: {failure}"
+                place = getattr(failure, "pos", 0) + 1
+                return (
+                    f"cannot read line {number} of {file}: it is no JSON from character {place} on"
+                    f"\n\nHint: {_ONE_A_LINE}"
+                )
     return None
+
+
+_ONE_A_LINE = 'every line is a JSON object of its own: {"at": 1, "item": "lamp"}'
+
+
+def _require_objects(file: Path) -> None:
+    """Refuse JSON that is not one object a line, as the first line shows."""
+    with _lines(file) as lines:
+        first = next((text for line in lines if (text := line.strip())), "{")
+    if first.startswith("["):
+        raise InputError(
+            f"{file} is one JSON array", hint=f"{_ONE_A_LINE}; jq -c '.[]' {file} makes such lines"
+        )
+    if not first.startswith("{"):
+        raise InputError(f"the first line of {file} is no JSON object", hint=_ONE_A_LINE)
 
 
 def _first(failure: Exception) -> str:

@@ -15,10 +15,10 @@ from panes.cli.files import Source
 from panes.cli.live_option import STAY, Live, LiveStay, live_page
 from panes.cli.meter import meter, reached_by
 from panes.cli.outputs import Output
-from panes.cli.run import FilesPerBatch, read_lateness, require_spark
+from panes.cli.run import FilesPerBatch, read_lateness, read_query, require_spark
 from panes.cli.show import say
 from panes.engine.register import Register
-from panes.errors import FailedQueryWarning, OptionError
+from panes.errors import FailedQueryWarning, OptionError, PanesError
 
 EXAMPLE = "Example: panes register queries --input bids=bids.parquet --output answers"
 
@@ -102,6 +102,10 @@ def register(
             hint="use --saved state in one process",
         )
     is_there = saved is not None and saved.exists()
+    if saved is not None and not saved.absolute().parent.is_dir():
+        raise OptionError(
+            f"--saved {saved}: there is no folder {saved.parent}", hint=f"mkdir -p {saved.parent}"
+        )
     reg: Register = open_register(
         source.name,
         lateness=read_lateness(lateness),
@@ -110,7 +114,7 @@ def register(
         saved=saved if is_there else None,
     )
     wanted = texts(queries)
-    _follow(reg, wanted)
+    _follow(reg, wanted, queries)
     run = reg.saves + 1 if saved is not None else None
     outputs = _outputs(output, wanted, kind, run, source, overwrite=overwrite)
     with live_page(reg, wanted=live, stay=live_stay):
@@ -163,6 +167,11 @@ def _outputs(
         path = folder / f"{name}.{kind}" if run is None else folder / name / f"{run:06}.{kind}"
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
+        except FileExistsError as error:
+            raise OptionError(
+                f"--output {folder}: {error.filename} is a file, and answers go to a folder",
+                hint="--output answers",
+            ) from None
         except OSError as error:
             raise OptionError(f"--output {folder}: {error.strerror}: {error.filename}") from None
         may_be_there = overwrite or run is not None
@@ -182,17 +191,22 @@ def texts(folder: Path) -> dict[str, str]:
         raise OptionError(
             f"there is no query in {folder}", hint="put one .sql file per query into it"
         )
-    return {f.stem: f.read_text(encoding="utf-8").strip().rstrip(";") for f in files}
+    return {f.stem: read_query(str(f)).strip().rstrip(";") for f in files}
 
 
-def _follow(reg: Register, wanted: dict[str, str]) -> None:
+def _follow(reg: Register, wanted: dict[str, str], folder: Path) -> None:
     """Ask what the folder says; what a saved register had beside that is gone."""
     for name, text in reg.queries().items():
         if wanted.get(name) != text:
             reg.remove(name)
     for name, text in wanted.items():
         if name not in reg.queries():
-            reg.add(name, text)
+            try:
+                reg.add(name, text)
+            except OptionError:
+                raise
+            except PanesError as failure:
+                raise failure.of(str(folder / f"{name}.sql")) from None
 
 
 def _collect(found: dict[str, list[pa.Table]], answers: Mapping[str, pa.Table]) -> None:

@@ -13,7 +13,7 @@ import pyarrow as pa
 import typer
 
 from panes.axis import written_whole
-from panes.cli.files import BATCH, Source
+from panes.cli.files import BATCH, Source, near
 from panes.cli.live_option import STAY, Live, LiveStay, live_page
 from panes.cli.meter import meter, reached_by
 from panes.cli.outputs import Output
@@ -23,7 +23,6 @@ from panes.engine.open_join import OpenJoin
 from panes.engine.open_query import OpenQuery
 from panes.engine.opened import opened
 from panes.errors import OptionError, PanesError
-from panes.frames import require_streams
 from panes.planning.terms import Run
 from panes.stores.store import STORES
 from panes.windows.limit import MOST_ANSWERS
@@ -70,14 +69,32 @@ def read_lateness(given: str | None) -> str | int | None:
 def read_query(path: str) -> str:
     """The text of a query, from a file or standard input."""
     if path == "-":
-        return sys.stdin.read()
+        text, place = sys.stdin.read(), "standard input"
+    else:
+        text, place = _query_file(path), f"the query file {path}"
+    if not text.strip():
+        raise OptionError(f"{place} is empty", hint=f"write a query, for example {_QUERY}")
+    return text
+
+
+_QUERY = "SELECT item, count(*) AS n FROM bids [TUMBLING 1 minute WATTR ts] GROUP BY item"
+
+
+def _query_file(path: str) -> str:
+    if Path(path).is_dir():
+        raise OptionError(
+            f"there is no query file at {path}, which is a folder",
+            hint=f"name one of its files; panes register {path} answers all of them",
+        )
     if not Path(path).is_file():
-        hint = "write the query to a file, or pass it on standard input with -"
+        hint = near(path) or "write the query to a file, or pass it on standard input with -"
         raise OptionError(f"there is no query file at {path}", hint=hint)
     try:
-        return Path(path).read_text(encoding="utf-8")
+        return Path(path).read_text(encoding="utf-8-sig")
     except UnicodeDecodeError:
-        raise OptionError(f"the query file {path} is not UTF-8 text") from None
+        raise OptionError(
+            f"the query file {path} is not UTF-8 text", hint="save it as UTF-8"
+        ) from None
 
 
 def run(
@@ -172,8 +189,7 @@ def run(
         bounded=not keep_open if engine == "spark" else not streamed,
     )
     asked = opened(text, options)
-    sources = [Source.parse(text) for text in inputs]
-    require_streams(asked.query.streams, {s.name: s for s in sources})
+    sources = Source.parse_all(inputs, read=asked.query.streams)
     if late_output is not None and Path(late_output) == Path(output):
         raise OptionError("--output and --late-output name the same file")
     to_folders = engine == "spark" and checkpoint is not None
@@ -195,7 +211,10 @@ def run(
             on_spark.answer(text, asked.query, sources, output)
         return
     if checkpoint is not None or keep_open:
-        raise OptionError("--checkpoint and --keep-open need --engine spark")
+        raise OptionError(
+            "--checkpoint and --keep-open are for Spark",
+            hint="add --engine spark, or leave them out",
+        )
     with live_page(asked, wanted=live, stay=live_stay):
         answers = Output(output).write_each(_answers(asked, sources, batch_rows))
         _report(asked, answers, late_output)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import importlib.util
+from collections import Counter
 from collections.abc import Callable, Iterator
-from itertools import islice
 from typing import Annotated, Literal
 
 import numpy as np
@@ -16,15 +16,14 @@ from panes.cli.files import Source
 from panes.cli.meter import meter
 from panes.cli.run import read_query, require_spark
 from panes.cli.show import say
-from panes.errors import OptionError, QueryError
+from panes.cli.verdict import Outcome, judge, why_no_answers
+from panes.errors import ASKED_WRONGLY, OptionError, PanesError
 from panes.language.join_query import JoinQuery
-from panes.reference.compare import difference, differing_rows
 from panes.sample_streams import bids, packets
 from panes.windows.spec import PerRow
 
 EXAMPLE = "Example: panes verify busy.sql --input bids=bids.parquet --rows 1000"
 
-_MOST_TOLD = 20
 Streams = dict[str, pa.Table]
 Engine = Callable[[str, Streams], pa.Table]
 
@@ -62,7 +61,7 @@ def verify(
         list[str] | None, typer.Option("--input", "-i", help="A stream, as name=path.")
     ] = None,
     rows: Annotated[
-        int, typer.Option(help="How many rows of each stream to use. The oracle is slow.")
+        int, typer.Option(min=1, help="How many rows of each stream to use. The oracle is slow.")
     ] = 1_000,
     spark: Annotated[bool, typer.Option(help="Check Spark too, if it is installed.")] = True,
     crash: Annotated[
@@ -78,30 +77,48 @@ def verify(
     """Compare the answers of every engine with the oracle, the slow and obvious way.
 
     The engines: in one process, at once and in batches; Spark, over bounded DataFrames and as a
-    stream. Answers that differ are printed, up to 20 of each engine.
+    stream. Answers that differ are printed, up to 20 of each engine. The exit code is 1 if any
+    differ, and if there is nothing to compare.
     """
     if crash is not None:
         _crash(query, inputs or [], rows, crash, seed)
         return
+    if query is None and inputs:
+        raise OptionError(
+            "--input is given without a query that reads it",
+            hint=f"panes verify busy.sql --input {inputs[0]}",
+        )
     work = list(_given(query, inputs or [], rows) if query else _built_in(rows))
     engines = dict(LOCAL)
     if spark and importlib.util.find_spec("pyspark") is not None:
         engines |= {"spark": _on_spark("bounded"), "spark, streamed": _on_spark("streamed")}
-    verdicts = {"equal": 0, "refused": 0, "differs": 0}
+    verdicts = Counter[str]()
+    not_compared = []
     with meter("verifying", len(work) * len(engines)) as bar:
         for text, streams in work:
-            want = _in_order(text, panes.oracle(text, **streams))
-            print(f"{len(want):>8,} answers  {_short(text)}")
+            want = _outcome(_oracle, text, streams)
+            if isinstance(want, ASKED_WRONGLY):
+                raise want
+            count = "no" if isinstance(want, PanesError) else f"{len(want):,}"
+            print(f"{count:>8} answers  {_short(text)}")
+            keys = [] if isinstance(want, PanesError) else _key_columns(text, want)
+            found = Counter[str]()
             for name, engine in engines.items():
-                verdict, said, rows_told = _judge(engine, text, streams, want)
+                verdict, said, rows_told = judge(_outcome(engine, text, streams), want, keys)
                 print(f"         {name:<16} {said}")
                 for line in rows_told:
                     print(f"           {line}")
-                verdicts[verdict] += 1
+                found[verdict] += 1
                 bar.advance(1)
-    say(f"{len(work)} queries x {len(engines)} engines: " + _counted(verdicts))
+            verdicts += found
+            if why := _why_not_compared(text, streams, rows, want, found):
+                not_compared.append(why)
+    told = _counted(verdicts, len(work), len(not_compared))
+    say(f"{len(work)} queries x {len(engines)} engines: {told}")
     if verdicts["differs"]:
         raise typer.Exit(1)
+    if not_compared:
+        raise not_compared[0]
 
 
 def _crash(query: str | None, inputs: list[str], rows: int, kills: int, seed: int) -> None:
@@ -110,32 +127,49 @@ def _crash(query: str | None, inputs: list[str], rows: int, kills: int, seed: in
             "--crash kills one query", hint="panes verify busy.sql --input bids=bids.parquet ..."
         )
     [(text, streams)] = _given(query, inputs, rows)
+    if not len(panes.oracle(text, **streams)):
+        raise _nothing(text, streams, rows)
     require_spark("panes.cli.crash").crash(text, streams, kills, seed)
 
 
-def _judge(
-    engine: Engine, text: str, streams: Streams, want: pa.Table
-) -> tuple[str, str, list[str]]:
-    """Whether an engine gives the oracle's answers, the words for it, and rows that differ."""
+def _outcome(engine: Engine, text: str, streams: Streams) -> Outcome:
+    """What an engine answers, or what it fails of."""
     try:
-        got = engine(text, streams)
-    except QueryError as refusal:
-        return "refused", f"refused: {str(refusal).splitlines()[0]}", []
-    found = difference(got, want)
-    if found is None:
-        return "equal", "equal", []
-    if got.schema != want.schema:
-        return "differs", found, []
-    told = list(islice(differing_rows(got, want, _key_columns(text, want)), _MOST_TOLD + 1))
-    if len(told) > _MOST_TOLD:
-        told[_MOST_TOLD:] = ["and more"]
-    return "differs", f"differs: {len(got):,} answers, the oracle has {len(want):,}", told
+        return engine(text, streams)
+    except PanesError as failure:
+        return failure
 
 
-def _counted(verdicts: dict[str, int]) -> str:
+def _why_not_compared(
+    text: str, streams: Streams, rows: int, want: Outcome, found: Counter[str]
+) -> PanesError | None:
+    """What to say of a query that nothing was compared of; None if there was something."""
+    if isinstance(want, PanesError):
+        return None if found["differs"] else want.of("nothing to compare, the oracle fails")
+    if not found["equal"] and not found["differs"]:
+        return PanesError("nothing to compare: every engine refuses the query")
+    if len(want) or found["differs"]:
+        return None
+    return _nothing(text, streams, rows)
+
+
+def _nothing(text: str, streams: Streams, rows: int) -> PanesError:
+    asked = panes.open(text).query
+    return PanesError(
+        f"nothing to compare: no answers to {_short(text)}",
+        hint=why_no_answers(asked, streams, rows),
+    )
+
+
+def _counted(verdicts: Counter[str], queries: int, not_compared: int) -> str:
+    """All verdicts in a few words."""
     if verdicts["differs"]:
         return f"{verdicts['differs']} differ"
-    return "all equal" if not verdicts["refused"] else f"all equal, {verdicts['refused']} refused"
+    if not_compared == queries:
+        return "nothing was compared"
+    refused = f", {verdicts['refused']} refused" if verdicts["refused"] else ""
+    nothing = f", and of {not_compared} queries nothing was compared" if not_compared else ""
+    return f"all equal{refused}{nothing}"
 
 
 def _on_spark(how: Literal["bounded", "streamed"]) -> Engine:
@@ -164,6 +198,11 @@ def _key_columns(text: str, answers: pa.Table) -> list[str]:
     return columns if by_all else columns[: 2 + len(query.keys)]
 
 
+def _oracle(text: str, streams: Streams) -> pa.Table:
+    """The answers that all engines should give."""
+    return _in_order(text, panes.oracle(text, **streams))
+
+
 def _at_once(text: str, streams: Streams) -> pa.Table:
     return _in_order(text, panes.sql(text, **streams))
 
@@ -182,7 +221,7 @@ def _in_batches(text: str, streams: Streams) -> pa.Table:
     for name, table in streams.items():
         order = np.arange(len(table)) if counted else rng.permutation(len(table))
         shuffled = table.take(pa.array(order))
-        cuts = np.unique(np.r_[0, rng.integers(0, len(table) + 1, 7), len(table)])
+        cuts = np.sort(np.r_[0, rng.integers(0, len(table) + 1, 7), len(table)])
         found += [query.push(**{name: shuffled.slice(a, b - a)}) for a, b in _pairs(cuts)]
     found.append(query.finish())
     return _in_order(text, pa.concat_tables([f for f in found if f.num_columns]))
@@ -198,8 +237,9 @@ def _pairs(cuts: np.ndarray) -> Iterator[tuple[int, int]]:
 def _given(path: str, inputs: list[str], rows: int) -> Iterator[tuple[str, Streams]]:
     if not inputs:
         raise OptionError("verify needs the streams that the query reads", hint="--input name=path")
-    sources = [Source.parse(text) for text in inputs]
-    yield read_query(path), {s.name: pa.concat_tables(s.batches()).slice(0, rows) for s in sources}
+    text = read_query(path)
+    sources = Source.parse_all(inputs, read=panes.open(text).query.streams)
+    yield text, {s.name: pa.concat_tables(s.batches()).slice(0, rows) for s in sources}
 
 
 def _built_in(rows: int) -> Iterator[tuple[str, Streams]]:

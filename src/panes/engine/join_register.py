@@ -239,7 +239,10 @@ class JoinRegister:
     @property
     @in_turn
     def progress(self) -> int:
-        """How far all joins are: no row before it will come, in ticks of the axis."""
+        """How far all joins are: no row before it will come.
+
+        In microseconds, or in units of an integer axis.
+        """
         promised = [at for join in self._joins.values() for at in join.run.promised().values()]
         return min(promised, default=BEGINNING)
 

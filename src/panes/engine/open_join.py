@@ -160,7 +160,10 @@ class OpenJoin:
     @property
     @in_turn
     def progress(self) -> Mapping[str, int]:
-        """What is promised of each side, in ticks of the axis, by the name of the side."""
+        """Up to where each side is complete (its watermark), by the name of the side.
+
+        In microseconds, or in units of an integer axis.
+        """
         return {} if self._bound is None else self._bound.run.promised()
 
     @property

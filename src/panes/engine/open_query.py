@@ -249,7 +249,10 @@ class OpenQuery:
     @property
     @in_turn
     def progress(self) -> int:
-        """What is promised of the whole input, in ticks of the axis."""
+        """Up to where the whole input is complete: the watermark.
+
+        In microseconds, or in units of an integer axis.
+        """
         return self._promises.melded()[0]
 
     @property
@@ -271,10 +274,10 @@ class OpenQuery:
     @property
     @in_turn
     def state(self) -> Mapping[str, int]:
-        """How much is stored: keys, partials, rows, answers, and the bytes of each.
+        """How much is stored: keys, partial results, rows, answers, and the bytes of each.
 
-        ``bytes`` are those of partials and of rows that the store keeps. ``operator_bytes`` are
-        rows that DISTINCT inside FROM remembers. ``total_bytes`` are all bytes.
+        ``bytes`` are those of partial results and of rows that the store keeps.
+        ``operator_bytes`` are rows that DISTINCT inside FROM remembers. ``total_bytes`` are all.
 
         Rows wait beside the store for ``ORIGIN FIRST`` to be known, for their own per-row window
         to end, or for the rows before them where a column orders them. Answers wait where a

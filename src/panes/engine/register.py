@@ -229,7 +229,10 @@ class Register:
     @property
     @in_turn
     def progress(self) -> int:
-        """What is promised of the stream, in ticks of the axis."""
+        """Up to where the stream is complete: the watermark.
+
+        In microseconds, or in units of an integer axis.
+        """
         return self._queries.promise.at
 
     @property
@@ -283,10 +286,10 @@ class Register:
     @property
     @in_turn
     def state(self) -> Mapping[str, int]:
-        """How much is stored: queries, stores, keys, partials, prepared questions, and bytes.
+        """How much is stored: queries, stores, keys, partial results, prepared questions, bytes.
 
-        ``bytes`` are those of partials, ``key_bytes`` of keys, ``table_bytes`` of tables that
-        rounds of answers use again. ``total_bytes`` are all of them.
+        ``bytes`` are those of partial results, ``key_bytes`` of keys, ``table_bytes`` of tables
+        that later answers use again. ``total_bytes`` are all of them.
         """
         stores, tail = self.stores, self._reading.tail
         row_questions = self._reading.row_questions

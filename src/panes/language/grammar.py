@@ -79,6 +79,9 @@ def parse_select(tokens: list[Token], text: str) -> exp.Select:
             hint="check the number of arguments of every function",
         ) from None
     if len(trees) != 1 or not isinstance(trees[0], exp.Select):
-        raise QueryError("a window query is exactly one SELECT")
+        raise QueryError(
+            "a window query is exactly one SELECT",
+            hint="ask one at a time, or several in a register: panes.register(...)",
+        )
     likes_apart(trees[0])
     return trees[0]

@@ -89,7 +89,10 @@ class _Taken:
 def _read(text: str) -> JoinQuery:
     reader = TokenReader(tokenize(text))
     if reader.word() != "SELECT":
-        raise reader.error(f"a window query is one SELECT, found {reader.found()}")
+        raise reader.error(
+            f"a window query is one SELECT, found {reader.found()}",
+            "SELECT b.item FROM bids b JOIN sales s ON s.ts BETWEEN b.ts AND b.ts + 5",
+        )
     taken = _Taken()
     depth = 0
     while reader.here is not None:

@@ -102,7 +102,10 @@ def take_out(
     """The tokens without clause and streams; the streams; the window; what EMIT says."""
     reader = TokenReader(tokens)
     if reader.word() != "SELECT":
-        raise reader.error(f"a window query is one SELECT, found {reader.found()}")
+        raise reader.error(
+            f"a window query is one SELECT, found {reader.found()}",
+            "SELECT count(*) AS n FROM bids [TUMBLING 1 minute WATTR ts]",
+        )
     plain: list[Token] = []
     sources = Sources()
     window: Window | None = None

@@ -81,7 +81,7 @@ def _are_schemas(value: object) -> bool:
 
 _Kind = tuple[str, Callable[[object], bool], str | None]
 _FLAG: _Kind = ("True or False", _is_flag, None)
-_LENGTH: _Kind = ("a duration or whole ticks", _or_none(_is_length), None)
+_LENGTH: _Kind = ("a duration or a whole number", _or_none(_is_length), None)
 _COUNT = _or_none(_from(1))
 _KINDS: dict[str, _Kind] = {
     "text": ("the text of a query", _is_text, '"SELECT count(*) AS n FROM bids [...]"'),
@@ -127,8 +127,8 @@ _KINDS: dict[str, _Kind] = {
     "columns": ("a pyarrow.Schema", lambda value: isinstance(value, pa.Schema), None),
     "at": ("the name of a column", _or_none(_is_text), None),
     "on": ("the name of a column", _is_text, None),
-    "size": ("a duration or whole ticks", _is_length, None),
-    "basic": ("a duration or whole ticks", _is_length, None),
+    "size": ("a duration or a whole number", _is_length, None),
+    "basic": ("a duration or a whole number", _is_length, None),
     "kind": ("the name of an index", _or_none(_is_text), None),
     "groups": ("a number from 1 on", _from(1), None),
     "questions": ("a mapping from names to numbers", _or_none(_are_frames), '{"count": 1000}'),

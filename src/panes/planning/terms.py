@@ -124,10 +124,14 @@ def agree(query: Query, run: Run) -> Terms:
         raise OptionError("revise_within is for late='revise'")
     if run.store is not None and run.store not in STORES:
         raise OptionError(f"there is no store {run.store!r}", hint=f"one of {', '.join(STORES)}")
-    if run.rows_late is not None and (run.rows_late < 0 or run.lateness is not None):
+    if run.rows_late is not None and run.lateness is not None:
         raise OptionError(
-            "rows_late is how many rows late a row may be, instead of a lateness",
-            hint=f"got rows_late={run.rows_late!r} and lateness={run.lateness!r}",
+            "rows_late and lateness both say how late a row may be",
+            hint=f"leave one of them out: rows_late={run.rows_late!r}, lateness={run.lateness!r}",
+        )
+    if run.rows_late is not None and run.rows_late < 0:
+        raise OptionError(
+            f"rows_late must be 0 or more, got {run.rows_late!r}", hint="rows_late=100"
         )
     measure = "time" if query.window is None else query.window.measure
     is_ordered = measure == "rows" and query.window is not None and query.window.column is not None

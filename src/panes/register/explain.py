@@ -52,8 +52,8 @@ def _store_lines(store: SharedStore, *, details: bool) -> Iterator[str]:
     names = [m.name for shape in shapes for m in shape.members]
     yield ""
     yield _line("store", f"GROUP BY {keys}: {_named(names)}")
-    planned = _many(len(shapes), "shape", "shapes")
-    yield _line("", f"{planned} of query, each planned once; inside a shape, only windows differ")
+    planned = _many(len(shapes), "plan", "plans")
+    yield _line("", f"{planned}: queries that differ only in their windows share one")
     yield from _cut_lines(store) if details else _pane_lines(store)
     label = "filters"
     for number in store.rows.filters:
@@ -121,7 +121,7 @@ def _saving_lines(store: SharedStore, *, details: bool) -> Iterator[str]:
     if details:
         yield _line("", f"pieces    {stored:>12,} instead of {sum(needed):,}")
     saved = f"{panes * stored * classes:>12,.0f} instead of {partials:,} for each key"
-    yield _line("", f"partials  {saved}, in {_many(classes, 'class', 'classes')} of filters")
+    yield _line("", f"partials  {saved}, for {_many(classes, 'set', 'sets')} of filters")
 
 
 def _users(piece: Piece, shapes: Sequence[Shape]) -> str:

@@ -116,11 +116,11 @@ StoreName: TypeAlias = Literal["panes", "eager", "buffered", "adaptive", "adapti
 STORES: tuple[StoreName, ...] = get_args(StoreName)
 
 STORED = {
-    "panes": "a partial per pane and group",
-    "eager": "a partial per open window and group, updated by every row",
+    "panes": "a partial result per pane and key",
+    "eager": "a partial result per open window and key, updated by every row",
     "buffered": "rows, read once for every window that holds them",
-    "adaptive": "rows of sparse groups, a partial per open window of dense ones",
-    "adaptive-panes": "rows or a partial per pane and group, whichever is smaller",
+    "adaptive": "rows of rare keys, a partial result per open window of others",
+    "adaptive-panes": "rows or a partial result per pane and key, whichever is smaller",
     "bins": "a running answer at every edge of a row's window",
 }
 """What each store stores, in a few words."""
