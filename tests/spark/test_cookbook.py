@@ -13,6 +13,7 @@ from tests.support import assert_rows
 PAGES = sorted(p for p in (DOCS / "cookbook").glob("*.md") if p.name != "README.md")
 COMPARED = {
     "alerts": {"answers", "late"},
+    "burn_rates": {f"answers/query={q}" for q in ("m5", "m30", "h1", "h6")} | {"fast"},
 }
 
 
