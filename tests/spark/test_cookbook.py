@@ -14,6 +14,7 @@ PAGES = sorted(p for p in (DOCS / "cookbook").glob("*.md") if p.name != "README.
 COMPARED = {
     "alerts": {"answers", "late"},
     "burn_rates": {f"answers/query={q}" for q in ("m5", "m30", "h1", "h6")} | {"fast"},
+    "features": {"known", "spent"},
 }
 
 
