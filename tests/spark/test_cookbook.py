@@ -15,6 +15,7 @@ COMPARED = {
     "alerts": {"answers", "late"},
     "burn_rates": {f"answers/query={q}" for q in ("m5", "m30", "h1", "h6")} | {"fast"},
     "features": {"known", "spent"},
+    "sessions": {"answers", "begun"},
     "top_three": {"top"},
 }
 
