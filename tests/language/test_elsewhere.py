@@ -61,6 +61,12 @@ def test_a_column_may_have_any_of_these_names(name: str) -> None:
     assert panes.sql(text, s=rows)["high"].to_pylist() == [6]
 
 
+def test_a_window_may_be_named_without_being_taken_for_a_word_of_another_system() -> None:
+    text = "SELECT item, window_end AS until FROM bids [TUMBLING 1 hour WATTR ts]"
+    with pytest.raises(panes.QueryError, match=r"Hint: add it to GROUP BY, or aggregate it"):
+        panes.sql(text, bids=BIDS)
+
+
 def test_a_refusal_without_such_a_word_stays_as_it_is() -> None:
     with pytest.raises(panes.QueryError) as refused:
         panes.sql("SELECT count(*) FROM bids [TUMBLING 1 hour WATTR ts] ORDER BY n", bids=BIDS)

@@ -21,10 +21,6 @@ _CUMULATE = "windows that begin with the stream are FROM bids [RANGE ALL SLIDE 1
 _OFFSET = "windows are moved by ORIGIN: FROM bids [TUMBLING 1 hour WATTR ts ORIGIN 30 minutes]"
 _QUALIFY = "answers are filtered by HAVING: GROUP BY item HAVING count(*) > 1"
 _LIMIT = "every window has all its answers; to leave some out: GROUP BY item HAVING count(*) > 1"
-_GROUPED = (
-    "answers are for each window already, so only keys are grouped by: GROUP BY item; a column of "
-    "the stream with that name needs another"
-)
 
 WORDS = {
     "TUMBLE": _TUMBLING,
@@ -40,8 +36,6 @@ WORDS = {
     "OFFSET": _OFFSET,
     "QUALIFY": _QUALIFY,
     "LIMIT": _LIMIT,
-    "WINDOW_START": _GROUPED,
-    "WINDOW_END": _GROUPED,
 }
 
 
