@@ -51,4 +51,4 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.xdist_group(group))
 
 
-_LONG = ("test_counted.py", "test_damage.py", "test_docs.py", "test_kills.py")
+_LONG = ("test_cookbook.py", "test_counted.py", "test_damage.py", "test_docs.py", "test_kills.py")

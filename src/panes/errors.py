@@ -54,9 +54,12 @@ class UnknownColumnError(PanesError, LookupError):
 
     def __init__(self, column: str, *, stream: str, columns: Iterable[str]) -> None:
         known = list(columns)
+        meant = _did_you_mean(column, known)
+        if column.lower() in ("window_start", "window_end"):
+            meant = f"the `{column}` of a window is known in SELECT and HAVING, beside aggregates; "
         super().__init__(
             f"no column `{column}` in stream `{stream}`",
-            hint=f"{_did_you_mean(column, known)}columns: {', '.join(known) or 'none'}",
+            hint=f"{meant}columns: {', '.join(known) or 'none'}",
         )
 
 

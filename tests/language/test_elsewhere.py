@@ -61,6 +61,22 @@ def test_a_column_may_have_any_of_these_names(name: str) -> None:
     assert panes.sql(text, s=rows)["high"].to_pylist() == [6]
 
 
+def test_who_asks_for_the_first_few_is_told_of_the_most_frequent() -> None:
+    with pytest.raises(panes.QueryError) as refused:
+        panes.sql(
+            "SELECT item FROM bids [TUMBLING 1 hour WATTR ts] GROUP BY item LIMIT 3", bids=BIDS
+        )
+    text = re.search(r"SELECT top_k.*?\]", str(refused.value))
+    assert text
+    assert panes.sql(text[0], bids=BIDS)["top"].to_pylist() == [[{"item": "a", "count": 2}]]
+
+
+def test_a_window_may_be_named_without_being_taken_for_a_word_of_another_system() -> None:
+    text = "SELECT item, window_end AS until FROM bids [TUMBLING 1 hour WATTR ts]"
+    with pytest.raises(panes.QueryError, match=r"Hint: add it to GROUP BY, or aggregate it"):
+        panes.sql(text, bids=BIDS)
+
+
 def test_a_refusal_without_such_a_word_stays_as_it_is() -> None:
     with pytest.raises(panes.QueryError) as refused:
         panes.sql("SELECT count(*) FROM bids [TUMBLING 1 hour WATTR ts] ORDER BY n", bids=BIDS)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pyarrow as pa
 import pytest
 
@@ -61,3 +63,48 @@ def test_an_error_speaks_of_the_query_and_not_of_our_columns() -> None:
     t = pa.table({"at": [1], "x": pa.array([100], pa.int8())})
     with pytest.raises(panes.PanesError, match=r"cannot evaluate `max\(x\) \* max\(x\)`"):
         answers_to(f"SELECT max(x) * max(x) AS m FROM t {W}", t=t)
+
+
+DEVICES = pa.table({"at": [1, 2, 9, 12], "k": ["a", "b", "b", "a"]})
+
+
+def test_a_windows_edges_stand_in_select_and_having() -> None:
+    """
+    at    0    5    10   15
+    a      .         | .
+    b       .     .  |
+    """
+    text = (
+        f"SELECT k, window_end - max(at) AS silent FROM t {W} GROUP BY k "
+        "HAVING max(at) < window_end - 5 OR window_start >= 10"
+    )
+    assert answers_to(text, t=DEVICES) == [{"k": "a", "silent": 9}, {"k": "a", "silent": 8}]
+    assert panes.oracle(text, t=DEVICES)["silent"].to_pylist() == [9, 8]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"SELECT max(window_end - at) AS m FROM t {W}",
+        f"SELECT count(*) AS n FROM t {W} WHERE window_end > 5",
+        f"SELECT count(*) FILTER (WHERE at < window_end) AS n FROM t {W}",
+        "SELECT at, window_end FROM t [RANGE 5 RATTR at SLIDE 1 ROW]",
+    ],
+)
+@pytest.mark.parametrize("answer", [panes.sql, panes.oracle])
+def test_elsewhere_they_are_columns_of_the_stream(text: str, answer: Callable[..., object]) -> None:
+    with pytest.raises(panes.PanesError, match="`window_end` of a window is known in SELECT and"):
+        answer(text, t=DEVICES)
+
+
+@pytest.mark.parametrize("answer", [panes.sql, panes.oracle])
+def test_rows_around_an_answer_are_looked_up_by_its_window(
+    answer: Callable[..., pa.Table],
+) -> None:
+    """Per-row windows have no edges of their own, so these are columns like any other."""
+    minutes = panes.sql(f"SELECT count(*) AS n FROM t {W}", t=DEVICES)
+    text = (
+        "SELECT window_start, window_end AS until, sum(n) AS n "
+        "FROM minutes [RANGE 20 RATTR window_end SLIDE 1 ROW] HAVING window_end > 10"
+    )
+    assert answer(text, minutes=minutes).to_pylist() == [{"window_start": 10, "until": 20, "n": 4}]

@@ -33,3 +33,12 @@ def test_a_moment_without_a_zone_that_is_moved_has_none() -> None:
     rows = pa.table({"at": [1], "a": [datetime(2020, 1, 31)]})
     text = "SELECT max(timestampadd(MONTH, 1, a)) AS moved FROM s [TUMBLING 10 WATTR at]"
     assert panes.sql(text, s=rows)["moved"].to_pylist() == [datetime(2020, 2, 29)]
+
+
+def test_the_time_between_two_moments_is_asked_for_in_units_as_the_refusal_says() -> None:
+    rows = pa.table({"ts": pa.array([10, 70], pa.timestamp("s", "UTC"))})
+    text = "SELECT {} AS silent FROM s [TUMBLING 1 minute WATTR ts]"
+    with pytest.raises(panes.QueryError, match=r"Hint: timestampdiff\(SECOND, start, end\) is"):
+        panes.sql(text.format("window_end - max(ts)"), s=rows)
+    seconds = text.format("timestampdiff(SECOND, max(ts), window_end)")
+    assert panes.sql(seconds, s=rows)["silent"].to_pylist() == [50, 50]

@@ -13,21 +13,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 import panes.spark
 from panes.sample_streams import bids
-
-DOCS = Path(__file__).parents[2] / "docs"
-
-
-def spark_blocks(page: Path) -> list[str]:
-    """The blocks of a page that are no doctests."""
-    blocks = re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL)
-    return [b for b in blocks if ">>>" not in b]
-
-
-def in_folder(block: str, folder: Path, *names: str) -> str:
-    """A block whose files and folders of these names lie in a folder."""
-    for name in names:
-        block = re.sub(rf'([(=,] ?)"{name}"', rf'\1"{folder}/{name}"', block)
-    return block
+from tests.spark.pages import DOCS, in_folder, spark_blocks
 
 
 @pytest.fixture

@@ -15,15 +15,14 @@ _TUMBLING = "a tumbling window is FROM bids [TUMBLING 10 minutes WATTR ts]"
 _SLIDING = "a sliding window is FROM bids [RANGE 10 minutes SLIDE 5 minutes WATTR ts]"
 _SESSION = (
     "there are no windows of sessions; the window before each row is "
-    "FROM bids [RANGE 5 minutes RATTR ts SLIDE 1 ROW]"
+    "FROM bids [RANGE 5 minutes RATTR ts SLIDE 1 ROW], and docs/cookbook/sessions.md has more"
 )
 _CUMULATE = "windows that begin with the stream are FROM bids [RANGE ALL SLIDE 1 hour WATTR ts]"
 _OFFSET = "windows are moved by ORIGIN: FROM bids [TUMBLING 1 hour WATTR ts ORIGIN 30 minutes]"
 _QUALIFY = "answers are filtered by HAVING: GROUP BY item HAVING count(*) > 1"
-_LIMIT = "every window has all its answers; to leave some out: GROUP BY item HAVING count(*) > 1"
-_GROUPED = (
-    "answers are for each window already, so only keys are grouped by: GROUP BY item; a column of "
-    "the stream with that name needs another"
+_LIMIT = (
+    "every window has all its answers; the most frequent alone are SELECT top_k(item, 3) AS top "
+    "FROM bids [TUMBLING 10 minutes WATTR ts]; to leave some out: GROUP BY item HAVING count(*) > 1"
 )
 
 WORDS = {
@@ -40,8 +39,6 @@ WORDS = {
     "OFFSET": _OFFSET,
     "QUALIFY": _QUALIFY,
     "LIMIT": _LIMIT,
-    "WINDOW_START": _GROUPED,
-    "WINDOW_END": _GROUPED,
 }
 
 

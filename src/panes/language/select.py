@@ -68,7 +68,8 @@ def read_select(
     where = select.args.get("where")
     having = select.args.get("having")
     condition = None if having is None else taken.rewrite(_inlined(having.this, select, names))
-    _refuse_window_names(keys.named(outputs), outputs)
+    if not per_row:
+        _refuse_window_names(keys.named(outputs), outputs)
     return Query(
         text=text,
         streams=streams,
@@ -163,12 +164,12 @@ class _Taken:
         return copy
 
     def _bare(self, column: exp.Column) -> exp.Expression:
-        if column.name.lower() in WINDOW_COLUMNS:
-            return exp.column(column.name.lower())
         if self.per_row:
             if column not in self.defining:
                 self.defining.append(column.copy())
             return exp.column(f"{DEFINING}{self.defining.index(column)}")
+        if column.name.lower() in WINDOW_COLUMNS:
+            return exp.column(column.name.lower())
         raise error_in(
             column,
             f"`{column.name}` is neither grouped nor aggregated",
@@ -297,13 +298,15 @@ def _not_given(outputs: Sequence[Output]) -> tuple[Output, ...]:
 
 
 def _refuse_window_names(keys: Sequence[Key], outputs: Sequence[Output]) -> None:
-    taken = [k.name for k in keys] + [o.name for o in outputs if not _is_given(o)]
-    for name in taken:
+    grouped = (
+        "answers are for each window already, so only keys are grouped by: GROUP BY item; a column "
+        "of the stream with that name needs another"
+    )
+    taken = [(k.name, grouped) for k in keys]
+    taken += [(o.name, f"give it another: AS my_{o.name}") for o in outputs if not _is_given(o)]
+    for name, hint in taken:
         if name.lower() in WINDOW_COLUMNS:
-            raise QueryError(
-                f"`{name}` is the name of a column that every answer has",
-                hint=f"give it another: SELECT {name} AS my_{name}",
-            )
+            raise QueryError(f"`{name}` is the name of a column that every answer has", hint=hint)
 
 
 def _is_key(output: Output) -> bool:

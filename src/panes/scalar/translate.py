@@ -43,7 +43,11 @@ def translate(tree: exp.Expr, columns: Mapping[str, Typed]) -> Typed:
     """An expression over columns, which are given as DuckDB knows them."""
     found = Translation(columns).of(tree)
     if t.is_passing(found.type):
-        raise refuse(f"`{tree.sql(dialect='spark')}` is {found.name}, which is no column here")
+        seconds = "timestampdiff(SECOND, start, end) is a whole number of seconds"
+        raise refuse(
+            f"`{tree.sql(dialect='spark')}` is {found.name}, which is no column here",
+            seconds if found.type == t.DAYS else None,
+        )
     return found
 
 
