@@ -69,6 +69,18 @@ BANDS = (
     "r.at BETWEEN l.at - 1 AND l.at + 1 LEFT JOIN t ON r.k = t.k AND t.at BETWEEN r.at AND "
     "r.at + 4",
 )  # fmt: skip
+ONE_STREAM = (
+    "SELECT a.id AS i, b.s AS j, b.id AS m FROM l a LEFT JOIN (SELECT at, k, s AS id, x AS s FROM "
+    "l WHERE x > 0) b ON a.k = b.k AND b.at BETWEEN a.at - 3 AND a.at + 4",
+    "SELECT a.id AS i, b.id AS j, u.k AS m FROM l a JOIN (SELECT at + 2 AS at, k, CAST(id AS "
+    "STRING) AS id FROM l WHERE id % 2 = 0) b ON a.k = b.k AND b.at BETWEEN a.at - 2 AND a.at + 2 "
+    "LEFT JOIN (SELECT at, k FROM l WHERE x < 1 UNION ALL SELECT at, k FROM r) u ON u.k = a.k AND "
+    "u.at BETWEEN a.at - 1 AND a.at",
+    "SELECT L.x, R.id AS j FROM l R JOIN r L ON l.k = r.k AND l.at BETWEEN r.at - 3 AND r.at + 4",
+    "SELECT max(a.x) AS m, max(b.x) AS n FROM l a LEFT JOIN (SELECT at, k, id AS x FROM l) b "
+    "ON a.k = b.k [TUMBLING 10 WATTR at]",
+)
+"""One stream on several sides, as something else on each; the first three are plain SQL too."""
 WINDOWS = (
     *(f"SELECT l.id AS i, r.id AS j FROM l {kind} r ON l.k = r.k [TUMBLING 5 seconds WATTR ts]"
       for kind in EVERY_KIND),

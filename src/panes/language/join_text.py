@@ -151,8 +151,9 @@ def _read_from(reader: TokenReader, text: str) -> Join:
 
 
 def _joins(reader: TokenReader) -> bool:
-    """Whether a join begins here; ``left(x, 3)`` is a function."""
-    return reader.word() in _JOINING and reader.word(1) != "("
+    """Whether a join begins here; ``left(x, 3)`` is a function, ``JOIN (SELECT ...)`` is none."""
+    word = reader.word()
+    return word == "JOIN" or (word in _JOINING and reader.word(1) != "(")
 
 
 def _read_step(reader: TokenReader, left: Side, text: str) -> Join:

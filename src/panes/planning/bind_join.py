@@ -7,7 +7,7 @@ that anything above needs, and no others.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -53,20 +53,20 @@ class Joined:
 
 def plan_join(
     join: Join,
-    schemas: Mapping[str, pa.Schema],
+    sides: Sequence[pa.Schema],
     where: exp.Expression | None,
     needs: Needs,
     *,
     is_shared: bool = False,
 ) -> Joined:
-    """Bind a join to the schemas of its streams.
+    """Bind a join to the schemas of its sides, from left to right.
 
-    `needs` tells, given the joined columns, which expressions are over the result. `schemas` are
-    those of the streams after what FROM makes of each. A join that `is_shared` by several queries
+    `needs` tells, given the joined columns, which expressions are over the result. `sides` have the
+    columns of the streams after what FROM makes of each. A join that `is_shared` by several queries
     gives all columns up, and what WHERE asks of one side alone is asked of joined rows.
     """
     require_names([s.names for s in join.sources])
-    bound = _Binding.of(join, schemas)
+    bound = _Binding(joined_columns(join, sides))
     asked = [bound.columns.qualified(c) for c in conjuncts(where)]
     wanted = {c.name for tree in needs(bound.columns) for c in tree.find_all(exp.Column)}
     filters, after = bound.pushed_down(join, asked, is_shared=is_shared)
@@ -80,13 +80,9 @@ def plan_join(
 class _Binding:
     """The sides of a join while it is bound."""
 
-    def __init__(self, columns: JoinedColumns, schemas: Mapping[str, pa.Schema]) -> None:
-        self.columns, self._schemas = columns, schemas
+    def __init__(self, columns: JoinedColumns) -> None:
+        self.columns = columns
         self._types = {f.name: f.type for f in columns.schema()}
-
-    @classmethod
-    def of(cls, join: Join, schemas: Mapping[str, pa.Schema]) -> _Binding:
-        return cls(joined_columns(join, schemas), schemas)
 
     def pushed_down(
         self, join: Join, asked: Sequence[exp.Expression], *, is_shared: bool

@@ -55,11 +55,21 @@ class JoinedColumns:
         return name_columns(copy) if isinstance(copy, exp.Column) else copy.transform(name_columns)
 
     def side_of(self, name: str) -> int | None:
-        """Which side goes by a name."""
+        """Which side goes by a name: the one that is called so, or that reads a stream so called.
+
+        Where an alias of one side is the name of another's stream, the alias is meant.
+        """
         for side, names in enumerate(self.names):
-            if name.lower() in (n.lower() for n in names):
+            if name.lower() == names[0].lower():
                 return side
-        return None
+        others = [side for side, names in enumerate(self.names)
+                  if name.lower() in (n.lower() for n in names)]  # fmt: skip
+        if len(others) > 1:
+            called = " or ".join(f"`{self.names[side][0]}`" for side in others)
+            raise QueryError(
+                f"`{name}` could be any of {len(others)} sides of the join", hint=f"say {called}"
+            )
+        return next(iter(others), None)
 
     def sides_of(self, tree: exp.Expression) -> set[int]:
         """The sides whose columns a rewritten expression reads."""
