@@ -102,6 +102,13 @@ AS_OF = (
     "SELECT l.id, r.id AS j FROM l ASOF JOIN r ON l.k = r.k AND r.at <= l.at",
     "SELECT l.id, r.id AS j FROM l ASOF LEFT JOIN r [RANGE 6 WATTR at] ON l.k = r.k AND r.x > l.x",
 )
+CHAINS = (
+    "SELECT l.id, r.id AS j, t.id AS m FROM l ASOF LEFT JOIN r [RANGE 6 WATTR at] ON l.k = r.k "
+    "ASOF LEFT JOIN t [RANGE 20 WATTR at] ON l.k = t.k",
+    "SELECT l.id, r.id AS j, t.id AS m FROM l ASOF JOIN r [RANGE 9 seconds WATTR ts] ON l.k = r.k "
+    "ASOF LEFT JOIN t ON l.k = t.k AND t.ts <= l.ts AND t.ts >= l.ts - INTERVAL '0:20' MINUTE TO "
+    "SECOND",
+)
 ABOVE = (
     "SELECT count(*) AS n, sum(r.x) AS t [RANGE 10 SLIDE 5 WATTR l.at] FROM l [RANGE 3 WATTR at], "
     "r [RANGE 3 WATTR at] WHERE l.k = r.k",

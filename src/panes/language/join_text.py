@@ -170,10 +170,17 @@ def _read_step(reader: TokenReader, left: Side, text: str) -> Join:
         if right.clause is not None:
             raise reader.error("a side of a join has one window clause, found a second")
     last = right.clause
-    others = [s.clause for s in left.sources if s.clause is not None]
+    others = any(s.clause is not None for s in _unfound(left))
     if last is not None and not others and not as_of and joined.clause is None:
         joined = replace(joined, right=replace(right, clause=None), clause=last)
     return joined
+
+
+def _unfound(side: Side) -> tuple[Source, ...]:
+    """The sides of a join whose clauses are not those of ASOF JOINs."""
+    if isinstance(side, Source):
+        return (side,)
+    return _unfound(side.left) + (() if side.as_of else (side.right,))
 
 
 def _read_how(reader: TokenReader) -> tuple[How, bool]:

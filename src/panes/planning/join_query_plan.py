@@ -100,7 +100,10 @@ def plan_join_query(
     items = _Items(query, aggregates)
     where = query.select.args.get("where")
     asked = None if where is None else where.this
-    joined = plan_join(query.join, sides, asked, items.over, is_shared=is_shared)
+    joined = plan_join(
+        query.join, sides, asked, items.over,
+        is_aggregated=items.aggregates, is_shared=is_shared,
+    )  # fmt: skip
     if not items.aggregates:
         outputs, names = items.outputs(joined.columns)
         return JoinQueryPlan(query, joined.plan, names, Projection(outputs, joined.after))

@@ -85,6 +85,10 @@ class JoinedColumns:
         found = find_column(name, self.schemas[side], stream=self.names[side][0])
         return joined_name(self.names[side][0], found)
 
+    def has(self, side: int, name: str) -> bool:
+        """Whether a side has a column of a name, whatever the case it is written in."""
+        return name.lower() in (n.lower() for n in self.schemas[side].names)
+
     def _joined(self, node: exp.Column) -> exp.Expression:
         path = [p.name for p in node.parts]
         if len(path) > 1 and (side := self.side_of(path[0])) is not None:
@@ -112,9 +116,7 @@ class JoinedColumns:
         return _inside(self.column(holders[0], name), path[1:])
 
     def _holders(self, name: str) -> Iterator[int]:
-        for side, schema in enumerate(self.schemas):
-            if name.lower() in (n.lower() for n in schema.names):
-                yield side
+        return (side for side in range(len(self.schemas)) if self.has(side, name))
 
     def _described(self) -> str:
         return " and ".join(names[0] for names in self.names)
