@@ -69,6 +69,18 @@ BANDS = (
     "r.at BETWEEN l.at - 1 AND l.at + 1 LEFT JOIN t ON r.k = t.k AND t.at BETWEEN r.at AND "
     "r.at + 4",
 )  # fmt: skip
+ONE_STREAM = (
+    "SELECT a.id AS i, b.s AS j, b.id AS m FROM l a LEFT JOIN (SELECT at, k, s AS id, x AS s FROM "
+    "l WHERE x > 0) b ON a.k = b.k AND b.at BETWEEN a.at - 3 AND a.at + 4",
+    "SELECT a.id AS i, b.id AS j, u.k AS m FROM l a JOIN (SELECT at + 2 AS at, k, CAST(id AS "
+    "STRING) AS id FROM l WHERE id % 2 = 0) b ON a.k = b.k AND b.at BETWEEN a.at - 2 AND a.at + 2 "
+    "LEFT JOIN (SELECT at, k FROM l WHERE x < 1 UNION ALL SELECT at, k FROM r) u ON u.k = a.k AND "
+    "u.at BETWEEN a.at - 1 AND a.at",
+    "SELECT L.x, R.id AS j FROM l R JOIN r L ON l.k = r.k AND l.at BETWEEN r.at - 3 AND r.at + 4",
+    "SELECT max(a.x) AS m, max(b.x) AS n FROM l a LEFT JOIN (SELECT at, k, id AS x FROM l) b "
+    "ON a.k = b.k [TUMBLING 10 WATTR at]",
+)
+"""One stream on several sides, as something else on each; the first three are plain SQL too."""
 WINDOWS = (
     *(f"SELECT l.id AS i, r.id AS j FROM l {kind} r ON l.k = r.k [TUMBLING 5 seconds WATTR ts]"
       for kind in EVERY_KIND),
@@ -89,6 +101,13 @@ AS_OF = (
     "AND r.at >= l.at - 9",
     "SELECT l.id, r.id AS j FROM l ASOF JOIN r ON l.k = r.k AND r.at <= l.at",
     "SELECT l.id, r.id AS j FROM l ASOF LEFT JOIN r [RANGE 6 WATTR at] ON l.k = r.k AND r.x > l.x",
+)
+CHAINS = (
+    "SELECT l.id, r.id AS j, t.id AS m FROM l ASOF LEFT JOIN r [RANGE 6 WATTR at] ON l.k = r.k "
+    "ASOF LEFT JOIN t [RANGE 20 WATTR at] ON l.k = t.k",
+    "SELECT l.id, r.id AS j, t.id AS m FROM l ASOF JOIN r [RANGE 9 seconds WATTR ts] ON l.k = r.k "
+    "ASOF LEFT JOIN t ON l.k = t.k AND t.ts <= l.ts AND t.ts >= l.ts - INTERVAL '0:20' MINUTE TO "
+    "SECOND",
 )
 ABOVE = (
     "SELECT count(*) AS n, sum(r.x) AS t [RANGE 10 SLIDE 5 WATTR l.at] FROM l [RANGE 3 WATTR at], "

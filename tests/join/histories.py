@@ -118,6 +118,41 @@ def taken(query: OpenJoin, step: Step) -> list[Joined]:
     return sorted([*given, *told(query.punctuate(**made))], key=repr)
 
 
+_AHEAD = 3
+
+
+def text_of_one(how: How, partners: Partners) -> str:
+    """The same of one stream, whose SELECTs make the rows of both sides.
+
+    That of the right side moves rows ahead, and gives columns other names and types.
+    """
+    selected = join_text(how, partners).replace("r.id", "r.number")
+    left = "(SELECT at, k, id FROM s WHERE NOT is_right) l"
+    right = (f"(SELECT id AS number, at + {_AHEAD} AS at, CAST(k AS DOUBLE) AS k FROM s "
+             "WHERE is_right) r")  # fmt: skip
+    return selected.replace(f"FROM l {WORDS[how]} r ", f"FROM {left} {WORDS[how]} {right} ")
+
+
+def of_one(step: Step) -> Step:
+    """A step in which both sides are made of one stream, which promises for both at once."""
+    promised = step.left_promise, step.right_promise
+    if None in promised:
+        return Step(step.left, step.right)
+    at = min(promised[0], promised[1] - _AHEAD)  # type: ignore[type-var, operator]
+    return Step(step.left, step.right, at, at + _AHEAD)  # type: ignore[operator]
+
+
+def taken_of_one(query: OpenJoin, step: Step) -> list[Joined]:
+    """What a query over one stream gives in one step."""
+    right = table([Row(row.at - _AHEAD, row.key, row.id) for row in step.right])
+    of_right = [False] * len(step.left) + [True] * len(right)
+    rows = pa.concat_tables([table(step.left), right])
+    given = told(query.push(s=rows.append_column("is_right", pa.array(of_right, pa.bool_()))))
+    if step.left_promise is not None:
+        given += told(query.punctuate(s=step.left_promise))
+    return sorted(given, key=repr)
+
+
 END = Step((), (), EVER - 1, EVER - 1)
 BANDS = (
     InBand(0, 0),

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 import panes
+from panes.engine import open_join
 from panes.join import oa_join
 from panes.join.as_of import AsOfJoin
 from panes.join.oa_join import _Step
@@ -20,7 +21,17 @@ from panes.join.time_blocks import TimeBlocks
 from panes.pipelines import join_stage, joined_rows
 from panes.pipelines.join_stage import JoinStage
 from panes.windows.partners import Band, CommonWindows, Reach
-from tests.join.histories import END, HOWS, join_text, table, taken, told
+from tests.join.histories import (
+    END,
+    HOWS,
+    join_text,
+    of_one,
+    table,
+    taken,
+    taken_of_one,
+    text_of_one,
+    told,
+)
 from tests.join.nested_loops import How, InBand, InWindows, LastRows, NestedLoops, Row, Step
 
 PARTNERS = (InBand(-3, 2), InBand(1, 4), InWindows(10, 5), InWindows(5, 5), InWindows(3, 5))
@@ -70,6 +81,7 @@ def wrong() -> list[str]:
     ]
     checks += [(f"as of {size}", partial(_as_of, size)) for size in (1, 2, 6)]
     checks += [("positions", _positions), ("above", _above)]
+    checks += [(f"one stream, {how}", partial(_one_stream, how)) for how in ("inner", "full")]
     for name, is_right in reversed(checks):
         try:
             if not is_right():
@@ -86,6 +98,17 @@ def _streamed(partners: InBand | InWindows, how: How) -> bool:
         if taken(query, step) != sorted(loops.step(step), key=repr):
             return False
         if (query.state["left_rows"], query.state["right_rows"]) != loops.stored():
+            return False
+    return told(query.finish()) == sorted(loops.step(END), key=repr)
+
+
+def _one_stream(how: How) -> bool:
+    """One stream on both sides, through SELECTs that differ."""
+    partners = InBand(-3, 2)
+    loops, query = NestedLoops(partners, how), panes.open(text_of_one(how, partners))
+    taken_of_one(query, Step())
+    for step in map(of_one, STEPS):
+        if taken_of_one(query, step) != sorted(loops.step(step), key=repr):
             return False
     return told(query.finish()) == sorted(loops.step(END), key=repr)
 
@@ -198,6 +221,9 @@ BUGS: dict[str, tuple[object, str, Callable[[Any], Any]]] = {
         TimeBlocks, "_trimmed", lambda run: run.where(np.arange(len(run)) > 0),
     ),
     "an as-of join forgets one too early": (AsOfJoin, "_needed_from", lambda at: at + 1),
+    "a stream has the same columns wherever it stands": (
+        open_join, "joined_schemas", lambda sides: (sides[-1],) * len(sides),
+    ),
     "joint punctuation covers everything": (joined_rows, "joint", np.ones_like),
     "joint punctuation is never made": (joined_rows, "joint", np.zeros_like),
     "individual punctuation is one ahead": (join_stage, "individual", lambda at: at + 2),

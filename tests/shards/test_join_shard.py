@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 
 import panes
 from panes.errors import StateError
-from panes.language.read import read
+from panes.language.join_text import read_join
+from panes.operators.inner import joined_schemas
 from panes.pipelines.joined_rows import with_edges
 from panes.planning.join_query_plan import plan_join_query
 from panes.planning.scalar import Projection
@@ -47,9 +48,9 @@ class Host:
     """A cluster in a dict."""
 
     def __init__(self, text: str, *, tasks: int = 2, by: Any = None, **terms: object) -> None:
-        query = read(text)
-        schemas = {name: TABLES[name].schema for name in query.streams}
-        self.plan = plan_join_query(query, schemas)  # type: ignore[arg-type]
+        query = read_join(text)
+        schemas = joined_schemas(query.join, {n: TABLES[n].schema for n in query.streams})
+        self.plan = plan_join_query(query, schemas)
         self.join, self.by = self.plan.join, by
         self.keys = shard_keys(self.join)
         self.terms, self.tasks = Terms(**terms), tasks  # type: ignore[arg-type]

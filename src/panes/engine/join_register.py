@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import chain
 
 import pyarrow as pa
 
@@ -36,7 +37,7 @@ from panes.errors import (
 from panes.frames import to_table
 from panes.language.join_query import JoinQuery
 from panes.language.join_text import is_join, read_join
-from panes.operators.inner import joined_schemas
+from panes.operators.inner import joined_schemas, schemas_made
 from panes.pipelines.missed_rows import newest_missed
 from panes.planning.explain_join import explain_join
 from panes.planning.join_query_plan import JoinQueryPlan, plan_join_query
@@ -383,8 +384,10 @@ class JoinRegister:
 
     def _set_aside(self, which: str) -> Iterator[pa.Table]:
         for join in self._joins.values():
-            schemas = [self._schemas[s] for s in join.run.streams if s in self._schemas]
-            yield getattr(join.set_aside, which)(schemas)
+            query = next(iter(join.answers.values())).plan.query
+            known = known_schemas(query, self._schemas)
+            made = [] if known is None else schemas_made(query.join, known)
+            yield getattr(join.set_aside, which)(chain(*made))
 
     def _require_running(self) -> None:
         if self._finished:

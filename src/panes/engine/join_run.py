@@ -61,13 +61,12 @@ class JoinRun:
         return frozenset(stream for side in self._sides for stream in side.streams)
 
     def newest(self) -> dict[str, int]:
-        """The newest row of the side that reads a stream, for each stream that has sent one."""
-        return {
-            name: side.newest
-            for side in self._sides
-            if side.newest > BEGINNING
-            for name in side.streams
-        }
+        """The newest row of the sides that read a stream, for each stream that has sent one."""
+        found: dict[str, int] = {}
+        for side in self._sides:
+            for name in side.streams * (side.newest > BEGINNING):
+                found[name] = max(side.newest, found.get(name, BEGINNING))
+        return found
 
     def promised(self) -> dict[str, int]:
         """What is promised of each side."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from itertools import chain
 
 import pyarrow as pa
 
@@ -25,7 +26,7 @@ from panes.frames import empty_tables, to_table
 from panes.html import Explained, facts_html
 from panes.language.join_query import JoinQuery
 from panes.language.join_text import read_join
-from panes.operators.inner import joined_schemas
+from panes.operators.inner import joined_schemas, schemas_made
 from panes.planning.explain_join import explain_join
 from panes.planning.join_query_plan import JoinQueryPlan, plan_join_query
 from panes.planning.join_terms import require_join_options
@@ -144,18 +145,18 @@ class OpenJoin:
     @in_turn
     def late(self) -> pa.Table:
         """Rows that broke a promise, with the reason."""
-        return self._set_aside.late(self._schemas.values())
+        return self._set_aside.late(self._made())
 
     @in_turn
     def take_late(self) -> pa.Table:
         """The late rows so far, which are then forgotten: for queries that run for long."""
-        return self._set_aside.take_late(self._schemas.values())
+        return self._set_aside.take_late(self._made())
 
     @property
     @in_turn
     def rejected(self) -> pa.Table:
         """Rows that have no place on the axis, with the reason."""
-        return self._set_aside.rejected(self._schemas.values())
+        return self._set_aside.rejected(self._made())
 
     @property
     @in_turn
@@ -227,6 +228,11 @@ class OpenJoin:
         plan = plan_join_query(self.query, joined_schemas(self.query.join, known), self._aggregates)
         run = JoinRun(plan, self._run, self._set_aside)
         self._bound = _Bound(plan, run, JoinAnswers(plan, self._run, self._aggregates))
+
+    def _made(self) -> list[pa.Schema]:
+        """The columns of all streams after what FROM makes of each, once they are known."""
+        known = known_schemas(self.query, self._schemas)
+        return [] if known is None else list(chain(*schemas_made(self.query.join, known)))
 
     def _require_running(self) -> None:
         if self._finished:

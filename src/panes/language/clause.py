@@ -19,7 +19,7 @@ from typing import Literal, Protocol
 
 from sqlglot.tokens import Token, TokenType
 
-from panes.axis import LIMIT, parse_instant, unit_ticks, written_number
+from panes.axis import LIMIT, format_duration, parse_instant, unit_ticks, written_number
 from panes.errors import OptionError, QueryError
 from panes.language.query import Early, Window
 from panes.language.tokens import TokenReader, error_at
@@ -169,6 +169,31 @@ def _read_length(reader: TokenReader, word: str) -> Length:
             "months and years have no fixed length",
         )
     return Length(_whole(number, token, f"{word} without a unit counts whole steps"), "integer")
+
+
+def written(clause: Parts, *column: str) -> str:
+    """A clause of sliding or landmark windows as it would be written on a column.
+
+    >>> written(Parts(size=Length(60_000_000, "time"), slide=Length(60_000_000, "time")), "r", "ts")
+    '[TUMBLING 1 minute WATTR r.ts]'
+    """
+
+    def length(ticks: int, unit: Unit) -> str:
+        text = format_duration(abs(ticks)) if unit == "time" else str(abs(ticks))
+        return "-" * (ticks < 0) + text + " rows" * (unit == "rows")
+
+    slide = clause.slide
+    unit: Unit = "integer" if slide is None else slide.unit
+    words = [] if clause.size is None else [f"RANGE {length(clause.size.ticks, clause.size.unit)}"]
+    words = ["RANGE ALL"] if clause.is_landmark else words
+    words += [] if slide is None else [f"SLIDE {length(slide.ticks, unit)}"]
+    if slide is not None and slide == clause.size:
+        words = [f"TUMBLING {length(slide.ticks, unit)}"]
+    names = (name if name.isidentifier() else f"`{name.replace('`', '``')}`" for name in column)
+    words.append(f"WATTR {'.'.join(names)}")
+    words += [f"ORIGIN {length(clause.origin, unit)}"] * bool(clause.origin)
+    words += ["ORIGIN FIRST"] * clause.origin_first + ["ALIGN START"] * clause.align_start
+    return f"[{' '.join(words)}]"
 
 
 def read_early(reader: TokenReader) -> Early:

@@ -154,8 +154,9 @@ def _read_from(reader: TokenReader, text: str) -> Join:
 
 
 def _joins(reader: TokenReader) -> bool:
-    """Whether a join begins here; ``left(x, 3)`` is a function."""
-    return reader.word() in _JOINING and reader.word(1) != "("
+    """Whether a join begins here; ``left(x, 3)`` is a function, ``JOIN (SELECT ...)`` is none."""
+    word = reader.word()
+    return word == "JOIN" or (word in _JOINING and reader.word(1) != "(")
 
 
 def _read_step(reader: TokenReader, left: Side, text: str) -> Join:
@@ -172,10 +173,17 @@ def _read_step(reader: TokenReader, left: Side, text: str) -> Join:
         if right.clause is not None:
             raise reader.error("a side of a join has one window clause, found a second")
     last = right.clause
-    others = [s.clause for s in left.sources if s.clause is not None]
+    others = any(s.clause is not None for s in _unfound(left))
     if last is not None and not others and not as_of and joined.clause is None:
         joined = replace(joined, right=replace(right, clause=None), clause=last)
     return joined
+
+
+def _unfound(side: Side) -> tuple[Source, ...]:
+    """The sides of a join whose clauses are not those of ASOF JOINs."""
+    if isinstance(side, Source):
+        return (side,)
+    return _unfound(side.left) + (() if side.as_of else (side.right,))
 
 
 def _read_how(reader: TokenReader) -> tuple[How, bool]:

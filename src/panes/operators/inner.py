@@ -8,13 +8,14 @@ import pyarrow as pa
 from sqlglot import exp
 
 from panes.axis import Axis, axis_over
-from panes.errors import QueryError
+from panes.errors import MissingStreamError, QueryError
 from panes.language.join_query import Join
 from panes.language.query import Inner, Query
 from panes.operators.distinct import Distinct
 from panes.operators.operator import Chain, Operator
 from panes.operators.select import Project, Select, require_order
 from panes.planning.scalar import find_column, resolve
+from panes.planning.using import side_schema
 
 
 def chain_of(
@@ -78,24 +79,37 @@ def derived_schemas(query: Query, schemas: Mapping[str, pa.Schema]) -> dict[str,
     }
 
 
-def joined_schemas(join: Join, schemas: Mapping[str, pa.Schema]) -> dict[str, pa.Schema]:
-    """The columns of each stream of a join after what FROM makes of it."""
-    found: dict[str, pa.Schema] = {}
-    for source in join.sources:
-        for stream, inner in zip(source.streams, source.inner, strict=True):
-            if stream in schemas:
-                operators = [] if inner is None else _without_position(inner, stream, schemas)
-                found[stream] = Chain(operators).push(schemas[stream].empty_table()).schema
-    return found
+def joined_schemas(join: Join, schemas: Mapping[str, pa.Schema]) -> tuple[pa.Schema, ...]:
+    """The columns of the sides of a join, from left to right, after what FROM makes of streams.
+
+    A side is known by its place: one stream may stand on several, each time as something else.
+    """
+    made = schemas_made(join, schemas)
+    return tuple(side_schema(*side) for side in zip(join.sources, made, strict=True))
+
+
+def schemas_made(join: Join, schemas: Mapping[str, pa.Schema]) -> list[list[pa.Schema]]:
+    """For each side of a join, what FROM makes of the columns of each of its streams."""
+    return [
+        [
+            _without_position(inner, stream, schemas)
+            for stream, inner in zip(source.streams, source.inner, strict=True)
+        ]
+        for source in join.sources
+    ]
 
 
 def _without_position(
-    inner: Inner, stream: str, schemas: Mapping[str, pa.Schema]
-) -> list[Operator]:
-    """The operators of a SELECT inside FROM that decide its columns."""
-    if inner.columns is None:
-        return []
-    return [Project(_outputs(inner, schemas[stream], stream), None, "")]
+    inner: Inner | None, stream: str, schemas: Mapping[str, pa.Schema]
+) -> pa.Schema:
+    """The columns of a stream after what FROM makes of it, whatever gives its positions."""
+    if stream not in schemas:
+        raise MissingStreamError(stream, given=schemas)
+    schema = schemas[stream]
+    if inner is None or inner.columns is None:
+        return schema
+    project = Project(_outputs(inner, schema, stream), None, "")
+    return Chain([project]).push(schema.empty_table()).schema
 
 
 def _outputs(

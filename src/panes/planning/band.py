@@ -23,8 +23,9 @@ from panes.axis import (
     written_number,
     written_whole,
 )
-from panes.errors import OptionError, QueryError
+from panes.errors import OptionError, PanesError, QueryError
 from panes.planning.joined_columns import operands
+from panes.scalar.intervals import read_interval
 from panes.windows.partners import Band
 
 COMPARISONS = (exp.LT, exp.LTE, exp.GT, exp.GTE, exp.EQ)
@@ -77,6 +78,23 @@ def find_band(
     taken = found[chosen]
     rest = [c for c in conditions if not any(c is t for t in taken.conditions)]
     return Positions(*chosen, Band(taken.low, taken.high)), rest
+
+
+def compared(
+    conditions: Sequence[exp.Expression],
+    types: Mapping[str, pa.DataType],
+    is_left: Callable[[str], bool],
+) -> list[tuple[str, str]]:
+    """The positions of both sides whose distance a condition bounds without making them equal."""
+    bounded = (_bound(c, types, is_left) for c in conditions if not isinstance(c, exp.EQ))
+    return [bound[0] for bound in bounded if bound is not None]
+
+
+def require_intervals(condition: exp.Expression) -> None:
+    """Refuse an interval that cannot be understood, and say which."""
+    for interval in condition.find_all(exp.Interval):
+        if _broken(interval) is None:
+            read_interval(interval)
 
 
 def _chosen(
@@ -180,7 +198,19 @@ def _sum(tree: exp.Expression, types: Mapping[str, pa.DataType]) -> _Sum | None:
 
 
 def _interval(tree: exp.Interval) -> int | None:
-    """The ticks of an interval of fixed length; None for months, years and clock notation."""
+    """The ticks of an interval of fixed length; None for months and years.
+
+    Beside Spark's forms, units may be broken: ``INTERVAL '1.5 minutes'``.
+    """
+    try:
+        written = read_interval(tree)
+    except PanesError:
+        return _broken(tree)
+    return None if written.is_of_months or abs(written.micros) >= LIMIT else written.micros
+
+
+def _broken(tree: exp.Interval) -> int | None:
+    """The ticks of an interval in units of which any may be broken."""
     value, unit = tree.this, tree.args.get("unit")
     if not isinstance(value, exp.Literal):
         return None

@@ -7,7 +7,7 @@ that anything above needs, and no others.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -19,8 +19,8 @@ from panes.errors import ColumnTypeError, QueryError
 from panes.language.clause import Parts
 from panes.language.join_query import Join, Side, Source
 from panes.language.query import Query, Window
-from panes.planning.band import COMPARISONS, Positions, find_band
-from panes.planning.join_clauses import band, clauses, partners, window_of_both
+from panes.planning.band import COMPARISONS, Positions, compared, find_band, require_intervals
+from panes.planning.join_clauses import band, clauses, partners, two_meanings, window_of_both
 from panes.planning.join_plan import JoinPlan, SidePlan, SourcePlan
 from panes.planning.joined_columns import (
     JoinedColumns,
@@ -53,20 +53,22 @@ class Joined:
 
 def plan_join(
     join: Join,
-    schemas: Mapping[str, pa.Schema],
+    sides: Sequence[pa.Schema],
     where: exp.Expression | None,
     needs: Needs,
     *,
+    is_aggregated: bool,
     is_shared: bool = False,
 ) -> Joined:
-    """Bind a join to the schemas of its streams.
+    """Bind a join to the schemas of its sides, from left to right.
 
-    `needs` tells, given the joined columns, which expressions are over the result. `schemas` are
-    those of the streams after what FROM makes of each. A join that `is_shared` by several queries
-    gives all columns up, and what WHERE asks of one side alone is asked of joined rows.
+    `needs` tells, given the joined columns, which expressions are over the result. `sides` have the
+    columns of the streams after what FROM makes of each. A join that `is_shared` by several queries
+    gives all columns up, and what WHERE asks of one side alone is asked of joined rows. Whether joined
+    rows are aggregated is for messages.
     """
     require_names([s.names for s in join.sources])
-    bound = _Binding.of(join, schemas)
+    bound = _Binding(joined_columns(join, sides), is_aggregated=is_aggregated)
     asked = [bound.columns.qualified(c) for c in conjuncts(where)]
     wanted = {c.name for tree in needs(bound.columns) for c in tree.find_all(exp.Column)}
     filters, after = bound.pushed_down(join, asked, is_shared=is_shared)
@@ -80,13 +82,9 @@ def plan_join(
 class _Binding:
     """The sides of a join while it is bound."""
 
-    def __init__(self, columns: JoinedColumns, schemas: Mapping[str, pa.Schema]) -> None:
-        self.columns, self._schemas = columns, schemas
+    def __init__(self, columns: JoinedColumns, *, is_aggregated: bool) -> None:
+        self.columns, self._is_aggregated = columns, is_aggregated
         self._types = {f.name: f.type for f in columns.schema()}
-
-    @classmethod
-    def of(cls, join: Join, schemas: Mapping[str, pa.Schema]) -> _Binding:
-        return cls(joined_columns(join, schemas), schemas)
 
     def pushed_down(
         self, join: Join, asked: Sequence[exp.Expression], *, is_shared: bool
@@ -163,9 +161,37 @@ class _Binding:
                 )
             return found, rest
         first, second = named
-        left_sides = range(right)
-        left = self._position(first, list(left_sides), join)
-        return Positions(left, self._position(second, [right], join), band(join)), conditions
+        self._require_one_meaning(join, conditions, right)
+        is_of_both = first is second
+        left = self._position(first, list(range(right)), join, is_of_both=is_of_both)
+        other = self._position(second, [right], join, is_of_both=is_of_both)
+        return Positions(left, other, band(join)), conditions
+
+    def _require_one_meaning(
+        self, join: Join, conditions: Sequence[exp.Expression], right: int
+    ) -> None:
+        """Refuse windows on one side's column behind an ON that bounds how far apart rows are.
+
+        They could be windows that hold both rows, or windows that joined rows are aggregated in.
+        """
+        clause = window_of_both(join)
+        if clause is None or clause.taken is not None or not clause.paths:
+            return
+        path = clause.paths[0]
+        holders = [s for s in range(right + 1) if self.columns.has(s, path[-1])]
+        named = self.columns.side_of(path[0]) if len(path) > 1 else None
+        both_have_it = right in holders and len(holders) > 1
+        if not holders or (named is None and both_have_it):
+            return
+        side = holders[0] if named is None else named
+        name = self.columns.column(side, path[-1])
+        bounded = compared(conditions, self._types, lambda c: self._side_of_joined(c) != right)
+        if any(name in pair for pair in bounded):
+            called = self.columns.names[side][0]
+            own = name.removeprefix(joined_name(called, ""))
+            raise two_meanings(
+                clause, called, own, both_have_it=both_have_it, is_aggregated=self._is_aggregated
+            )
 
     def _without_band(
         self, join: Join, conditions: Sequence[exp.Expression], right: int
@@ -174,6 +200,7 @@ class _Binding:
         for condition in conditions:
             sides = self.columns.sides_of(condition)
             is_bound = isinstance(condition, COMPARISONS) and not isinstance(condition, exp.EQ)
+            require_intervals(condition)
             if is_bound and right in sides and len(sides) > 1:
                 names = dict.fromkeys(c.name for c in condition.find_all(exp.Column))
                 types = " and ".join(f"`{n}` is {self._types[n]}" for n in names)
@@ -221,8 +248,13 @@ class _Binding:
                 )
         return axes[0]
 
-    def _position(self, clause: Parts, sides: list[int], join: Join) -> str:
-        """The column that a clause names, of one of some sides."""
+    def _position(
+        self, clause: Parts, sides: list[int], join: Join, *, is_of_both: bool
+    ) -> str:
+        """The column that a clause names, of one of some sides.
+
+        One that is meant for both sides may name the column of either: the other has one so called.
+        """
         if clause.taken is not None or not clause.paths:
             raise QueryError(
                 "the window of a join names the column it lies on", hint="add WATTR ts"
@@ -231,12 +263,11 @@ class _Binding:
         if len(path) > 1 and (side := self.columns.side_of(path[0])) is not None:
             if side in sides:
                 return self.columns.column(side, path[1])
-            if clause is not window_of_both(join):
+            if not is_of_both:
                 raise QueryError(f"`{'.'.join(path)}` is not a column of this side of the join")
-        for side in reversed(sides):
-            if path[-1].lower() in (n.lower() for n in self.columns.schemas[side].names):
-                return self.columns.column(side, path[-1])
-        return self.columns.column(sides[0], path[-1])
+        of_row = [s for s in sides if s == len(join.sources) - 1 or s in _lying(join.left)]
+        holder = next((s for s in reversed(of_row) if self.columns.has(s, path[-1])), sides[0])
+        return self.columns.column(holder, path[-1])
 
     def _sorted(
         self, join: Join, conditions: Sequence[exp.Expression], right: int
@@ -352,6 +383,13 @@ class _Binding:
     def _side_of_joined(self, name: str) -> int | None:
         found = self.columns.sides_of(column(name))
         return next(iter(found), None)
+
+
+def _lying(side: Side) -> range:
+    """The sides that say where a row lies: a row that finds its last partner lies where it lay."""
+    if isinstance(side, Join) and side.as_of:
+        return _lying(side.left)
+    return range(len(side.sources))
 
 
 def _measure(axis: Axis) -> Measure:

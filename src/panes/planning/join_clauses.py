@@ -7,8 +7,8 @@ joins by windows.
 from __future__ import annotations
 
 from panes.errors import QueryError
-from panes.language.clause import Length, Parts
-from panes.language.join_query import Join
+from panes.language.clause import Length, Parts, written
+from panes.language.join_query import Join, Side, Source
 from panes.planning.band import Positions
 from panes.windows.partners import Band, CommonWindows, Partners
 from panes.windows.spec import Landmark, Sliding
@@ -25,12 +25,11 @@ def _slides(clause: Parts) -> bool:
 
 
 def clauses(join: Join) -> tuple[Parts, Parts] | None:
-    """The clauses of both sides; None if none is written."""
-    left = next((s.clause for s in reversed(join.left.sources) if s.clause is not None), None)
-    right = join.right.clause
+    """The clauses of both sides; None if none is written, so that ON has the band."""
+    left, right = _left_clause(join.left), join.right.clause
     if join.clause is not None:
         return join.clause, join.clause
-    if left is None and right is None:
+    if right is None and (left is None or isinstance(join.left, Join)):
         return None
     if join.as_of and right is not None:
         return left or right, right
@@ -40,6 +39,35 @@ def clauses(join: Join) -> tuple[Parts, Parts] | None:
             hint="l [RANGE 3 minutes WATTR ts], r [RANGE 2 minutes WATTR ts]",
         )
     return left, right
+
+
+def two_meanings(
+    clause: Parts, side: str, column: str, *, both_have_it: bool, is_aggregated: bool
+) -> QueryError:
+    """Why windows on one side's column are refused behind an ON with a band, and what to write."""
+    above = (
+        "for windows of joined rows, write it behind the SELECT list: "
+        f"SELECT count(*) AS n {written(clause, side, column)} FROM ...; "
+    )
+    common = "for windows that hold both rows of a pair, name no side: " + written(clause, column)
+    if not both_have_it:
+        common = (
+            "for windows that hold both rows of a pair, call the columns of both the same: "
+            f"JOIN (SELECT at AS {column}, ... FROM r) r ON ... {written(clause, column)}"
+        )
+    return QueryError(
+        f"ON says how far apart rows may be, so windows on `{side}.{column}` right behind it could "
+        "be meant for both rows of a pair, or for joined rows",
+        hint=above * is_aggregated + common,
+    )
+
+
+def _left_clause(side: Side) -> Parts | None:
+    """The clause that the left side brings along; that of an ASOF JOIN below is for that alone."""
+    if isinstance(side, Source):
+        return side.clause
+    below = _left_clause(side.left)
+    return below if side.as_of else side.right.clause or below
 
 
 def band(join: Join) -> Band:

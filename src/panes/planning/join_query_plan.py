@@ -88,19 +88,22 @@ class JoinQueryPlan:
 
 def plan_join_query(
     query: JoinQuery,
-    schemas: Mapping[str, pa.Schema],
+    sides: Sequence[pa.Schema],
     aggregates: Sequence[UserAggregate] = (),
     *,
     is_shared: bool = False,
 ) -> JoinQueryPlan:
-    """Bind a query over a join to the schemas of its streams, after what FROM makes of each.
+    """Bind a query over a join to the columns of its sides, after what FROM makes of streams.
 
     A join that `is_shared` makes its pairs, whatever this query needs of them.
     """
     items = _Items(query, aggregates)
     where = query.select.args.get("where")
     asked = None if where is None else where.this
-    joined = plan_join(query.join, schemas, asked, items.over, is_shared=is_shared)
+    joined = plan_join(
+        query.join, sides, asked, items.over,
+        is_aggregated=items.aggregates, is_shared=is_shared,
+    )  # fmt: skip
     if not items.aggregates:
         outputs, names = items.outputs(joined.columns)
         return JoinQueryPlan(query, joined.plan, names, Projection(outputs, joined.after))

@@ -55,11 +55,21 @@ class JoinedColumns:
         return name_columns(copy) if isinstance(copy, exp.Column) else copy.transform(name_columns)
 
     def side_of(self, name: str) -> int | None:
-        """Which side goes by a name."""
+        """Which side goes by a name: the one that is called so, or that reads a stream so called.
+
+        Where an alias of one side is the name of another's stream, the alias is meant.
+        """
         for side, names in enumerate(self.names):
-            if name.lower() in (n.lower() for n in names):
+            if name.lower() == names[0].lower():
                 return side
-        return None
+        others = [side for side, names in enumerate(self.names)
+                  if name.lower() in (n.lower() for n in names)]  # fmt: skip
+        if len(others) > 1:
+            called = " or ".join(f"`{self.names[side][0]}`" for side in others)
+            raise QueryError(
+                f"`{name}` could be any of {len(others)} sides of the join", hint=f"say {called}"
+            )
+        return next(iter(others), None)
 
     def sides_of(self, tree: exp.Expression) -> set[int]:
         """The sides whose columns a rewritten expression reads."""
@@ -74,6 +84,10 @@ class JoinedColumns:
         """The joined name of a column of one side, whatever the case it is written in."""
         found = find_column(name, self.schemas[side], stream=self.names[side][0])
         return joined_name(self.names[side][0], found)
+
+    def has(self, side: int, name: str) -> bool:
+        """Whether a side has a column of a name, whatever the case it is written in."""
+        return name.lower() in (n.lower() for n in self.schemas[side].names)
 
     def _joined(self, node: exp.Column) -> exp.Expression:
         path = [p.name for p in node.parts]
@@ -102,9 +116,7 @@ class JoinedColumns:
         return _inside(self.column(holders[0], name), path[1:])
 
     def _holders(self, name: str) -> Iterator[int]:
-        for side, schema in enumerate(self.schemas):
-            if name.lower() in (n.lower() for n in schema.names):
-                yield side
+        return (side for side in range(len(self.schemas)) if self.has(side, name))
 
     def _described(self) -> str:
         return " and ".join(names[0] for names in self.names)

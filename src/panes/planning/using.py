@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pyarrow as pa
 from sqlglot import exp
 
-from panes.errors import ColumnTypeError, MissingStreamError, QueryError
+from panes.errors import ColumnTypeError, QueryError
 from panes.language.join_query import Join, Source
 from panes.planning.join_clauses import window_of_both
 from panes.planning.joined_columns import JoinedColumns, column
 
 
-def joined_columns(join: Join, schemas: Mapping[str, pa.Schema]) -> JoinedColumns:
+def joined_columns(join: Join, sides: Sequence[pa.Schema]) -> JoinedColumns:
     """The columns of all sides of a join, under the names that a query knows them by."""
-    found = [_schema_of(source, schemas) for source in join.sources]
     names = tuple(source.names for source in join.sources)
-    columns = JoinedColumns(names, tuple(found), {}, window_of_both(join) is not None)
+    columns = JoinedColumns(names, tuple(sides), {}, window_of_both(join) is not None)
     return replace(columns, using=_using(join, columns))
 
 
@@ -70,19 +69,18 @@ def _using(join: Join, columns: JoinedColumns) -> dict[str, exp.Expression]:
     return found
 
 
-def _schema_of(source: Source, schemas: Mapping[str, pa.Schema]) -> pa.Schema:
-    """The columns of a side: those of its first stream, which the others have too."""
-    for name in source.streams:
-        if name not in schemas:
-            raise MissingStreamError(name, given=schemas)
-    first = schemas[source.streams[0]]
-    for name in source.streams[1:]:
-        for field in schemas[name]:
+def side_schema(source: Source, schemas: Sequence[pa.Schema]) -> pa.Schema:
+    """The columns of a side: those of its first stream, which the others have too.
+
+    `schemas` are those of its streams, in their order, after what FROM makes of each.
+    """
+    first = schemas[0]
+    for name, schema in zip(source.streams[1:], schemas[1:], strict=True):
+        for field in schema:
             if field.name in first.names and first.field(field.name).type != field.type:
                 raise ColumnTypeError(
                     f"`{field.name}` is {first.field(field.name).type} in stream "
                     f"`{source.streams[0]}` and {field.type} in `{name}`",
                     hint="streams of a union need equal types; cast one before",
                 )
-    shared = [f for f in first if all(f.name in schemas[n].names for n in source.streams)]
-    return pa.schema(shared)
+    return pa.schema([f for f in first if all(f.name in schema.names for schema in schemas)])

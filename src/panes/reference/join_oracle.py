@@ -22,7 +22,7 @@ from panes.planning.join_plan import JoinPlan, SourcePlan
 from panes.planning.join_query_plan import AT, PAIRS, JoinQueryPlan, plan_join_query
 from panes.planning.joined_columns import JoinedColumns, joined_name
 from panes.planning.scalar import Projection
-from panes.planning.using import joined_columns, using_sides
+from panes.planning.using import joined_columns, side_schema, using_sides
 from panes.reference.derived import derived
 from panes.reference.folds import order
 from panes.windows.extent import extent, windows
@@ -55,14 +55,14 @@ def join_answers(
     answer: WindowAnswers,
 ) -> pa.Table:
     """The answer to a query over a join of bounded tables; `answer` aggregates joined rows."""
-    sides = {
-        name: derived(inner, name, tables[name])
-        for source in query.join.sources
-        for name, inner in zip(source.streams, source.inner, strict=True)
-    }
-    plan = plan_join_query(query, {n: t.schema for n, t in sides.items()}, aggregates)
-    columns = joined_columns(query.join, {n: t.schema for n, t in sides.items()})
-    joined = _joined(query.join, plan.join, sides, columns)
+    sides = [_source(source, tables) for source in query.join.sources]
+    plan = plan_join_query(query, [side.schema for side in sides], aggregates)
+    columns = joined_columns(query.join, [side.schema for side in sides])
+    named = [
+        side.rename_columns([joined_name(source.name, n) for n in side.column_names])
+        for source, side in zip(query.join.sources, sides, strict=True)
+    ]
+    joined = _joined(query.join, plan.join, named, columns)
     where = query.select.args.get("where")
     if where is not None:
         passing, _ = Projection((), columns.qualified(where.this))(joined)
@@ -75,14 +75,14 @@ def join_answers(
 
 
 def _joined(
-    join: Join, plan: JoinPlan, sides: Mapping[str, pa.Table], columns: JoinedColumns
+    join: Join, plan: JoinPlan, sides: Sequence[pa.Table], columns: JoinedColumns
 ) -> pa.Table:
-    """All joined rows, with all columns of both sides."""
-    mine = _side(join.left, plan.left, sides, columns)
+    """All joined rows of some sides, from left to right, with all columns of all."""
+    mine = _left(join.left, plan.left, sides[:-1], columns)
     # A joined row without a position has no partner; a row of a stream without one is no row.
     keeps_all = isinstance(join.left, Join) and plan.windows is None
     left = _Rows(mine) if keeps_all else _placed(mine, plan, plan.left_at)
-    right = _placed(_source(join.right, sides), plan, plan.right_at)
+    right = _placed(sides[-1], plan, plan.right_at)
     pairs = _pairs(join, plan, left, right, columns)
     spec = plan.windows
     if plan.as_of:
@@ -234,21 +234,21 @@ def _aggregated(
     return answer(found.query, {PAIRS: placed}, aggregates)
 
 
-def _side(
-    side: Side, plan: SourcePlan | JoinPlan, sides: Mapping[str, pa.Table], columns: JoinedColumns
+def _left(
+    side: Side, plan: SourcePlan | JoinPlan, sides: Sequence[pa.Table], columns: JoinedColumns
 ) -> pa.Table:
     if isinstance(side, Join):
         assert isinstance(plan, JoinPlan)
         return _joined(side, plan, sides, columns)
-    return _source(side, sides)
+    return sides[0]
 
 
-def _source(source: Source, sides: Mapping[str, pa.Table]) -> pa.Table:
-    """The rows of all streams of a side, under joined names."""
-    shared = [n for n in sides[source.streams[0]].column_names
-              if all(n in sides[s].column_names for s in source.streams)]  # fmt: skip
-    rows = pa.concat_tables([sides[s].select(shared) for s in source.streams])
-    return rows.rename_columns([joined_name(source.name, n) for n in shared])
+def _source(source: Source, tables: Mapping[str, pa.Table]) -> pa.Table:
+    """The rows of all streams of a side, as FROM makes them."""
+    made = [derived(inner, name, tables[name])
+            for name, inner in zip(source.streams, source.inner, strict=True)]  # fmt: skip
+    shared = side_schema(source, [table.schema for table in made]).names
+    return pa.concat_tables([table.select(shared) for table in made])
 
 
 def _placed(table: pa.Table, plan: JoinPlan, at: str) -> _Rows:

@@ -7,6 +7,8 @@ year-month interval is months.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from dataclasses import dataclass
 from decimal import Decimal
 
 from sqlglot import exp
@@ -23,79 +25,108 @@ ONE_DAY = "day"
 """What marks an interval of whole days, which moves a date to a date."""
 
 
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """An interval as it was written: months, or microseconds; of whole days, if it says so."""
+
+    months: int = 0
+    micros: int = 0
+    is_of_months: bool = False
+    is_of_days: bool = False
+
+    def typed(self) -> Typed:
+        """The interval as a value; one that is too long is refused."""
+        if self.is_of_months:
+            if abs(self.months) >= 2**31:
+                raise refuse("an interval of so many years is not translated")
+            return Typed(f"CAST({self.months} AS INTEGER)", t.MONTHS)
+        if abs(self.micros) >= 2**63:
+            raise refuse("an interval of so many days is not translated")
+        mark = (ONE_DAY,) if self.is_of_days else ()
+        return Typed(f"CAST({self.micros} AS BIGINT)", t.DAYS, *mark)
+
+
 def written_interval(node: exp.Interval) -> Typed:
     """An interval literal."""
+    return read_interval(node).typed()
+
+
+def read_interval(node: exp.Interval) -> Interval:
+    """What an interval literal says; seconds are cut off behind the sixth digit, as Spark does.
+
+    >>> import sqlglot
+    >>> read_interval(sqlglot.parse_one("INTERVAL '-3:30.5' MINUTE TO SECOND")).micros
+    -210500000
+    """
     sign, value = 1, node.this
     if isinstance(value, exp.Neg):
         sign, value = -1, value.this
     if not isinstance(value, exp.Literal):
         raise refuse("an interval is written as a constant")
-    unit = node.args.get("unit")
+    unit, text = node.args.get("unit"), value.name.strip()
     if isinstance(unit, exp.IntervalSpan):
-        return _span(value.name.strip(), unit.this.name.lower(), unit.expression.name.lower(), sign)
+        return _span(text, unit.this.name.lower(), unit.expression.name.lower(), sign)
     name = "" if unit is None else unit.name.lower().removesuffix("s")
-    if name in _MONTHS and re.fullmatch(r"[+-]?\d{1,9}", value.name):
-        return _months(sign * int(value.name) * _MONTHS[name])
-    if name == "second" and re.fullmatch(r"[+-]?\d{1,9}(\.\d{1,6})?", value.name):
-        return _micros(sign * int(Decimal(value.name) * MICROS[name]))
-    if name in MICROS and name != "second" and re.fullmatch(r"[+-]?\d{1,9}", value.name):
-        found = _micros(sign * int(value.name) * MICROS[name])
-        return Typed(found.text, found.type, ONE_DAY) if name in ("week", "day") else found
-    if not name and (parts := _SEVERAL.fullmatch(value.name.lower())):
-        return _several(parts[0], sign)
+    if name and (re.fullmatch(_NUMBER, text) and (found := _of([(text, name)], sign))):
+        return found
+    if not name and (parts := _SEVERAL.fullmatch(text.lower())):
+        found = _of(re.findall(rf"({_NUMBER})\s+([a-z]+)", parts[0]), sign)
+        if found is not None:
+            return found
+        raise refuse(f"the interval '{text}' is not translated",
+                     "write months and days as two intervals")  # fmt: skip
     raise refuse(f"the interval `{node.sql(dialect='spark')}` is not translated")
 
 
-_SEVERAL = re.compile(r"\s*(?:interval\s+)?(?:[+-]?\d{1,9}\s+[a-z]+\s*)+")
+_NUMBER = r"[+-]?\d{1,9}(?:\.\d{1,9})?"
+_SEVERAL = re.compile(rf"(?:interval\s+)?(?:{_NUMBER}\s+[a-z]+\s*)+")
 
 
-def _several(text: str, sign: int) -> Typed:
-    """`'1 hour 30 minutes'`: units of days and less, or of months and years."""
-    pairs = re.findall(r"([+-]?\d+)\s+([a-z]+)", text)
-    named = [(int(number), unit.removesuffix("s")) for number, unit in pairs]
+def _of(parts: Sequence[tuple[str, str]], sign: int) -> Interval | None:
+    """``1 hour 30 minutes``: units of days and less, or of months and years; only seconds break."""
+    named = [(number, unit.removesuffix("s")) for number, unit in parts]
+    if any("." in number and unit != "second" for number, unit in named):
+        return None
     if all(unit in _MONTHS for _, unit in named):
-        return _months(sign * sum(number * _MONTHS[unit] for number, unit in named))
+        months = sum(int(number) * _MONTHS[unit] for number, unit in named)
+        return Interval(months=sign * months, is_of_months=True)
     if all(unit in MICROS for _, unit in named):
-        found = _micros(sign * sum(number * MICROS[unit] for number, unit in named))
-        is_whole = all(unit in ("week", "day") for _, unit in named)
-        return Typed(found.text, found.type, ONE_DAY) if is_whole else found
-    raise refuse(f"the interval '{text.strip()}' is not translated",
-                 "write months and days as two intervals")  # fmt: skip
+        micros = sum(int(Decimal(number) * MICROS[unit]) for number, unit in named)
+        is_of_days = all(unit in ("week", "day") for _, unit in named)
+        return Interval(micros=sign * micros, is_of_days=is_of_days)
+    return None
 
 
-def _span(text: str, first: str, last: str, sign: int) -> Typed:
+def _span(text: str, first: str, last: str, sign: int) -> Interval:
+    """``'1 02:03:04' DAY TO SECOND``: the first part is any number, the others have their limits."""
     if text[:1] in "+-":
         sign, text = (-sign if text[0] == "-" else sign), text[1:]
     if (first, last) == ("year", "month"):
         found = re.fullmatch(r"(\d{1,8})-(\d{1,2})", text)
         if found and int(found[2]) < 12:
-            return _months(sign * (12 * int(found[1]) + int(found[2])))
+            months = 12 * int(found[1]) + int(found[2])
+            return Interval(months=sign * months, is_of_months=True)
     elif first in _PARTS and last in _PARTS and _PARTS.index(first) < _PARTS.index(last):
         names = _PARTS[_PARTS.index(first) : _PARTS.index(last) + 1]
-        forms = {"day": r"(\d{1,9})", "second": r"(\d{1,2}(?:\.\d{1,6})?)"}
+        forms = {first: r"(\d{1,12})", "second": r"(\d{1,2}(?:\.\d{1,9})?)"}
         parts = [forms.get(name, r"(\d{1,2})") for name in names]
         joined = " ".join([parts[0], ":".join(parts[1:])]) if first == "day" else ":".join(parts)
         found = re.fullmatch(joined, text)
         if found and all(Decimal(v) < _MOST[n] for n, v in zip(names[1:], found.groups()[1:],
                                                                strict=True)):  # fmt: skip
             values = zip(names, found.groups(), strict=True)
-            return _micros(sign * sum(int(Decimal(v) * MICROS[n]) for n, v in values))
-    raise refuse(f"the interval '{text}' from {first} to {last} is not translated")
+            return Interval(micros=sign * sum(int(Decimal(v) * MICROS[n]) for n, v in values))
+    form = _FORMS.get((first, last))
+    raise refuse(f"the interval '{text}' from {first} to {last} is not translated",
+                 form and f"write it as INTERVAL '{form}' {first.upper()} TO {last.upper()}")  # fmt: skip
 
 
 _MOST = {"hour": 24, "minute": 60, "second": 60}
-
-
-def _micros(value: int) -> Typed:
-    if abs(value) >= 2**63:
-        raise refuse("an interval of so many days is not translated")
-    return Typed(f"CAST({value} AS BIGINT)", t.DAYS)
-
-
-def _months(value: int) -> Typed:
-    if abs(value) >= 2**31:
-        raise refuse("an interval of so many years is not translated")
-    return Typed(f"CAST({value} AS INTEGER)", t.MONTHS)
+_FORMS = {
+    ("year", "month"): "1-6", ("day", "hour"): "1 02", ("day", "minute"): "1 02:03",
+    ("day", "second"): "1 02:03:04", ("hour", "minute"): "02:03", ("hour", "second"): "02:03:04",
+    ("minute", "second"): "03:04",
+}  # fmt: skip
 
 
 def written_time(text: str) -> Typed:

@@ -13,12 +13,12 @@ from panes.errors import PanesError, QueryError
 from panes.language.expressions import quoted
 from panes.language.read import read
 from tests.hostile import ATTACKS, HOSTILE_NAMES
-from tests.join_queries import ABOVE, AS_OF, BANDS, THIRD, WINDOWS, L, R
+from tests.join_queries import ABOVE, AS_OF, BANDS, CHAINS, ONE_STREAM, THIRD, WINDOWS, L, R
 from tests.spark.streaming import assert_equal
 from tests.support import slow
 
 TABLES = {"l": L, "r": R, "t": THIRD}
-QUERIES = (*BANDS, *WINDOWS, *AS_OF, *ABOVE)
+QUERIES = (*BANDS, *WINDOWS, *AS_OF, *ABOVE, *CHAINS)
 
 
 @pytest.fixture(scope="module")
@@ -31,6 +31,22 @@ def test_a_join_of_dataframes_equals_the_oracle(frames: dict[str, Any], text: st
     names = read(text).streams
     want = panes.oracle(text, **{name: TABLES[name] for name in names})
     assert_equal(panes.sql(text, **{name: frames[name] for name in names}), want)
+
+
+def test_one_stream_twice_is_what_spark_says_itself(
+    spark: SparkSession, frames: dict[str, Any]
+) -> None:
+    """The engine, the oracle, and Spark's own join of the same text over rows with a position."""
+    for name in "lr":
+        frames[name].where("at IS NOT NULL").createOrReplaceTempView(name)
+    for text in ONE_STREAM:
+        streams = {name: frames[name] for name in read(text).streams}
+        want = panes.oracle(text, **{name: TABLES[name] for name in streams})
+        assert_equal(panes.sql(text, **streams), want)
+        if "[" not in text:
+            assert_equal(spark.sql(text), want)
+    for name in "lr":
+        spark.catalog.dropTempView(name)
 
 
 def test_a_hot_key_meets_only_its_neighbours_in_time(spark: SparkSession) -> None:

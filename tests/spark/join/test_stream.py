@@ -15,7 +15,7 @@ import panes
 import panes.spark
 from panes.errors import OptionError, QueryError
 from panes.language.read import read
-from tests.join_queries import ABOVE, AS_OF, BANDS, START, THIRD, WINDOWS, L, R
+from tests.join_queries import ABOVE, AS_OF, BANDS, CHAINS, ONE_STREAM, START, THIRD, WINDOWS, L, R
 from tests.spark.streaming import (
     as_batches,
     at_seconds,
@@ -34,6 +34,8 @@ LEFT = f"SELECT l.id, r.id AS j FROM l LEFT JOIN r ON l.k = r.k AND {NEAR}"
 QUERIES = [
     WINDOWS[3],
     ABOVE[1],
+    ONE_STREAM[0],
+    *map(slow, (*ONE_STREAM[1:3], *CHAINS)),
     *map(slow, (BANDS[0], BANDS[5], BANDS[17], BANDS[20], BANDS[21], BANDS[22])),
     *map(slow, (AS_OF[0], AS_OF[-1], ABOVE[0], ABOVE[2], ABOVE[4], ABOVE[5], ABOVE[6])),
 ]

@@ -12,6 +12,7 @@ from panes.errors import QueryError
 from panes.frames import require_streams
 from panes.language.join_query import JoinQuery
 from panes.planning.join_query_plan import JoinQueryPlan, plan_join_query
+from panes.planning.using import side_schema
 from panes.spark.bind import BoundQuery, arrow_schema, bind_query, derived, selected_from
 
 
@@ -51,11 +52,16 @@ def bind_join(
             "some of the joined streams are streaming DataFrames and some are not",
             hint="read all of them with spark.readStream, or all with spark.read",
         )
-    schemas = {
-        name: arrow_schema(selected_from(streams[name], inner, name))
+    schemas = [
+        side_schema(
+            source,
+            [
+                arrow_schema(selected_from(streams[name], inner, name))
+                for name, inner in zip(source.streams, source.inner, strict=True)
+            ],
+        )
         for source in query.join.sources
-        for name, inner in zip(source.streams, source.inner, strict=True)
-    }
+    ]
     plan = _with_pairs(plan_join_query(query, schemas, user, is_shared=is_shared))
     sides = []
     for source in plan.join.sources:
