@@ -29,6 +29,15 @@ def not_that_long() -> QueryError:
     return QueryError("no rows are kept that reach back so far", hint=_PREPARE)
 
 
+def rows_gone(axis: Axis, start: int, known: int) -> QueryError:
+    """A window that begins before the rows that are kept."""
+    return QueryError(
+        f"the window begins at {axis.format(start)}, and rows are kept from {axis.format(known)} "
+        "on",
+        hint="reg.prepare(...) the same question; it is answered from these rows and those to come",
+    )
+
+
 def column_not_kept(name: str) -> QueryError:
     """A question about a column that no prepared one reads."""
     return QueryError(f"`{name}` is not among the columns that are kept of rows", hint=_PREPARE)
