@@ -11,13 +11,16 @@ import pyarrow as pa
 from pyspark import cloudpickle
 
 from panes.answers.select import selected
+from panes.asking.ask_panes import ask_panes
 from panes.asking.kept_columns import keep_for
+from panes.asking.look_up import planned_question
 from panes.asking.row_questions import ordering_of
 from panes.asking.row_window import answered
 from panes.axis import parse_instant
 from panes.language.parse import parse
+from panes.language.query import Query
 from panes.language.row_question import RowQuestion, read_row_question
-from panes.planning.plan import plan
+from panes.planning.plan import Plan, plan
 from panes.planning.scalar import Projection
 from panes.planning.terms import Run, Terms, agree
 from panes.register.queries import Queries
@@ -98,6 +101,20 @@ class ShardedRegister:
         order = np.argsort(np.concatenate(positions), kind="stable")
         rows = pa.concat_tables(tables).take(pa.array(order))
         return answered(asked, rows, schema, axis, (found.start, found.end))
+
+    def ask(self, text: str) -> pa.Table:
+        """From the panes of all shards, as each of them says by itself."""
+        query = parse(text, once=True)
+
+        def plan_of(asked: Query) -> Plan:
+            return plan(asked, {self.stream: self._schema})
+
+        now = [self._resumed(state) for state in self.states]
+        asked = planned_question(query, plan_of, now[0].stores)
+        size = asked.window.spec.size  # type: ignore[union-attr]
+        told = [ask_panes(asked, q.store_of(asked), size, q.newest) for q in now]
+        assert len({t.schema for t in told}) == 1
+        return pa.concat_tables(told)
 
     def queries(self) -> dict[str, str]:
         return {name: asked.text for name, asked in self._queries.asked.items()}

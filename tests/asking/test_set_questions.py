@@ -75,7 +75,7 @@ def test_a_side_that_is_not_stored_is_refused_with_what_to_add() -> None:
         register.ask(SIDES.format("INTERSECT"))
     assert "Hint: add a query that needs it" in str(refused.value)
     register.add("other", f"SELECT DISTINCT item FROM bids {W} WHERE b > 1")
-    with pytest.raises(QueryError, match="nothing is stored that answers"):
+    with pytest.raises(QueryError, match="is known of these rows from 20 on"):
         register.ask(SIDES.format("INTERSECT"))
     register.push(BIDS.set_column(0, "at", pa.compute.add(BIDS["at"], 40)))
     found = register.ask(SIDES.format("INTERSECT"))

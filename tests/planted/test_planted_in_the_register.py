@@ -22,7 +22,7 @@ from panes.register import queries
 from panes.register.classed_panes import ClassedPanes
 from panes.register.completeness import Completeness
 from panes.register.needs import Needs
-from panes.register.shape import Shape
+from panes.register.shape import Computed, Shape
 from panes.register.shared_store import SharedStore
 from panes.schedule.sliding_graph import SlidingGraph
 from panes.stores.contents import ValueSet
@@ -96,7 +96,11 @@ def is_filter(stored: object) -> bool:
 
 
 def is_piece(stored: object) -> bool:
-    return not isinstance(stored, int | ValueSet)
+    return not isinstance(stored, int | ValueSet | Computed)
+
+
+def is_computed(stored: object) -> bool:
+    return isinstance(stored, Computed)
 
 
 def only_making_room(right: Function) -> Function:
@@ -165,6 +169,9 @@ BUGS: dict[str, tuple[object, str, Callable[[Function], Function]]] = {
     "panes are folded one pane too early": (SharedStore, "fold", one_pane_further),
     "a new piece is said to know all rows": (Needs, "_store", from_the_beginning(is_piece)),
     "a new filter is said to know all rows": (Needs, "_store", from_the_beginning(is_filter)),
+    "an expression is said to be there for all rows": (
+        Needs, "_store", from_the_beginning(is_computed),
+    ),
     "keys are mixed up when a class is new": (ClassedPanes, "_widen", only_making_room),
     "filters are forgotten that others have": (ClassedPanes, "_forget_filters", forgetting_all),
     "multisets keep numbers of keys that changed": (ValueStore, "rename_groups", doing_nothing),

@@ -10,6 +10,7 @@ import panes
 from panes.errors import PanesError
 from panes.planning.plan import Plan
 from panes.register.needs import Needs
+from panes.register.shape import Computed
 from panes.stores.contents import ValueSet
 
 STANDING = "SELECT item, count(*) AS n, sum(price) AS s FROM bids [RANGE 10 SLIDE 5 WATTR at] {}"
@@ -101,7 +102,7 @@ def test_adding_a_query_takes_as_many_comparisons_however_many_there_are(
     add(210, 10)
     assert compared <= few
     assert len(made[0].shapes) == len(made[0].rows.filters) + 1 == 221
-    pieces = [one for one in made[0].since if not isinstance(one, ValueSet | int)]
+    pieces = [one for one in made[0].since if not isinstance(one, ValueSet | int | Computed)]
     assert made[0].pieces == pieces
 
 

@@ -5,13 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 import panes
+from panes.engine.register import Register
 from panes.errors import StateError
 from panes.planning.terms import Late, Run
 from panes.register.manifest import Manifest, QueryEntry, from_json, to_json
 from panes.shards.register_shard import LIVE
+from panes.shards.state import ABOUT
+from panes.stores import codec
 from tests.register.workload import QUERIES, SCHEMA, assert_same_answers, rows
 from tests.sharded_register import ShardedRegister
 
@@ -60,6 +64,73 @@ def test_queries_that_come_and_go_are_answered_by_what_is_there() -> None:
         batch = rows(number, 60, 30 * number)
         assert_same_answers(sharded.push(batch), alone.push(batch))
     assert_same_answers(sharded.finish(), alone.finish())
+
+
+COMPUTED = {
+    "some": "SELECT max(x + 1) AS m FROM s [TUMBLING 10 WATTR at] WHERE x > 5",
+    "few": "SELECT k, max(x + 1) AS m FROM s [TUMBLING 10 WATTR at] WHERE x > 8 GROUP BY k",
+    "all": "SELECT max(x + 1) AS m FROM s [RANGE 20 SLIDE 10 WATTR at]",
+    "odd": "SELECT x % 2 AS odd, count(*) AS n FROM s [TUMBLING 10 WATTR at] WHERE x > 5"
+    " GROUP BY x % 2",
+    "both": "SELECT x % 2 AS odd, count(*) AS n FROM s [TUMBLING 10 WATTR at] GROUP BY x % 2",
+}
+"""Queries whose expressions are computed of some rows or of all."""
+
+
+def test_shards_know_of_which_rows_an_expression_was_computed() -> None:
+    """What comes later is exact from the same position on as in one process."""
+    alone = panes.register("s", lateness=4, schema=SCHEMA)
+    sharded = ShardedRegister("s", Run(lateness=4), SCHEMA)
+    for register in (alone, sharded):
+        register.add("some", COMPUTED["some"])
+        register.add("odd", COMPUTED["odd"])
+    changes = {
+        1: (["all", "both"], []),
+        3: (["few"], ["some"]),
+        5: (["some"], ["all", "both"]),
+        6: (["all", "both"], []),
+    }
+    for number in range(9):
+        added, removed = changes.get(number, ([], []))
+        for register in (alone, sharded):
+            for name in removed:
+                register.remove(name)
+            for name in added:
+                register.add(name, COMPUTED[name])
+        for name in alone.queries():
+            assert sharded.exact_from(name) == alone.exact_from(name), (number, name)
+        batch = rows(number, 60, 30 * number)
+        assert_same_answers(sharded.push(batch), alone.push(batch))
+        for text in COMPUTED.values():
+            asked = text.replace("TUMBLING 10", "RANGE 20").replace("RANGE 20 SLIDE 10", "RANGE 20")
+            assert _asked(sharded, asked) == _asked(alone, asked)
+    assert_same_answers(sharded.finish(), alone.finish())
+
+
+def _asked(register: Register | ShardedRegister, text: str) -> str | list[dict[str, object]]:
+    """The answer to a question, in some order; or why there is none."""
+    try:
+        return sorted(register.ask(text).to_pylist(), key=str)
+    except panes.QueryError as refused:
+        return str(refused)
+
+
+def test_a_state_that_does_not_tell_of_which_rows_is_whole_for_what_comes_after_it() -> None:
+    """As versions of panes wrote it that did not remember it."""
+    register = ShardedRegister("s", Run(lateness=4), SCHEMA)
+    register.add("all", COMPUTED["all"])
+    register.push(rows(0, 60, 0))
+    known = register.exact_from("all")
+    for state in register.states:
+        tables = codec.unpack(state[ABOUT])
+        needs = tables["needs"]
+        tables["needs"] = needs.filter(pc.not_equal(needs["what"], "computed"))
+        assert len(tables["needs"]) < len(needs)
+        state[ABOUT] = codec.pack(tables)
+    register.add("again", COMPUTED["all"].replace("RANGE 20", "RANGE 10"))
+    assert register.exact_from("all") == known
+    assert register.exact_from("again") == 40
+    assert "again" in register.push(rows(1, 60, 60))
 
 
 def test_a_saved_register_goes_on(tmp_path: Path) -> None:

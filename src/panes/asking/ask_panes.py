@@ -11,8 +11,8 @@ import numpy as np
 import pyarrow as pa
 
 from panes.answers.select import selected
-from panes.asking.refusals import inside_a_pane, not_stored, not_that_far
-from panes.axis import BEGINNING
+from panes.asking.refusals import inside_a_pane, not_all_rows, not_stored, not_that_far
+from panes.axis import BEGINNING, FOREVER
 from panes.planning.plan import Plan
 from panes.register.completeness import after
 from panes.register.due import Due, Finish
@@ -62,7 +62,9 @@ def _require_edge(plan: Plan, cuts: list[Cut], start: int, end: int) -> None:
 
 def _require_stored(plan: Plan, store: SharedStore, shape: Shape, start: int, newest: int) -> None:
     """Refuse a window for which something is not stored, or not from its start on."""
-    known = store.needs.since
-    since = max(known.get(need, after(newest)) for need in needed_by(shape))
-    if max(since, store.completeness.evicted_before) > start:
-        raise not_stored(plan) if since == after(newest) else not_that_far(plan)
+    since = max(store.needs.known_from(need) for need in needed_by(shape))
+    if store.completeness.evicted_before > start and since != FOREVER:
+        raise not_that_far(plan, start, max(since, store.completeness.evicted_before))
+    if min(since, after(newest)) > start:
+        is_stored = since != FOREVER
+        raise not_all_rows(plan, start, since) if is_stored else not_stored(plan, after(newest))

@@ -14,6 +14,7 @@ from typing import TypeAlias
 
 from sqlglot import exp
 
+from panes.axis import FOREVER
 from panes.language.query import KEY, Query
 from panes.planning.plan import Plan
 from panes.register.needs import needed_by
@@ -69,4 +70,5 @@ def stored_since(planned: Plan, stores: Stores) -> float:
     if store is None:
         return math.inf
     needs = needed_by(store.needs.describe(planned))
-    return max((store.needs.since.get(need, math.inf) for need in needs), default=math.inf)
+    since = max(store.needs.known_from(need) for need in needs)
+    return math.inf if since == FOREVER else since

@@ -229,7 +229,7 @@ class Prepared:
         why = refusal(question, self._structures)
         if why is None:
             return answer(question, self._structures)
-        has_rows = tail is not None and size <= tail.keep
+        has_rows = tail is not None and tail.has(size)
         if within is not None or (can_be_answered(question, self._structures) and not has_rows):
             raise why
         hint = f"panes.register(..., keep_rows={size}), or reg.prepare(...) it before the rows come"

@@ -29,6 +29,15 @@ def not_that_long() -> QueryError:
     return QueryError("no rows are kept that reach back so far", hint=_PREPARE)
 
 
+def rows_gone(axis: Axis, start: int, known: int) -> QueryError:
+    """A window that begins before the rows that are kept."""
+    return QueryError(
+        f"the window begins at {axis.format(start)}, and rows are kept from {axis.format(known)} "
+        "on",
+        hint="reg.prepare(...) the same question; it is answered from these rows and those to come",
+    )
+
+
 def column_not_kept(name: str) -> QueryError:
     """A question about a column that no prepared one reads."""
     return QueryError(f"`{name}` is not among the columns that are kept of rows", hint=_PREPARE)
@@ -45,20 +54,34 @@ def inside_a_pane(axis: Axis, start: int, sizes: Sequence[int]) -> QueryError:
     )
 
 
-def not_stored(plan: Plan) -> QueryError:
-    """No query needs what would answer the question."""
+def not_stored(plan: Plan, now: int) -> QueryError:
+    """No query needs what would answer the question; rows up to `now` have come without one."""
     return QueryError(
         f"nothing is stored that answers {_calls(plan)}"
         + (" with that filter" if plan.query.calls or plan.query.where is not None else ""),
-        hint="add a query that needs it; it is answered from the rows to come",
+        hint="add a query that needs it; it is answered from the rows to come: windows that begin "
+        f"at {plan.axis.format(now)} or later",
     )
 
 
-def not_that_far(plan: Plan) -> QueryError:
-    """What is stored begins after the window does."""
+def not_that_far(plan: Plan, start: int, known: int) -> QueryError:
+    """Panes that the window holds have been forgotten."""
+    at = plan.axis.format
     return QueryError(
-        f"panes do not reach back far enough to answer {_calls(plan)}",
+        f"panes do not reach back far enough to answer {_calls(plan)}: the window begins at "
+        f"{at(start)}, and they at {at(known)}",
         hint="add a query with a RANGE as long; it is answered from the rows to come",
+    )
+
+
+def not_all_rows(plan: Plan, start: int, known: int) -> QueryError:
+    """What answers the question came to be stored after the window begins."""
+    at = plan.axis.format
+    return QueryError(
+        f"the window begins at {at(start)}, and {_calls(plan)} is known of these rows from "
+        f"{at(known)} on",
+        hint=f"it can be asked once windows begin there: {length(plan.axis, known - start)} from "
+        "now",
     )
 
 

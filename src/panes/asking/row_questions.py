@@ -11,11 +11,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from panes.arrays.columns import column_of
-from panes.asking.refusals import not_that_long
+from panes.asking.refusals import not_that_long, rows_gone
 from panes.asking.row_tail import RowTail
 from panes.asking.row_window import RowWindow, ask_row_window
-from panes.axis import Axis
+from panes.axis import BEGINNING, Axis
 from panes.errors import QueryError
 from panes.language.expressions import quoted
 from panes.language.row_question import RowQuestion
@@ -60,14 +59,16 @@ class RowQuestions:
                 hint=f"panes.register(..., keep_rows={asked.size})",
             )
 
-    def prepare(self, text: str, asked: RowQuestion, newest: int) -> None:
-        """Keep from now on the rows that answer a question."""
+    def prepare(self, text: str, asked: RowQuestion, tail: RowTail | None, newest: int) -> None:
+        """Keep from now on the rows that answer a question; those of a tail are known already."""
         self.asked[text] = asked
         size = max(question.size for question in self.asked.values())
         if self._window is None:
             self._window = RowWindow(size, newest)
         else:
             self._window.grow(size, newest)
+        if tail is not None and tail.known_from < self._window.known_from:
+            self._window = RowWindow.of(tail, size, newest)
 
     def forget(self, text: str, newest: int) -> None:
         """Forget a question, and the rows that only it needs."""
@@ -85,15 +86,14 @@ class RowQuestions:
     def ask(
         self, asked: RowQuestion, tail: RowTail | None, schema: pa.Schema, axis: Axis, newest: int
     ) -> pa.Table:
-        """The rows that a question asks for, if its window is kept, or all rows are in a tail."""
-        window = self._window
+        """The rows that a question asks for, if all of them are kept, or are in a tail."""
+        window, start = self._window, newest + 1 - asked.size
         if window is None or asked.size > window.size:
-            if tail is None or tail.arrived > len(tail):
+            if tail is None:
                 raise not_that_long()
-            window = RowWindow(asked.size)
-            if tail.arrived:
-                rows = tail.last(tail.keep)
-                window.push(axis.ticks(column_of(rows, axis.column or ""))[0], rows, newest)
+            if newest != BEGINNING and start < tail.known_from:
+                raise rows_gone(axis, start, tail.known_from)
+            window = RowWindow.of(tail, asked.size, newest)
         return ask_row_window(asked, window, schema, axis, newest)
 
 

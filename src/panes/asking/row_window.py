@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 from sqlglot import exp
 
 from panes.arrays import order_keys
-from panes.asking.refusals import no_rows, not_known_yet, too_few_rows
+from panes.asking.refusals import not_known_yet
 from panes.asking.row_index import Piece, RowIndex
 from panes.asking.row_look_up import LookUp, look_up_of
-from panes.asking.row_tail import RowTail
+from panes.asking.row_tail import RowTail, require_rows
 from panes.axis import ARRIVAL, BEGINNING, Axis
 from panes.errors import QueryError
 from panes.language.query import WINDOW_COLUMNS
@@ -39,6 +39,15 @@ class RowWindow:
         self._pieces: deque[Piece] = deque()
         self._pushed = 0
         self.indexes: dict[str, RowIndex] = {}
+
+    @classmethod
+    def of(cls, tail: RowTail, size: int, newest: int) -> RowWindow:
+        """The rows of a tail, as far as they are needed."""
+        window = cls(size)
+        for at, rows in tail.batches:
+            window.push(at, rows, newest)
+        window.known_from = tail.known_from
+        return window
 
     def __len__(self) -> int:
         return sum(len(rows) for _, _, rows in self._pieces)
@@ -126,11 +135,8 @@ def _some_of(
 
 def ask_tail(asked: RowQuestion, tail: RowTail | None, schema: pa.Schema) -> pa.Table:
     """The same of the last rows as they came."""
-    if tail is None:
-        raise no_rows(f"panes.register(..., keep_rows={asked.size})")
-    if asked.size > tail.keep:
-        raise too_few_rows(asked.size, tail.keep)
-    rows = tail.last(asked.size) if tail.arrived else schema.empty_table()
+    tail = require_rows(tail, asked.size, f"panes.register(..., keep_rows={asked.size})")
+    rows = tail.last(asked.size) if len(tail) else schema.empty_table()
     return answered(asked, rows, schema, ARRIVAL, (tail.arrived - asked.size, tail.arrived))
 
 

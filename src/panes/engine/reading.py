@@ -19,6 +19,7 @@ from panes.admit.gate import Admitted, Gate
 from panes.admit.promises import Promised
 from panes.admit.set_aside import SetAside
 from panes.aggregates.custom import UserAggregate
+from panes.arrays.columns import column_of
 from panes.asking.prepared import Prepared
 from panes.asking.row_questions import RowQuestions, ordering_of
 from panes.asking.row_tail import RowTail
@@ -37,6 +38,7 @@ from panes.planning.terms import Run, Terms, agree, require_lateness, stalled
 from panes.progress.promise import Promise
 from panes.progress.stall import Stall
 from panes.register.classed_panes import Filled
+from panes.register.completeness import after
 from panes.register.failures import blaming, failed_reading
 from panes.register.manifest import Manifest, take_up_queries
 from panes.register.queries import Asked, Queries
@@ -122,9 +124,16 @@ class Reading:
         resumed(self._queries, self.terms or Terms(), state)
         self.set_aside.add([beside.late], [beside.rejected])
         if self.tail is not None:
-            if beside.tail is not None:
-                self.tail.push(beside.tail)
-            self.tail.arrived = beside.arrived
+            self._take_up_tail(self.tail, beside)
+
+    def _take_up_tail(self, tail: RowTail, beside: Beside) -> None:
+        """The last rows as they were saved; what is not told of them is not known."""
+        axis, known = self._queries.axis, after(self._queries.newest)
+        if beside.tail is not None and axis is not None:
+            tail.push(axis.ticks(column_of(beside.tail, axis.column or ""))[0], beside.tail)
+            if len(beside.tail) == beside.arrived:
+                known = BEGINNING
+        tail.resume(beside.arrived, known if beside.known_from is None else beside.known_from)
 
     def settle_axis(self, planned: Plan, schema: pa.Schema) -> None:
         """A question over a column has the axis of all, or is the first to say which."""
@@ -173,7 +182,7 @@ class Reading:
         for store, partials in filled:
             store.panes.add(partials)
         if self.tail is not None:
-            self.tail.push(rows)
+            self.tail.push(at, rows)
         self.row_questions.push(at, rows, max(queries.newest, int(at.max(initial=BEGINNING))))
         self.set_aside.add(admitted.late, admitted.rejected, ahead=admitted.ahead)
         queries.newest = max(queries.newest, int(admitted.placed.max(initial=BEGINNING)))

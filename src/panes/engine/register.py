@@ -351,7 +351,7 @@ class Register:
             reading.settle_rows(rows)
             if reading.schema is not None:
                 answered(rows, reading.schema.empty_table(), reading.schema, ARRIVAL, (0, 0))
-            reading.row_questions.prepare(text, rows, self._queries.newest)
+            reading.row_questions.prepare(text, rows, reading.tail, self._queries.newest)
 
     @in_turn
     def forget(self, text: str, *, within: float | None = None) -> None:
@@ -443,14 +443,14 @@ class Register:
         if self._reading.schema is None:
             raise QueryError("nothing has come yet that could be saved")
         tail = self._reading.tail
-        has_rows = tail is not None and tail.arrived
         beside = Beside(
             schema=self._reading.schema,
             late=self.late,
             rejected=self.rejected,
             arrived=self._prepared.arrived,
             ordering=self._reading.ordering(),
-            tail=tail.last(tail.keep) if tail and has_rows else None,
+            tail=tail.last(tail.keep) if tail else None,
+            known_from=tail.known_from if tail else None,
             saves=self.saves + 1,
         )
         register_file.write(path, self._queries, beside)

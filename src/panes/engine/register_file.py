@@ -41,8 +41,9 @@ _TAIL, _ARRIVED, _ORDER = "tail", "arrived", "order"
 class Beside:
     """What a file has beside queries and panes: of the stream, and of rows that are kept.
 
-    `ordering` is a query over the column that orders the rows. `tail` are the last rows. `saves`
-    is how often the register has been saved, this time included.
+    `ordering` is a query over the column that orders the rows. `tail` are the last rows, with all
+    that lie at or after `known_from`. `saves` is how often the register has been saved, this time
+    included.
     """
 
     schema: pa.Schema
@@ -51,26 +52,32 @@ class Beside:
     arrived: int
     ordering: str | None
     tail: pa.Table | None
+    known_from: int | None
     saves: int
 
     def tables(self) -> dict[str, pa.Table]:
         """As tables."""
         tables = {_SCHEMA: self.schema.empty_table(), _LATE: self.late, _REJECTED: self.rejected}
-        tables[_ARRIVED] = pa.table({"rows": [self.arrived], "saves": [self.saves]})
+        known_from = pa.array([self.known_from], pa.int64())
+        tables[_ARRIVED] = pa.table(
+            {"rows": [self.arrived], "saves": [self.saves], "known_from": known_from}
+        )
         tables[_ORDER] = pa.table({"query": [self.ordering]})
         return tables if self.tail is None else {**tables, _TAIL: self.tail}
 
     @classmethod
     def of(cls, tables: Mapping[str, pa.Table]) -> Beside:
         """What `tables` gave."""
+        [arrived] = tables[_ARRIVED].to_pylist()
         return cls(
             schema=tables[_SCHEMA].schema,
             late=tables[_LATE],
             rejected=tables[_REJECTED],
-            arrived=tables[_ARRIVED].column("rows")[0].as_py(),
+            arrived=arrived["rows"],
             ordering=tables[_ORDER].column("query")[0].as_py(),
             tail=tables.get(_TAIL),
-            saves=tables[_ARRIVED].column("saves")[0].as_py(),
+            known_from=arrived.get("known_from"),
+            saves=arrived["saves"],
         )
 
 

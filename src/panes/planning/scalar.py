@@ -143,15 +143,26 @@ class Projection:
         return words
 
 
-def guarded(tree: exp.Expression, conditions: Sequence[exp.Expression]) -> exp.Expression:
-    """An expression that is evaluated only where one of some conditions holds; of none, always.
+def can_fail(tree: exp.Expression) -> bool:
+    """Whether there may be rows that an expression cannot be evaluated of."""
+    return not isinstance(tree, exp.Column | exp.Literal)
 
-    What cannot fail needs no guard.
-    """
-    if not conditions or isinstance(tree, exp.Column | exp.Literal):
+
+def guarded(tree: exp.Expression, conditions: Sequence[exp.Expression]) -> exp.Expression:
+    """An expression that is evaluated only where one of some conditions holds; of none, always."""
+    if not conditions or not can_fail(tree):
         return tree
-    either = exp.or_(*(exp.paren(condition.copy()) for condition in conditions))
-    return exp.Case().when(either, tree.copy())
+    return exp.Case().when(_any_of(conditions), tree.copy())
+
+
+def _any_of(conditions: Sequence[exp.Expression]) -> exp.Expression:
+    """Any of very many conditions, none of them deep inside."""
+    if len(conditions) == 1:
+        return exp.Paren(this=conditions[0].copy())
+    half = len(conditions) // 2
+    return exp.Paren(
+        this=exp.Or(this=_any_of(conditions[:half]), expression=_any_of(conditions[half:]))
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,14 +1,16 @@
 """What the queries of a store need of it, each thing from some position on.
 
-A query needs pieces, multisets and filters. A filter is named by the number of its column. Each
-has an identity, by which a state is recognised (`panes.aggregates.identity`).
+A query needs pieces, multisets and filters, and the expressions that they and its keys are of,
+computed of all rows that it lets through (`panes.register.shape.Computed`). A filter is named by
+the number of its column. Each has an identity, by which a state is recognised
+(`panes.aggregates.identity`).
 
 Invariant: `since` has exactly what the shapes need, and says from where on it is stored.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
@@ -18,24 +20,27 @@ from panes.aggregates.aggregate import Argument, Bounded, Holistic, Piece
 from panes.aggregates.catalog import Call, build
 from panes.aggregates.custom import UserAggregate
 from panes.aggregates.identity import identity
+from panes.axis import FOREVER
 from panes.fill.fill import ALL_ROWS
 from panes.planning.plan import Plan
+from panes.planning.scalar import can_fail
 from panes.register.columns import SharedRows
 from panes.register.completeness import after
-from panes.register.shape import Need, Shape, Wanted
+from panes.register.shape import Computed, Need, Shape, Wanted
 from panes.stores.contents import ValueSet
 
-Stored: TypeAlias = Piece | ValueSet | int
-"""Something that is stored for queries: a piece, a multiset, or a filter by its column."""
+Stored: TypeAlias = Piece | ValueSet | int | Computed
+"""Something that is stored for queries: a piece, a multiset, a filter by its column; or what says
+of which rows the values were there that pieces, multisets and keys are of."""
 
-_FILTER_VERSION = 1
+_FILTER_VERSION = _COMPUTED_VERSION = 1
 
 
 class Needs:
     """The shapes of a store, and what they need since when."""
 
-    def __init__(self, rows: SharedRows, aggregates: Sequence[UserAggregate], keys: int) -> None:
-        self.rows, self._aggregates, self._keys = rows, tuple(aggregates), keys
+    def __init__(self, rows: SharedRows, aggregates: Sequence[UserAggregate]) -> None:
+        self.rows, self._aggregates = rows, tuple(aggregates)
         self.shapes: list[Shape] = []
         self.since: dict[Stored, int] = {}
         self.pieces: list[Piece] = []  # that are needed, in the order in which they came
@@ -57,16 +62,21 @@ class Needs:
         self._store(sorted(filters_of(shape)), newest)
         self._store(sorted_pieces(shape), newest)
         self._store(shape.value_sets, newest)
+        self._store(sorted(shape.computed, key=_in_order), newest)
         self.shapes.append(shape)
-        for column, where in self._reads(shape):
-            self.rows.use(column, where)
+        for one in shape.computed:
+            self.rows.use(one.column, one.where)
         return shape
 
     def _store(self, wanted: Sequence[Stored], newest: int) -> None:
         for one in wanted:
             if one not in self.since:
-                self.since[one] = after(newest)
+                self.since[one] = min(self.known_from(one), after(newest))
                 self.pieces += _pieces_among([one])
+
+    def known_from(self, wanted: Stored) -> int:
+        """From where on something is stored; `FOREVER` if it is not."""
+        return min(self.since.get(one, FOREVER) for one in implying(wanted))
 
     def remove(self, shape: Shape) -> None:
         """A shape has no queries left: forget what only it needed."""
@@ -76,8 +86,8 @@ class Needs:
         needed: set[Stored] = {ALL_ROWS}.union(*(needed_by(s) for s in self.shapes))
         self.since = {n: at for n, at in self.since.items() if n in needed}
         self.pieces = _pieces_among(self.since)
-        for column, where in self._reads(shape):
-            self.rows.use_no_longer(column, where)
+        for one in shape.computed:
+            self.rows.use_no_longer(one.column, one.where)
         self.rows.keep(self.filters | {c for s in self.shapes for c in s.columns})
 
     @property
@@ -90,28 +100,34 @@ class Needs:
         """The filters that are needed."""
         return {n for n in self.since if isinstance(n, int)}
 
-    def _reads(self, shape: Shape) -> Iterator[tuple[int, int | None]]:
-        """The columns that a shape's queries evaluate, and the filter of the rows they do it on."""
-        for key in range(self._keys):
-            yield key, shape.where
-        for need in shape.needs:
-            for column in need.columns:
-                yield column, need.where
+
+def implying(wanted: Stored) -> tuple[Stored, ...]:
+    """What it takes to have something: itself, or what is computed of every row."""
+    if isinstance(wanted, Computed) and wanted.where is not None:
+        return wanted, Computed(wanted.column, None)
+    return (wanted,)
 
 
 def _pieces_among(stored: Iterable[Stored]) -> list[Piece]:
-    return [one for one in stored if not isinstance(one, ValueSet | int)]
+    return [one for one in stored if not isinstance(one, ValueSet | int | Computed)]
+
+
+def _in_order(one: Computed) -> tuple[int, int]:
+    return one.column, -1 if one.where is None else one.where
 
 
 def shape_of(plan: Plan, rows: SharedRows, aggregates: Sequence[UserAggregate]) -> Shape:
     """What a query needs, by the numbers that its columns have, or are given, among `rows`."""
     trees, types = plan.rows.expressions, plan.row_types
-    read = sorted({c for given, _ in plan.call_columns for c in given})
-    columns = {c: rows.number(trees[c], types[c]) for c in read}
+    given = sorted({c for some, _ in plan.call_columns for c in some})
+    columns = {c: rows.number(trees[c], types[c]) for c in given}
     where = None if plan.rows.where is None else rows.number_filter(plan.rows.where)
     calls = range(len(plan.query.calls))
     needs = tuple(_need(plan, i, columns, rows, aggregates) for i in calls)
-    return Shape(plan, where, needs, frozenset(columns.values()))
+    read = [(key, where) for key in range(len(plan.query.keys))]
+    read += [(column, need.where) for need in needs for column in need.columns]
+    computed = frozenset(Computed(*one) for one in read if can_fail(rows.expressions[one[0]]))
+    return Shape(plan, where, needs, frozenset(columns.values()), computed)
 
 
 def _need(
@@ -136,6 +152,11 @@ def _need(
 
 
 def needed_by(shape: Shape) -> set[Stored]:
+    """All that a shape needs."""
+    return {*read_by(shape), *shape.computed}
+
+
+def read_by(shape: Shape) -> set[Stored]:
     """The pieces, multisets and filters that a shape reads."""
     return {*filters_of(shape), *pieces_of(shape), *shape.value_sets}
 
@@ -161,6 +182,10 @@ def identity_of(stored: Stored, rows: SharedRows) -> str:
     """What names something stored in a state; columns are named by their numbers in `rows`."""
     if isinstance(stored, int):
         return identity("filter", _FILTER_VERSION, f"{stored} {rows.text(stored)}")
+    if isinstance(stored, Computed):
+        where = "" if stored.where is None else f" where {stored.where} {rows.text(stored.where)}"
+        text = f"{stored.column} {rows.text(stored.column)}{where}"
+        return identity("computed", _COMPUTED_VERSION, text)
     if isinstance(stored, ValueSet):
         return stored.identity([rows.types[c] for c in stored.columns])
     return stored.identity

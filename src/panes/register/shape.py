@@ -47,6 +47,17 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True)
+class Computed:
+    """What an expression gives of the rows that satisfy a filter; None: of all rows.
+
+    Both are named by their columns. Only what can fail is computed of some rows, and not of others.
+    """
+
+    column: int
+    where: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class Need:
     """What one aggregate, the meaning of a `call`, is lowered from: pieces, or a multiset.
 
@@ -75,12 +86,21 @@ class Shape:
     """Queries that differ in nothing but their windows, and what they need of a store."""
 
     # Rows and promises change none of these.
-    UNCHANGED = frozenset({"members", "needs", "pieces", "value_sets", "wanted", "_index"})
+    UNCHANGED = frozenset(
+        {"members", "needs", "pieces", "value_sets", "wanted", "computed", "_index"}
+    )
 
     def __init__(
-        self, plan: Plan, where: int | None, needs: tuple[Need, ...], columns: frozenset[int]
+        self,
+        plan: Plan,
+        where: int | None,
+        needs: tuple[Need, ...],
+        columns: frozenset[int],
+        computed: frozenset[Computed],
     ) -> None:
         """`where` is the filter of all its rows; `columns` are those that its pieces read.
+
+        `computed` are the expressions that these are, and its keys, of the rows they are read of.
 
         `pieces` and `value_sets` are those of all its aggregates, each once. If all of them are
         numbers, it `is_compiled`: tables answer many windows at a time. `wanted` are its pieces
@@ -88,6 +108,7 @@ class Shape:
         aggregate, the indexes of its pieces among these.
         """
         self.plan, self.where, self.needs, self.columns = plan, where, needs, columns
+        self.computed = computed
         self.answer_columns = 0  # a number for answers with the same columns, at a host
         self.pieces = list(dict.fromkeys(w for need in needs for w in need.pieces))
         self.value_sets = list(dict.fromkeys(n.values for n in needs if n.values is not None))

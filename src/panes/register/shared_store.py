@@ -44,7 +44,7 @@ class SharedStore:
         self.serial, self.title = 0, ""
         self.keys = plan.rows.expressions[: len(plan.query.keys)]
         self.rows = SharedRows(schema, self.keys, plan.key_types, numbering)
-        self.needs = Needs(self.rows, aggregates, len(self.keys))
+        self.needs = Needs(self.rows, aggregates)
         self.panes = ClassedPanes(plan.key_types)
         self.completeness = Completeness()
 

@@ -6,7 +6,8 @@ number that every query has for life tells which one it is:
 - a query that the state knows must be what it was: the same window over the same store, needing
   the same pieces, multisets and filters. Anything else is refused, with what has changed;
 - a query that is new to the state is answered from what the state has, and what the state does
-  not have for it is there from now on;
+  not have for it is there from now on. So it is with what a state of an older version does not
+  tell: of which rows expressions were computed;
 - a query that is gone is not looked for, and what only it needed is not read.
 """
 
@@ -22,9 +23,9 @@ from panes.aggregates.identity import Identity, difference
 from panes.axis import BEGINNING
 from panes.errors import StateError
 from panes.register.completeness import after
-from panes.register.needs import Stored, identity_of, needed_by
+from panes.register.needs import Stored, identity_of, implying, read_by
 from panes.register.queries import Queries
-from panes.register.shape import Shape
+from panes.register.shape import Computed, Shape
 from panes.register.shared_store import SharedStore
 from panes.stores.contents import ValueSet
 from panes.stores.state_format import FORMAT, format_table, require_format
@@ -34,7 +35,8 @@ from panes.windows.spec import Sliding
 _WHAT, _FORMAT = "a register", 2
 _PROGRESS, _QUERIES, _SHAPES, _STORES = "progress", "queries", "shapes", "stores"
 _NEEDS, _CUTS = "needs", "cuts"
-_PIECE, _VALUES, _FILTER = "piece", "values", "filter"
+_PIECE, _VALUES, _FILTER, _COMPUTED = "piece", "values", "filter", "computed"
+_WHATS: dict[type, str] = {int: _FILTER, ValueSet: _VALUES, Computed: _COMPUTED}
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,10 +106,10 @@ def _query_table(queries: Queries) -> pa.Table:
 def _shape_table(
     stores: Sequence[SharedStore], needs: Sequence[tuple[SharedStore, Stored]]
 ) -> pa.Table:
-    """What each shape needs, by the rows of the table of needs."""
+    """What each shape reads, by the rows of the table of needs."""
     row = {(store.serial, need): i for i, (store, need) in enumerate(needs)}
     shapes = [(store, shape) for store in stores for shape in store.shapes]
-    used = [sorted(row[s.serial, n] for n in needed_by(shape)) for s, shape in shapes]
+    used = [sorted(row[s.serial, n] for n in read_by(shape)) for s, shape in shapes]
     return pa.table(
         {
             "store": pa.array([store.serial for store, _ in shapes], pa.int64()),
@@ -117,11 +119,9 @@ def _shape_table(
 
 
 def _need(store: SharedStore, need: Stored) -> dict[str, object]:
-    what = _FILTER if isinstance(need, int) else _PIECE
-    what = _VALUES if isinstance(need, ValueSet) else what
     return {
         "store": store.serial,
-        "what": what,
+        "what": _WHATS.get(type(need), _PIECE),
         "identity": identity_of(need, store.rows),
         "since": store.needs.since[need],
     }
@@ -165,8 +165,10 @@ def take_up(queries: Queries, tables: Mapping[str, pa.Table]) -> dict[int, Writt
         own = [n for n in needs if n["store"] == store.serial]
         since = {n["identity"]: n["since"] for n in own}
         now = after(queries.newest)
-        known = store.needs.since
-        store.needs.since = {n: since.get(identity_of(n, store.rows), now) for n in known}
+        store.needs.since = {
+            need: min(since.get(identity_of(n, store.rows), now) for n in implying(need))
+            for need in store.needs.since
+        }
         if store.serial in evicted:
             store.completeness.evicted_before = evicted[store.serial]
             _take_up_cuts(store, [c for c in cuts if c["store"] == store.serial], now)
@@ -213,7 +215,7 @@ class _Agreement:
         serial, before = self._shapes[number]
         if (serial, self._stores[serial]) != (store.serial, store.title):
             raise _changed(name, _regrouped(self._stores[serial], store.title))
-        now = {identity_of(n, store.rows) for n in needed_by(shape)}
+        now = {identity_of(n, store.rows) for n in read_by(shape)}
         if before != now:
             columns = ", ".join(f"{c} is {store.rows.text(c)}" for c in sorted(shape.columns))
             raise _changed(name, _differences(before - now, now - before), columns)
