@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from panes.scalar.clock import REASON as CLOCK
 from panes.scalar.names import NAMES
 
 
@@ -37,7 +38,6 @@ ON_SPARK = _words("""
 
 SCALARS = NAMES | ON_SPARK
 
-CLOCK = "depends on the clock, so the same rows would give other answers tomorrow"
 CLOCKS_BY_DEFAULT = frozenset({"unix_timestamp"})
 """Functions that read the clock where they have no argument."""
 

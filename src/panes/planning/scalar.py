@@ -262,7 +262,9 @@ def resolve(tree: exp.Expression, schema: pa.Schema, *, stream: str) -> exp.Expr
             return inside
         if isinstance(node, exp.Column):
             found = find_column(node.name, schema, stream=stream)
-            return exp.column(exp.to_identifier(found, quoted=True))
+            column = exp.column(exp.to_identifier(found, quoted=True))
+            column.meta["arrow"] = schema.field(found).type  # for hosts that read text differently
+            return column
         return node
 
     return tree.copy().transform(name_columns)

@@ -131,7 +131,7 @@ def _divides_safely(divisor: Typed) -> bool:
     return divisor.is_constant and isinstance(number, int) and number not in (0, -1)
 
 
-def _literal_decimal(value: Typed) -> pa.DataType:
+def literal_decimal(value: Typed) -> pa.DataType:
     """The decimal of an operand: a written whole number has only the digits it is written with."""
     if value.is_constant and t.is_integer(value.type) and value.constant is None:
         raise refuse("a whole number with a suffix beside a decimal is not translated",
@@ -144,7 +144,7 @@ def _literal_decimal(value: Typed) -> pa.DataType:
 def _of_decimals(sign: str, one: Typed, other: Typed, *, is_try: bool) -> Typed:
     if t.VOID in (one.type, other.type):
         raise refuse("arithmetic of a decimal and NULL is not translated")
-    a, b = _literal_decimal(one), _literal_decimal(other)
+    a, b = literal_decimal(one), literal_decimal(other)
     scale = max(a.scale, b.scale)
     if sign == "*":
         scale, precision = a.scale + b.scale, a.precision + b.precision + 1

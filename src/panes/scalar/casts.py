@@ -7,10 +7,12 @@ Spark does not read. An error of what is cast stays an error: only the cast itse
 from __future__ import annotations
 
 import unicodedata
+from zoneinfo import available_timezones
 
 import pyarrow as pa
 
 from panes.scalar import types as t
+from panes.scalar.clock import HINT, REASON, reads_clock
 from panes.scalar.typed import Typed, bound, failure, over, refuse, widened
 
 
@@ -19,6 +21,8 @@ def cast(value: Typed, to: pa.DataType, *, is_try: bool = False) -> Typed:
     kind = value.type
     if kind == to:
         return value
+    if to in _MOMENTS and isinstance(value.constant, str) and reads_clock(value.constant):
+        raise refuse(f"`'{value.constant}'` as a moment {REASON}", hint=HINT)
     if kind == t.VOID:
         return Typed(f"CAST({value.text} AS {t.duckdb_name(to)})", to)
     if _cast("v", kind, to, "NULL") is None:
@@ -31,11 +35,20 @@ def cast(value: Typed, to: pa.DataType, *, is_try: bool = False) -> Typed:
     if is_try and not (t.is_float(kind) and to == t.STRING):  # which has an answer for all values
         # no text fails to be a double, and TRY takes nothing that may say what is not translated
         wrap = "{}" if kind == t.STRING and t.is_float(to) else "TRY({})"
-        return Typed(over(value.text, lambda x: wrap.format(_cast(x, kind, to, "NULL"))), to)
+
+        def tried(x: str) -> str:
+            return _unless_unread(x, kind, to, wrap.format(_cast(x, kind, to, "NULL")))
+
+        return Typed(over(value.text, tried), to)
     error = failure(f"a value of type {t.spark_name(kind)} cannot be cast to {t.spark_name(to)}")
-    return Typed(bound(value.text, lambda x: str(_cast(x, kind, to, error))), to)
+
+    def body(x: str) -> str:
+        return _unless_unread(x, kind, to, str(_cast(x, kind, to, error)))
+
+    return Typed(bound(value.text, body), to)
 
 
+_MOMENTS = (t.DATE, t.TIMESTAMP, t.TIMESTAMP_NTZ)
 _UNTRIED = {(t.BINARY, t.STRING), (t.BIGINT, t.TIMESTAMP), (t.TIMESTAMP, t.FLOAT)}
 
 
@@ -202,6 +215,31 @@ _HOUR, _SIXTY = "[01]?[0-9]|2[0-3]", "[0-5]?[0-9]"
 _ZONE = r" *(Z|UTC|[+-](?:0?[0-9]|1[0-7]):[0-5][0-9])"
 _PLAIN_CLOCK = r"(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\.[0-9]{1,6})?"
 _PLAIN = rf"'[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}(?:[ T]{_PLAIN_CLOCK})?'"
+
+
+_REGIONS = "|".join(sorted(name for name in available_timezones() if name.isalnum()))
+_JAVA_ZONES = (
+    "ACT|AET|AGT|ART|AST|BET|BST|CAT|CNT|CST|CTT|EAT|ECT|IET|IST|JST|MIT|NET|NST|PLT|PNT|PRT|PST|"
+    "SST|VST|UT"
+)
+_NAMED_ZONE = rf"[A-Za-z_]+(?:/[A-Za-z0-9_+-]+)+|(?:UTC|GMT|UT)[+-][0-9:]+|{_REGIONS}|{_JAVA_ZONES}"
+_ODD_OFFSET = "[+-](?:[0-9]{1,2}|[0-9]{4}|[0-9]{2}:?[0-9]{2}:?[0-9]{2}|18:00|[0-9]{1,2}:[0-9])"
+_ANY_ZONE = "Z|UTC|[+-][0-9:]+"
+_DAY_AND_CLOCK = (
+    rf"[0-9]{{4}}-[0-9]{{1,2}}-[0-9]{{1,2}}[ T](?:{_HOUR}):(?:{_SIXTY}):(?:{_SIXTY})(?:\.[0-9]*)?"
+)
+_VAST_YEAR = r"(?:[+-][0-9]{4,7}|[0-9]{5,7})(?:-.*)?"
+_UNREAD = failure("to read a text with such a zone or year as a moment is not translated")
+
+
+def _unless_unread(x: str, kind: pa.DataType, to: pa.DataType, text: str) -> str:
+    """A cast, or an error for text that Spark can read and that is not read here."""
+    if kind != t.STRING or to not in _MOMENTS:
+        return text
+    zones = f"{_NAMED_ZONE}|{_ODD_OFFSET if to == t.TIMESTAMP else _ANY_ZONE}"
+    zoned = "" if to == t.DATE else f"|{_DAY_AND_CLOCK} *(?:{zones})"
+    is_unread = f"regexp_full_match(trim({x}, {_BLANKS}), '(?s)(?:{_VAST_YEAR}{zoned})')"
+    return f"CASE WHEN {is_unread} THEN {_UNREAD}::{t.duckdb_name(to)} ELSE {text} END"
 
 
 def _from_text(text: str, to: pa.DataType, otherwise: str) -> str | None:

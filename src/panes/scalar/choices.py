@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from panes.scalar import types as t
 from panes.scalar.comparison import chosen, compared, matched
 from panes.scalar.forms_bytes import decoded
+from panes.scalar.literals import integer
 from panes.scalar.typed import Typed, refuse, widened
 
 Form = Callable[[Sequence[Typed]], Typed]
@@ -34,6 +35,12 @@ def _null_if(arguments: Sequence[Typed]) -> Typed:
     equal = compared("=", *arguments)
     return Typed(f"CASE WHEN {equal.text} THEN NULL ELSE {arguments[0].text} END",
                  arguments[0].type)  # fmt: skip
+
+
+def _zero_if_null(arguments: Sequence[Typed]) -> Typed:
+    if len(arguments) != 1:
+        raise refuse("`zeroifnull` takes one value")
+    return _coalesce("coalesce")([*arguments, integer(0)])
 
 
 def _equal_null(arguments: Sequence[Typed]) -> Typed:
@@ -68,6 +75,6 @@ def _coalesce(name: str) -> Form:
 
 FORMS: dict[str, Form] = {
     **{name: _coalesce(name) for name in ("coalesce", "nvl", "ifnull")},
-    "decode": _decode, "nullif": _null_if, "equal_null": _equal_null, "like": _like,
-    "ilike": _ilike,
+    "decode": _decode, "nullif": _null_if, "zeroifnull": _zero_if_null, "equal_null": _equal_null,
+    "like": _like, "ilike": _ilike,
 }  # fmt: skip

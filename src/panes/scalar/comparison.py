@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from panes.scalar import types as t
+from panes.scalar.calculation import literal_decimal
 from panes.scalar.casts import cast
 from panes.scalar.rules import built, coerced
 from panes.scalar.table import RULES
@@ -16,22 +17,45 @@ from panes.scalar.typed import Typed, bound, failure, raises, refuse, unless_nul
 def compared(sign: str, left: Typed, right: Typed) -> Typed:
     """`left sign right`."""
     one, other = alike(left, right)
-    if t.is_nested(one.type) and sign in ("<", "<=", ">", ">="):
+    if sign in _ORDERING and (_is_beyond(left, right) or _is_beyond(right, left)):
+        raise refuse("the order of whole numbers and of one beyond all of them is not translated",
+                     hint="cast the column to decimal(38, 0)")  # fmt: skip
+    if t.is_nested(one.type) and sign in _ORDERING:
         raise refuse(f"the order of {one.name} is not translated")
     if sign.startswith("IS") or not raises(other.text):
         return Typed(f"({one.text} {sign} {other.text})", t.BOOLEAN)
     return Typed(unless_null(one.text, lambda x: f"({x} {sign} {other.text})"), t.BOOLEAN)
 
 
+_ORDERING = ("<", "<=", ">", ">=")
+
+
+def _is_beyond(one: Typed, other: Typed) -> bool:
+    """Whether a written decimal is beyond the whole numbers, where Spark decides of NULL too."""
+    number = other.constant
+    is_vast = t.is_decimal(other.type) and isinstance(number, float) and abs(number) >= 2.0**63
+    return t.is_integer(one.type) and not one.is_constant and is_vast
+
+
 def alike(one: Typed, other: Typed) -> tuple[Typed, Typed]:
     """Two values in the type that they are compared in; text is read as the other's type."""
-    kind = t.wider(one.type, other.type)
+    wider = t.tightest if t.is_nested(one.type) else t.wider
+    kind = wider(_meant(one, other), _meant(other, one))
     if kind is None and t.STRING in (one.type, other.type):
         kind = t.read_as(other.type if one.type == t.STRING else one.type)
         return cast(one, kind), cast(other, kind)
     if kind is None or t.is_map(kind):
         raise refuse(f"to compare {one.name} with {other.name} is not translated")
     return widened(one, kind), widened(other, kind)
+
+
+def _meant(value: Typed, other: Typed) -> pa.DataType:
+    """The type of a value in a comparison: beside a decimal, a written number has few digits."""
+    if not (t.is_integer(value.type) and value.is_constant and t.is_decimal(other.type)):
+        return value.type
+    whole = t.decimal_of(value.type)
+    holds_all = other.type.precision - other.type.scale >= whole.precision
+    return whole if holds_all else literal_decimal(value)
 
 
 def chosen(what: str, values: Sequence[Typed]) -> tuple[pa.DataType, list[Typed]]:
@@ -48,10 +72,10 @@ def chosen(what: str, values: Sequence[Typed]) -> tuple[pa.DataType, list[Typed]
 
 def same_kind(value: Typed, members: Sequence[Typed]) -> list[Typed]:
     """A value and those it may be IN, in the one type that holds all of them."""
-    kinds = {member.type for member in members} - {t.VOID}
-    if len(kinds) > 1 and t.STRING in {value.type, *kinds}:
-        names = ", ".join(sorted(t.spark_name(kind) for kind in kinds))
-        raise refuse(f"a list of {names} beside text is not translated",
+    kinds = [member.type for member in members if member.type != t.VOID]
+    names = sorted({t.spark_name(kind) for kind in kinds})
+    if len(names) > 1 and t.STRING in {value.type, *kinds}:
+        raise refuse(f"a list of {', '.join(names)} beside text is not translated",
                      hint="cast the values of IN to one type")  # fmt: skip
     kind = t.widest([value.type, *kinds])
     if kind is None:

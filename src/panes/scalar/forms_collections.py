@@ -117,7 +117,7 @@ def _key(name: str, arguments: Sequence[Typed]) -> tuple[Typed, Typed]:
     if len(arguments) != 2:
         raise refuse(f"`{name}` takes a map and a key")
     value = map_argument(name, arguments[0])
-    if t.wider(value.type.key_type, arguments[1].type) != value.type.key_type:
+    if t.tightest(value.type.key_type, arguments[1].type) != value.type.key_type:
         raise refuse(f"`{name}` of {value.name} by {arguments[1].name} is not translated")
     return value, widened(arguments[1], value.type.key_type)
 

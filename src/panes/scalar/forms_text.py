@@ -31,7 +31,12 @@ def _cut(x: str, start: str, length: str | None, *, of_bytes: bool) -> str:
 def _substring(arguments: Sequence[Typed]) -> Typed:
     value, start, *length = _bytes_or_text("substring", arguments, 1, "int, int?")
     size = length[0].text if length else None
+    if size is None and not (isinstance(start.constant, int) and start.constant > -_MOST):
+        size = f"{_MOST}"  # what is cut off before the text counts, as in Spark
     return Typed(_cut(value.text, start.text, size, of_bytes=value.type == t.BINARY), value.type)
+
+
+_MOST = 2**31 - 1
 
 
 def _left(arguments: Sequence[Typed]) -> Typed:

@@ -81,6 +81,8 @@ class Rule:
     ) -> dict[str, pa.DataType] | None:
         """What the names in capitals stand for."""
         bound: dict[str, pa.DataType] = {}
+        has_array = any(_variable(p.kind)[1] for p in parameters)
+        wider = t.tightest if has_array else t.wider
         for argument, parameter in zip(arguments, parameters, strict=False):
             name, is_array = _variable(parameter.kind)
             if name is None:
@@ -90,7 +92,7 @@ class Rule:
                 if kind != t.VOID and not t.is_array(kind):
                     return None
                 kind = t.VOID if kind == t.VOID else kind.value_type
-            wide = t.wider(bound.get(name, t.VOID), kind)
+            wide = wider(bound.get(name, t.VOID), kind)
             if wide is None:
                 return None
             if name == _ORDERED and t.is_nested(wide):

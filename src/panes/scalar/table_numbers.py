@@ -64,8 +64,6 @@ coalesce | T, T* | T | coalesce({all})
 nvl ifnull | T, T | T | coalesce({all})
 nvl2 | any, T, T | T | CASE WHEN {0} IS NOT NULL THEN {1} ELSE {2} END
 nullifzero | number | {0} | CASE WHEN {0} = 0 THEN NULL ELSE {0} END
-zeroifnull | number | {0} | coalesce({0}, 0)
-zeroifnull | void | int | 0
 isnull | any | boolean | {0} IS NULL
 isnotnull | any | boolean | {0} IS NOT NULL
 isnan | double | boolean | coalesce(isnan({0}), false)

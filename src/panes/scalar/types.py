@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import partial
 
 import pyarrow as pa
 
@@ -43,6 +44,7 @@ _SPARK = {
 # What is only on the way to an answer: DuckDB has it as a number of microseconds or of months.
 _PASSING = {DAYS: "BIGINT", MONTHS: "INTEGER", TIME: "BIGINT"}
 _PASSING_NAMES = {DAYS: "interval day to second", MONTHS: "interval year to month", TIME: "time(6)"}
+_MOST_DIGITS = 38
 _DIGITS = {TINYINT: 3, SMALLINT: 5, INT: 10, BIGINT: 20}
 _UNSIGNED = {
     pa.uint8(): SMALLINT, pa.uint16(): INT, pa.uint32(): BIGINT, pa.uint64(): pa.decimal128(20, 0),
@@ -180,33 +182,44 @@ def decimal_of(kind: pa.DataType) -> pa.DataType:
 
 def bounded_decimal(precision: int, scale: int) -> pa.DataType:
     """A decimal of at most 38 digits; digits behind the point give way, six of them last."""
-    if precision <= 38:
+    if precision <= _MOST_DIGITS:
         return pa.decimal128(max(precision, 1), scale)
     whole = precision - scale
-    return pa.decimal128(38, max(38 - whole, min(scale, 6)))
+    return pa.decimal128(_MOST_DIGITS, max(_MOST_DIGITS - whole, min(scale, 6)))
 
 
-def wider(one: pa.DataType, other: pa.DataType) -> pa.DataType | None:
+def wider(one: pa.DataType, other: pa.DataType, *, is_tight: bool = False) -> pa.DataType | None:
     """The type that values of both are compared or joined in; None: there is none."""
+    within = partial(wider, is_tight=is_tight)
     if one == other or other == VOID:
         return one
     if one == VOID:
         return other
     if is_number(one) and is_number(other):
-        return _wider_number(one, other)
+        found = _wider_number(one, other)
+        has_decimal = is_decimal(one) or is_decimal(other)
+        fits = (
+            is_decimal(found) and found in (one, other) and (is_integer(one) or is_integer(other))
+        )
+        return None if is_tight and has_decimal and not fits else found
     moments = (DATE, TIMESTAMP_NTZ, TIMESTAMP)
     if one in moments and other in moments:
         return max(one, other, key=moments.index)
     if is_array(one) and is_array(other):
-        element = wider(one.value_type, other.value_type)
+        element = within(one.value_type, other.value_type)
         return None if element is None else pa.list_(element)
     if is_map(one) and is_map(other):
-        inner = [wider(one.key_type, other.key_type), wider(one.item_type, other.item_type)]
+        inner = [within(one.key_type, other.key_type), within(one.item_type, other.item_type)]
         return None if None in inner else pa.map_(*inner)
     if is_struct(one) and is_struct(other) and [f.name for f in one] == [f.name for f in other]:
-        fields = [(a.name, wider(a.type, b.type)) for a, b in zip(one, other, strict=True)]
+        fields = [(a.name, within(a.type, b.type)) for a, b in zip(one, other, strict=True)]
         return None if any(kind is None for _, kind in fields) else pa.struct(fields)
     return None
+
+
+def tightest(one: pa.DataType, other: pa.DataType) -> pa.DataType | None:
+    """As `wider`, where Spark brings no decimal into another: elements of arrays, keys of maps."""
+    return wider(one, other, is_tight=True)
 
 
 def widest(kinds: Iterable[pa.DataType]) -> pa.DataType | None:
@@ -223,8 +236,9 @@ def _wider_number(one: pa.DataType, other: pa.DataType) -> pa.DataType:
     if is_float(one) or is_float(other):
         return DOUBLE  # also of a float and a whole number, which a float may not hold
     a, b = decimal_of(one), decimal_of(other)
-    scale = max(a.scale, b.scale)
-    return bounded_decimal(max(a.precision - a.scale, b.precision - b.scale) + scale, scale)
+    whole = max(a.precision - a.scale, b.precision - b.scale)
+    scale = min(max(a.scale, b.scale), _MOST_DIGITS - whole)  # digits behind the point give way
+    return pa.decimal128(whole + scale, scale)
 
 
 def parse_type(text: str) -> pa.DataType | None:

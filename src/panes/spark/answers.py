@@ -12,11 +12,12 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import types as T  # noqa: N812
 
-from panes.language.expressions import quoted, to_sql
+from panes.language.expressions import quoted
 from panes.language.query import AGGREGATE, WINDOW_COLUMNS
 from panes.planning.answer_columns import AnswerColumn
 from panes.planning.plan import Plan
 from panes.spark.bind import BoundQuery, sql
+from panes.spark.clock import spark_sql
 from panes.spark.column_names import END
 from panes.spark.internals import spark_type
 from panes.windows.extent import ruler
@@ -64,7 +65,7 @@ def answer_texts(plan: Plan, status_columns: Sequence[str] = ()) -> list[str]:
 
 def _text(column: AnswerColumn) -> str:
     if column.expression is not None:
-        return named(to_sql(column.expression, "spark"), column.name)
+        return named(spark_sql(column.expression), column.name)
     assert column.lowered is not None
     return column.name if column.lowered == column.name else named(column.lowered, column.name)
 

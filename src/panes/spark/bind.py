@@ -15,12 +15,13 @@ from panes.aggregates.custom import UserAggregate
 from panes.axis import DAY, LIMIT
 from panes.errors import QueryError
 from panes.frames import require_streams
-from panes.language.expressions import quoted, to_sql
+from panes.language.expressions import quoted
 from panes.language.parse import parse
 from panes.language.query import Inner, Query
 from panes.operators.inner import require_order_kept
 from panes.planning.plan import Plan, plan
 from panes.planning.scalar import Projection, resolve
+from panes.spark.clock import spark_sql
 from panes.spark.column_names import PASSES
 from panes.spark.internals import to_arrow_schema
 from panes.windows.spec import PerRow
@@ -146,7 +147,7 @@ def comparable(frame: DataFrame) -> pa.Schema:
 
 def sql(tree: exp.Expression) -> Column:
     """A scalar expression as Spark reads it."""
-    return F.expr(to_sql(tree, "spark"))
+    return F.expr(spark_sql(tree))
 
 
 def ticks(frame: DataFrame, name: str) -> Column:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime
-from decimal import Decimal
+from decimal import Context, Decimal
 from typing import Any
 
 import pyarrow as pa
@@ -31,6 +31,16 @@ _MOMENTS = [datetime(1970, 1, 1), datetime(1969, 12, 31, 23, 59, 59, 999_999),
             datetime(2023, 10, 29, 0, 59, 59), datetime(1999, 12, 31, 23, 0)]  # fmt: skip
 _INSTANTS = [m.replace(tzinfo=UTC) for m in _MOMENTS]
 _PRICES = [Decimal(v) for v in ("0", "1.25", "-1.25", "99999999.99", "-0.5")]
+_FINE = ("0", "1.5", "2.5", "-0.5", "0.49999999999999999999", "-1.00000000000000000001", "9" * 18)
+_FINEST = (
+    "0",
+    "0.5",
+    "-0.5",
+    "0." + "9" * 38,
+    "0." + "4" + "9" * 37,
+    "0." + "0" * 37 + "1",
+    "1e-30",
+)
 _COLUMNS: Mapping[str, tuple[pa.DataType, Sequence[Any]]] = {
     "i": (pa.int32(), _INTS), "i2": (pa.int32(), _INTS), "small": (pa.int16(), [0, 1, -3, 300]),
     "b": (pa.int64(), _LONGS), "b2": (pa.int64(), _LONGS),
@@ -48,11 +58,28 @@ _COLUMNS: Mapping[str, tuple[pa.DataType, Sequence[Any]]] = {
     "a2": (pa.list_(pa.int32()), [[], [2], [None], [1, 2]]),
     "words": (pa.list_(pa.string()), [[], ["a"], ["b", None, ""], ["é", "a", "a"]]),
     "words2": (pa.list_(pa.string()), [[], ["a"], [None]]),
+    "w": (pa.decimal128(38, 0), [Decimal(v) for v in ("0", "2", "-1", "9" * 38, "-" + "9" * 38)]),
+    "w2": (pa.decimal128(38, 20), [Decimal(v) for v in _FINE]),
+    "w3": (pa.decimal128(38, 38), [Decimal(v) for v in _FINEST]),
+    "w4": (pa.decimal128(30, 12), [Decimal(v) for v in ("2", "1.55", "-0.5", "0.000000000001")]),
 }  # fmt: skip
 _FIRST, _LAST = datetime(1900, 1, 1), datetime(2100, 1, 1)
 _ints = st.integers(-(2**31), 2**31 - 1)
 _texts = st.text(max_size=6) | st.text("0123456789-: .eE+", max_size=12)
+
+
+def _decimals(digits: int, places: int) -> st.SearchStrategy[Decimal]:
+    """Decimals of any number of digits, halves and whole numbers among them."""
+    most = 10**digits - 1
+    halves = st.integers(-4, 4).map(lambda n: n * 10**places // 2).filter(lambda n: abs(n) <= most)
+    return (st.integers(-most, most) | halves).map(
+        lambda n: Decimal(n).scaleb(-places, Context(prec=digits))
+    )
+
+
 _VALUES: Mapping[pa.DataType, st.SearchStrategy[Any]] = {
+    pa.decimal128(38, 0): _decimals(38, 0), pa.decimal128(38, 20): _decimals(38, 20),
+    pa.decimal128(38, 38): _decimals(38, 38), pa.decimal128(30, 12): _decimals(30, 12),
     pa.int32(): _ints | st.integers(-99, 99), pa.int16(): st.integers(-(2**15), 2**15 - 1),
     pa.int64(): st.integers(-(2**63), 2**63 - 1) | _ints, pa.float64(): st.floats(),
     pa.float32(): st.floats(width=32), pa.bool_(): st.booleans(), pa.string(): _texts,

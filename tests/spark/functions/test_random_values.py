@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import itertools
 import math
+import random
+import re
 from collections.abc import Iterator, Mapping, Sequence
 
 import pyarrow as pa
@@ -34,6 +36,8 @@ from tests.spark.functions.both_engines import (
 
 AT_ONCE = 40
 FAILING_ROWS = 3
+MIXED = 400
+"""How many expressions over decimals are asked; there are some thousand."""
 
 _OF_TYPE = {
     "int": ["i", "i2"], "bigint": ["b", "b2"], "double": ["d", "d2"], "string": ["s", "s2", "s3"],
@@ -46,6 +50,7 @@ _OF_TYPE = {
 _VARIABLES: Mapping[str, tuple[list[str], list[str]]] = {
     "int": (["i", "i2", "b"], ["a", "a2"]), "string": (["s", "s2", "s3"], ["words", "words2"]),
     "double": (["d", "d2", "f"], ["array(d, d2)", "array(d2, 0D, d)"]), "date": (["day", "day2", "ts"], []),
+    "decimal": (["m", "w2", "w", "w4"], ["array(m, w)", "array(w2, w4)"]),
 }  # fmt: skip
 _CONSTANTS = {"string": "','", "boolean": "false", "int": "2"}
 _LENGTHS = {"repeat", "space", "array_repeat"}
@@ -179,7 +184,34 @@ def _written() -> list[str]:
     return [" ".join(part.split()) for part in _FORMS.split(";")]
 
 
+_MIXED = """
+    x = y; x < y; x >= y; x <=> y; x <> y; x IN (y, 1, NULL); x IN (1.5, y); x BETWEEN y AND 2.5;
+    coalesce(x, y); coalesce(y, x, 1.5); nvl(x, y); nvl2(yes, x, y); nullif(x, y); equal_null(x, y);
+    if(yes, x, y); CASE WHEN yes THEN x WHEN yes2 THEN y ELSE 1 END; CASE x WHEN y THEN 1 ELSE 2 END;
+    greatest(x, y); least(y, x, 2); array(x, y, 1.55); map('a', x, 'b', y); map(x, y);
+    decode(x, y, x, y); array(x) = array(y); array_contains(array(x), y); array(x, y)[0];
+    array_position(array(x), y); array_append(array(x), y); array_union(array(x), array(y));
+    array_except(array(x), array(y)); arrays_overlap(array(x), array(y)); array_remove(array(x), y);
+    named_struct('v', x) = named_struct('v', y); concat(array(x), array(y)); array_insert(array(x), 1, y);
+    element_at(map(x, 'a'), y); array_max(array(x, y)); zeroifnull(x); array_repeat(x, 2)
+"""
+"""Expressions over decimals x and y of any precision, and numbers that are written."""
+_DECIMALS = ("m", "m2", "w", "w2", "w3", "w4", "b", "d", "1.55", "3", "-7L", "12345678901234567890")
+
+
+def _mixed() -> Iterator[str]:
+    """Where one type holds values of two: no 38 digits hold all of both."""
+    for x, y in itertools.permutations(_DECIMALS, 2):
+        for form in _MIXED.split(";"):
+            yield re.sub(
+                r"\b[xy]\b",
+                lambda name, x=x, y=y: {"x": x, "y": y}[name[0]],
+                " ".join(form.split()),
+            )  # type: ignore[misc]
+
+
 GROUPS = {
+    "decimals of mixed precision": random.Random(17).sample(list(_mixed()), MIXED),
     "lines of the table": list(_calls()),
     "other functions": _written(),
     "operators": list(_operators()),

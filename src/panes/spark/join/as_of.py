@@ -15,9 +15,10 @@ from pyspark.sql import functions as F  # noqa: N812 - as everyone writes it
 from pyspark.sql import types as T  # noqa: N812
 
 from panes.axis import BEGINNING
-from panes.language.expressions import quoted, to_sql
+from panes.language.expressions import quoted
 from panes.planning.join_plan import JoinPlan
 from panes.spark.answers import named
+from panes.spark.clock import spark_sql
 from panes.spark.join.columns import (
     LEFT_AT,
     LEFT_SLOT,
@@ -105,7 +106,7 @@ def _greatest_of_candidates(
     asked = [f"{a} = {b}" for a, b in zip(*names, strict=True)]
     asked += [f"{LEFT_SLOT} = {RIGHT_SLOT}"]
     asked += within(band)
-    asked += [f"CASE WHEN {all_hold(asked)} THEN ({to_sql(join.rest.where, 'spark')}) END"]
+    asked += [f"CASE WHEN {all_hold(asked)} THEN ({spark_sql(join.rest.where)}) END"]
     numbered = left.withColumn(_ID, F.monotonically_increasing_id())
     pairs = numbered.join(right, F.expr(all_hold(asked)), "left")
     row = F.struct(*(F.col(quoted(n)) for n in [RIGHT_AT, *join.right.columns]))

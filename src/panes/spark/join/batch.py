@@ -16,13 +16,14 @@ from collections.abc import Iterator
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everyone writes it
 
-from panes.language.expressions import quoted, to_sql
+from panes.language.expressions import quoted
 from panes.pipelines.join_stage import WID
 from panes.planning.join_plan import JoinPlan
 from panes.shards.names import AT, column_name
 from panes.spark.answers import named
 from panes.spark.batch.sliding import placed_rows
 from panes.spark.bind import BoundQuery, ticks
+from panes.spark.clock import spark_sql
 from panes.spark.join.as_of import as_of_join
 from panes.spark.join.bind import BoundJoin
 from panes.spark.join.columns import (
@@ -125,7 +126,7 @@ def _condition(join: JoinPlan, near: list[str]) -> Column:
     equal = [f"{one} = {other}" for one, other in zip(*names, strict=True)]
     asked = [*equal, f"{LEFT_SLOT} = {RIGHT_SLOT}", *near]
     if join.rest is not None and join.rest.where is not None:
-        rest = to_sql(join.rest.where, "spark")
+        rest = spark_sql(join.rest.where)
         asked.append(f"CASE WHEN {all_hold(asked)} THEN ({rest}) ELSE FALSE END")
     return F.expr(all_hold(asked))
 

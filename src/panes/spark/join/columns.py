@@ -12,10 +12,11 @@ from pyspark.sql import DataFrame
 from pyspark.sql import types as T  # noqa: N812 - as everyone writes it
 
 from panes.axis import BEGINNING, FOREVER, Axis
-from panes.language.expressions import quoted, to_sql
+from panes.language.expressions import quoted
 from panes.planning.join_plan import JoinPlan
 from panes.shards.names import AT
 from panes.spark.answers import edge_texts, named
+from panes.spark.clock import spark_sql
 from panes.spark.internals import spark_type
 from panes.windows.partners import Band
 from panes.windows.spec import Landmark, PanedSpec, Sliding
@@ -33,9 +34,7 @@ def side_columns(side: DataFrame) -> list[str]:
 
 def keyed(side: DataFrame, join: JoinPlan, *, is_left: bool) -> DataFrame:
     """A side with its position and keys under the names of this side."""
-    keys = [
-        to_sql(e, "spark") for e in (join.left_keys if is_left else join.right_keys).expressions
-    ]
+    keys = [spark_sql(e) for e in (join.left_keys if is_left else join.right_keys).expressions]
     names = key_names(join, is_left=is_left)
     position = named(AT, LEFT_AT if is_left else RIGHT_AT)
     return side.selectExpr(position, *map(named, keys, names), *side_columns(side))

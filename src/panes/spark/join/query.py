@@ -9,7 +9,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everyone writes it
 
 from panes.aggregates.custom import UserAggregate
 from panes.errors import QueryError
-from panes.language.expressions import quoted, to_sql
+from panes.language.expressions import quoted
 from panes.language.join_query import JoinQuery
 from panes.language.query import WINDOW_COLUMNS
 from panes.pipelines.join_stage import WID
@@ -19,6 +19,7 @@ from panes.shards.names import PROMISE
 from panes.spark.answers import named
 from panes.spark.batch.answer import answer_bounded
 from panes.spark.bind import bind_query, sql
+from panes.spark.clock import spark_sql
 from panes.spark.column_names import END, SET_ASIDE, START
 from panes.spark.internals import spark_type
 from panes.spark.join.batch import joined_rows
@@ -107,7 +108,7 @@ def selected_texts(plan: JoinQueryPlan) -> list[str]:
     """The columns of the answers over joined rows, those of the window first."""
     edges = list(WINDOW_COLUMNS) if plan.names_windows else []
     outputs = zip(plan.answers.expressions, plan.names, strict=True)
-    return [*edges, *(named(to_sql(tree, "spark"), name) for tree, name in outputs)]
+    return [*edges, *(named(spark_sql(tree), name) for tree, name in outputs)]
 
 
 def _aggregated(bound: BoundJoin, found: Aggregation, joined: DataFrame) -> DataFrame:

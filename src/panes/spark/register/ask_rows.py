@@ -22,7 +22,6 @@ from panes.asking.kept_columns import columns_read
 from panes.asking.row_questions import ordering_of
 from panes.asking.row_window import outputs_of
 from panes.errors import QueryError, StateError
-from panes.language.expressions import to_sql
 from panes.language.parse import parse
 from panes.language.row_question import Ordering, RowQuestion
 from panes.planning.plan import Plan
@@ -33,6 +32,7 @@ from panes.shards.names import AT, KEPT
 from panes.shards.state import ABOUT
 from panes.spark.answers import edge_texts, named
 from panes.spark.bind import arrow_schema, bind_query, sql
+from panes.spark.clock import spark_sql
 from panes.spark.column_names import PLACE
 from panes.spark.host import Batches
 from panes.spark.internals import to_arrow_schema
@@ -104,7 +104,7 @@ def selected_rows(
     axis_type = frame.schema[axis.column or ""].dataType if axis.kind == "time" else None
     edges = edge_texts(f"{extent[0]}L", f"{extent[1]}L", axis_type)
     outputs = outputs_of(asked, schema).items()
-    return some.selectExpr(*edges, *(named(to_sql(tree, "spark"), name) for name, tree in outputs))
+    return some.selectExpr(*edges, *(named(spark_sql(tree), name) for name, tree in outputs))
 
 
 _MOST = (1 << 31) - 1

@@ -19,9 +19,9 @@ from uuid import uuid4
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 
-from panes.language.expressions import to_sql
 from panes.register.failures import QueriesFailed, failing, reasons_in
 from panes.shards.register_filler import read_columns
+from panes.spark.clock import spark_sql
 from panes.spark.internals import without_snapshots
 from panes.spark.register.deliver import Deliver, SinkError, work_out
 from panes.spark.register.registered_queries import RegisteredQueries
@@ -64,7 +64,7 @@ def _expressions(registered: RegisteredQueries) -> Expressions:
     for shape in registered.queries.shapes:
         names = tuple(member.name for member in shape.members)
         alone = registered.only(names[:1]).queries
-        found[names] = [to_sql(tree, "spark") for tree in read_columns(alone).values()]
+        found[names] = [spark_sql(tree) for tree in read_columns(alone).values()]
     return found
 
 
