@@ -180,6 +180,56 @@ def test_every_shard_makes_the_same_promise_of_joined_rows() -> None:
     assert {o.promise for o in host.finish()} == {ENDED}
 
 
+FAR = (
+    "SELECT l.id AS i, r.id AS j FROM l {} r ON l.k = r.k AND r.at BETWEEN l.at + 60 AND l.at + 65"
+)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(FAR.format(kind) for kind in ("JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL OUTER JOIN")),
+        "SELECT l.id AS i, r.id AS j, t.id AS m FROM l JOIN r ON r.at BETWEEN l.at - 9 AND l.at - 7 "
+        "RIGHT JOIN t ON r.k = t.k AND t.at BETWEEN r.at + 20 AND r.at + 21",
+        "SELECT l.id AS i, r.id AS j FROM l FULL JOIN r ON l.k = r.k [TUMBLING 7 WATTR at]",
+        "SELECT l.id AS i, r.id AS j FROM l ASOF LEFT JOIN r ON r.at BETWEEN l.at - 65 AND l.at - 60",
+    ],
+)
+def test_a_run_that_goes_on_after_an_end_takes_for_late_what_could_be_joined_with_rows_before(
+    text: str,
+) -> None:
+    """What could have had a partner that the end forgot is late, however far apart.
+
+    at    0 ------- 60 ------- 65
+    l     x                                     run 1, which ends
+    r               . its partners .            run 2
+    """
+    host = Host(text, lateness=0, late="drop")
+    reach, streams = host.join.reach, host.plan.query.streams
+    given_, late = [], 0
+    for parts in ([range(9)], [range(9, 110), range(110, 111), range(111, 240)]):
+        for at in parts:
+            outcomes = host.push(**{name: rows_at(name, at) for name in streams})
+            given_.append(host.answers(outcomes))
+            late += sum(len(o.late) for o in outcomes)
+        given_.append(host.answers(host.finish()))
+    assert late == reach * len(streams)
+    in_time = [*range(9), *range(9 + reach, 240)]
+    wanted = panes.oracle(text, **{name: rows_at(name, in_time) for name in streams})
+    assert_rows(pa.concat_tables(given_), wanted)
+
+
+def rows_at(name: str, at: Sequence[int]) -> pa.Table:
+    """One row at every instant, all of one key."""
+    schema = TABLES[name].schema
+    columns = {"id": at, "at": at, "k": [1] * len(at)}
+    empty = [[None] * len(at)] * len(schema)
+    filled = [columns.get(f.name, n) for f, n in zip(schema, empty, strict=True)]
+    return pa.table(
+        [pa.array(c, f.type) for c, f in zip(filled, schema, strict=True)], schema=schema
+    )
+
+
 def test_the_state_of_another_join_is_refused() -> None:
     host = Host(BANDS[2], lateness=2)
     host.push(l=L, r=R)

@@ -17,9 +17,7 @@ import pyarrow.compute as pc
 from panes.arrays.columns import column_of
 from panes.errors import QueryError
 from panes.language.query import WINDOW_COLUMNS
-from panes.planning.join_plan import JoinPlan, SourcePlan
 from panes.planning.join_query_plan import JoinQueryPlan
-from panes.windows.partners import Band
 from panes.windows.spec import Landmark, PerRow, Sliding, Spec
 
 
@@ -35,18 +33,7 @@ def newest_missed(
     came = [newest[name] for name in streams if name in newest]
     if not came:
         return None
-    return max(came) + (_reach(plan.join) if joins_anew else 0)
-
-
-def _reach(join: JoinPlan | SourcePlan) -> int:
-    """How far apart rows can be that end up in one joined row."""
-    if isinstance(join, SourcePlan):
-        return 0
-    partners = join.partners
-    own = max(abs(partners.low), abs(partners.high)) if isinstance(partners, Band) else (
-        partners.width
-    )  # fmt: skip
-    return own + _reach(join.left)
+    return max(came) + (plan.join.reach if joins_anew else 0)
 
 
 @dataclass(frozen=True, slots=True)

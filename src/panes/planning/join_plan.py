@@ -108,6 +108,12 @@ class JoinPlan:
         """Whether joined rows have the columns of the right side."""
         return self.how not in ("semi", "anti")
 
+    @property
+    def reach(self) -> int:
+        """How far apart rows can be that end up in one joined row."""
+        below = self.left.reach if isinstance(self.left, JoinPlan) else 0
+        return self.partners.farthest + below
+
     def schema(self) -> pa.Schema:
         """The joined columns that go up, with their types."""
         known = [*self.left.schema(), *self.right.schema()]

@@ -112,15 +112,10 @@ class JoinShard:
         return self._outcome(gone, late, rejected)
 
     def finish(self) -> JoinOutcome:
-        """The streams have ended: gives all rows without a partner, and forgets everything.
-
-        If they go on after all, what can be joined with nothing that was forgotten is in time.
-        """
+        """The streams have ended: gives all rows without a partner, and forgets everything."""
         about = self._about
         joined = about.stage.step({}, dict.fromkeys(about.promised(), FOREVER))
-        if about.newest != BEGINNING:
-            for promise in about.promises:
-                promise.punctuate(about.newest + _reach(self._join) + 1)
+        about.end()
         about.write()
         gone = Gone(joined, None if self._by is None else ENDED)
         if self._groups is not None:
@@ -184,9 +179,3 @@ class JoinShard:
             partials=about.rows + gone.waiting,
             nbytes=about.nbytes,
         )
-
-
-def _reach(join: JoinPlan) -> int:
-    """How far apart rows of a join, and of those below it, can be at most."""
-    below = _reach(join.left) if isinstance(join.left, JoinPlan) else 0
-    return join.partners.width + below

@@ -74,6 +74,15 @@ class JoinState:
         """How many bytes they take."""
         return sum(stored.nbytes for stored in self._stored)
 
+    def end(self) -> None:
+        """The streams have ended.
+
+        If they go on after all, what can be joined with nothing that was forgotten is in time.
+        """
+        if self.newest != BEGINNING:
+            for promise in self.promises:
+                promise.punctuate(self.newest + self._join.reach + 1)
+
     def write(self) -> None:
         """Put everything that is new into the state."""
         for stored in self._stored:

@@ -194,10 +194,14 @@ class StoredRuns(TimeBlocks):
         return {"side": self.name, "width": self._width, "passed": self.passed, "next": self._next}
 
     def restore(self, about: dict[str, object], ledger: Iterable[dict[str, object]]) -> None:
-        """Go on where `about` and `ledger` were written."""
+        """Go on where `about` and `ledger` were written.
+
+        The end of a stream forgets all rows, and says nothing of those that come after it.
+        """
         self._width, self.passed, self._next = (
             int(str(about[name])) for name in ("width", "passed", "next")
         )
+        self.passed = BEGINNING if self.passed >= FOREVER else self.passed
         names = ("rows", "low", "high", "nbytes", "digest", "is_marked")
         for row in ledger:
             run = _Run(number=row["run"], **{n: row[n] for n in names})  # type: ignore[arg-type]

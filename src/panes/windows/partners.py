@@ -57,6 +57,11 @@ class Band:
         return max(self.high - self.low + 1, 0)
 
     @property
+    def farthest(self) -> int:
+        """How far apart two partners can lie; in a band that does not hold 0, not its width."""
+        return max(abs(self.low), abs(self.high))
+
+    @property
     def is_open(self) -> bool:
         """Whether some row could be joined for ever."""
         return self.low <= BEGINNING or self.high >= FOREVER
@@ -106,6 +111,11 @@ class CommonWindows:
     def width(self) -> int:
         """At most how many positions a row can be joined with."""
         return min(2 * ruler(self.spec).size - 1, FOREVER)
+
+    @property
+    def farthest(self) -> int:
+        """How far apart two partners can lie: both are in one window."""
+        return min(ruler(self.spec).size - 1, FOREVER)
 
     @property
     def is_open(self) -> bool:
