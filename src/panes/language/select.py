@@ -68,7 +68,8 @@ def read_select(
     where = select.args.get("where")
     having = select.args.get("having")
     condition = None if having is None else taken.rewrite(_inlined(having.this, select, names))
-    _refuse_window_names(keys.named(outputs), outputs)
+    if not per_row:
+        _refuse_window_names(keys.named(outputs), outputs)
     return Query(
         text=text,
         streams=streams,
@@ -163,12 +164,12 @@ class _Taken:
         return copy
 
     def _bare(self, column: exp.Column) -> exp.Expression:
-        if column.name.lower() in WINDOW_COLUMNS:
-            return exp.column(column.name.lower())
-        if self.per_row:
+        if self.per_row:  # answers name no windows, so any column is the row's own
             if column not in self.defining:
                 self.defining.append(column.copy())
             return exp.column(f"{DEFINING}{self.defining.index(column)}")
+        if column.name.lower() in WINDOW_COLUMNS:
+            return exp.column(column.name.lower())
         raise error_in(
             column,
             f"`{column.name}` is neither grouped nor aggregated",
