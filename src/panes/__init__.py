@@ -7,6 +7,7 @@ import pyarrow as pa
 from panes.aggregates.custom import CustomAggregate, WindowFunction
 from panes.api import explain, live, open, register, sql, window_index
 from panes.engine.join_register import JoinRegister
+from panes.engine.open_graph import OpenGraph
 from panes.engine.open_join import OpenJoin
 from panes.engine.open_query import OpenQuery
 from panes.engine.register import Register
@@ -39,6 +40,7 @@ __all__ = [
     "LazyFlush",
     "LivePage",
     "NoProgressWarning",
+    "OpenGraph",
     "OpenJoin",
     "OpenQuery",
     "PanesError",

@@ -14,6 +14,7 @@ from panes.aggregates.custom import UserAggregate
 from panes.axis import Duration
 from panes.engine.in_steps import answers_of, require_steps
 from panes.engine.join_register import JoinRegister
+from panes.engine.open_graph import OpenGraph
 from panes.engine.open_join import OpenJoin
 from panes.engine.open_query import OpenQuery
 from panes.engine.opened import opened
@@ -24,7 +25,7 @@ from panes.frames import is_spark, require_streams, to_table, together
 from panes.html import Explained
 from panes.index.g_index import GROUPS
 from panes.language.join_query import JoinQuery
-from panes.language.read import read
+from panes.language.query_graph import QueryGraph, read_graph
 from panes.live.live_page import LivePage, feed_of
 from panes.operators.inner import derived_schemas, joined_schemas
 from panes.planning.choose_store import choose_store
@@ -258,11 +259,14 @@ def sql(
             "EMIT EARLY is for streams; the windows of a table are all complete",
             hint="leave out EMIT EARLY",
         )
+    if batches and not isinstance(query, OpenQuery):
+        raise OptionError(
+            "batches=True is for windows over one stream or a union, not for joins and for queries "
+            "with queries inside"
+        )
     if isinstance(query, OpenJoin):
-        if batches:
-            raise OptionError("batches=True is for windows over one stream or a union, not joins")
         answers = query.answer(**streams)
-    elif batches:
+    elif isinstance(query, OpenQuery) and batches:
         require_steps(store)
         answers = answers_of(query, streams)
     else:
@@ -684,7 +688,10 @@ def explain(
         text=text, frames=frames, aggregates=aggregates, store=store, run=run, details=details
     )
     streams = together(frames, streams)
-    query = read(text, aggregates)
+    graph = read_graph(text, aggregates)
+    if graph.names:
+        return _explained_graph(graph, streams, aggregates, details=details)
+    query = graph.asked
     if isinstance(query, JoinQuery):
         return _explained_join(query, streams, aggregates, details=details)
     if not streams:
@@ -703,6 +710,28 @@ def explain(
     schemas = {name: to_table(frame, name).schema for name, frame in streams.items()}
     bound = plan(query, derived_schemas(query, schemas), aggregates)
     return Explained(explain_plan(bound, choose_store(bound, store), details=details))
+
+
+def _explained_graph(
+    graph: QueryGraph,
+    streams: Mapping[str, object],
+    aggregates: Sequence[UserAggregate],
+    *,
+    details: bool,
+) -> str:
+    if not streams:
+        raise QueryError(
+            "what a query with queries inside does follows from the columns of its streams",
+            hint=f"give them: panes.explain(text, {graph.streams[0]}=...)",
+        )
+    require_streams(graph.streams, streams)
+    if any(is_spark(frame) for frame in streams.values()):
+        columns = importlib.import_module("panes.spark.bind").arrow_schema
+        streams = {name: columns(frame).empty_table() for name, frame in streams.items()}
+    schemas = {name: to_table(frame, name).schema for name, frame in streams.items()}
+    asked = OpenGraph(graph, Run(bounded=True), aggregates=aggregates, schemas=schemas)
+    asked.push(**{name: schema.empty_table() for name, schema in schemas.items()})
+    return asked.explain(details=details)
 
 
 def _explained_join(

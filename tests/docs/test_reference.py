@@ -25,6 +25,7 @@ CLASSES: dict[str, type] = {
     "LivePage": panes.LivePage,
     "OpenQuery": panes.OpenQuery,
     "OpenJoin": panes.OpenJoin,
+    "OpenGraph": panes.OpenGraph,
     "JoinRegister": panes.JoinRegister,
     "Register": panes.Register,
     "WindowIndex": panes.WindowIndex,
@@ -33,7 +34,7 @@ CLASSES: dict[str, type] = {
 }
 NOT_FOR_USERS = {
     *("plan", "stores", "take_up", "UNCHANGED", "watcher", "reached", "is_finished", "axis"),
-    *("version", "view", "metrics_name", "show_feed"),
+    *("version", "view", "metrics_name", "show_feed", "next_end", "promised_answers", "sides"),
 }
 
 

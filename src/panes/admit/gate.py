@@ -164,7 +164,7 @@ class Gate:
         self, table: pa.Table, axis: Axis, arrived: int, result: Admitted
     ) -> tuple[Positions, pa.Table]:
         """Where the rows lie; rows without a position are set aside."""
-        terms = self.terms
+        terms = self.terms.of(result.stream)
         if axis.kind == "rows":
             return arrived + np.arange(len(table)), table
         ticks, missing = axis.ticks(table.column(axis.column).combine_chunks())

@@ -66,7 +66,7 @@ class Promises:
     def __init__(self, query: Query, terms: Terms) -> None:
         inner = dict(zip(query.streams, query.inner, strict=False))
         self._moves = {name for name, i in inner.items() if i is not None and i.columns is not None}
-        self._streams = {name: Promise(terms.bound()) for name in query.streams}
+        self._streams = {name: Promise(terms.of(name).bound()) for name in query.streams}
         self._unmoved: dict[str, tuple[int, str]] = {}
         self._of_keys = KeyPromises()
 

@@ -11,9 +11,7 @@ from panes.api import explain as explain_text
 from panes.axis import format_duration
 from panes.cli.files import Source
 from panes.cli.run import Store, read_lateness, read_query
-from panes.engine.open_join import OpenJoin
-from panes.engine.open_query import OpenQuery
-from panes.engine.opened import opened
+from panes.engine.opened import Opened, opened
 from panes.errors import OptionError
 from panes.language.parse import parse
 from panes.language.read import read
@@ -100,7 +98,7 @@ def _sliding_graph(files: list[str], how: str) -> str:
     return draw(graph, format_duration if measures == {"time"} else str)
 
 
-def _warm_up(asked: OpenQuery | OpenJoin, sources: list[Source]) -> None:
+def _warm_up(asked: Opened, sources: list[Source]) -> None:
     """A few rows first, so that the loading of compiled loops is not taken for work."""
     for source in sources:
         for _, batch in zip(range(2), source.batches(), strict=False):

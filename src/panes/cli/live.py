@@ -15,11 +15,10 @@ from panes.cli.live_option import STAY, LiveStay, live_page
 from panes.cli.meter import meter, reached_by
 from panes.cli.run import Inputs, QueryFile, read_lateness, read_query
 from panes.cli.show import say
-from panes.engine.open_join import OpenJoin
 from panes.engine.open_query import OpenQuery
-from panes.engine.opened import opened
+from panes.engine.opened import Opened, opened
 from panes.language.query import Query
-from panes.language.read import read
+from panes.language.query_graph import read_graph
 from panes.planning.terms import Run
 
 EXAMPLE = "Example: panes live busy.sql --input bids=bids.parquet --speed 600"
@@ -65,12 +64,12 @@ def live(
 
 def _usual_lateness(text: str) -> str | int:
     """What is promised unless somebody says otherwise."""
-    asked = read(text)
+    asked = read_graph(text).asked
     window = asked.window if isinstance(asked, Query) else None
     return _LATENESS if window is None or window.measure == "time" else 0
 
 
-def _replay(asked: OpenQuery | OpenJoin, sources: list[Source], batch_rows: int, pace: Pace) -> int:
+def _replay(asked: Opened, sources: list[Source], batch_rows: int, pace: Pace) -> int:
     """Push batches of all streams in turns, none before its time; gives how many answers came."""
     answers = 0
     counts = [s.rows for s in sources]
@@ -83,9 +82,9 @@ def _replay(asked: OpenQuery | OpenJoin, sources: list[Source], batch_rows: int,
     return answers + len(asked.finish())
 
 
-def _instant(asked: OpenQuery | OpenJoin) -> int | None:
+def _instant(asked: Opened) -> int | None:
     """Where the stream is in time, if its axis is time and anything is promised of it."""
-    if isinstance(asked, OpenJoin) or asked.plan.placing.kind != "time":
+    if not isinstance(asked, OpenQuery) or asked.plan.placing.kind != "time":
         return None
     at, _ = asked.reached
     return at if at > BEGINNING else None

@@ -28,8 +28,9 @@ from rich.text import Text
 
 from panes.axis import BEGINNING, FOREVER, Axis
 from panes.cli.show import console as stderr
+from panes.engine.open_graph import OpenGraph
 from panes.engine.open_join import OpenJoin
-from panes.engine.open_query import OpenQuery
+from panes.engine.opened import Opened
 from panes.engine.register import Register
 
 
@@ -170,11 +171,13 @@ def _progress(columns: tuple[ProgressColumn, ...], console: Console | None) -> P
     )
 
 
-def reached_by(query: OpenQuery | OpenJoin | Register) -> Reached:
+def reached_by(query: Opened | Register) -> Reached:
     """How far a query of this process is."""
     late = query.state["late_rows"]
     if isinstance(query, OpenJoin):
         return Reached(min(query.progress.values(), default=BEGINNING), None, late)
+    if isinstance(query, OpenGraph):
+        return Reached(BEGINNING, None, late)
     at, _ = query.reached
     if isinstance(query, Register):
         return Reached(at, query.axis, late)

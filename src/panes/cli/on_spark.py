@@ -21,7 +21,7 @@ from panes.cli.show import errors_in, say
 from panes.errors import OptionError, PanesError
 from panes.language.join_query import JoinQuery
 from panes.language.query import Query
-from panes.language.read import read
+from panes.language.query_graph import read_graph
 from panes.planning.terms import Run
 from panes.spark import LiveRows, files, live, split
 from panes.spark.checkpoint import require_sources, require_whole
@@ -32,13 +32,13 @@ from panes.windows.spec import PerRow
 _KINDS = ("answers", "late", "rejected")
 
 
-def answer(text: str, query: Query | JoinQuery, sources: list[Source], output: str) -> None:
+def answer(text: str, sources: list[Source], output: str) -> None:
     """Answer a bounded query on Spark and write it where the command was told to."""
     with tempfile.TemporaryDirectory() as folder:
         start(Path(folder))
         frames: dict[str, Any] = {s.name: files.read(s.path, s.format) for s in sources}
         answers = sql(text, **frames).toArrow()
-    Output(output).write(_in_order(answers, query))
+    Output(output).write(_in_order(answers, read_graph(text).asked))
     say(f"{len(answers):,} answers")
 
 
@@ -70,7 +70,8 @@ class Job:
             if counts is None:
                 raise stopped(output, checkpoint)
             if checkpoint is None:
-                answers = _in_order(_collected(places["answers"]), read(self.text))
+                asked = read_graph(self.text).asked
+                answers = _in_order(_collected(places["answers"]), asked)
                 Output(output).write(answers)
                 if late_output is not None:
                     Output(late_output).write(_collected(places["late"]))
@@ -92,7 +93,7 @@ class Job:
         }
         tagged = answer_frames(self.text, frames, run=replace(self.options, with_late=True))
         require_sources(str(checkpoint), tagged)
-        asked = read(self.text)
+        asked = read_graph(self.text).asked
         keys = len(asked.shown_keys) if isinstance(asked, Query) else 0
         shown = {kind: LiveRows(place, keys=keys) for kind, place in places.items()}
         sinks = places if self.live_stay is None else shown

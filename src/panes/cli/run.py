@@ -19,9 +19,8 @@ from panes.cli.meter import meter, reached_by
 from panes.cli.outputs import Output
 from panes.cli.show import say
 from panes.engine import in_steps
-from panes.engine.open_join import OpenJoin
 from panes.engine.open_query import OpenQuery
-from panes.engine.opened import opened
+from panes.engine.opened import Opened, opened
 from panes.errors import OptionError, PanesError
 from panes.planning.terms import Run
 from panes.stores.store import STORES
@@ -208,7 +207,7 @@ def run(
             job = on_spark.Job(text, options, sources, files_per_batch, stay)
             job.run(output, late_output, checkpoint)
         else:
-            on_spark.answer(text, asked.query, sources, output)
+            on_spark.answer(text, sources, output)
         return
     if checkpoint is not None or keep_open:
         raise OptionError(
@@ -220,22 +219,20 @@ def run(
         _report(asked, answers, late_output)
 
 
-def _answers(
-    asked: OpenQuery | OpenJoin, sources: list[Source], batch_rows: int
-) -> Iterator[pa.Table]:
+def _answers(asked: Opened, sources: list[Source], batch_rows: int) -> Iterator[pa.Table]:
     """The answers, as files are read: some of them at a time, in their order."""
     counts = [s.rows for s in sources]
     total = None if None in counts else sum(c or 0 for c in counts)
     with meter("rows", total) as bar:
         for source in sources:
             for batch in source.batches(batch_rows):
-                if isinstance(asked, OpenJoin):
-                    joined = asked.push(**{source.name: batch})
-                    yield from [joined] if joined.num_columns else []
-                else:
+                if isinstance(asked, OpenQuery):
                     yield from in_steps.push(asked, {source.name: batch})
+                else:
+                    given = asked.push(**{source.name: batch})
+                    yield from [given] if given.num_columns else []
                 bar.advance(len(batch), lambda: reached_by(asked))
-    yield from [asked.finish()] if isinstance(asked, OpenJoin) else in_steps.finish(asked)
+    yield from in_steps.finish(asked) if isinstance(asked, OpenQuery) else [asked.finish()]
 
 
 def require_spark(module: str) -> ModuleType:
@@ -249,7 +246,7 @@ def require_spark(module: str) -> ModuleType:
         ) from None
 
 
-def _report(asked: OpenQuery | OpenJoin, answers: int, late_output: str | None) -> None:
+def _report(asked: Opened, answers: int, late_output: str | None) -> None:
     late, rejected = asked.late, asked.rejected
     if late_output is not None:
         Output(late_output).write(late)

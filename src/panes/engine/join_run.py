@@ -109,7 +109,8 @@ class JoinRun:
             at = self._terms.heartbeat.promise(now)
             for side in self._sides:
                 for name in side.streams:
-                    side.punctuate(name, at, "heartbeat")
+                    if name not in self._terms.inside:
+                        side.punctuate(name, at, "heartbeat")
 
     def _joined(self, rows: Mapping[str, Sequence[Arrivals]]) -> pa.Table:
         promised = self.promised()

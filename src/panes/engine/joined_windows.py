@@ -43,6 +43,11 @@ class Above(Protocol):
         """How much is stored above the join."""
         ...
 
+    @property
+    def next_end(self) -> int | None:
+        """No window that is yet to be answered ends before; None if there are no windows."""
+        ...
+
 
 def above(plan: JoinQueryPlan, run: Run, aggregates: Sequence[UserAggregate]) -> Above | None:
     """What aggregates the joined rows of a plan; None if none are made, or given as they are."""
@@ -94,6 +99,11 @@ class JoinedWindows:
         """How much is stored above the join."""
         return {name: self._query.state[name] for name in ("keys", "partials", "bytes")}
 
+    @property
+    def next_end(self) -> int:
+        """No window that is yet to be answered ends before, as the windows above count."""
+        return self._query.next_end
+
     def _named(self, answers: pa.Table) -> pa.Table:
         return named_windows(self._plan, self._by, answers)
 
@@ -134,6 +144,10 @@ class PositionGroups:
             "partials": 0 if waiting is None else len(waiting),
             "bytes": 0 if waiting is None else waiting.nbytes,
         }
+
+    @property
+    def next_end(self) -> None:
+        """There are no windows."""
 
     def _grouped(self, rows: pa.Table) -> pa.Table:
         """Aggregates of whole groups: windows play no part, so all rows lie in one."""

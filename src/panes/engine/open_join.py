@@ -20,6 +20,7 @@ from panes.engine.join_answers import JoinAnswers
 from panes.engine.join_run import JoinRun
 from panes.engine.joined_windows import Above
 from panes.engine.open_query import Instant
+from panes.engine.promised_answers import promised_by_join
 from panes.engine.watched import Watcher, watched
 from panes.errors import InputError, OptionError, QueryError, UnknownStreamError
 from panes.frames import empty_tables, to_table
@@ -28,6 +29,7 @@ from panes.language.join_query import JoinQuery
 from panes.language.join_text import read_join
 from panes.operators.inner import joined_schemas, schemas_made
 from panes.planning.explain_join import explain_join
+from panes.planning.join_plan import SourcePlan
 from panes.planning.join_query_plan import JoinQueryPlan, plan_join_query
 from panes.planning.join_terms import require_join_options
 from panes.planning.terms import Run
@@ -184,6 +186,19 @@ class OpenJoin:
         total = stored["left_bytes"] + stored["right_bytes"] + held["bytes"]
         rows = stored["left_rows"] + stored["right_rows"]
         return {**held, **stored, "rows": rows, "bytes": total, **self._set_aside.counts}
+
+    @property
+    def sides(self) -> Sequence[SourcePlan]:
+        """The sides, known once every one has sent a batch."""
+        return () if self._bound is None else self._bound.plan.join.sources
+
+    def promised_answers(self) -> dict[str, int]:
+        """What is promised of the columns of answers to come, by their names in small letters."""
+        if self._bound is None:
+            return {}
+        above = self._bound.above
+        next_end = None if above is None else above.next_end
+        return promised_by_join(self._bound.plan, self._bound.run.stage, next_end)
 
     @property
     def plan(self) -> JoinQueryPlan:

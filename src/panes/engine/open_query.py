@@ -26,6 +26,7 @@ from panes.answers.status import Answers
 from panes.axis import BEGINNING, FOREVER, parse_instant
 from panes.engine.all_or_nothing import whole
 from panes.engine.in_turn import Turn, in_turn
+from panes.engine.promised_answers import promised_by_windows
 from panes.engine.run_observer import RunObserver
 from panes.engine.watched import Watcher, watched
 from panes.errors import (
@@ -262,6 +263,15 @@ class OpenQuery:
         return self._reached()
 
     @property
+    def next_end(self) -> int:
+        """No window that is yet to be answered ends before; `BEGINNING` if that is not known."""
+        return BEGINNING if self._pipeline is None else self._pipeline.next_end
+
+    def promised_answers(self) -> dict[str, int]:
+        """What is promised of the columns of answers to come, by their names in small letters."""
+        return promised_by_windows(self.query, self.next_end)
+
+    @property
     def is_finished(self) -> bool:
         """Whether the stream has ended."""
         return self._finished
@@ -405,7 +415,8 @@ class OpenQuery:
         if self.terms.heartbeat is not None:
             at = self.terms.heartbeat.promise(self._now())
             for name in self.query.streams:
-                self._promises.punctuate(name, at, "heartbeat", self._inputs.chains)
+                if name not in self.terms.inside:
+                    self._promises.punctuate(name, at, "heartbeat", self._inputs.chains)
 
     def _advance(self) -> None:
         """Close the windows that progress has reached."""

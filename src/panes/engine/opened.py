@@ -3,28 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TypeAlias
 
 import pyarrow as pa
 
 from panes.aggregates.custom import UserAggregate
+from panes.engine.open_graph import OpenGraph
 from panes.engine.open_join import OpenJoin
 from panes.engine.open_query import OpenQuery
 from panes.errors import OptionError, UnknownStreamError
 from panes.language.join_query import JoinQuery
-from panes.language.query import Query
-from panes.language.read import read
+from panes.language.query_graph import read_graph
 from panes.planning.terms import Run
+
+Opened: TypeAlias = OpenQuery | OpenJoin | OpenGraph
+"""A query of any kind while it runs in this process."""
 
 
 def opened(
-    text: str | Query | JoinQuery,
+    text: str,
     run: Run,
     aggregates: Sequence[UserAggregate] = (),
     schema: pa.Schema | Mapping[str, pa.Schema] | None = None,
-) -> OpenQuery | OpenJoin:
-    """Open a query, over one stream or a union, or over a join."""
-    query = read(text, aggregates) if isinstance(text, str) else text
-    schemas = _by_stream(schema, query.streams)
+) -> Opened:
+    """Open a query: over one stream or a union, over a join, or over answers of others inside."""
+    graph = read_graph(text, aggregates)
+    query, schemas = graph.asked, _by_stream(schema, graph.streams)
+    if graph.names:
+        return OpenGraph(graph, run, aggregates=aggregates, schemas=schemas)
     if isinstance(query, JoinQuery):
         return OpenJoin(query, run, aggregates=aggregates, schemas=schemas)
     return OpenQuery(query, run, aggregates=aggregates, schemas=schemas)

@@ -13,6 +13,7 @@ of window is meant by the units of its RANGE and SLIDE:
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal, Protocol
@@ -80,6 +81,20 @@ class Parts:
 def is_clause(reader: TokenReader) -> bool:
     """Whether a window clause begins here (a bracket may also be an array subscript)."""
     return reader.word() == "[" and reader.word(1) in OPENERS
+
+
+def rows_are_counted(words: Sequence[str]) -> bool:
+    """Whether the words of a clause say that its windows are so many rows long.
+
+    >>> rows_are_counted("[ RANGE 9 ROWS SLIDE 3 ROWS".split())
+    True
+    >>> rows_are_counted("[ RANGE 5 minutes SLIDE 1 ROW".split())
+    False
+    """
+    if "ROWS" in words[:2] or ("ALL" in words and not _ROWS.isdisjoint(words)):
+        return True
+    lengths = [i + 2 for i, word in enumerate(words) if word in ("RANGE", "TUMBLING")]
+    return any(words[i] in _ROWS for i in lengths if i < len(words))
 
 
 def read_clause(reader: TokenReader) -> Parts:

@@ -50,8 +50,13 @@ def is_join(text: str) -> bool:
     >>> is_join("SELECT * FROM l [RANGE 1 minute WATTR ts], r [RANGE 1 minute WATTR ts]")
     True
     """
+    return joins(tokenize(text))
+
+
+def joins(tokens: list[Token]) -> bool:
+    """Whether FROM joins streams in the query that these tokens are."""
     depth, inside = 0, False
-    reader = TokenReader(tokenize(text))
+    reader = TokenReader(tokens)
     while reader.here is not None:
         word = reader.word()
         depth += (word in ("(", "[")) - (word in (")", "]"))
@@ -66,11 +71,18 @@ def is_join(text: str) -> bool:
 
 def read_join(text: str, aggregates: Sequence[UserAggregate] = ()) -> JoinQuery:
     """Understand one SELECT over a join."""
+    with words_of_here(text):
+        return read_join_tokens(tokenize(text), text, aggregates)
+
+
+def read_join_tokens(
+    tokens: list[Token], text: str, aggregates: Sequence[UserAggregate] = ()
+) -> JoinQuery:
+    """Understand the query over a join that tokens of a text are."""
     try:
-        with words_of_here(text):
-            query = _read(text)
-            refuse_the_rest(query.select)
-            require_known(query.select, aggregates)
+        query = _read(tokens, text)
+        refuse_the_rest(query.select)
+        require_known(query.select, aggregates)
         return query
     except RecursionError:
         raise QueryError("the query is nested too deeply to be read") from None
@@ -86,8 +98,8 @@ class _Taken:
     early: Early | None = None
 
 
-def _read(text: str) -> JoinQuery:
-    reader = TokenReader(tokenize(text))
+def _read(tokens: list[Token], text: str) -> JoinQuery:
+    reader = TokenReader(tokens)
     if reader.word() != "SELECT":
         raise reader.error(
             f"a window query is one SELECT, found {reader.found()}",

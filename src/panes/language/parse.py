@@ -37,12 +37,19 @@ def parse(text: str, aggregates: Sequence[UserAggregate] = (), *, once: bool = F
     (('bids',), 'ts', 'high')
     """
     with words_of_here(text):
-        return _parsed(text, aggregates, once=once)
+        return parse_tokens(tokenize(text), text, aggregates, once=once)
 
 
-def _parsed(text: str, aggregates: Sequence[UserAggregate], *, once: bool) -> Query:
+def parse_tokens(
+    tokens: list[Token],
+    text: str,
+    aggregates: Sequence[UserAggregate] = (),
+    *,
+    once: bool = False,
+) -> Query:
+    """Understand the query that tokens of a text are."""
     try:
-        plain, sources, window, early = take_out(said_as_groups(tokenize(text)), once=once)
+        plain, sources, window, early = take_out(said_as_groups(tokens), once=once)
         per_row = window is not None and isinstance(window.spec, PerRow)
         query = _read(
             _Plain(
@@ -102,10 +109,9 @@ def take_out(
     """The tokens without clause and streams; the streams; the window; what EMIT says."""
     reader = TokenReader(tokens)
     if reader.word() != "SELECT":
-        raise reader.error(
-            f"a window query is one SELECT, found {reader.found()}",
-            "SELECT count(*) AS n FROM bids [TUMBLING 1 minute WATTR ts]",
-        )
+        hint = "SELECT count(*) AS n FROM bids [TUMBLING 1 minute WATTR ts]"
+        hint = "WITH is for panes.sql and panes.open" if reader.word() == "WITH" else hint
+        raise reader.error(f"a window query is one SELECT, found {reader.found()}", hint)
     plain: list[Token] = []
     sources = Sources()
     window: Window | None = None

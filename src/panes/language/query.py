@@ -19,6 +19,8 @@ KEY = "__k"
 AGGREGATE = "__a"
 DEFINING = "__r"
 WINDOW_COLUMNS = ("window_start", "window_end")
+WINDOW_TIME = "window_time"
+"""The position of an answer that others read: the last instant of its window."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -164,7 +164,7 @@ class _Taken:
         return copy
 
     def _bare(self, column: exp.Column) -> exp.Expression:
-        if self.per_row:
+        if self.per_row:  # answers name no windows, so any column is the row's own
             if column not in self.defining:
                 self.defining.append(column.copy())
             return exp.column(f"{DEFINING}{self.defining.index(column)}")

@@ -77,8 +77,9 @@ def _read_inner_tokens(reader: TokenReader, sources: Sources) -> None:
             tokens.append(table_token(place))
             if is_clause(reader):
                 raise reader.error(
-                    "the window stands behind the parenthesis",
-                    "FROM (SELECT ... FROM bids) [RANGE 10 minutes SLIDE 1 minute WATTR ts]",
+                    "here, the window stands behind the parenthesis",
+                    "FROM (SELECT ... FROM bids) [RANGE 10 minutes SLIDE 1 minute WATTR ts]; "
+                    "windows over windows are for panes.sql and panes.open",
                 )
         else:
             tokens.append(reader.take())

@@ -8,6 +8,7 @@ from threading import Event
 from types import TracebackType
 
 from panes.engine.join_register import JoinRegister
+from panes.engine.open_graph import OpenGraph
 from panes.engine.open_join import OpenJoin
 from panes.engine.open_query import OpenQuery
 from panes.engine.register import Register
@@ -103,6 +104,11 @@ def feed_of(query: object, title: str = "", *, edit: bool = False) -> Feed:
         return RegisterFeed(query, title, can_edit=edit)
     if isinstance(query, JoinRegister):
         return JoinRegisterFeed(query, title, can_edit=edit)
+    if isinstance(query, OpenGraph):
+        raise OptionError(
+            "a live page shows one query, and this one has queries inside",
+            hint="open the one inside by itself: panes.live(panes.open(...))",
+        )
     raise OptionError(
         f"a live page shows a query that runs in this process, got {type(query).__name__}",
         hint="panes.live(panes.open(...)) or panes.live(panes.register(...)); "

@@ -22,6 +22,7 @@ from panes.answers.lower import lower
 from panes.arrays.compiled import compiled
 from panes.arrays.ordering import sort
 from panes.arrays.workers import workers
+from panes.axis import BEGINNING
 from panes.pipelines.pipeline import StorePipeline
 from panes.pipelines.ranks import Ranks
 from panes.pipelines.steps import row_pauses
@@ -101,6 +102,11 @@ class PerRowPipeline(StorePipeline):
     def close_all_in_steps(self) -> Iterator[pa.Table]:
         """As `close_all`, the windows of some rows with each step."""
         return self.close_in_steps(self.newest + self._window.size)
+
+    @property
+    def next_end(self) -> int:
+        """Just behind the first row that may still be answered."""
+        return self.first_open if self.first_open == BEGINNING else self.first_open + 1
 
     @property
     def ended(self) -> int:

@@ -98,6 +98,11 @@ class Pipeline(ABC):
         """The first position that an open window holds, or one that can still be revised."""
 
     @property
+    def next_end(self) -> int:
+        """No window that is yet to be answered ends before; `BEGINNING` if that is not known."""
+        return BEGINNING
+
+    @property
     def counts_late(self) -> bool:
         """Whether a row behind progress can count in a window that is still open."""
         return True

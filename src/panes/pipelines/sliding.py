@@ -70,6 +70,13 @@ class SlidingPipeline(StorePipeline):
         return extent(self.spec, self.first_needed).start
 
     @property
+    def next_end(self) -> int:
+        """Where the first open window ends."""
+        if self.first_open == BEGINNING:
+            return BEGINNING
+        return extent(self.spec, self.first_open).end
+
+    @property
     def closing_at_ends(self) -> Sliding | None:
         """The windows, unless they are landmarks: there, a later row frees answers that wait."""
         return None if isinstance(self.spec, Landmark) else self.spec

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from numbers import Integral
 from typing import Literal, TypeAlias
 
@@ -51,6 +51,7 @@ class Run:
     max_answers: int | None = MOST_ANSWERS
     stall_rows: int | None = MOST_STALLED
     by_watermark: bool = False
+    inside: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
         require_options(**{f.name: getattr(self, f.name) for f in fields(self)})
@@ -63,6 +64,7 @@ class Terms:
     `max_ahead` is how far ahead of the clock a row may be. On an axis without a clock, `max_step`
     is how far ahead of all other rows.
     `by_watermark`: only the host's own watermark moves progress, not the rows.
+    `inside` are the streams that are answers of a query inside this one: they keep their promises.
     """
 
     lateness: int | None = None
@@ -77,6 +79,16 @@ class Terms:
     why: bool = False
     max_answers: int | None = MOST_ANSWERS
     by_watermark: bool = False
+    inside: frozenset[str] = frozenset()
+
+    def of(self, stream: str) -> Terms:
+        """What is agreed of one stream: nothing about rows may be wrong that come from inside."""
+        if stream not in self.inside:
+            return self
+        return replace(
+            self, lateness=None, rows_late=None, punctuation=None, heartbeat=None, max_ahead=None,
+            max_step=None,
+        )  # fmt: skip
 
     @property
     def keeps(self) -> int | None:
@@ -158,6 +170,7 @@ def agree(query: Query, run: Run) -> Terms:
         why=run.why,
         max_answers=run.max_answers,
         by_watermark=run.by_watermark,
+        inside=run.inside,
     )
 
 

@@ -17,8 +17,8 @@ from panes.aggregates.custom import CustomAggregate, UserAggregate
 from panes.errors import ArithmeticOverflowError
 from panes.frames import require_streams, to_table, together
 from panes.language.join_query import JoinQuery
-from panes.language.query import KEY, WINDOW_COLUMNS, AggregateCall, Query
-from panes.language.read import read
+from panes.language.query import KEY, WINDOW_COLUMNS, WINDOW_TIME, AggregateCall, Query
+from panes.language.query_graph import read_graph
 from panes.planning.options import require_options
 from panes.planning.plan import Plan, plan
 from panes.reference.derived import derived
@@ -59,13 +59,32 @@ def oracle(
     """
     require_options(text=text, frames=frames, aggregates=aggregates)
     streams = together(frames, streams)
-    query = read(text, aggregates)
-    require_streams(query.streams, streams)
+    graph = read_graph(text, aggregates)
+    require_streams(graph.streams, streams)
     given = {n: to_table(t, n) for n, t in streams.items()}
+    for part in graph.parts[:-1]:  # an inner query, as if its answers had been written down
+        given[part.name] = _written_down(_part_answers(part.query, given, aggregates))
+    return _part_answers(graph.asked, given, aggregates)
+
+
+def _part_answers(
+    query: Query | JoinQuery, given: Mapping[str, pa.Table], aggregates: Sequence[UserAggregate]
+) -> pa.Table:
+    """The answers of a query whose streams are all known."""
+    read = {name: given[name] for name in query.streams}
     if isinstance(query, JoinQuery):
-        return join_answers(query, given, aggregates, window_answers)
-    tables = {n: derived(query.inner[query.streams.index(n)], n, t) for n, t in given.items()}
+        return join_answers(query, read, aggregates, window_answers)
+    tables = {n: derived(query.inner[query.streams.index(n)], n, t) for n, t in read.items()}
     return window_answers(query, tables, aggregates)
+
+
+def _written_down(answers: pa.Table) -> pa.Table:
+    """Answers as rows: each lies at the last tick of its window."""
+    if "window_end" not in answers.column_names:
+        return answers
+    ends = answers.column("window_end").combine_chunks()
+    last = [end - 1 for end in ends.cast(pa.int64()).to_pylist()]
+    return answers.append_column(WINDOW_TIME, pa.array(last, pa.int64()).cast(ends.type))
 
 
 def window_answers(

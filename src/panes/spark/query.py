@@ -9,12 +9,14 @@ from typing import Literal, TypeAlias
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everyone writes it
+from pyspark.sql import types as T  # noqa: N812
 
 from panes.aggregates.custom import UserAggregate
 from panes.errors import OptionError, QueryError
+from panes.frames import require_streams
 from panes.language.join_query import JoinQuery
-from panes.language.query import Query
-from panes.language.read import read
+from panes.language.query import WINDOW_TIME, Query
+from panes.language.query_graph import read_graph
 from panes.planning.terms import Run, agree, require_clock, require_lateness
 from panes.spark.batch.answer import answer_bounded
 from panes.spark.bind import bind
@@ -61,7 +63,28 @@ def answer(
 def _answer(
     text: str, streams: Mapping[str, DataFrame], user: Sequence[UserAggregate], run: Run
 ) -> DataFrame:
-    query = read(text, user)
+    graph = read_graph(text, user)
+    require_streams(graph.streams, streams)
+    frames = dict(streams)
+    if graph.names and any(frame.isStreaming for frame in frames.values()):
+        raise QueryError(
+            "on Spark a query inside another is answered of bounded DataFrames, not of streams",
+            hint="write the answers of the inner query to a table, and read it as a stream; or run "
+            "both in one process: panes.open",
+        )
+    for part in graph.parts[:-1]:
+        frames[part.name] = as_rows(_answer_query(part.query, frames, user, Run()))
+    return _answer_query(graph.asked, frames, user, run)
+
+
+def _answer_query(
+    query: Query | JoinQuery,
+    frames: Mapping[str, DataFrame],
+    user: Sequence[UserAggregate],
+    run: Run,
+) -> DataFrame:
+    """The answers of a query with none inside, of those DataFrames that it reads."""
+    streams = {name: frames[name] for name in query.streams}
     if isinstance(query, JoinQuery):
         return answer_join(query, streams, user, run)
     bound = bind(query, streams, user)
@@ -78,6 +101,18 @@ def _answer(
     if run.with_late:
         raise QueryError("these DataFrames are bounded, so no row of them is late")
     return answer_bounded(bound)
+
+
+def as_rows(answers: DataFrame) -> DataFrame:
+    """Answers as another query reads them: with the last instant of their window."""
+    if "window_end" not in answers.columns:
+        return answers
+    end = F.col("window_end")
+    is_time = isinstance(
+        answers.schema["window_end"].dataType, T.TimestampType | T.TimestampNTZType
+    )
+    last = end - F.expr("INTERVAL '0.000001' SECOND") if is_time else end - F.lit(1)
+    return answers.withColumn(WINDOW_TIME, last)
 
 
 def _require_possible(query: Query, run: Run, *, is_streaming: bool) -> None:

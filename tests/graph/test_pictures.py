@@ -1,0 +1,194 @@
+"""Windows over windows, one behaviour each; time goes to the right, a column is a tick."""
+
+from __future__ import annotations
+
+import datetime as dt
+
+import pyarrow as pa
+import pytest
+
+import panes
+from panes.errors import OptionError, QueryError
+
+PEAKS = "SELECT k, max(x) AS m FROM s [TUMBLING 10 WATTR at] GROUP BY k"
+
+
+def rows(*at: int, x: int = 1) -> pa.Table:
+    return pa.table({"at": list(at), "k": ["a"] * len(at), "x": [x] * len(at)})
+
+
+def test_the_last_minute_of_an_hour_belongs_to_that_hour() -> None:
+    """An answer lies at the last tick of its window, so windows that end together hold it."""
+    utc = pa.timestamp("us", "UTC")
+    minutes = [dt.datetime(2026, 1, 1, 0, m, 30, tzinfo=dt.UTC) for m in (0, 58, 59)]
+    stream = pa.table({"ts": pa.array(minutes, utc)})
+    text = (
+        "SELECT count(*) AS minutes, max(n) AS most FROM "
+        "(SELECT count(*) AS n FROM s [TUMBLING 1 minute WATTR ts]) [TUMBLING 1 hour]"
+    )
+    (answer,) = panes.sql(text, s=stream).to_pylist()
+    assert answer["window_end"] == dt.datetime(2026, 1, 1, 1, tzinfo=dt.UTC)
+    assert (answer["minutes"], answer["most"]) == (3, 1)
+
+
+def test_an_outer_window_closes_in_the_step_that_closes_its_last_inner_one() -> None:
+    """
+    inner   |----|----|----|----|
+    outer   |---------|---------|
+    rows     x  x  x            P    progress reaches 20: both close at once
+    """
+    query = panes.open(f"SELECT sum(m) AS t FROM ({PEAKS}) [TUMBLING 20]")
+    assert not len(query.push(s=rows(1, 4, 13)))
+    assert query.punctuate(s=19).num_rows == 0
+    assert query.punctuate(s=20).to_pylist() == [{"window_start": 0, "window_end": 20, "t": 2}]
+
+
+def test_window_end_and_window_start_mean_what_they_say() -> None:
+    """The window 0-10 ends at 10, which the outer window 10-20 holds."""
+    starts = {}
+    for column in ("window_time", "window_end", "window_start"):
+        text = f"SELECT count(*) AS n FROM ({PEAKS}) [TUMBLING 10 WATTR {column}]"
+        starts[column] = panes.sql(text, s=rows(3))["window_start"].to_pylist()
+    assert starts == {"window_time": [0], "window_end": [10], "window_start": [0]}
+
+
+def test_with_names_parts_and_a_part_without_windows_is_put_where_its_name_stands() -> None:
+    text = f"""
+        WITH big AS (SELECT at, k, x * 2 AS x FROM s WHERE x > 1),
+             peaks AS (SELECT k, max(x) AS m FROM big [TUMBLING 10 WATTR at] GROUP BY k),
+             unread AS ({PEAKS})
+        SELECT k, avg(m) AS a FROM peaks [TUMBLING 30] GROUP BY k
+    """
+    stream = pa.concat_tables([rows(1, 12, x=3), rows(14, 25, x=5), rows(7, x=1)])
+    assert panes.sql(text, s=stream)["a"].to_pylist() == [pytest.approx((6 + 10 + 10) / 3)]
+    assert panes.oracle(text, s=stream).equals(panes.sql(text, s=stream))
+
+
+def test_a_part_that_is_said_twice_is_one_part() -> None:
+    select = f"SELECT a.k AS k, b.m AS m FROM ({PEAKS}) a JOIN ({PEAKS}) b"
+    text = f"{select} ON a.window_end = b.window_end"
+    query = panes.open(text)
+    assert [part.name for part in query.query.parts] == ["inner_1", ""]
+
+
+def test_a_z_score_is_one_query() -> None:
+    """The last ten ticks against the sixty before their end."""
+    text = """
+        SELECT a.window_end AS until, (a.m - b.m) / b.s AS z
+        FROM (SELECT avg(x) AS m FROM s [TUMBLING 10 WATTR at]) a
+        JOIN (SELECT avg(x) AS m, stddev_pop(x) AS s FROM s [RANGE 60 SLIDE 10 WATTR at]) b
+        ON a.window_end = b.window_end
+    """
+    stream = pa.table({"at": list(range(0, 60, 10)), "x": [1.0, 1.0, 1.0, 1.0, 1.0, 7.0]})
+    found = panes.sql(text + " WHERE b.s > 0", s=stream).to_pylist()
+    assert found == [{"until": 60, "z": pytest.approx((7 - 2) / 5**0.5)}]
+
+
+def test_a_failing_outer_part_leaves_no_trace_in_the_inner_one() -> None:
+    """The inner window is closed by the same push; pushed again, it is answered once."""
+    text = f"SELECT sum(1 / (m - 1)) AS t FROM ({PEAKS}) [TUMBLING 20]"
+    query = panes.open(text, lateness=0)
+    query.push(s=rows(1, x=2))
+    with pytest.raises(panes.PanesError):
+        query.push(s=pa.concat_tables([rows(11, x=1), rows(45, x=2)]))
+    found = query.push(s=pa.concat_tables([rows(11, x=3), rows(45, x=2)]))
+    assert found["t"].to_pylist() == [1.5]
+
+
+def test_state_returns_to_nothing_at_each_level() -> None:
+    query = panes.open(f"SELECT sum(m) AS t FROM ({PEAKS}) [RANGE 100 SLIDE 10]", lateness=0)
+    for at in range(0, 2_000, 7):
+        query.push(s=rows(at))
+        assert query.state["partials"] < 16
+    query.finish()
+    assert query.state["partials"] == 0
+
+
+def test_late_rows_are_those_of_the_stream() -> None:
+    query = panes.open(f"SELECT sum(m) AS t FROM ({PEAKS}) [TUMBLING 20]", lateness=0)
+    query.push(s=rows(5, 35))
+    query.push(s=rows(6))
+    assert query.late["at"].to_pylist() == [6]
+    assert query.state["late_rows"] == 1
+
+
+def test_a_stream_is_joined_with_windows_over_it() -> None:
+    """Rows beside the windows: only the rows of the stream are judged by lateness and clock."""
+    text = f"""
+        SELECT s.at AS at, w.m AS m FROM s JOIN ({PEAKS}) w
+        ON s.k = w.k AND s.at >= w.window_end AND s.at < w.window_end + 10
+    """
+    query = panes.open(text, lateness=5)
+    found = [query.push(s=rows(at)) for at in (1, 12, 23, 34)] + [query.finish()]
+    at = sorted(a for table in found if table.num_columns for a in table["at"].to_pylist())
+    assert at == [12, 23, 34]
+
+
+def test_explain_shows_every_part() -> None:
+    text = f"SELECT sum(m) AS t FROM ({PEAKS}) [TUMBLING 20]"
+    said = panes.explain(text, s=rows(1))
+    assert said.index("part       inner_1") < said.index("asked")
+    assert said.count("\nwindow ") == 2
+
+
+REFUSED = {
+    "early inside": (f"SELECT sum(m) AS t FROM ({PEAKS} EMIT EARLY) [TUMBLING 20]", "only final"),
+    "reads itself": (
+        "WITH a AS (SELECT count(*) AS n FROM a [TUMBLING 5 WATTR at]) "
+        "SELECT max(n) AS m FROM a [TUMBLING 10]",
+        "`a` reads itself",
+    ),
+    "one name twice": (
+        f"WITH a AS ({PEAKS}), A AS ({PEAKS}) SELECT max(m) AS m FROM a [TUMBLING 10]",
+        "two parts",
+    ),
+    "recursive": (
+        f"WITH RECURSIVE a AS ({PEAKS}) SELECT max(m) AS m FROM a [TUMBLING 10]",
+        "itself",
+    ),
+    "not closed": (f"WITH a AS ({PEAKS} SELECT max(m) AS m FROM a [TUMBLING 10]", "not closed"),
+    "columns named": (f"WITH a(m) AS ({PEAKS}) SELECT max(m) AS m FROM a [TUMBLING 10]", "SELECT"),
+    "WITH inside": (
+        f"SELECT max(m) AS m FROM (WITH a AS ({PEAKS}) SELECT m FROM a) [TUMBLING 10]",
+        "beginning",
+    ),
+    "no promise": (f"SELECT sum(m) AS t FROM ({PEAKS}) [TUMBLING 20 WATTR m]", "promise nothing"),
+    "never ends": (
+        "SELECT sum(n) AS t FROM (SELECT count(*) AS n FROM s [RANGE 6 ROWS SLIDE 2 ROWS PA k]) "
+        "[TUMBLING 20]",
+        "never close",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "why"), REFUSED.values(), ids=REFUSED)
+def test_what_cannot_be_answered_is_refused_when_it_is_described(text: str, why: str) -> None:
+    with pytest.raises(QueryError, match=why):
+        panes.open(text, lateness=0)
+
+
+def test_revisions_and_registers_take_no_query_with_others_inside() -> None:
+    text = f"SELECT sum(m) AS t FROM ({PEAKS}) [TUMBLING 20]"
+    with pytest.raises(OptionError, match="other windows have counted"):
+        panes.open(text, late="revise", lateness=0)
+    with pytest.raises(QueryError, match=r"panes\.sql and panes\.open"):
+        panes.register("s").add("q", text)
+
+
+def test_a_table_may_be_windowed_over_any_column_of_answers() -> None:
+    """Whole tables need no promises: everything is there."""
+    text = f"SELECT count(*) AS n FROM ({PEAKS}) [TUMBLING 20 WATTR m]"
+    assert panes.sql(text, s=rows(1, 12, x=5)).to_pylist() == [
+        {"window_start": 0, "window_end": 20, "n": 2}
+    ]
+
+
+def test_ten_levels_deep() -> None:
+    text = "SELECT count(*) AS n FROM s [TUMBLING 1 WATTR at]"
+    for level in range(9):
+        text = f"SELECT sum(n) AS n FROM ({text}) [TUMBLING {2 ** (level + 1)}]"
+    stream = rows(*range(512))
+    assert panes.sql(text, s=stream)["n"].to_pylist() == [512]
+    query = panes.open(text, lateness=0)
+    found = [query.push(s=stream.slice(i, 100)) for i in range(0, 512, 100)] + [query.finish()]
+    assert sum(sum(t["n"].to_pylist()) for t in found if t.num_columns) == 512
