@@ -213,7 +213,7 @@ class OpenGraph:
     @property
     @in_turn
     def progress(self) -> Mapping[str, object]:
-        """How far each part is, by its name, in ticks of its axis; the last is called `asked`."""
+        """How far each query is, by its name; the outermost one is called `asked`."""
         return {node.part.name or "asked": node.query.progress for node in self._nodes}
 
     @property
