@@ -11,7 +11,7 @@ import re
 import sys
 import warnings
 from importlib import metadata
-from typing import Annotated
+from typing import Annotated, TextIO
 
 import typer
 
@@ -85,9 +85,16 @@ def _as_typed(message: str) -> str:
     return _OPTION.sub(typed, message.replace(", or a datetime.timedelta", ""))
 
 
-def _tell_warning(message: Warning | str, *place: object) -> None:
+def _tell_warning(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: TextIO | None = None,
+    line: str | None = None,
+) -> None:
     """A warning in its own words; the line of code that it is about is not the user's."""
-    del place
+    del category, filename, lineno, file, line
     say(f"panes: {message}")
 
 

@@ -35,8 +35,8 @@ def register(
     lateness: Annotated[
         str | None,
         typer.Option(
-            help="Read the file as a stream. A row may be this far behind the newest row, for "
-            "example '10 seconds'."
+            help="Read the file as a stream. A row may be this far behind the newest row (the "
+            "watermark delay), for example '10 seconds'."
         ),
     ] = None,
     late: Annotated[

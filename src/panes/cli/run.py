@@ -114,8 +114,8 @@ def run(
     lateness: Annotated[
         str | None,
         typer.Option(
-            help="Read the files as streams. A row may be this far behind the newest row, for "
-            "example '10 seconds'."
+            help="Read the files as streams. A row may be this far behind the newest row (the "
+            "watermark delay), for example '10 seconds'."
         ),
     ] = None,
     late: Annotated[
