@@ -208,6 +208,28 @@ def test_ones_own_aggregates_are_handed_over_and_answered() -> None:
     assert [round(o["g"], 9) for o in oracle] == [round(g["g"], 9) for g in got]
 
 
+def test_an_aggregate_of_ones_own_takes_two_columns_as_a_struct_as_its_refusal_says() -> None:
+    """
+    price     5  7  9
+    quantity  1  4  1    half of the quantity is reached at 7
+    """
+
+    def half(trades: pa.Array) -> object:
+        up_to = np.cumsum(trades.field(1).to_numpy())
+        return trades.field(0)[int(np.searchsorted(up_to, up_to[-1] / 2))].as_py()
+
+    mine = (panes.WindowFunction(name="half", function=half, type=pa.int64()),)
+    table = pa.table({"a": [1, 2, 3], "price": [9, 5, 7], "quantity": [1, 1, 4]})
+    text = f"SELECT half({{}}) AS h FROM s {ONE}"
+    with pytest.raises(panes.QueryError, match=r"takes 1 column, got 2.*\n\nHint: half\(struct\("):
+        panes.sql(text.format("price, quantity"), aggregates=mine, s=table)
+    for answer in (panes.sql, panes.oracle):
+        found = answer(text.format("struct(price, quantity)"), aggregates=mine, s=table)
+        assert found["h"].to_pylist() == [7]
+    with pytest.raises(panes.QueryError, match=r"Hint: .*aggregates=\[\.\.\.\]"):
+        panes.sql(text.format("price"), s=table)
+
+
 def test_sketches_stay_within_their_stated_error() -> None:
     rng = np.random.default_rng(5)
     rows = 20_000

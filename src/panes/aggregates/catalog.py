@@ -308,7 +308,7 @@ def build(call: Call, user: Iterable[UserAggregate] = ()) -> Aggregate:
     """The definition a call means. A user's own aggregate wins over ours of the same name."""
     for own in user:
         if own.name.lower() == call.name.lower():
-            _require(len(call.arguments) == own.arity, call, f"{own.arity} columns")
+            _require_arity(call, own)
             _refuse_distinct(call)
             return own.build(call.arguments, call.where)
     entry = CATALOG[call.name.lower()]
@@ -328,6 +328,15 @@ def _require(fits: bool, call: Call, wanted: str) -> None:
     if not fits:
         given = len(call.arguments) + len(call.parameters)
         raise QueryError(f"{call.name} takes {wanted}, got {given} arguments")
+
+
+def _require_arity(call: Call, own: UserAggregate) -> None:
+    if len(call.arguments) != own.arity:
+        name, wanted = call.name, "1 column" if own.arity == 1 else f"{own.arity} columns"
+        raise QueryError(
+            f"{name} takes {wanted}, got {len(call.arguments)} arguments",
+            hint=f"{name}(struct(a, b)) is one column; CustomAggregate(..., arity=2) takes two",
+        )
 
 
 def _refuse_distinct(call: Call) -> None:

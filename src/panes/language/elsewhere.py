@@ -19,6 +19,10 @@ _SESSION = (
 )
 _CUMULATE = "windows that begin with the stream are FROM bids [RANGE ALL SLIDE 1 hour WATTR ts]"
 _OFFSET = "windows are moved by ORIGIN: FROM bids [TUMBLING 1 hour WATTR ts ORIGIN 30 minutes]"
+_ZONE = (
+    "days are those of UTC, FROM bids [TUMBLING 1 day WATTR ts]; for local ones, "
+    "docs/cookbook/local_days.md has a column of local time"
+)
 _QUALIFY = "answers are filtered by HAVING: GROUP BY item HAVING count(*) > 1"
 _LIMIT = (
     "every window has all its answers; the most frequent alone are SELECT top_k(item, 3) AS top "
@@ -37,6 +41,8 @@ WORDS = {
     "SESSION_WINDOW": _SESSION,
     "CUMULATE": _CUMULATE,
     "OFFSET": _OFFSET,
+    "TIMEZONE": _ZONE,
+    "ZONE": _ZONE,
     "QUALIFY": _QUALIFY,
     "LIMIT": _LIMIT,
 }

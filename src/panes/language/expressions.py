@@ -150,7 +150,11 @@ def _require_function(node: exp.Anonymous, user: Sequence[UserAggregate]) -> Non
             f"no aggregate `{known}` is known",
             "docs/reference/aggregates.md lists all; panes.CustomAggregate makes new ones",
         )
-    raise error_in(node, f"no function `{name}` is known", "functions are Spark's, by name")
+    raise error_in(
+        node,
+        f"no function `{name}` is known",
+        "functions are Spark's, by name; your own are given beside the query: aggregates=[...]",
+    )
 
 
 def _require_alone(function: exp.Lambda) -> None:
