@@ -17,6 +17,7 @@ from panes.errors import (
     PanesError,
     QueryError,
     RejectedRowsWarning,
+    UtcDaysWarning,
 )
 from panes.html import table_html
 from panes.live.live_page import LivePage
@@ -46,6 +47,7 @@ __all__ = [
     "Register",
     "RejectedRowsWarning",
     "SlowFlush",
+    "UtcDaysWarning",
     "WindowFunction",
     "WindowIndex",
     "__version__",

@@ -26,6 +26,35 @@ _GROUPED = (
     "the stream with that name needs another"
 )
 
+OVER = (
+    "the window before each row stands in brackets behind the stream, and PA says for which key: "
+    "SELECT item, sum(price) AS s FROM bids [RANGE 5 minutes RATTR ts SLIDE 1 ROW PA item]"
+)
+WITH = (
+    "write the SELECT of WITH in parentheses where its name stands: SELECT max(price) AS m FROM "
+    "(SELECT ts, price FROM bids WHERE price > 0) [TUMBLING 10 minutes WATTR ts]"
+)
+NESTED = (
+    "make one SELECT of both: SELECT max(twice) AS m FROM (SELECT ts, 2 * price AS twice FROM bids "
+    "WHERE price > 0) [TUMBLING 10 minutes WATTR ts]"
+)
+ANSWERS_FIRST = (
+    "answer the inner SELECT first, then ask its answers: highs = panes.sql('SELECT max(price) AS "
+    "high FROM bids [TUMBLING 1 minute WATTR ts]', bids=bids), then panes.sql('SELECT avg(high) AS "
+    "mean FROM highs [TUMBLING 1 hour WATTR window_start]', highs=highs)"
+)
+JOIN_OUTSIDE = (
+    "join in the outer SELECT: SELECT sum(b.price) AS s FROM bids b JOIN (SELECT ts, item FROM "
+    "bids WHERE price > 2) c ON b.item = c.item [TUMBLING 10 minutes WATTR ts]"
+)
+SUBQUERY = (
+    "rows that another stream has, too, are a semi join: SELECT b.item, count(*) AS n FROM bids b "
+    "LEFT SEMI JOIN (SELECT ts, item FROM bids WHERE price > 2) c ON b.item = c.item "
+    "[TUMBLING 10 minutes WATTR ts] GROUP BY b.item; those that it has not, LEFT ANTI JOIN"
+)
+"""What to write instead of a form of SQL, in words and as a line that runs."""
+FORMS = (OVER, WITH, NESTED, ANSWERS_FIRST, JOIN_OUTSIDE, SUBQUERY)
+
 WORDS = {
     "TUMBLE": _TUMBLING,
     "DESCRIPTOR": _TUMBLING,
@@ -42,7 +71,15 @@ WORDS = {
     "LIMIT": _LIMIT,
     "WINDOW_START": _GROUPED,
     "WINDOW_END": _GROUPED,
+    "OVER": OVER,
 }
+
+
+def require_select(reader: TokenReader) -> None:
+    """Refuse a text that is not one SELECT."""
+    if reader.word() != "SELECT":
+        hint = WITH if reader.word() == "WITH" else None
+        raise reader.error(f"a window query is one SELECT, found {reader.found()}", hint)
 
 
 @contextmanager
@@ -52,7 +89,7 @@ def words_of_here(text: str) -> Iterator[None]:
         yield
     except QueryError as failure:
         hint = _hint(text)
-        if hint is None:
+        if hint is None or failure.hint in FORMS:
             raise
         raise QueryError(
             failure.message, hint=hint, line=failure.line, column=failure.column
