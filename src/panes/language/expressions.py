@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from functools import cache
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar
 
 from sqlglot import exp, parse_one
 from sqlglot.dialects.spark import Spark
@@ -93,7 +93,7 @@ def _zipped_by_names(tree: exp.Expression) -> exp.Expression:
         each = exp.Lambda(this=struct, expressions=[exp.to_identifier("zipped")])
         return exp.Anonymous(this="transform", expressions=[arrays, each])
 
-    return cast(exp.Expression, tree.copy().transform(renamed))
+    return tree.copy().transform(renamed)
 
 
 def stable(text: str, *, as_written: bool = False) -> str:

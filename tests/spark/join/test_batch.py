@@ -9,6 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import panes
+import panes.spark
 from panes.errors import PanesError, QueryError
 from panes.language.expressions import quoted
 from panes.language.read import read
@@ -56,7 +57,7 @@ def test_fields_made_of_columns_have_the_names_of_the_columns(spark: SparkSessio
         "SELECT arrays_zip(l.a, r.b) AS z, struct(l.a, r.at) AS s, (l.at, b) AS p "
         "FROM l [RANGE 5 WATTR at], r [RANGE 5 WATTR at]"
     )
-    streams = {"l": left, "r": right}
+    streams: dict[str, Any] = {"l": left, "r": right}
     want = panes.oracle(text, **{name: frame.toArrow() for name, frame in streams.items()})
     got = panes.sql(text, **streams).toArrow()
     assert got.to_pylist() == want.to_pylist()
