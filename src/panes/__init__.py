@@ -18,6 +18,7 @@ from panes.errors import (
     PanesError,
     QueryError,
     RejectedRowsWarning,
+    UtcDaysWarning,
 )
 from panes.html import table_html
 from panes.live.live_page import LivePage
@@ -48,6 +49,7 @@ __all__ = [
     "Register",
     "RejectedRowsWarning",
     "SlowFlush",
+    "UtcDaysWarning",
     "WindowFunction",
     "WindowIndex",
     "__version__",

@@ -11,6 +11,7 @@ import difflib
 import sys
 import warnings
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import Self
 
@@ -147,6 +148,10 @@ class FailedQueryWarning(UserWarning):
     """A query of a register could not be answered and was set aside; the others go on."""
 
 
+class UtcDaysWarning(UserWarning):
+    """Windows of days lie over a column whose zone has its midnights elsewhere than UTC."""
+
+
 def is_interrupt(error: RuntimeError) -> bool:
     """Whether an error is how DuckDB says that Ctrl-C was pressed while it worked."""
     return str(error) == "Query interrupted"
@@ -158,6 +163,12 @@ def warn(message: str, category: type[Warning]) -> None:
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_OWN):
         frame, level = frame.f_back, level + 1
     warnings.warn(message, category, stacklevel=level)
+
+
+def tell(message: str, category: type[Warning]) -> None:
+    """As `warn`, of what may well be meant: where warnings are errors, nothing is said."""
+    with suppress(category):
+        warn(message, category)
 
 
 _OWN = str(Path(__file__).parent)

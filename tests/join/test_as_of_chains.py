@@ -43,7 +43,9 @@ def test_every_form_of_a_chain_finds_as_of_the_first_row(form: str) -> None:
 
 
 def test_a_row_that_found_nothing_is_still_somewhere() -> None:
-    text = "SELECT l.id, r.x, m.y FROM " + FORMS[0].format("LEFT JOIN").replace("5 WATTR", "0 WATTR")
+    text = "SELECT l.id, r.x, m.y FROM " + FORMS[0].format("LEFT JOIN").replace(
+        "5 WATTR", "0 WATTR"
+    )
     text = text.replace("RANGE 0", "RANGE 1")
     got = panes.sql(text, l=L, r=R.slice(2), m=M).to_pylist()
     assert sorted(tuple(row.values()) for row in got) == [(1, None, 7), (2, None, 8), (3, 30, 9)]

@@ -164,3 +164,21 @@ def test_a_stream_refuses_to_keep_rows_for_ever_and_says_which(text: str, kept: 
     assert len(panes.sql(text, l=L, r=R))
     with pytest.raises(panes.QueryError, match=f"would keep .*{kept}"):
         panes.open(text).push(l=L, r=R)
+
+
+def test_fields_made_of_columns_have_the_names_of_the_columns() -> None:
+    """As over one stream; fields were called `l.a` by the side."""
+    tables = {
+        "l": pa.table({"ts": [0], "a": [[1, 2]]}),
+        "r": pa.table({"ts": [1], "a": [[3]], "b": [[3]]}),
+    }
+    on = "FROM l [RANGE 5 WATTR ts], r [RANGE 5 WATTR ts]"
+    text = f"SELECT arrays_zip(l.a, b) AS z, struct(l.a, r.ts) AS s, (l.ts, b) AS p {on}"
+    for answers in (panes.sql(text, **tables), panes.oracle(text, **tables)):
+        assert answers.to_pylist() == [
+            {
+                "z": [{"a": 1, "b": 3}, {"a": 2, "b": None}],
+                "s": {"a": [1, 2], "ts": 1},
+                "p": {"ts": 0, "b": [3]},
+            }
+        ]

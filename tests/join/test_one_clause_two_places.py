@@ -16,7 +16,7 @@ import pytest
 import panes
 from panes.errors import QueryError
 
-I = pa.table({"ts": [1, 8, 13], "k": [1, 1, 2], "its": [1, 8, 13]})  # noqa: E741
+I = pa.table({"ts": [1, 8, 13], "k": [1, 1, 2], "its": [1, 8, 13]})
 C = pa.table({"ts": [3, 12, 14], "k": [1, 1, 2], "cts": [3, 12, 14]})
 ON = "FROM i {} c ON i.k = c.k AND c.ts BETWEEN i.ts AND i.ts + 5"
 COUNT = "count(c.ts) AS n"
@@ -33,7 +33,9 @@ def counts(text: str, **streams: pa.Table) -> list[tuple[int, ...]]:
 
 def hinted(text: str, **streams: pa.Table) -> list[str]:
     """The clauses that a refusal says to write instead."""
-    with pytest.raises(QueryError, match="could be meant for both rows of a pair, or for") as refused:
+    with pytest.raises(
+        QueryError, match="could be meant for both rows of a pair, or for"
+    ) as refused:
         counts(text, **streams)
     return re.findall(r"\[.*?\]", str(refused.value))
 
@@ -87,7 +89,9 @@ def test_joined_rows_that_are_not_aggregated_are_only_told_of_windows_in_common(
 @pytest.mark.parametrize("on", ["i.k = c.k", "i.k = c.k AND i.k <= c.k", "i.ts = c.ts"])
 def test_without_a_band_a_side_may_be_named(on: str) -> None:
     for column in ("i.ts", "ts"):
-        assert len(counts(f"SELECT {COUNT} FROM i JOIN c ON {on} [TUMBLING 10 WATTR {column}]")) in (0, 2)
+        assert len(
+            counts(f"SELECT {COUNT} FROM i JOIN c ON {on} [TUMBLING 10 WATTR {column}]")
+        ) in (0, 2)
 
 
 def test_origin_and_alignment_are_in_what_to_write() -> None:

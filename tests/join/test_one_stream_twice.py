@@ -41,9 +41,10 @@ def all_rows(answers: pa.Table) -> list[str]:
 def opened(text: str, step: int = 2, **streams: pa.Table) -> pa.Table:
     """What a query gives whose streams come in small batches."""
     query = panes.open(text, schema={name: rows.schema for name, rows in streams.items()})
-    parts = []
-    for first in range(0, max(map(len, streams.values())), step):
-        parts.append(query.push(**{n: rows.slice(first, step) for n, rows in streams.items()}))
+    parts = [
+        query.push(**{name: rows.slice(first, step) for name, rows in streams.items()})
+        for first in range(0, max(map(len, streams.values())), step)
+    ]
     return pa.concat_tables([*parts, query.finish()])
 
 
@@ -92,7 +93,11 @@ NEAR = "ON b.t BETWEEN a.t - 1 AND a.t + 1"
         (f"SELECT a.v, b.v AS w, a.k FROM s b JOIN u a {NEAR}", "su"),
         ("SELECT s.v, u.v AS w, u.k FROM s u LEFT JOIN u s ON u.t BETWEEN s.t AND s.t + 1", "su"),
         ("SELECT U.v, S.v AS w, u.K FROM s U LEFT JOIN u S ON u.T BETWEEN s.t AND S.t + 1", "su"),
-        ("SELECT s.v, b.v AS w FROM s JOIN (SELECT t, v FROM s WHERE k > 8) b ON b.t BETWEEN s.t AND s.t", "s"),
+        (
+            "SELECT s.v, b.v AS w FROM s JOIN (SELECT t, v FROM s WHERE k > 8) b "
+            "ON b.t BETWEEN s.t AND s.t",
+            "s",
+        ),
         (f"SELECT a.v FROM s a SEMI JOIN (SELECT t FROM s WHERE v > 3) b {NEAR}", "s"),
         (f"SELECT a.v FROM s a ANTI JOIN (SELECT t FROM s WHERE v > 3) b {NEAR}", "s"),
     ],
@@ -211,8 +216,10 @@ def test_a_register_answers_for_each_side_of_its_own(query_texts: dict[str, str]
 
 @pytest.fixture
 def query_texts() -> dict[str, str]:
-    return {
-        "high": f"SELECT a.v, b.v AS w FROM s a LEFT JOIN (SELECT t, v FROM s WHERE v > 0) b {NEAR}",
-        "low": f"SELECT a.v, b.v AS w FROM s a LEFT JOIN (SELECT t, v FROM s WHERE v < 0) b {NEAR}",
-        "keys": f"SELECT a.v, b.v AS w FROM s a LEFT JOIN (SELECT t, k AS v FROM s) b {NEAR}",
-    }  # fmt: skip
+    both = f"SELECT a.v, b.v AS w FROM s a LEFT JOIN (SELECT t, {{}}) b {NEAR}"
+    selected = {
+        "high": "v FROM s WHERE v > 0",
+        "low": "v FROM s WHERE v < 0",
+        "keys": "k AS v FROM s",
+    }
+    return {name: both.format(select) for name, select in selected.items()}

@@ -223,3 +223,30 @@ def test_an_as_of_join_promises_only_what_waiting_rows_leave() -> None:
     assert len(query.punctuate(l=100, r=50)) == 0
     answers = query.punctuate(r=58).to_pylist()
     assert answers == [{"window_start": 45, "window_end": 48, "n": 1}]
+
+
+@pytest.mark.parametrize("kinds", [("d", "d"), ("d", "t"), ("t", "d"), ("z", "z")])
+@pytest.mark.parametrize("pick", ["max", "min"])
+def test_the_later_and_the_earlier_of_two_dates(pick: str, kinds: tuple[str, str]) -> None:
+    """
+    day     1    2    3
+    l       .         .
+    r            .           a pair of 1 and 2, a pair of 3 and 2
+    """
+    types = {"d": pa.date32(), "t": pa.timestamp("ms"), "z": pa.timestamp("s", "UTC")}
+
+    def days(kind: str, *numbers: int) -> pa.Table:
+        instants = pa.array([n * 86_400 for n in numbers], pa.timestamp("s"))
+        return pa.table({"at": instants.cast(types[kind])})
+
+    text = (
+        f"SELECT count(*) AS n [TUMBLING 1 day WATTR {pick}(l.at, r.at)] FROM l FULL JOIN r "
+        "ON r.at BETWEEN l.at - INTERVAL 1 DAY AND l.at + INTERVAL 1 DAY"
+    )
+    for answer in (panes.sql, panes.oracle):
+        got = answer(text, l=days(kinds[0], 1, 3), r=days(kinds[1], 2))
+        starts = got["window_start"].cast(pa.int64()).to_pylist()
+        found = {
+            at // 86_400_000_000: n for at, n in zip(starts, got["n"].to_pylist(), strict=True)
+        }
+        assert found == ({2: 1, 3: 1} if pick == "max" else {1: 1, 2: 1})

@@ -9,7 +9,8 @@ import pyarrow as pa
 import pytest
 
 import panes
-from panes.language.elsewhere import WORDS
+from panes.language import elsewhere
+from panes.language.elsewhere import FORMS, WORDS
 
 NOON = dt.datetime(2026, 1, 1, 12, tzinfo=dt.UTC)
 BIDS = pa.table(
@@ -54,6 +55,55 @@ def test_what_a_hint_says_is_answered(hint: str) -> None:
     window = asked[0] if asked else "FROM bids [TUMBLING 10 minutes WATTR ts]"
     groups = grouped[0] if grouped else ""
     assert len(panes.sql(f"SELECT count(*) AS n {window} {groups}", bids=BIDS))
+
+
+WINDOW = "[TUMBLING 1 hour WATTR ts]"
+INSTEAD = {
+    "SELECT sum(price) OVER (PARTITION BY item ORDER BY ts) AS s FROM bids": elsewhere.OVER,
+    f"SELECT max(price) OVER w AS s FROM bids {WINDOW} WINDOW w AS (ORDER BY ts)": elsewhere.OVER,
+    f"SELECT max(s) AS m FROM (SELECT ts, sum(price) OVER () AS s FROM bids) {WINDOW}": (
+        elsewhere.OVER
+    ),
+    f"SELECT count(*) AS n FROM (SELECT ts FROM (SELECT * FROM bids)) {WINDOW}": elsewhere.NESTED,
+    f"SELECT max(m) AS m FROM (SELECT ts, max(price) AS m FROM bids GROUP BY ts) {WINDOW}": (
+        elsewhere.WINDOW_INSIDE
+    ),
+    f"SELECT count(*) AS n FROM bids {WINDOW} WHERE item IN (SELECT item FROM bids)": (
+        elsewhere.SUBQUERY
+    ),
+    f"SELECT count(*) AS n FROM bids {WINDOW} WHERE EXISTS (SELECT 1)": elsewhere.SUBQUERY,
+}
+
+
+@pytest.mark.parametrize("text", INSTEAD)
+def test_each_form_of_sql_has_a_hint_of_its_own(text: str) -> None:
+    with pytest.raises(panes.QueryError) as refused:
+        panes.sql(text, bids=BIDS)
+    assert refused.value.hint == INSTEAD[text]
+
+
+IN_A_REGISTER = {
+    f"WITH b AS (SELECT * FROM bids) SELECT count(*) AS n FROM b {WINDOW}": elsewhere.WITH,
+    f"SELECT max(m) AS m FROM (SELECT max(price) AS m FROM bids {WINDOW}) {WINDOW}": (
+        elsewhere.WINDOW_INSIDE
+    ),
+    f"SELECT count(*) AS n FROM (SELECT b.ts FROM bids b LEFT OUTER JOIN bids c ON b.ts = c.ts) "
+    f"{WINDOW}": elsewhere.JOIN_OUTSIDE,
+}
+
+
+@pytest.mark.parametrize("text", IN_A_REGISTER)
+def test_a_register_takes_no_query_inside_and_says_what_does(text: str) -> None:
+    with pytest.raises(panes.QueryError) as refused:
+        panes.register("bids").add("q", text)
+    assert refused.value.hint == IN_A_REGISTER[text]
+
+
+@pytest.mark.parametrize("hint", FORMS)
+def test_the_line_in_a_hint_runs(hint: str) -> None:
+    text = re.search(r"SELECT [^;]* (?:AS|FROM) [^;]*", hint.partition(": ")[2])
+    assert text is not None
+    assert len(panes.sql(text[0], bids=BIDS))
 
 
 @pytest.mark.parametrize("name", ["session", "hop", "size", "window"])

@@ -73,7 +73,9 @@ def test_what_is_no_interval_is_refused_with_the_form_it_should_have(written: st
         (f"SELECT l.k FROM l JOIN r ON r.ts BETWEEN l.ts - {written} AND l.ts", "lr"),
     ):
         given = {name: rows(0) for name in streams}
-        with pytest.raises(QueryError, match=rf"the interval '.*' from .*\n\n.*' {form}$") as refused:
+        with pytest.raises(
+            QueryError, match=rf"the interval '.*' from .*\n\n.*' {form}$"
+        ) as refused:
             panes.sql(text, **given)
         hint = str(refused.value).rpartition("write it as ")[2]
         panes.sql(text.replace(written, hint), **given)

@@ -29,6 +29,34 @@ _LIMIT = (
     "FROM bids [TUMBLING 10 minutes WATTR ts]; to leave some out: GROUP BY item HAVING count(*) > 1"
 )
 
+OVER = (
+    "the window before each row stands in brackets behind the stream, and PA says for which key: "
+    "SELECT item, sum(price) AS s FROM bids [RANGE 5 minutes RATTR ts SLIDE 1 ROW PA item]"
+)
+WITH = (
+    "WITH is for panes.sql and panes.open; here, write its SELECT in parentheses where its name "
+    "stands: SELECT max(price) AS m FROM (SELECT ts, price FROM bids WHERE price > 0) [TUMBLING 10 minutes WATTR ts]"
+)
+NESTED = (
+    "make one SELECT of both: SELECT max(twice) AS m FROM (SELECT ts, 2 * price AS twice FROM bids "
+    "WHERE price > 0) [TUMBLING 10 minutes WATTR ts]"
+)
+WINDOW_INSIDE = (
+    "panes.sql and panes.open take an inner SELECT with a window of its own: SELECT avg(high) AS "
+    "mean FROM (SELECT max(price) AS high FROM bids [TUMBLING 1 minute WATTR ts]) [TUMBLING 1 hour]"
+)
+JOIN_OUTSIDE = (
+    "join in the outer SELECT: SELECT sum(b.price) AS s FROM bids b JOIN (SELECT ts, item FROM "
+    "bids WHERE price > 2) c ON b.item = c.item [TUMBLING 10 minutes WATTR ts]"
+)
+SUBQUERY = (
+    "rows that another stream has, too, are a semi join: SELECT b.item, count(*) AS n FROM bids b "
+    "LEFT SEMI JOIN (SELECT ts, item FROM bids WHERE price > 2) c ON b.item = c.item "
+    "[TUMBLING 10 minutes WATTR ts] GROUP BY b.item; those that it has not, LEFT ANTI JOIN"
+)
+"""What to write instead of a form of SQL, in words and as a line that runs."""
+FORMS = (OVER, WITH, NESTED, WINDOW_INSIDE, JOIN_OUTSIDE, SUBQUERY)
+
 WORDS = {
     "TUMBLE": _TUMBLING,
     "DESCRIPTOR": _TUMBLING,
@@ -45,7 +73,15 @@ WORDS = {
     "ZONE": _ZONE,
     "QUALIFY": _QUALIFY,
     "LIMIT": _LIMIT,
+    "OVER": OVER,
 }
+
+
+def require_select(reader: TokenReader) -> None:
+    """Refuse a text that is not one SELECT."""
+    if reader.word() != "SELECT":
+        hint = WITH if reader.word() == "WITH" else None
+        raise reader.error(f"a window query is one SELECT, found {reader.found()}", hint)
 
 
 @contextmanager
@@ -55,7 +91,7 @@ def words_of_here(text: str) -> Iterator[None]:
         yield
     except QueryError as failure:
         hint = _hint(text)
-        if hint is None:
+        if hint is None or failure.hint in FORMS:
             raise
         raise QueryError(
             failure.message, hint=hint, line=failure.line, column=failure.column

@@ -22,6 +22,7 @@ from sqlglot.errors import SqlglotError
 from panes.aggregates.catalog import CATALOG, is_aggregate
 from panes.aggregates.custom import UserAggregate
 from panes.aggregates.refused import REFUSED as REFUSED_AGGREGATES
+from panes.language.elsewhere import OVER, SUBQUERY
 from panes.language.functions import CLOCK, CLOCKS_BY_DEFAULT, REFUSED, SCALARS
 from panes.language.growth import require_short, takes_function
 from panes.language.places import error_in
@@ -56,7 +57,9 @@ def require_known(tree: exp.Expression, user: Sequence[UserAggregate] = ()) -> N
     """Refuse a tree with anything in it that is not known to be harmless."""
     for inner in tree.find_all(exp.Query):
         if id(inner) != id(tree):
-            raise error_in(inner, "a window query is exactly one SELECT, without subqueries")
+            raise error_in(
+                inner, "a window query is exactly one SELECT, without subqueries", SUBQUERY
+            )
     for node in tree.walk():
         _require_known(node, user)
     require_short(tree)
@@ -64,8 +67,33 @@ def require_known(tree: exp.Expression, user: Sequence[UserAggregate] = ()) -> N
 
 def to_sql(tree: exp.Expression, dialect: str) -> str:
     """An expression in another engine's words: every name quoted, no comment carried over."""
+    if dialect == "spark":
+        tree = _zipped_by_names(tree)
     text: str = tree.sql(dialect=dialect, identify=True, comments=False)
     return text
+
+
+def _zipped_by_names(tree: exp.Expression) -> exp.Expression:
+    """An expression whose zipped arrays may have names of their own: Spark has no word for it."""
+    zipped = [n for n in tree.find_all(exp.Anonymous)
+              if n.name.lower() == "arrays_zip" and n.find(exp.Alias)]  # fmt: skip
+    if not zipped:
+        return tree
+
+    def renamed(node: exp.Expression) -> exp.Expression:
+        if not any(node == one for one in zipped):
+            return node
+        numbered, fields = [], []
+        for i, part in enumerate(node.expressions):
+            numbered.append(exp.Anonymous(this="coalesce", expressions=[part.unalias()]))
+            value = exp.column(str(i), table="zipped", quoted=True)
+            fields += [exp.Literal.string(part.alias or str(i)), value]
+        struct = exp.Anonymous(this="named_struct", expressions=fields)
+        arrays = exp.Anonymous(this="arrays_zip", expressions=numbered)
+        each = exp.Lambda(this=struct, expressions=[exp.to_identifier("zipped")])
+        return exp.Anonymous(this="transform", expressions=[arrays, each])
+
+    return tree.copy().transform(renamed)
 
 
 def stable(text: str, *, as_written: bool = False) -> str:
@@ -113,11 +141,7 @@ def quoted(name: str) -> str:
 
 def _require_known(node: exp.Expr, user: Sequence[UserAggregate]) -> None:
     if isinstance(node, exp.Window):
-        raise error_in(
-            node,
-            "OVER (...) has no place in a window query",
-            "write the window in brackets: [RANGE 5 minutes RATTR ts SLIDE 1 ROW]",
-        )
+        raise error_in(node, "OVER (...) has no place in a window query", OVER)
     if isinstance(node, exp.Lambda):
         _require_alone(node)
     if isinstance(node, exp.Anonymous):

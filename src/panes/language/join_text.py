@@ -20,7 +20,7 @@ from sqlglot.tokens import Token, TokenType
 from panes.aggregates.custom import UserAggregate
 from panes.errors import QueryError
 from panes.language.clause import Parts, is_clause, read_clause, read_early
-from panes.language.elsewhere import words_of_here
+from panes.language.elsewhere import require_select, words_of_here
 from panes.language.expressions import require_known
 from panes.language.grammar import parse_select, table_token
 from panes.language.join_query import How, Join, JoinQuery, Side, Source
@@ -100,11 +100,7 @@ class _Taken:
 
 def _read(tokens: list[Token], text: str) -> JoinQuery:
     reader = TokenReader(tokens)
-    if reader.word() != "SELECT":
-        raise reader.error(
-            f"a window query is one SELECT, found {reader.found()}",
-            "SELECT b.item FROM bids b JOIN sales s ON s.ts BETWEEN b.ts AND b.ts + 5",
-        )
+    require_select(reader)
     taken = _Taken()
     depth = 0
     while reader.here is not None:

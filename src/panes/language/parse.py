@@ -16,7 +16,7 @@ from sqlglot.tokens import Token, TokenType
 from panes.aggregates.custom import UserAggregate
 from panes.errors import QueryError
 from panes.language.clause import is_clause, read_clause, read_early, window_of
-from panes.language.elsewhere import words_of_here
+from panes.language.elsewhere import require_select, words_of_here
 from panes.language.grammar import STREAM, parse_select, table_token
 from panes.language.query import Early, Query, Window
 from panes.language.select import read_select
@@ -108,10 +108,7 @@ def take_out(
 ) -> tuple[list[Token], Sources, Window | None, Early | None]:
     """The tokens without clause and streams; the streams; the window; what EMIT says."""
     reader = TokenReader(tokens)
-    if reader.word() != "SELECT":
-        hint = "SELECT count(*) AS n FROM bids [TUMBLING 1 minute WATTR ts]"
-        hint = "WITH is for panes.sql and panes.open" if reader.word() == "WITH" else hint
-        raise reader.error(f"a window query is one SELECT, found {reader.found()}", hint)
+    require_select(reader)
     plain: list[Token] = []
     sources = Sources()
     window: Window | None = None

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise, takewhile
 
 from sqlglot import exp
 from sqlglot.tokens import Token, TokenType
@@ -10,6 +12,7 @@ from sqlglot.tokens import Token, TokenType
 from panes.aggregates.catalog import CATALOG
 from panes.errors import QueryError
 from panes.language.clause import is_clause
+from panes.language.elsewhere import WINDOW_INSIDE, JOIN_OUTSIDE, NESTED, OVER, WITH
 from panes.language.expressions import require_known
 from panes.language.grammar import parse_select, table_token
 from panes.language.query import Inner, Output
@@ -40,10 +43,7 @@ def _read_primary(reader: TokenReader, sources: Sources) -> None:
         _read_inner_tokens(reader, sources)
     elif reader.skip("("):
         if reader.word() == "WITH":
-            raise reader.error(
-                "FROM takes streams and plain SELECTs of one",
-                "pass the result of the inner query as the stream",
-            )
+            raise reader.error("FROM takes streams and plain SELECTs of one", WITH)
         read_union(reader, sources)
         reader.expect(")", "after the streams")
     else:
@@ -69,23 +69,35 @@ def _read_inner_tokens(reader: TokenReader, sources: Sources) -> None:
             tokens.append(reader.take())
             place = reader.here
             if reader.word() == "(":
-                raise reader.error(
-                    "a SELECT inside FROM reads one stream by its name",
-                    "pass the result of the inner query as the stream",
-                )
+                raise reader.error("a SELECT inside FROM reads one stream by its name", NESTED)
             sources.streams.append(reader.name("of a stream after FROM"))
             tokens.append(table_token(place))
             if is_clause(reader):
+                raise reader.error("the window stands behind the parenthesis", _window_hint(tokens))
+            if _joins(reader):
                 raise reader.error(
-                    "here, the window stands behind the parenthesis",
-                    "FROM (SELECT ... FROM bids) [RANGE 10 minutes SLIDE 1 minute WATTR ts]; "
-                    "windows over windows are for panes.sql and panes.open",
+                    "a SELECT inside FROM filters rows, projects them and drops duplicates of one "
+                    "stream",
+                    JOIN_OUTSIDE,
                 )
         else:
             tokens.append(reader.take())
     sources.inner.append(tokens)
     if len(sources.inner) != len(sources.streams):
         raise reader.error("a SELECT inside FROM reads one stream")
+
+
+def _joins(reader: TokenReader) -> bool:
+    """Whether another stream follows the one that was read, which may have an alias."""
+    behind = takewhile(lambda word: word not in (")", "WHERE"), map(reader.word, range(5)))
+    return reader.word() == "," or "JOIN" in behind
+
+
+def _window_hint(selected: Sequence[Token]) -> str:
+    """Where the window belongs: of what a SELECT inside FROM aggregates, in a query of its own."""
+    if any(a.text.lower() in CATALOG and b.text == "(" for a, b in pairwise(selected)):
+        return WINDOW_INSIDE
+    return "FROM (SELECT ... FROM bids) [RANGE 10 minutes SLIDE 1 minute WATTR ts]"
 
 
 def read_inner(tokens: list[Token], text: str) -> Inner:
@@ -104,9 +116,10 @@ def read_inner(tokens: list[Token], text: str) -> Inner:
         for node in expression.walk()
     )
     if asked or aggregates or select.args.get("limit"):
+        over = any(select.find_all(exp.Window))
         raise QueryError(
             "a SELECT inside FROM filters rows, projects them and drops duplicates, no more",
-            hint="pass the result of the inner query as the stream",
+            hint=OVER if over else WINDOW_INSIDE if aggregates or "group" in asked else None,
         )
     require_known(select)
     for column in select.find_all(exp.Column):

@@ -35,6 +35,8 @@ from panes.planning.joined_columns import (
 from panes.planning.plan import plan
 from panes.planning.scalar import Projection
 from panes.planning.using import joined_columns, using_sides
+from panes.planning.utc_days import tell_of_days
+from panes.windows.partners import CommonWindows
 from panes.windows.spec import Sliding
 
 Measure: TypeAlias = Literal["time", "integer"]
@@ -64,8 +66,8 @@ def plan_join(
 
     `needs` tells, given the joined columns, which expressions are over the result. `sides` have the
     columns of the streams after what FROM makes of each. A join that `is_shared` by several queries
-    gives all columns up, and what WHERE asks of one side alone is asked of joined rows. Whether joined
-    rows are aggregated is for messages.
+    gives all columns up, and what WHERE asks of one side alone is asked of joined rows. Where
+    rows are aggregated, messages tell of windows above the join.
     """
     require_names([s.names for s in join.sources])
     bound = _Binding(joined_columns(join, sides), is_aggregated=is_aggregated)
@@ -124,6 +126,9 @@ class _Binding:
         left = self._left(join.left, positions.left, left_only, deeper, needed)
         right = self._source(join.right, right_side, positions.right, right_only, needed)
         keys, types, unlike = self._keys(pairs)
+        axis, near = self._axis(join, positions), partners(join, positions)
+        if isinstance(near, CommonWindows):
+            tell_of_days(near.spec, axis)
         rest += unlike
         goes_up = [*left.schema().names] + ([] if join.how in ("semi", "anti")
                                             else [*right.schema().names])  # fmt: skip
@@ -132,10 +137,10 @@ class _Binding:
             right=right,
             how=join.how,
             as_of=join.as_of,
-            partners=partners(join, positions),
+            partners=near,
             left_at=positions.left,
             right_at=positions.right,
-            axis=self._axis(join, positions),
+            axis=axis,
             left_keys=Projection(tuple(k for k, _ in keys), None),
             right_keys=Projection(tuple(k for _, k in keys), None),
             key_types=types,
@@ -248,9 +253,7 @@ class _Binding:
                 )
         return axes[0]
 
-    def _position(
-        self, clause: Parts, sides: list[int], join: Join, *, is_of_both: bool
-    ) -> str:
+    def _position(self, clause: Parts, sides: list[int], join: Join, *, is_of_both: bool) -> str:
         """The column that a clause names, of one of some sides.
 
         One that is meant for both sides may name the column of either: the other has one so called.

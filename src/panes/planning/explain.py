@@ -13,7 +13,7 @@ from panes.language.query import Query, Window
 from panes.planning.choose_store import StoreChoice, choose_store
 from panes.planning.cost import Observed, estimate
 from panes.planning.describe import describe, length_text, line, question_lines
-from panes.planning.explain_details import plan_details, size_text, window_details
+from panes.planning.explain_details import day_lines, plan_details, size_text, window_details
 from panes.planning.plan import Plan
 from panes.stores.store import STORED
 from panes.windows.cut import cut, panes_per_window
@@ -49,6 +49,7 @@ def explain_unbound(query: Query, *, details: bool = False) -> str:
 
 def _plan_lines(plan: Plan, store: StoreChoice) -> Iterator[str]:
     yield from _window_lines(plan.window)
+    yield from day_lines(plan)
     yield from _counting_lines(plan)
     if not isinstance(plan.window.spec, PerRow):
         keys = ", ".join(k.name for k in plan.query.keys)

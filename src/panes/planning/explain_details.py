@@ -16,6 +16,7 @@ from panes.language.query import Window
 from panes.planning.choose_store import StoreChoice
 from panes.planning.describe import axis_text, kind_text, length_text, line
 from panes.planning.plan import Plan
+from panes.planning.utc_days import days_of
 from panes.stores.store import STORED
 from panes.windows.cut import Cut, cut, panes_per_window
 from panes.windows.spec import Landmark, PerRow, paned
@@ -24,11 +25,19 @@ from panes.windows.spec import Landmark, PerRow, paned
 def plan_details(plan: Plan, store: StoreChoice) -> Iterator[str]:
     """Every decision of a plan, in the words of the papers; a line each."""
     yield from window_details(plan.window)
+    yield from day_lines(plan)
     yield from _counting_lines(plan)
     yield from _fill_lines(plan)
     yield from _store_lines(plan, store)
     yield from _roll_lines(plan)
     yield from _aggregate_lines(plan)
+
+
+def day_lines(plan: Plan) -> Iterator[str]:
+    """That days are those of UTC, where that has to be said."""
+    said = days_of(plan.window.spec, plan.axis)
+    if said is not None:
+        yield line("", said)
 
 
 def window_details(window: Window) -> Iterator[str]:

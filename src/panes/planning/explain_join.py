@@ -9,7 +9,9 @@ from panes.language.query import Window
 from panes.planning.describe import describe, line
 from panes.planning.join_plan import JoinPlan
 from panes.planning.join_query_plan import AT, JoinQueryPlan
+from panes.planning.utc_days import days_of
 from panes.windows.partners import Band, CommonWindows
+from panes.windows.spec import Spec
 
 _HOW = {
     "inner": "pairs of rows that match",
@@ -46,6 +48,8 @@ def _join_lines(join: JoinPlan, *, details: bool) -> Iterator[str]:
     kind = "as-of join" if join.as_of else f"{join.how} join"
     yield line("join", f"{kind} of {join.left.name} and {join.right.name}: {_HOW[join.how]}")
     yield line("", _partners_text(join))
+    if isinstance(join.partners, CommonWindows):
+        yield from _day_lines(join.partners.spec, join)
     keys = [
         f"{one.name or one.sql()} = {other.name or other.sql()}"
         for one, other in zip(join.left_keys.expressions, join.right_keys.expressions, strict=True)
@@ -106,6 +110,7 @@ def _above_lines(plan: JoinQueryPlan) -> Iterator[str]:
     if found.by in ("left", "right", "max", "min") and window is not None:
         text = describe(window).replace(f"`{AT}`", _BY.get(found.by, ""))
         yield line("above", f"windows over joined rows: {text}")
+        yield from _day_lines(window.spec, plan.join)
     elif found.fold is not None:
         yield line("above", "rows of the left side, each with the aggregates of its partners")
         yield line("", "pairs are never made")
@@ -114,6 +119,12 @@ def _above_lines(plan: JoinQueryPlan) -> Iterator[str]:
     calls = ", ".join(call.sql for call in found.query.calls)
     keys = ", ".join(k.name for k in found.query.keys) or "none"
     yield line("", f"aggregates: {calls}; keys: {keys}")
+
+
+def _day_lines(spec: Spec, join: JoinPlan) -> Iterator[str]:
+    said = days_of(spec, join.axis)
+    if said is not None:
+        yield line("", said)
 
 
 def _length(join: JoinPlan, ticks: int) -> str:

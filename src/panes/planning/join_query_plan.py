@@ -7,7 +7,7 @@ every case that is one window query over joined rows, whose columns are called `
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias, cast
 

@@ -51,7 +51,7 @@ class JoinedColumns:
         def name_columns(node: exp.Expression) -> exp.Expression:
             return self._joined(node) if isinstance(node, exp.Column) else node
 
-        copy = tree.copy()
+        copy = _with_fields_named(tree.copy())
         return name_columns(copy) if isinstance(copy, exp.Column) else copy.transform(name_columns)
 
     def side_of(self, name: str) -> int | None:
@@ -185,6 +185,16 @@ def require_names(names: Sequence[Sequence[str]]) -> None:
                 f"two sides of the join are called `{name}`",
                 hint=f"name them: FROM {name} a [...], {name} b [...]",
             )
+
+
+def _with_fields_named(tree: exp.Expression) -> exp.Expression:
+    """The expression, in which fields made of columns have their own names, not those of sides."""
+    for node in list(tree.find_all(exp.Anonymous, exp.Tuple)):
+        if isinstance(node, exp.Tuple) or node.name.lower() in ("struct", "arrays_zip"):
+            for part in node.expressions:
+                if isinstance(part, exp.Column):
+                    part.replace(exp.alias_(part.copy(), part.name, quoted=True))
+    return tree
 
 
 def _enclosed(tree: exp.Expression) -> exp.Expression:

@@ -35,6 +35,7 @@ from panes.planning.answer_columns import (
     lowered_names,
 )
 from panes.planning.scalar import Projection, find_column, resolve
+from panes.planning.utc_days import tell_of_days
 from panes.stores.contents import Contents, ValueSet
 from panes.windows.spec import PanedSpec, PartitionedRows, PerRow, paned
 
@@ -211,6 +212,7 @@ def plan(
         for call, (columns, where_column) in zip(query.calls, calls, strict=True)
     )
     pieces, value_sets, piece_of = _shared(built)
+    tell_of_days(window.spec, axis)
     return Plan(
         query=query,
         window=window,

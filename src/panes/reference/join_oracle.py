@@ -227,10 +227,10 @@ def _aggregated(
         names = found_answers.column_names
         return pa.table([*columns, *found_answers.columns[2:]], names=names)
     pick = max if found.by == "max" else min
-    sides = [joined.column(n).to_pylist() for n in (plan.join.left_at, plan.join.right_at)]
+    sides = [_Rows(joined).at(plan.join, n) for n in (plan.join.left_at, plan.join.right_at)]
     at = [pick((v for v in pair if v is not None), default=None)
           for pair in zip(*sides, strict=True)]  # fmt: skip
-    placed = joined.append_column(AT, pa.array(at, plan.join.axis.type))
+    placed = joined.append_column(AT, pa.array(at, pa.int64()).view(plan.join.axis.type))
     return answer(found.query, {PAIRS: placed}, aggregates)
 
 

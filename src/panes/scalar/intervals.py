@@ -98,7 +98,7 @@ def _of(parts: Sequence[tuple[str, str]], sign: int) -> Interval | None:
 
 
 def _span(text: str, first: str, last: str, sign: int) -> Interval:
-    """``'1 02:03:04' DAY TO SECOND``: the first part is any number, the others have their limits."""
+    """``'1 02:03:04' DAY TO SECOND``: the first part is any number, the others have limits."""
     if text[:1] in "+-":
         sign, text = (-sign if text[0] == "-" else sign), text[1:]
     if (first, last) == ("year", "month"):
@@ -117,8 +117,8 @@ def _span(text: str, first: str, last: str, sign: int) -> Interval:
             values = zip(names, found.groups(), strict=True)
             return Interval(micros=sign * sum(int(Decimal(v) * MICROS[n]) for n, v in values))
     form = _FORMS.get((first, last))
-    raise refuse(f"the interval '{text}' from {first} to {last} is not translated",
-                 form and f"write it as INTERVAL '{form}' {first.upper()} TO {last.upper()}")  # fmt: skip
+    hint = f"write it as INTERVAL '{form}' {first.upper()} TO {last.upper()}"
+    raise refuse(f"the interval '{text}' from {first} to {last} is not translated", form and hint)
 
 
 _MOST = {"hour": 24, "minute": 60, "second": 60}

@@ -48,11 +48,36 @@ def bind(
     query = parse(text, user) if isinstance(text, str) else text
     require_streams(query.streams, streams)
     if len({streams[name].isStreaming for name in query.streams}) > 1:
-        raise QueryError("some of the streams are streaming DataFrames and some are not")
+        raise QueryError(
+            "some of the streams are streaming DataFrames and some are not",
+            hint="read all of them with spark.readStream, or all with spark.read",
+        )
     query, frames = derived(query, tuple(streams[name] for name in query.streams))
     bound = bind_query(query, frames, tuple(user))
     _require_order(bound.plan)
     return bound
+
+
+def require_alike(streams: Mapping[str, DataFrame]) -> None:
+    """Refuse a join of streams with tables: Spark itself joins a stream with a table."""
+    found = {
+        kind: [name for name, frame in streams.items() if frame.isStreaming == kind]
+        for kind in (True, False)
+    }
+    if not (found[True] and found[False]):
+        return
+    stream, table = found[True][0], found[False][0]
+    both = [n for n in streams[table].columns if n in streams[stream].columns]
+    keys = [n for n in both if not isinstance(streams[table].schema[n].dataType, _TIMES)]
+    on = (keys or both or ["key"])[0]
+    raise QueryError(
+        f"`{stream}` is a streaming DataFrame and `{table}` is a table",
+        hint="join it with Spark first, and ask the result: "
+        f'{stream} = {stream}.join({table}, "{on}"); panes.sql(..., {stream}={stream})',
+    )
+
+
+_TIMES = (T.TimestampType, T.TimestampNTZType, T.DateType)
 
 
 def bind_query(

@@ -15,7 +15,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everyone writes it
 from pyspark.sql import types as T  # noqa: N812
 
 from panes.axis import Duration, parse_duration
-from panes.errors import OptionError, UnknownColumnError
+from panes.errors import OptionError, QueryError, UnknownColumnError
 from panes.language.join_query import How
 from panes.planning.terms import Run
 from panes.spark import query
@@ -67,6 +67,11 @@ def join(
     lateness, bounded
         As for `panes.sql`. Default: what the watermarks of both say.
     """
+    if left.isStreaming != right.isStreaming:
+        raise QueryError(
+            "one side is a streaming DataFrame and the other is a table",
+            hint="Spark's own join is for that: left.join(right, on)",
+        )
     asked = _Asked(left, right, _pairs(on), not isinstance(on, Mapping), _kind(how))
     times = _times(left, right, at)
     answers = query.answer(

@@ -9,6 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import panes
+import panes.spark
 from panes.errors import PanesError, QueryError
 from panes.language.expressions import quoted
 from panes.language.read import read
@@ -49,6 +50,20 @@ def test_one_stream_twice_is_what_spark_says_itself(
         spark.catalog.dropTempView(name)
 
 
+def test_fields_made_of_columns_have_the_names_of_the_columns(spark: SparkSession) -> None:
+    left = spark.createDataFrame([(0, [1, 2])], "at BIGINT, a ARRAY<BIGINT>")
+    right = spark.createDataFrame([(1, [3])], "at BIGINT, b ARRAY<BIGINT>")
+    text = (
+        "SELECT arrays_zip(l.a, r.b) AS z, struct(l.a, r.at) AS s, (l.at, b) AS p "
+        "FROM l [RANGE 5 WATTR at], r [RANGE 5 WATTR at]"
+    )
+    streams: dict[str, Any] = {"l": left, "r": right}
+    want = panes.oracle(text, **{name: frame.toArrow() for name, frame in streams.items()})
+    got = panes.sql(text, **streams).toArrow()
+    assert got.to_pylist() == want.to_pylist()
+    assert got.to_pylist()[0]["z"] == [{"a": 1, "b": 3}, {"a": 2, "b": None}]
+
+
 def test_a_hot_key_meets_only_its_neighbours_in_time(spark: SparkSession) -> None:
     """One key, 20,000 rows a side, a band of one: a cross product would be 400 million pairs."""
     rows = spark.range(20_000).selectExpr("id", "id AS at", "1 AS k")
@@ -70,8 +85,21 @@ def test_streams_and_tables_are_not_joined(spark: SparkSession) -> None:
     stream = spark.readStream.format("rate").load().selectExpr("timestamp AS ts", "value AS k")
     table = spark.createDataFrame(pa.table({"ts": L["ts"], "k": L["k"]}))
     text = "SELECT l.k FROM l [RANGE 1 second WATTR ts], r [RANGE 1 second WATTR ts]"
-    with pytest.raises(QueryError, match="some are not"):
+    said = r"`l` is a streaming DataFrame and `r` is a table\n\nHint: join it with Spark first"
+    with pytest.raises(QueryError, match=said) as refused:
         panes.sql(text, l=stream, r=table)
+    with pytest.raises(QueryError, match=said):
+        panes.register(("l", "r"), {"l": stream, "r": table})
+    with pytest.raises(QueryError, match=r"Hint: Spark's own join is for that: left.join"):
+        panes.spark.join(stream, table, on="k", within=("0 seconds", "1 second"), at="ts")
+    line = str(refused.value).partition("ask the result: ")[2].partition(";")[0]
+    assert line == 'l = l.join(r, "k")'
+    names: dict[str, Any] = {"l": stream, "r": table.drop("ts")}
+    exec(line, names)
+    asked = "SELECT k, count(*) AS n FROM l [TUMBLING 1 second WATTR ts] GROUP BY k"
+    answers = panes.sql(asked, lateness="1 second", l=names["l"])
+    assert answers.isStreaming
+    assert answers.columns == ["window_start", "window_end", "k", "n"]
 
 
 def test_what_is_for_streams_is_refused(frames: dict[str, Any]) -> None:

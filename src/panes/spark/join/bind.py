@@ -8,12 +8,18 @@ from dataclasses import dataclass, replace
 from pyspark.sql import DataFrame
 
 from panes.aggregates.custom import UserAggregate
-from panes.errors import QueryError
 from panes.frames import require_streams
 from panes.language.join_query import JoinQuery
 from panes.planning.join_query_plan import JoinQueryPlan, plan_join_query
 from panes.planning.using import side_schema
-from panes.spark.bind import BoundQuery, arrow_schema, bind_query, derived, selected_from
+from panes.spark.bind import (
+    BoundQuery,
+    arrow_schema,
+    bind_query,
+    derived,
+    require_alike,
+    selected_from,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,11 +53,7 @@ def bind_join(
     A join that `is_shared` by several queries has all columns, and no filter of one query's own.
     """
     require_streams(query.streams, streams)
-    if len({streams[name].isStreaming for name in query.streams}) > 1:
-        raise QueryError(
-            "some of the joined streams are streaming DataFrames and some are not",
-            hint="read all of them with spark.readStream, or all with spark.read",
-        )
+    require_alike({name: streams[name] for name in query.streams})
     schemas = [
         side_schema(
             source,

@@ -27,6 +27,7 @@ from panes.planning.terms import Run
 from panes.register.failures import reasons_in
 from panes.register.join_view import JoinedQuery, JoinsView
 from panes.shards.shared_joins import shared_joins
+from panes.spark.bind import require_alike
 from panes.spark.checkpoint import require_sources
 from panes.spark.internals import runs_here
 from panes.spark.join.bind import BoundJoin, bind_join
@@ -58,6 +59,7 @@ class SparkJoinRegister(RunningRegister[_Start]):
         self, streams: Mapping[str, DataFrame], run: Run, aggregates: Sequence[UserAggregate] = ()
     ) -> None:
         super().__init__()
+        require_alike(streams)
         for name, frame in streams.items():
             if not frame.isStreaming:
                 raise QueryError(
