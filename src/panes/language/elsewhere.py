@@ -35,7 +35,8 @@ OVER = (
 )
 WITH = (
     "WITH is for panes.sql and panes.open; here, write its SELECT in parentheses where its name "
-    "stands: SELECT max(price) AS m FROM (SELECT ts, price FROM bids WHERE price > 0) [TUMBLING 10 minutes WATTR ts]"
+    "stands: SELECT max(price) AS m FROM (SELECT ts, price FROM bids WHERE price > 0) "
+    "[TUMBLING 10 minutes WATTR ts]"
 )
 NESTED = (
     "make one SELECT of both: SELECT max(twice) AS m FROM (SELECT ts, 2 * price AS twice FROM bids "

@@ -11,13 +11,14 @@ where its name from WITH stands.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from sqlglot import exp
 from sqlglot.tokens import Token, TokenType
 
+from panes.aggregates.catalog import CATALOG
 from panes.aggregates.custom import UserAggregate
 from panes.errors import QueryError
 from panes.language.clause import is_clause, rows_are_counted
@@ -161,7 +162,7 @@ class _Parts:
 
     def _refuse_own_name(self, name: str, body: list[Token]) -> None:
         """Refuse a part that reads a stream by its own name: one of the two is meant."""
-        for before, token in itertools.pairwise(body):
+        for before, token in pairwise(body):
             if before.text.upper() in _BEFORE_SOURCE and token.text.lower() == name.lower():
                 raise error_at(token, f"`{name}` reads itself", "give the part another name")
 
@@ -207,8 +208,23 @@ class _Parts:
         body, reads = self._without_queries(written)
         if not _has_windows(body):
             return _in_parentheses(body), reads
+        if not joins(body) and not self._answers_windows(body):
+            raise error_at(
+                place,
+                "the window of a SELECT that aggregates nothing stands behind its parenthesis",
+                "FROM (SELECT ... FROM bids) [RANGE 10 minutes SLIDE 1 minute WATTR ts]",
+            )
         name = self._part(body, reads, place, self._said(written))
         return [name], [name.text]
+
+    def _answers_windows(self, body: list[Token]) -> bool:
+        """Whether a SELECT with a window has groups, aggregates, or an answer for each row."""
+        words = {token.text.upper() for token in body}
+        own = {aggregate.name.lower() for aggregate in self._aggregates}
+        calls = (a.text.lower() for a, b in pairwise(body) if b.text == "(")
+        return not words.isdisjoint({"GROUP BY", "DISTINCT", "ROW", "ROWS"}) or any(
+            name in CATALOG or name in own for name in calls
+        )
 
     def _named(self, reader: TokenReader) -> tuple[list[Token], list[str]]:
         """The name of a stream, or what WITH says it stands for."""

@@ -12,7 +12,7 @@ from sqlglot.tokens import Token, TokenType
 from panes.aggregates.catalog import CATALOG
 from panes.errors import QueryError
 from panes.language.clause import is_clause
-from panes.language.elsewhere import WINDOW_INSIDE, JOIN_OUTSIDE, NESTED, OVER, WITH
+from panes.language.elsewhere import JOIN_OUTSIDE, NESTED, OVER, WINDOW_INSIDE, WITH
 from panes.language.expressions import require_known
 from panes.language.grammar import parse_select, table_token
 from panes.language.query import Inner, Output
