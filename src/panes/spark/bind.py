@@ -21,8 +21,8 @@ from panes.language.query import Inner, Query
 from panes.operators.inner import require_order_kept
 from panes.planning.plan import Plan, plan
 from panes.planning.scalar import Projection, resolve
-from panes.spark.clock import spark_sql
 from panes.spark.column_names import PASSES
+from panes.spark.expressions import spark_sql
 from panes.spark.internals import to_arrow_schema
 from panes.windows.spec import PerRow
 
