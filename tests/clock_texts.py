@@ -33,7 +33,7 @@ NULLS = (
 )  # fmt: skip
 FINE = {
     "CAST(ok AS TIMESTAMP)": 1577934245000000,
-    "to_timestamp('12:30', 'HH:mm')": 45000000000,
+    "to_timestamp('2020-01-02', 'yyyy-MM-dd')": 1577923200000000,
     "hour(ok)": 3,
     "ts < ok": True,
     "s = 'now'": False,

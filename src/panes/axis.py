@@ -208,7 +208,7 @@ def axis_over(column: str, data_type: pa.DataType, *, stream: str) -> Axis:
     raise ColumnTypeError(
         f"`{column}` of stream `{stream}` cannot order a window: it is {data_type}, "
         "and a window needs a timestamp, date or integer column",
-        hint=f"convert it first, for example CAST({column} AS TIMESTAMP) in the source",
+        hint=f"convert it: FROM (SELECT CAST({column} AS TIMESTAMP) AS at, ... FROM {stream})",
     )
 
 

@@ -101,9 +101,68 @@ def test_a_promise_in_time_moves_with_the_rows() -> None:
 def test_a_position_that_could_reorder_rows_is_refused() -> None:
     text = "SELECT count(*) AS n FROM (SELECT -at AS at FROM s) [TUMBLING 10 WATTR at]"
     table = pa.table({"at": [1, 11]})
+    query = panes.open(text)
+    query.push(s=table)
     with pytest.raises(panes.QueryError, match="another order"):
-        panes.open(text).push(s=table)
+        query.punctuate(s=12)
+    with pytest.raises(panes.QueryError, match="another order"):
+        panes.open(text, punctuation="at").push(s=table)
+    assert_same(query.finish(), panes.oracle(text, s=table))
     assert_same(panes.sql(text, s=table), panes.oracle(text, s=table))
+
+
+READ_AS_TIME = (
+    "timestamp_millis(ms)",
+    "timestamp_seconds(ms div 1000)",
+    "timestamp_micros(ms * 1000)",
+    "CAST(s AS TIMESTAMP)",
+    "try_cast(s AS TIMESTAMP)",
+    "to_timestamp(s)",
+    "to_timestamp(s, 'yyyy-MM-dd HH:mm:ss')",
+    "CAST(ms div 1000 AS TIMESTAMP)",
+)
+SECONDS = (0, 1, 61, 125, 30)
+NUMBERS_AND_TEXTS = pa.table({
+    "ms": [1000 * s for s in SECONDS],
+    "s": [f"1970-01-01 00:{s // 60:02}:{s % 60:02}" for s in SECONDS],
+})  # fmt: skip
+MINUTES = "SELECT count(*) AS n FROM (SELECT {} AS ts FROM t) [TUMBLING 1 minute WATTR ts]"
+
+
+@pytest.mark.parametrize("expression", READ_AS_TIME)
+def test_text_and_numbers_are_time(expression: str) -> None:
+    """Seconds 0, 1, 61, 125 and, late, 30: a lateness of 10 seconds closes the first at 61 - 10.
+
+    ======= = = == === ==
+    seconds 0 1 61 125 30
+    closed      -  0-2 late
+    ======= = = == === ==
+    """
+    text = MINUTES.format(expression)
+    assert_same(panes.sql(text, t=NUMBERS_AND_TEXTS), panes.oracle(text, t=NUMBERS_AND_TEXTS))
+    query = panes.open(text, lateness="10 seconds", late="drop")
+    found = [query.push(t=NUMBERS_AND_TEXTS.slice(n, 1))["n"].to_pylist() for n in range(5)]
+    assert (found, query.finish()["n"].to_pylist()) == ([[], [], [], [2], []], [1, 1])
+
+
+@pytest.mark.parametrize("expression", READ_AS_TIME)
+def test_promises_are_about_the_time_that_is_read(expression: str) -> None:
+    query = panes.open(MINUTES.format(expression))
+    query.push(t=NUMBERS_AND_TEXTS)
+    assert query.punctuate(t="1970-01-01T00:01:00Z")["n"].to_pylist() == [3]
+
+
+@pytest.mark.parametrize("expression", ["date_trunc('minute', ts)", "CAST(ts AS TIMESTAMP)"])
+def test_promises_are_moved_by_what_keeps_the_order(expression: str) -> None:
+    moments = pa.table({"ts": pa.array([0, 59_000_000, 61_000_000], pa.timestamp("us", "UTC"))})
+    query = panes.open(MINUTES.format(expression), punctuation="ts")
+    assert query.push(t=moments)["n"].to_pylist() == [2]
+
+
+def test_text_that_is_no_time_is_set_aside_where_it_is_tried() -> None:
+    query = panes.open(MINUTES.format("try_cast(s AS TIMESTAMP)"), lateness="1 second")
+    query.push(t=pa.table({"s": ["1970-01-01 00:00:05", "soon"]}))
+    assert (len(query.rejected), query.finish()["n"].to_pylist()) == (1, [1])
 
 
 def test_meld_passes_rows_at_once_and_no_promise_twice() -> None:

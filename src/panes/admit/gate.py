@@ -112,7 +112,10 @@ class Gate:
     ) -> tuple[Positions, pa.Table]:
         """Rows through the chain, and where they come out."""
         axis = self.plan.placing
-        if chain.axis is not None and axis.kind != "rows":
+        if chain.places is not None and axis.kind != "rows":
+            at, table = self._placed(table, axis, arrived, result, chain.places(table))
+            result.placed = at
+        elif chain.axis is not None and axis.kind != "rows":
             at, table = self._placed(table, chain.axis, arrived, result)
             result.placed = at if chain.moves is None else chain.moves(table, at)
             if result.promise is not None:
@@ -161,13 +164,20 @@ class Gate:
         return rows[on_time], [c.take(pa.array(on_time)) for c in columns]
 
     def _placed(
-        self, table: pa.Table, axis: Axis, arrived: int, result: Admitted
+        self,
+        table: pa.Table,
+        axis: Axis,
+        arrived: int,
+        result: Admitted,
+        column: pa.Array | None = None,
     ) -> tuple[Positions, pa.Table]:
-        """Where the rows lie; rows without a position are set aside."""
+        """Where the rows lie, by a column; rows without a position are set aside."""
         terms = self.terms.of(result.stream)
         if axis.kind == "rows":
             return arrived + np.arange(len(table)), table
-        ticks, missing = axis.ticks(table.column(axis.column).combine_chunks())
+        if column is None:
+            column = table.column(axis.column).combine_chunks()
+        ticks, missing = axis.ticks(column)
         if terms.punctuation is not None:
             table, ticks, missing = self._without_promises(table, ticks, missing, result)
         if missing is not None:

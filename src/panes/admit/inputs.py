@@ -25,20 +25,23 @@ class Inputs:
     """The streams seen so far: their columns, and the operators that FROM puts behind them.
 
     `given` are the columns of batches, `derived` those that come out of the `chains`. `remembers`
-    is how far behind progress a late row can still count somewhere; None: always.
+    is how far behind progress a late row can still count somewhere; None: always. Nothing is
+    promised of what `is_bounded`; with `needs_order`, a column or the clock promises something.
     """
 
     query: Query
     remembers: int | None
-    carries_promises: bool
+    is_bounded: bool
+    needs_order: bool
     given: Mapping[str, pa.Schema] = field(default_factory=dict)
     derived: Mapping[str, pa.Schema] = field(default_factory=dict)
     chains: Mapping[str, Chain] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, query: Query, terms: Terms, *, carries_promises: bool) -> Inputs:
-        """The inputs of a query that has seen no batch; promises go through chains if they may."""
-        return cls(query, _remembered(query, terms), carries_promises)
+    def of(cls, query: Query, terms: Terms, *, is_bounded: bool) -> Inputs:
+        """The inputs of a query that has seen no batch."""
+        promises = terms.punctuation is not None or terms.heartbeat is not None
+        return cls(query, _remembered(query, terms), is_bounded, promises and not is_bounded)
 
     def after(self, tables: Mapping[str, pa.Table]) -> Inputs:
         """The inputs after these batches, which look like those before."""
@@ -58,7 +61,8 @@ class Inputs:
             name,
             schema,
             remembers=self.remembers,
-            carries_promises=self.carries_promises,
+            is_bounded=self.is_bounded,
+            needs_order=self.needs_order,
         )
         derived = chain.push(schema.empty_table()).schema.remove_metadata()
         return replace(

@@ -46,8 +46,7 @@ class JoinRun:
         self._terms = agree(asked, run)
         require_terms(run, asked, self.join.axis.kind)
         self._sides = [
-            JoinSide(source, self._terms, carries_promises=not run.bounded)
-            for source in self.join.sources
+            JoinSide(source, self._terms, is_bounded=run.bounded) for source in self.join.sources
         ]
         self._set_aside = set_aside
         self.watcher: Watcher | None = None
@@ -124,10 +123,10 @@ class JoinRun:
 class JoinSide:
     """One side while the query runs: its columns, what it has promised, and its gate."""
 
-    def __init__(self, plan: SourcePlan, terms: Terms, *, carries_promises: bool) -> None:
+    def __init__(self, plan: SourcePlan, terms: Terms, *, is_bounded: bool) -> None:
         self.plan, self._terms = plan, terms
         query = plan.plan.query
-        self._inputs = Inputs.of(query, terms, carries_promises=carries_promises)
+        self._inputs = Inputs.of(query, terms, is_bounded=is_bounded)
         self._promises = Promises(query, terms)
         self._arrived = 0
         self.newest = BEGINNING

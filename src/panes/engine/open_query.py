@@ -90,7 +90,7 @@ class OpenQuery:
         self._aggregates = tuple(aggregates)
         self._run, self.terms = run, agree(self.query, run)
         self._now = now
-        self._inputs = Inputs.of(self.query, self.terms, carries_promises=not run.bounded)
+        self._inputs = Inputs.of(self.query, self.terms, is_bounded=run.bounded)
         self._promises = Promises(self.query, self.terms)
         self._closing = Closing(self._promises.known({}))
         self._set_aside = SetAside()

@@ -1,7 +1,11 @@
-"""Functions whose result is as long as an argument says: the length is written in the query.
+"""What may not grow is refused when the text is read; the lists are in `panes.scalar.sizes`.
+
+Functions whose result is as long as an argument says: the length is written in the query.
 
 ``repeat(s, 1000000000)`` is a gigabyte for every row. A length that comes from a column could be as
 much, and nobody would know before the row comes. So lengths are constants, and small ones.
+
+A regular expression is written in the query, and is none for which Java's time explodes.
 
 A function that is called for each element multiplies what it makes. What `aggregate` starts with is
 a number or a moment, so that it cannot grow with each element.
@@ -15,8 +19,10 @@ from math import prod
 from sqlglot import exp
 
 from panes.axis import written_whole
+from panes.language.backtracking import degree
 from panes.language.places import error_in
 from panes.scalar.lambdas import FUNCTIONS
+from panes.scalar.sizes import LOOKING, MAKING, MOST_MADE, MOST_STEPS, PATTERNS
 
 MOST_LENGTH = 100_000
 _LENGTHS = {"repeat": 1, "lpad": 1, "rpad": 1, "space": 0, "array_repeat": 1}
@@ -40,16 +46,37 @@ be 1,000,000 times as long as what it is made of; 100,000 is the most
     """
     for node in tree.walk():
         _require_start(node)
+        _require_pattern(node)
+        _require_few_steps(node)
         if _length(node) is None:
             continue
-        lengths = [length for part in node.walk() if (length := _length(part)) is not None]
-        most = prod(max(1, length) for length in lengths)
-        if most > MOST_LENGTH:
+        times = _times(node)
+        if times > MOST_LENGTH:
             raise error_in(
                 node,
-                f"the result of `{node.sql(dialect='spark')}` may be {most:,} times as long as "
+                f"the result of `{node.sql(dialect='spark')}` may be {times:,} times as long as "
                 f"what it is made of; {MOST_LENGTH:,} is the most",
             )
+
+
+def _times(tree: exp.Expr) -> int:
+    """How many times as long as its columns an expression may be, by the lengths in it."""
+    lengths = [length for part in tree.walk() if (length := _length(part)) is not None]
+    return prod(max(1, length) for length in lengths)
+
+
+def _require_few_steps(node: exp.Expr) -> None:
+    """Refuse a call whose arguments multiply to too much by the lengths that are written."""
+    name = node.name.lower() if isinstance(node, exp.Anonymous) else ""
+    pair = MAKING.get(name) or LOOKING.get(name)
+    if pair is None or max(pair) >= len(node.expressions):
+        return
+    steps = prod(_times(node.expressions[at]) for at in pair)
+    most = MOST_MADE if name in MAKING else MOST_STEPS
+    if steps > most:
+        raise error_in(
+            node, f"`{node.sql(dialect='spark')}` may take {steps:,} steps; {most:,} is the most"
+        )
 
 
 def _length(node: exp.Expr) -> int | None:
@@ -87,6 +114,36 @@ def _require_start(node: exp.Expr) -> None:
             f"`{node.sql(dialect='spark')}` must start with a number, a date or a timestamp "
             "that is written in the query, since anything else could grow with each element",
             f"{node.name}(prices, 0D, (total, price) -> total + price)",
+        )
+
+
+def searched(node: exp.Expr) -> tuple[exp.Expr, exp.Expr] | None:
+    """The text and the regular expression of a search; None: it is none."""
+    if isinstance(node, exp.RegexpLike):
+        return node.this, node.expression
+    if not isinstance(node, exp.Anonymous):
+        return None
+    pattern = _argument(node, PATTERNS.get(node.name.lower(), len(node.expressions)))
+    return None if pattern is None else (node.expressions[0], pattern)
+
+
+def _require_pattern(node: exp.Expr) -> None:
+    """Refuse a regular expression that is not known, or whose search may take for ever."""
+    found = searched(node)
+    if found is None:
+        return
+    pattern = found[1].unnest()
+    if isinstance(pattern, exp.Null):
+        return
+    if not (isinstance(pattern, exp.RawString) or pattern.is_string):
+        said = f"`{node.sql(dialect='spark')}`: the pattern must be written in the query"
+        raise error_in(node, said, "a text is looked for with contains(s, t)")
+    if degree(pattern.name) is None:
+        raise error_in(
+            node,
+            f"a search for '{pattern.name}' may take for ever: within a repetition the same text "
+            "can be read in two ways",
+            "repeat what cannot also be what follows: ([^,]+,)+ and not (.+,)+",
         )
 
 

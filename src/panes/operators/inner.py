@@ -8,7 +8,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from panes.axis import Axis, axis_over
-from panes.errors import MissingStreamError, QueryError
+from panes.errors import ColumnTypeError, MissingStreamError, QueryError
 from panes.language.join_query import Join
 from panes.language.query import Inner, Query
 from panes.operators.distinct import Distinct
@@ -24,11 +24,13 @@ def chain_of(
     schema: pa.Schema,
     *,
     remembers: int | None = 0,
-    carries_promises: bool = True,
+    is_bounded: bool = False,
+    needs_order: bool = False,
 ) -> Chain:
     """The operators between a stream and its windows.
 
-    `remembers` is how far behind progress a row can still count somewhere; None: always.
+    `remembers` is how far behind progress a row can still count somewhere; None: always. Nothing
+    is promised of what `is_bounded`; with `needs_order`, something is promised of every row.
     """
     inner = dict(zip(query.streams, query.inner, strict=False)).get(stream)
     if inner is None:
@@ -37,13 +39,15 @@ def chain_of(
     operators: list[Operator] = []
     if inner.where is not None:
         operators.append(Select(resolve(inner.where, schema, stream=stream)))
-    axis, derived, moves = _axis_before(inner, position, schema, stream), schema, None
-    if inner.columns is not None:
+    if inner.columns is None:
+        axis, derived, moves, places = _axis_of(position, schema, stream), schema, None, None
+    else:
         project = _projection(inner, position, schema, stream)
-        if carries_promises:
+        if needs_order:
             require_order(project)
         operators.append(project)
-        moves = project.moved
+        axis, moves = project.axis, project.moved
+        places = project.placed if axis is None and not is_bounded else None
         derived = project.push(schema.empty_table()).schema
     if inner.distinct:
         if position is None:
@@ -51,30 +55,28 @@ def chain_of(
         column = find_column(position, derived, stream=stream)
         after = axis_over(column, derived.field(column).type, stream=stream)
         operators.append(Distinct(after, remembers))
-    return Chain(tuple(operators), axis, moves)
-
-
-def require_order_kept(query: Query, stream: str, schema: pa.Schema, *, is_stream: bool) -> None:
-    """The same refusal, for hosts that project by themselves."""
-    inner = query.inner[query.streams.index(stream)]
-    if is_stream and inner is not None and inner.columns is not None:
-        position = None if query.window is None else query.window.column
-        require_order(_projection(inner, position, schema, stream))
+    return Chain(tuple(operators), axis, moves, places)
 
 
 def _projection(inner: Inner, position: str | None, schema: pa.Schema, stream: str) -> Project:
     columns = _outputs(inner, schema, stream)
     names = {name.lower(): name for name, _ in columns}
-    axis = _axis_before(inner, position, schema, stream)
-    return Project(columns, axis, names.get((position or "").lower(), ""))
+    name = names.get((position or "").lower(), "")
+    plain = Project(columns, None, name)
+    tree = dict(columns).get(name)
+    if tree is None:
+        return plain
+    axis = _axis_before(tree, schema, stream)
+    kind = plain.push(schema.empty_table()).schema.field(name).type
+    after = axis_over(name, kind, stream=stream)
+    is_alike = axis is not None and axis.kind == after.kind
+    return Project(columns, axis if is_alike else None, name, after)
 
 
 def derived_schemas(query: Query, schemas: Mapping[str, pa.Schema]) -> dict[str, pa.Schema]:
     """The columns of each stream after what FROM makes of it."""
     return {
-        name: chain_of(query, name, schema, carries_promises=False)
-        .push(schema.empty_table())
-        .schema
+        name: chain_of(query, name, schema, is_bounded=True).push(schema.empty_table()).schema
         for name, schema in schemas.items()
     }
 
@@ -119,16 +121,22 @@ def _outputs(
     return tuple((o.name, resolve(o.expression, schema, stream=stream)) for o in outputs)
 
 
-def _axis_before(inner: Inner, position: str | None, schema: pa.Schema, stream: str) -> Axis | None:
+def _axis_before(tree: exp.Expression, schema: pa.Schema, stream: str) -> Axis | None:
     """Where rows lie before anything is made of them; None if no column says so."""
+    names = {column.name for column in tree.find_all(exp.Column)}
+    return _axis_of(names.pop(), schema, stream, is_read=False) if len(names) == 1 else None
+
+
+def _axis_of(
+    position: str | None, schema: pa.Schema, stream: str, *, is_read: bool = True
+) -> Axis | None:
+    """The axis of a column; None: there is none. What `is_read` as one has to be one."""
     if position is None:
         return None
-    source: str | None = position
-    for name, tree in _outputs(inner, schema, stream):
-        if name.lower() == position.lower():
-            column = tree.find(exp.Column)
-            source = None if column is None else column.name
-    if source is None:
+    column = find_column(position, schema, stream=stream)
+    try:
+        return axis_over(column, schema.field(column).type, stream=stream)
+    except ColumnTypeError:
+        if is_read:
+            raise
         return None
-    column_name = find_column(source, schema, stream=stream)
-    return axis_over(column_name, schema.field(column_name).type, stream=stream)

@@ -50,12 +50,14 @@ class Operator(Protocol):
 class Chain:
     """Operators one after the other, and where rows lie before they go in.
 
-    `moves` tells where rows come out, for rows and their positions before.
+    `moves` tells where rows come out, for rows and their positions before. Where rows have no such
+    position, `places` gives what they come out with, for all rows that go in.
     """
 
     operators: Sequence[Operator] = ()
     axis: Axis | None = None
     moves: Callable[[pa.Table, NDArray[np.int64]], NDArray[np.int64]] | None = None
+    places: Callable[[pa.Table], pa.Array] | None = None
 
     @property
     def nbytes(self) -> int:

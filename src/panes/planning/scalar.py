@@ -21,7 +21,15 @@ from sqlglot import exp
 
 from panes.arrays.columns import column_of
 from panes.arrays.memory import usable_memory
-from panes.errors import ColumnTypeError, PanesError, QueryError, UnknownColumnError, is_interrupt
+from panes.errors import (
+    ColumnTypeError,
+    LimitError,
+    PanesError,
+    QueryError,
+    UnknownColumnError,
+    is_interrupt,
+)
+from panes.planning.time_limit import TimeLimit, time_limit
 from panes.scalar.translate import translate, translate_condition
 from panes.scalar.typed import Typed
 from panes.scalar.types import VOID, as_spark, duckdb_name
@@ -94,10 +102,13 @@ class Projection:
             self._connection = _database().cursor()
         try:
             self._connection.register("batch", self._statement.batch(table))
-            result = _answered(self._connection, self._statement.text)
+            with time_limit(self._connection, len(table)) as limit:
+                result = _answered(self._connection, self._statement.text)
             self._connection.unregister("batch")
         except duckdb.InterruptException:
             self._connection = None
+            if limit.is_over:
+                raise self._too_long(limit, (*computed, self.where)) from None
             raise KeyboardInterrupt from None
         except duckdb.Error as failure:
             self._connection = None
@@ -119,6 +130,14 @@ class Projection:
         except QueryError as refusal:
             said = self._labelled(refusal.message)
             raise QueryError(said, hint=refusal.hint) from None
+
+    def _too_long(self, limit: TimeLimit, trees: Sequence[exp.Expression | None]) -> PanesError:
+        written = self._named([t for t in trees if t is not None])
+        return LimitError(
+            f"{written} took more than {limit.seconds:g} seconds for one batch",
+            hint="shorten what it is called for, with left(s, 1000) or slice(a, 1, 1000), or give "
+            "smaller batches",
+        )
 
     def _explained(
         self, failure: duckdb.Error, trees: Sequence[exp.Expression | None]

@@ -18,10 +18,10 @@ array_prepend | array<T>, T | array<T> | CASE WHEN {0} IS NOT NULL THEN list_pre
 array_compact | array<T> | array<T> | list_filter({0}, lambda e: e IS NOT NULL)
 array_remove | array<T>, T | array<T> | CASE WHEN {1} IS NOT NULL THEN list_filter({0}, lambda e: e IS DISTINCT FROM {1}) END
 array_repeat | T, int | array<T> | CASE WHEN {1} IS NOT NULL THEN list_transform(range(greatest({1}, 0)), lambda e: {0}) END
-array_distinct | array<Z> | array<Z> | list_filter({0}, lambda e, i: len(list_filter({0}[1:i - 1], lambda f: f IS NOT DISTINCT FROM e)) = 0)
-array_union | array<Z>, array<Z> | array<Z> | CASE WHEN {0} IS NOT NULL AND {1} IS NOT NULL THEN list_filter(list_concat({0}, {1}), lambda e, i: len(list_filter(list_concat({0}, {1})[1:i - 1], lambda f: f IS NOT DISTINCT FROM e)) = 0) END
-array_intersect | array<Z>, array<Z> | array<Z> | CASE WHEN {0} IS NOT NULL AND {1} IS NOT NULL THEN list_filter({0}, lambda e, i: len(list_filter({0}[1:i - 1], lambda f: f IS NOT DISTINCT FROM e)) = 0 AND len(list_filter({1}, lambda g: g IS NOT DISTINCT FROM e)) > 0) END
-array_except | array<Z>, array<Z> | array<Z> | CASE WHEN {0} IS NOT NULL AND {1} IS NOT NULL THEN list_filter({0}, lambda e, i: len(list_filter({0}[1:i - 1], lambda f: f IS NOT DISTINCT FROM e)) = 0 AND len(list_filter({1}, lambda g: g IS NOT DISTINCT FROM e)) = 0) END
+array_distinct | array<Z> | array<Z> | list_filter({0}, lambda e, i: list_position({0}, e) = i)
+array_union | array<Z>, array<Z> | array<Z> | CASE WHEN {0} IS NOT NULL AND {1} IS NOT NULL THEN list_concat(list_filter({0}, lambda e, i: list_position({0}, e) = i), list_filter({1}, lambda e, i: list_position({1}, e) = i AND list_position({0}, e) IS NULL)) END
+array_intersect | array<Z>, array<Z> | array<Z> | CASE WHEN {0} IS NOT NULL AND {1} IS NOT NULL THEN list_filter({0}, lambda e, i: list_position({0}, e) = i AND list_position({1}, e) IS NOT NULL) END
+array_except | array<Z>, array<Z> | array<Z> | CASE WHEN {0} IS NOT NULL AND {1} IS NOT NULL THEN list_filter({0}, lambda e, i: list_position({0}, e) = i AND list_position({1}, e) IS NULL) END
 arrays_overlap | array<T>, array<T> | boolean | CASE WHEN {0} IS NULL OR {1} IS NULL THEN NULL WHEN list_has_any(list_filter({0}, lambda e: e IS NOT NULL), list_filter({1}, lambda e: e IS NOT NULL)) THEN true WHEN len({0}) > 0 AND len({1}) > 0 AND (len({0}) <> list_count({0}) OR len({1}) <> list_count({1})) THEN NULL ELSE false END
 get | array<T>, int | T | CASE WHEN {1} >= 0 THEN {0}[CAST({1} AS BIGINT) + 1] END
 element_at | array<T>, int | T | CASE WHEN {0} IS NULL OR {1} IS NULL THEN NULL WHEN {1} = 0 OR abs(CAST({1} AS BIGINT)) > len({0}) THEN error('the array has no element at that position') ELSE {0}[{1}] END

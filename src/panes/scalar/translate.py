@@ -33,6 +33,7 @@ from panes.scalar.forms_units import by_unit
 from panes.scalar.intervals import written_interval, written_time
 from panes.scalar.lambdas import FUNCTIONS
 from panes.scalar.literals import boolean, hexadecimal, integer, literal, null, raw
+from panes.scalar.measured import measured
 from panes.scalar.regexes import like
 from panes.scalar.rules import built, coerced, fitting
 from panes.scalar.table import RULES
@@ -296,14 +297,7 @@ class Translation:
             return cast(arguments[0], t.NAMES[name])
         if name == "decimal" and len(arguments) == 1:
             return cast(arguments[0], pa.decimal128(10, 0))
-        found = fitting(RULES.get(name, ()), arguments)
-        if found is not None:
-            return found
-        if name in FORMS:
-            return FORMS[name](arguments)
-        if name not in RULES:
-            raise refuse(f"the function `{name}` is not translated")
-        return built(name, RULES[name], arguments)
+        return measured(name, arguments, lambda known: _called(name, known))
 
     def item(self, node: exp.Bracket) -> Typed:
         value = self.of(node.this)
@@ -358,6 +352,18 @@ class Translation:
     def overlaid(self, node: exp.Overlay) -> Typed:
         parts = [node.this, node.expression, node.args["from_"], node.args.get("for_")]
         return overlay([self.of(p) for p in parts if p is not None])
+
+
+def _called(name: str, arguments: list[Typed]) -> Typed:
+    """A call of a function of the table, or of one that is a form."""
+    found = fitting(RULES.get(name, ()), arguments)
+    if found is not None:
+        return found
+    if name in FORMS:
+        return FORMS[name](arguments)
+    if name not in RULES:
+        raise refuse(f"the function `{name}` is not translated")
+    return built(name, RULES[name], arguments)
 
 
 def _leaf(read: Callable[[Any], Typed]) -> Callable[..., Typed]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
@@ -81,6 +81,24 @@ def widened(value: Typed, to: pa.DataType) -> Typed:
     if t.is_float(to) and t.is_decimal(value.type) and value.type.precision > _EXACT:
         text = f"CAST({text} AS VARCHAR)"  # the double that is nearest, whatever the digits
     return Typed(f"CAST({text} AS {t.duckdb_name(to)})", to, value.constant, value.is_constant)
+
+
+def each_once(arguments: Sequence[Typed], body: Callable[[list[Typed]], str]) -> str:
+    """`body` over arguments that are each worked out once, constants as they are written."""
+    found: list[Typed] = []
+
+    def inner(at: int) -> str:
+        if at == len(arguments):
+            return body(found)
+        argument = arguments[at]
+
+        def known(name: str) -> str:
+            found[at:] = [replace(argument, text=name)]
+            return inner(at + 1)
+
+        return known(argument.text) if argument.is_constant else bound(argument.text, known)
+
+    return inner(0)
 
 
 def tried(arguments: Sequence[Typed], body: Callable[[Sequence[str]], str]) -> str:

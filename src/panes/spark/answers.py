@@ -17,8 +17,8 @@ from panes.language.query import AGGREGATE, WINDOW_COLUMNS
 from panes.planning.answer_columns import AnswerColumn
 from panes.planning.plan import Plan
 from panes.spark.bind import BoundQuery, sql
-from panes.spark.clock import spark_sql
 from panes.spark.column_names import END
+from panes.spark.expressions import spark_sql
 from panes.spark.internals import spark_type
 from panes.windows.extent import ruler
 from panes.windows.spec import Landmark, PerRow

@@ -18,11 +18,10 @@ from panes.frames import require_streams
 from panes.language.expressions import quoted
 from panes.language.parse import parse
 from panes.language.query import Inner, Query
-from panes.operators.inner import require_order_kept
 from panes.planning.plan import Plan, plan
 from panes.planning.scalar import Projection, resolve
-from panes.spark.clock import spark_sql
 from panes.spark.column_names import PASSES
+from panes.spark.expressions import spark_sql
 from panes.spark.internals import to_arrow_schema
 from panes.windows.spec import PerRow
 
@@ -101,8 +100,6 @@ def derived(query: Query, frames: tuple[DataFrame, ...]) -> tuple[Query, tuple[D
     by_flag = frames[0].isStreaming and window is not None and window.measure != "rows"
     by_flag = by_flag and not isinstance(None if window is None else window.spec, PerRow)
     given = zip(query.streams, frames, query.inner, strict=True)
-    for name, frame in zip(query.streams, frames, strict=True):
-        require_order_kept(query, name, arrow_schema(frame), is_stream=frame.isStreaming)
     made = tuple(selected_from(f, i, n, by_flag=by_flag) for n, f, i in given)
     if by_flag:
         flag: exp.Expression = exp.column(PASSES, quoted=True)

@@ -10,7 +10,6 @@ from __future__ import annotations
 import pyarrow as pa
 from sqlglot import exp
 
-from panes.language.expressions import to_sql
 from panes.language.places import error_in
 from panes.scalar.clock import HINT, IN_JAVA, REASON, reads_clock
 from panes.scalar.table import RULES
@@ -47,15 +46,15 @@ _NODES_ALIKE = (
 _PARSERS = ("from_json", "from_csv")
 
 
-def spark_sql(tree: exp.Expression) -> str:
-    """An expression in Spark's words."""
+def without_clock(tree: exp.Expression) -> exp.Expression:
+    """An expression in which Spark reads no text by the clock."""
     guarded = tree.copy()
     for node in [*guarded.walk()][::-1]:
         for operand in _read_as_moments(node):
             _guard(operand, is_tried=bool(node.args.get("safe")))
         if isinstance(node, exp.Cast) and node.to.expressions:
             _guard_elements(node)
-    return to_sql(guarded, "spark")
+    return guarded
 
 
 def _read_as_moments(node: exp.Expr) -> list[exp.Expr]:

@@ -322,3 +322,29 @@ def test_streams_and_tables_do_not_mix(spark: SparkSession, tmp_path: Path) -> N
             bounded=True,
             s=stream.withWatermark("ts", "1 second"),
         )
+
+
+@pytest.mark.parametrize("expression", ["timestamp_millis(ms)", "to_timestamp(s)"])
+def test_numbers_and_text_are_time(spark: SparkSession, tmp_path: Path, expression: str) -> None:
+    """Lateness is about the time that is read, row by row: the first minute closes at 61 - 10."""
+    seconds = [[0, 1], [61], [125, 66]]
+    batches = [
+        pa.table({
+            "ms": [1000 * s for s in some],
+            "s": [f"1970-01-01 00:{s // 60:02}:{s % 60:02}" for s in some],
+        })
+        for some in seconds
+    ]  # fmt: skip
+    text = (
+        f"SELECT count(*) AS n FROM (SELECT {expression} AS ts FROM s WHERE ms <> 1000) "
+        "[TUMBLING 1 minute WATTR ts]"
+    )
+    stream = read_stream(spark, as_batches(tmp_path / "in", batches))
+    query = run_to_end(panes.sql(text, lateness="10 seconds", bounded=True, s=stream), tmp_path)
+    whole = pa.concat_tables(batches)
+    assert_rows(found(spark, tmp_path / "out"), panes.oracle(text, s=whole))
+    assert_rows(
+        panes.sql(text, s=spark.createDataFrame(whole)).toArrow(), panes.oracle(text, s=whole)
+    )
+    assert [m["answers"] for m in metrics(query)] == [0, 0, 1, 2]
+    assert sum(m["late"] for m in metrics(query)) == 0

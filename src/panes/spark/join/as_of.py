@@ -18,7 +18,7 @@ from panes.axis import BEGINNING
 from panes.language.expressions import quoted
 from panes.planning.join_plan import JoinPlan
 from panes.spark.answers import named
-from panes.spark.clock import spark_sql
+from panes.spark.expressions import spark_sql
 from panes.spark.join.columns import (
     LEFT_AT,
     LEFT_SLOT,

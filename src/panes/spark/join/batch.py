@@ -23,7 +23,7 @@ from panes.shards.names import AT, column_name
 from panes.spark.answers import named
 from panes.spark.batch.sliding import placed_rows
 from panes.spark.bind import BoundQuery, ticks
-from panes.spark.clock import spark_sql
+from panes.spark.expressions import spark_sql
 from panes.spark.join.as_of import as_of_join
 from panes.spark.join.bind import BoundJoin
 from panes.spark.join.columns import (

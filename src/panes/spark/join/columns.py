@@ -16,7 +16,7 @@ from panes.language.expressions import quoted
 from panes.planning.join_plan import JoinPlan
 from panes.shards.names import AT
 from panes.spark.answers import edge_texts, named
-from panes.spark.clock import spark_sql
+from panes.spark.expressions import spark_sql
 from panes.spark.internals import spark_type
 from panes.windows.partners import Band
 from panes.windows.spec import Landmark, PanedSpec, Sliding

@@ -19,8 +19,8 @@ from panes.shards.names import PROMISE
 from panes.spark.answers import named
 from panes.spark.batch.answer import answer_bounded
 from panes.spark.bind import bind_query, sql
-from panes.spark.clock import spark_sql
 from panes.spark.column_names import END, SET_ASIDE, START
+from panes.spark.expressions import spark_sql
 from panes.spark.internals import spark_type
 from panes.spark.join.batch import joined_rows
 from panes.spark.join.bind import BoundJoin, bind_join

@@ -32,8 +32,8 @@ from panes.shards.names import AT, KEPT
 from panes.shards.state import ABOUT
 from panes.spark.answers import edge_texts, named
 from panes.spark.bind import arrow_schema, bind_query, sql
-from panes.spark.clock import spark_sql
 from panes.spark.column_names import PLACE
+from panes.spark.expressions import spark_sql
 from panes.spark.host import Batches
 from panes.spark.internals import to_arrow_schema
 from panes.spark.register.ask import read_state

@@ -21,7 +21,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from panes.register.failures import QueriesFailed, failing, reasons_in
 from panes.shards.register_filler import read_columns
-from panes.spark.clock import spark_sql
+from panes.spark.expressions import spark_sql
 from panes.spark.internals import without_snapshots
 from panes.spark.register.deliver import Deliver, SinkError, work_out
 from panes.spark.register.registered_queries import RegisteredQueries
