@@ -30,6 +30,7 @@ from panes.language.set_query import SET_OPERATIONS
 from panes.language.sources import Sources, read_inner, read_union
 from panes.language.tokens import TokenReader, tokenize
 
+MOST_SIDES = 32
 _AFTER_FROM = frozenset({"WHERE", "GROUP BY", "HAVING", "ORDER BY", "LIMIT", "EMIT"})
 _JOINING = frozenset(
     {"JOIN", "INNER", "LEFT", "RIGHT", "FULL", "CROSS", "SEMI", "ANTI", "ASOF", "NATURAL"}
@@ -66,14 +67,11 @@ def is_join(text: str) -> bool:
 
 def read_join(text: str, aggregates: Sequence[UserAggregate] = ()) -> JoinQuery:
     """Understand one SELECT over a join."""
-    try:
-        with words_of_here(text):
-            query = _read(text)
-            refuse_the_rest(query.select)
-            require_known(query.select, aggregates)
-        return query
-    except RecursionError:
-        raise QueryError("the query is nested too deeply to be read") from None
+    with words_of_here(text):
+        query = _read(text)
+        refuse_the_rest(query.select)
+        require_known(query.select, aggregates)
+    return query
 
 
 @dataclass(slots=True)
@@ -143,6 +141,8 @@ def _read_from(reader: TokenReader, text: str) -> Join:
             break
         joined = _read_step(reader, side, text)
         side = joined
+        if len(side.sources) > MOST_SIDES:
+            raise reader.error(f"a query joins {MOST_SIDES} streams at the most")
     if joined is None:
         raise reader.error("a join has two sides")
     if reader.here is not None and reader.word() not in _AFTER_FROM and not is_clause(reader):
