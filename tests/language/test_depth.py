@@ -59,10 +59,7 @@ def test_what_is_very_deep_is_refused_in_the_same_words(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", DEEP)
 def test_ten_levels_are_not_too_deep(kind: str) -> None:
-    try:
-        parse(asked(DEEP[kind](10)))
-    except QueryError as refused:  # of what has no meaning at any depth
-        assert "nested" not in str(refused)
+    parse(asked(DEEP[kind](10)))
 
 
 @pytest.mark.parametrize("kind", LONG)

@@ -30,10 +30,10 @@ _BESIDE = frozenset(
 )
 """What stands behind these is not within the NOTs before."""
 _IN_PATTERN = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|[()]", re.DOTALL)
-_WITH_PATTERN = frozenset(
-    "rlike regexp regexp_like regexp_extract regexp_extract_all regexp_count regexp_substr "
-    "regexp_instr regexp_replace split".split()
-)
+_WITH_PATTERN = frozenset({
+    "rlike", "regexp", "regexp_like", "regexp_extract", "regexp_extract_all", "regexp_count",
+    "regexp_substr", "regexp_instr", "regexp_replace", "split",
+})  # fmt: skip
 
 
 class _Open(NamedTuple):

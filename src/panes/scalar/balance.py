@@ -28,6 +28,11 @@ def folded(items: Sequence[Item], join: Callable[[Item, Item], Item]) -> Item:
     return level[0]
 
 
+def joined_by(kind: type[exp.Expr]) -> Callable[[exp.Expr, exp.Expr], exp.Expr]:
+    """What makes one expression of two, by an operator."""
+    return lambda one, other: kind(this=one, expression=other)
+
+
 def balance(tree: exp.Expr) -> None:
     """Balance every chain of AND or OR in a tree, in place."""
     for node in list(tree.find_all(exp.And, exp.Or)):
@@ -46,9 +51,5 @@ def _balance_chain(top: exp.Expr) -> None:
         else:
             links.append(node)
     half = 1 << (len(links) - 1).bit_length() - 1  # as `folded` splits
-
-    def join(one: exp.Expr, other: exp.Expr) -> exp.Expr:
-        return kind(this=one, expression=other)
-
-    top.set("this", folded(links[:half], join))
-    top.set("expression", folded(links[half:], join))
+    top.set("this", folded(links[:half], joined_by(kind)))
+    top.set("expression", folded(links[half:], joined_by(kind)))
