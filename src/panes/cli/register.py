@@ -19,6 +19,7 @@ from panes.cli.run import FilesPerBatch, read_lateness, read_query, require_spar
 from panes.cli.show import say
 from panes.engine.register import Register
 from panes.errors import FailedQueryWarning, OptionError, PanesError
+from panes.path_part import path_part, require_path_part
 
 EXAMPLE = "Example: panes register queries --input bids=bids.parquet --output answers"
 
@@ -164,7 +165,9 @@ def _outputs(
     """
     found = {}
     for name in names:
-        path = folder / f"{name}.{kind}" if run is None else folder / name / f"{run:06}.{kind}"
+        require_path_part(name)
+        part = path_part(name)
+        path = folder / f"{part}.{kind}" if run is None else folder / part / f"{run:06}.{kind}"
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
         except FileExistsError as error:

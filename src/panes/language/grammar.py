@@ -11,6 +11,8 @@ from sqlglot.tokens import Token, TokenType
 
 from panes.aggregates.catalog import CATALOG
 from panes.errors import QueryError
+from panes.language.depth import require_shallow
+from panes.scalar.balance import balance
 from panes.scalar.dialect import CallParser, Scalar, likes_apart
 
 STREAM = "__stream"
@@ -72,7 +74,7 @@ def parse_select(tokens: list[Token], text: str) -> exp.Select:
             column=first.get("col"),
         ) from None
     except RecursionError:
-        raise
+        raise QueryError("the query is nested too deeply to be read") from None
     except Exception as failure:  # what builds a call of sqlglot's trusts its arguments
         raise QueryError(
             f"the query cannot be read: {type(failure).__name__} in the grammar",
@@ -84,4 +86,6 @@ def parse_select(tokens: list[Token], text: str) -> exp.Select:
             hint="ask one at a time, or several in a register: panes.register(...)",
         )
     likes_apart(trees[0])
+    balance(trees[0])
+    require_shallow(trees[0])
     return trees[0]

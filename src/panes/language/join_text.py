@@ -30,6 +30,7 @@ from panes.language.set_query import SET_OPERATIONS
 from panes.language.sources import Sources, read_inner, read_union
 from panes.language.tokens import TokenReader, tokenize
 
+MOST_SIDES = 32
 _AFTER_FROM = frozenset({"WHERE", "GROUP BY", "HAVING", "ORDER BY", "LIMIT", "EMIT"})
 _JOINING = frozenset(
     {"JOIN", "INNER", "LEFT", "RIGHT", "FULL", "CROSS", "SEMI", "ANTI", "ASOF", "NATURAL"}
@@ -79,13 +80,10 @@ def read_join_tokens(
     tokens: list[Token], text: str, aggregates: Sequence[UserAggregate] = ()
 ) -> JoinQuery:
     """Understand the query over a join that tokens of a text are."""
-    try:
-        query = _read(tokens, text)
-        refuse_the_rest(query.select)
-        require_known(query.select, aggregates)
-        return query
-    except RecursionError:
-        raise QueryError("the query is nested too deeply to be read") from None
+    query = _read(tokens, text)
+    refuse_the_rest(query.select)
+    require_known(query.select, aggregates)
+    return query
 
 
 @dataclass(slots=True)
@@ -154,6 +152,8 @@ def _read_from(reader: TokenReader, text: str) -> Join:
             break
         joined = _read_step(reader, side, text)
         side = joined
+        if len(side.sources) > MOST_SIDES:
+            raise reader.error(f"a query joins {MOST_SIDES} streams at the most")
     if joined is None:
         raise reader.error("a join has two sides")
     if reader.here is not None and reader.word() not in _AFTER_FROM and not is_clause(reader):

@@ -48,24 +48,21 @@ def parse_tokens(
     once: bool = False,
 ) -> Query:
     """Understand the query that tokens of a text are."""
-    try:
-        plain, sources, window, early = take_out(said_as_groups(tokens), once=once)
-        per_row = window is not None and isinstance(window.spec, PerRow)
-        query = _read(
-            _Plain(
-                tuple((t.token_type, t.text, t.line, t.col) for t in plain),
-                tuple(sources.streams),
-                frozenset(sources.aliases),
-                () if window is None else window.partition,
-                per_row,
-                frozenset(a.name.lower() for a in aggregates),
-                (plain, text, window, aggregates),
-            )
+    plain, sources, window, early = take_out(said_as_groups(tokens), once=once)
+    per_row = window is not None and isinstance(window.spec, PerRow)
+    query = _read(
+        _Plain(
+            tuple((t.token_type, t.text, t.line, t.col) for t in plain),
+            tuple(sources.streams),
+            frozenset(sources.aliases),
+            () if window is None else window.partition,
+            per_row,
+            frozenset(a.name.lower() for a in aggregates),
+            (plain, text, window, aggregates),
         )
-        inner = tuple(None if t is None else read_inner(t, text) for t in sources.inner)
-        return replace(query, text=text, window=window, inner=inner, early=early)
-    except RecursionError:
-        raise QueryError("the query is nested too deeply to be read") from None
+    )
+    inner = tuple(None if t is None else read_inner(t, text) for t in sources.inner)
+    return replace(query, text=text, window=window, inner=inner, early=early)
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,6 @@ from sqlglot.tokens import Token, TokenType
 
 from panes.aggregates.catalog import CATALOG
 from panes.aggregates.custom import UserAggregate
-from panes.errors import QueryError
 from panes.language.clause import is_clause, rows_are_counted
 from panes.language.elsewhere import words_of_here
 from panes.language.join_query import Join, JoinQuery
@@ -85,11 +84,8 @@ def read_graph(text: str, aggregates: Sequence[UserAggregate] = ()) -> QueryGrap
     >>> graph.asked.window.column
     'window_time'
     """
-    try:
-        with words_of_here(text):
-            return _Parts(text, aggregates).read()
-    except RecursionError:
-        raise QueryError("the query is nested too deeply to be read") from None
+    with words_of_here(text):
+        return _Parts(text, aggregates).read()
 
 
 class _Parts:

@@ -58,13 +58,6 @@ def read_row_question(text: str, aggregates: Sequence[UserAggregate] = ()) -> Ro
     >>> asked.stream, asked.size, asked.limit
     ('bids', 60, 3)
     """
-    try:
-        return _read(text, aggregates)
-    except RecursionError:
-        raise QueryError("the question is nested too deeply to be read") from None
-
-
-def _read(text: str, aggregates: Sequence[UserAggregate]) -> RowQuestion | None:
     tokens = tokenize(text)
     if is_join(text) or said_as_groups(tokens) is not tokens:
         return None

@@ -16,6 +16,7 @@ from panes.aggregates.custom import UserAggregate
 from panes.axis import written_whole
 from panes.errors import QueryError
 from panes.language.aggregate_call import read_call
+from panes.language.depth import require_shallow
 from panes.language.expressions import require_known
 from panes.language.places import error_in
 from panes.language.query import (
@@ -254,7 +255,9 @@ def _inlined(tree: exp.Expression, select: exp.Select, names: frozenset[str]) ->
         target = meant[node.name.lower()]
         return node if _same(target, node) else exp.Paren(this=target.copy())
 
-    return _unqualified(tree.copy().transform(inline).unnest(), names)
+    inlined = _unqualified(tree.copy().transform(inline).unnest(), names)
+    require_shallow(inlined)
+    return inlined
 
 
 def _unqualified(tree: exp.Expr, names: frozenset[str]) -> exp.Expression:

@@ -12,6 +12,7 @@ from sqlglot.errors import TokenError
 from sqlglot.tokens import Token, TokenType
 
 from panes.errors import QueryError
+from panes.language.depth import require_few_open
 from panes.scalar.dialect import Scalar, straightened
 
 
@@ -99,6 +100,7 @@ def tokenize(text: str) -> list[Token]:
         tokens = straightened(Scalar().tokenize(straight), straight)
     except TokenError as failure:
         raise QueryError(f"the query cannot be read: {failure}") from None
+    require_few_open(tokens)
     result: list[Token] = []
     reader = TokenReader(tokens)
     while reader.here is not None:

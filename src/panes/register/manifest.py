@@ -116,11 +116,18 @@ def take_up_queries(
     queries: Queries,
     entries: Iterable[QueryEntry],
     bind: Callable[[Asked], None],
+    refusals: tuple[type[Exception], ...] = (),
 ) -> None:
-    """Add queries again, under the numbers that they had."""
+    """Add queries again, under the numbers that they had.
+
+    One that is refused by such an error is set aside, and the others go on.
+    """
     stores = {t: (s.serial, Numbering(s.columns, s.end)) for t, s in manifest.stores.items()}
     queries.numbers = Numbers(manifest.last, stores)
     queries.failed = {f.name: Failed(f.text, f.deadline, f.reason) for f in manifest.failed}
     for entry in entries:
-        asked = queries.read(entry.name, entry.text)
-        bind(replace(asked, serial=entry.serial, deadline=entry.deadline))
+        try:
+            asked = queries.read(entry.name, entry.text)
+            bind(replace(asked, serial=entry.serial, deadline=entry.deadline))
+        except refusals as error:
+            queries.failed[entry.name] = Failed(entry.text, entry.deadline, str(error))

@@ -13,6 +13,7 @@ from __future__ import annotations
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -125,6 +126,14 @@ class Queries:
         }
         left_out: dict[str, object] = {"failed": {}, "_shapes": {}, "_schedule": None, "due": []}
         return vars(self) | {"asked": asked} | left_out
+
+    def copied(self) -> Queries:
+        """The same queries over the same stores, to try a change on."""
+        fixed = [*self.asked.values(), *(shape.plan for shape in self.shapes), *self.aggregates]
+        memo = {id(one): one for one in fixed}
+        found = Queries(self.stream, self.aggregates)
+        vars(found).update(deepcopy(vars(self), memo))
+        return found
 
     # Queries come and go
 

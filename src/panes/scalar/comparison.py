@@ -78,6 +78,9 @@ def same_kind(value: Typed, members: Sequence[Typed]) -> list[Typed]:
         raise refuse(f"a list of {', '.join(names)} beside text is not translated",
                      hint="cast the values of IN to one type")  # fmt: skip
     kind = t.widest([value.type, *kinds])
+    if kind is None and len(kinds) == 1 and t.STRING in {value.type, *kinds}:
+        kind = t.read_as(*({value.type, *kinds} - {t.STRING}))
+        return [widened(v, kind) if v.type == t.VOID else cast(v, kind) for v in (value, *members)]
     if kind is None:
         return [value, *members]
     return [widened(each, kind) for each in (value, *members)]

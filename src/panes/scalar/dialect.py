@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from functools import reduce
 from typing import Any, ClassVar
 
 from sqlglot import exp
@@ -18,6 +17,7 @@ from sqlglot.errors import SqlglotError
 from sqlglot.tokens import Token, TokenType
 
 from panes.errors import QueryError
+from panes.scalar.balance import folded, joined_by
 
 _KEPT = ("CAST", "TRY_CAST", "EXTRACT", "TRIM", "SUBSTRING", "SUBSTR", "POSITION", "OVERLAY")
 _BLANK = re.compile(r"""('(?:[^'\\]|\\.|'')*'|"(?:[^"\\]|\\.)*"|`[^`]*`)|\b([xX])\s+(?=')""")
@@ -105,7 +105,7 @@ def likes_apart(tree: exp.Expr) -> exp.Expr:
         each = [type(node)(this=node.this.copy(), expression=pattern.copy(),
                            negate=node.args.get("negate")) for pattern in patterns]  # fmt: skip
         join = exp.And if isinstance(node.expression, exp.All) else exp.Or
-        node.replace(exp.Paren(this=reduce(lambda a, b: join(this=a, expression=b), each)))
+        node.replace(exp.Paren(this=folded(each, joined_by(join))))
     return tree
 
 

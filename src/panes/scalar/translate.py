@@ -6,8 +6,8 @@ What has no rule is refused by its name. Nothing else reaches DuckDB.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from functools import reduce
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import count
 from typing import Any
 
@@ -15,6 +15,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from panes.scalar import types as t
+from panes.scalar.balance import folded
 from panes.scalar.calculation import in_order, read_beside
 from panes.scalar.casts import cast
 from panes.scalar.comparison import (
@@ -37,7 +38,7 @@ from panes.scalar.measured import measured
 from panes.scalar.regexes import like
 from panes.scalar.rules import built, coerced, fitting
 from panes.scalar.table import RULES
-from panes.scalar.typed import Typed, failure, raises, refuse, widened
+from panes.scalar.typed import Typed, failure, over, raises, refuse, widened
 
 
 def translate(tree: exp.Expr, columns: Mapping[str, Typed]) -> Typed:
@@ -107,10 +108,14 @@ class Translation:
     # Logic
 
     def truth(self, node: exp.Expr) -> str:
-        value = coerced(self.of(node), t.BOOLEAN)
-        if value is None:
+        return self.as_truth(self.of(node), node)
+
+    def as_truth(self, value: Typed, node: exp.Expr) -> str:
+        """The text of a value that is a condition; `node` is how it was written."""
+        truth = coerced(value, t.BOOLEAN)
+        if truth is None:
             raise refuse(f"`{node.sql(dialect='spark')}` is not a condition")
-        return value.text
+        return truth.text
 
     def logical(self, node: exp.And | exp.Or) -> Typed:
         return both(isinstance(node, exp.And), self.truth(node.left), self.truth(node.right))
@@ -131,10 +136,16 @@ class Translation:
         if not items:
             raise refuse("IN needs a list of values")
         value, *members = same_kind(self.of(node.this), [self.of(item) for item in items])
-        texts = [compared("=", value, member).text for member in members]
-        if not any(raises(text) for text in texts):
-            return Typed("(" + " OR ".join(texts) + ")", t.BOOLEAN)
-        return reduce(lambda a, b: both(False, a.text, b), texts[1:], Typed(texts[0], t.BOOLEAN))
+
+        def equal_to_one(value: Typed) -> str:
+            texts = [compared("=", value, member).text for member in members]
+            if not any(raises(text) for text in texts):
+                return "(" + " OR ".join(texts) + ")"
+            return folded(texts, lambda one, other: both(False, one, other).text)
+
+        if not raises(value.text):
+            return Typed(equal_to_one(value), t.BOOLEAN)
+        return Typed(over(value.text, lambda x: equal_to_one(replace(value, text=x))), t.BOOLEAN)
 
     def is_(self, node: exp.Is) -> Typed:
         value, what = self.of(node.this), node.expression
@@ -227,28 +238,22 @@ class Translation:
         values = [self.of(b.args["true"]) for b in branches]
         values.append(self.of(default) if default is not None else _NULL)
         kind, values = chosen(node.sql(dialect="spark"), values)
-        texts = [value.text for value in values]
-        if subject is None and any(self.of(b.this).type == t.VOID for b in branches):
-            raise refuse("a condition of CASE is NULL, which Spark does not take",
-                         hint="write false, or CAST(NULL AS BOOLEAN)")  # fmt: skip
-        return self._cases(subject, branches, texts, kind)
-
-    def _cases(
-        self, subject: exp.Expr | None, branches: list[exp.If], texts: list[str], kind: pa.DataType
-    ) -> Typed:
-        tests = [
-            self.truth(b.this) if subject is None
-            else self.comparison(exp.EQ(this=subject.copy(), expression=b.this.copy())).text
-            for b in branches
-        ]  # fmt: skip
-        whens = " ".join(f"WHEN {a} THEN {b}" for a, b in zip(tests, texts, strict=False))
-        return Typed(f"CASE {whens} ELSE {texts[-1]} END", kind)
+        if subject is None:
+            conditions = [self.of(branch.this) for branch in branches]
+            if any(condition.type == t.VOID for condition in conditions):
+                raise refuse("a condition of CASE is NULL, which Spark does not take",
+                             hint="write false, or CAST(NULL AS BOOLEAN)")  # fmt: skip
+            tests = [self.as_truth(c, b.this) for c, b in zip(conditions, branches, strict=True)]
+        else:
+            value = self.of(subject)
+            tests = [compared("=", value, self.of(branch.this)).text for branch in branches]
+        return _cases(tests, values, kind)
 
     def if_(self, node: exp.If) -> Typed:
         false = node.args.get("false")
         values = [self.of(node.args["true"]), self.of(false) if false is not None else _NULL]
         kind, values = chosen(node.sql(dialect="spark"), values)
-        return self._cases(None, [node], [v.text for v in values], kind)
+        return _cases([self.truth(node.this)], values, kind)
 
     # Casts and calls
 
@@ -364,6 +369,12 @@ def _called(name: str, arguments: list[Typed]) -> Typed:
     if name not in RULES:
         raise refuse(f"the function `{name}` is not translated")
     return built(name, RULES[name], arguments)
+
+
+def _cases(tests: Sequence[str], values: Sequence[Typed], kind: pa.DataType) -> Typed:
+    """The first value whose test holds; the last one, if none does."""
+    whens = " ".join(f"WHEN {a} THEN {b.text}" for a, b in zip(tests, values, strict=False))
+    return Typed(f"CASE {whens} ELSE {values[-1].text} END", kind)
 
 
 def _leaf(read: Callable[[Any], Typed]) -> Callable[..., Typed]:

@@ -5,8 +5,8 @@ Everything else in `panes.spark` is documented DataFrame API. Each part below ha
 
 - sending objects and types: `dumps`, `to_arrow_schema`, `spark_type`, `local_frame`;
 - inside a task: `batch_number`, which `tag_of` helps through Spark Connect;
-- a stream's plan: `watermark_delay`, `streaming_plan`; how it is written: `append_only`,
-  `before_start`;
+- a stream's plan: `watermark_delay`, `streaming_plan`, `require_plannable`; how it is written:
+  `append_only`, `before_start`;
 - a checkpoint: `is_used`, `has_commit`, `STATE_OPERATOR`, `CHECKPOINT_FILES`, `FILE_MANAGER`,
   `state_version`, `without_snapshots`;
 - a Column: `take_apart`, `text_of`.
@@ -209,6 +209,21 @@ def _connect_children(node: Any) -> list[Any]:
 
     values = [v if isinstance(v, list | tuple) else [v] for v in vars(node).values()]
     return [v for among in values for v in among if isinstance(v, LogicalPlan)]
+
+
+def require_plannable(frame: DataFrame) -> None:
+    """Raise what Spark would raise of a streaming frame's plan once it had been started.
+
+    Spark plans a stream with its first batch. The documented `explain` plans it before, and prints
+    what comes of it. What Spark sends along with the plan, a user's functions, is pickled for it.
+    """
+    own: Any = frame
+    if hasattr(own, "_jdf"):
+        own._jdf.queryExecution().explainString(
+            own.sparkSession._jvm.org.apache.spark.sql.execution.ExplainMode.fromString("simple")
+        )
+    else:
+        own._explain_string()
 
 
 def append_only(frame: DataFrame, refusal: Callable[[str], Exception]) -> None:

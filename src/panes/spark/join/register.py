@@ -15,20 +15,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from pyspark.sql import DataFrame
-from pyspark.sql.streaming.query import StreamingQuery
 
 from panes.aggregates.custom import UserAggregate
 from panes.engine.added import Added
 from panes.errors import OptionError, QueryError, UnknownStreamError
 from panes.language.join_query import JoinQuery
 from panes.language.join_text import is_join, read_join
+from panes.path_part import require_path_part
 from panes.planning.explain_join import explain_join
 from panes.planning.terms import Run
 from panes.register.failures import reasons_in
 from panes.register.join_view import JoinedQuery, JoinsView
 from panes.shards.shared_joins import shared_joins
 from panes.spark.bind import require_alike
-from panes.spark.checkpoint import require_sources
 from panes.spark.internals import runs_here
 from panes.spark.join.bind import BoundJoin, bind_join
 from panes.spark.join.register_stream import (
@@ -37,9 +36,10 @@ from panes.spark.join.register_stream import (
     joined_together,
     require_shared,
 )
+from panes.spark.register.run import Planned
 from panes.spark.register.running import RunningRegister
 from panes.spark.register.tap import Tap
-from panes.spark.uncommitted import can_run_again, forget_uncommitted
+from panes.spark.uncommitted import can_run_again
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +91,9 @@ class SparkJoinRegister(RunningRegister[_Start]):
             self._require_known(query)
             bound = bind_join(query, self.streams, self._aggregates, is_shared=True)
             require_shared(bound, self._terms)
-            self._failed.pop(name, None)
+            require_path_part(name)
             self._change({**self._bound, name: bound})
+            self._failed.pop(name, None)
         return Added(self, name)
 
     def remove(self, name: str) -> None:
@@ -182,24 +183,32 @@ class SparkJoinRegister(RunningRegister[_Start]):
                 raise QueryError(
                     "the register has no query yet", hint='add one first: reg.add("near", "...")'
                 )
-            self.tap.begin(str(checkpoint))
-            self._run.begin(
-                _Start(str(checkpoint), sink, bounded=bounded, trigger=dict(trigger or {}))
-            )
-            self._run.replace(self._started)
+            start = _Start(str(checkpoint), sink, bounded=bounded, trigger=dict(trigger or {}))
+            planned = self._planned(self._bound, start)
+            self.tap.begin(start.checkpoint)
+            self._run.begin(start)
+            self._run.replace(planned)
         return self
 
     # Within
 
     def _change(self, bound: dict[str, BoundJoin]) -> None:
-        """Other queries from now on."""
+        """Other queries from now on; if they cannot be started, those before go on."""
         if self._run.start is not None:
             self._run.require_healthy()
-        if self._run.start is not None and not bound:
+        start, before = self._run.start, self._bound
+        if start is None:
+            self._bound = bound
+            return
+        if not bound:
             raise QueryError("a register that runs needs a query", hint="stop it: reg.stop()")
-        self._bound = bound
-        if self._run.start is not None:
-            self._run.replace(self._started)
+
+        def as_before() -> Planned:
+            self._bound = before
+            return self._planned(before, start)
+
+        planned, self._bound = self._planned(bound, start), bound
+        self._run.replace(planned, as_before)
 
     def _recover(self, failure: BaseException) -> bool:
         """A batch has failed: set aside the queries at fault, if any, and go on with the others."""
@@ -213,25 +222,24 @@ class SparkJoinRegister(RunningRegister[_Start]):
             self._failed[name] = (self._bound[name], reason)
             self._tell(name, reason)
         self._bound = others
-        self._run.replace(self._started)
+        self._run.replace(self._planned(others, start))
         return True
 
-    def _started(self, start: _Start) -> StreamingQuery:
-        session = next(iter(self.streams.values())).sparkSession
-        forget_uncommitted(session, start.checkpoint)
+    def _planned(self, bound: Mapping[str, BoundJoin], start: _Start) -> Planned:
+        """What would run with some queries."""
         run = replace(self._terms, bounded=start.bounded)
-        joins = shared_joins({n: b.plan for n, b in self._bound.items()}, self._aggregates)
-        given = joined_together(self._bound, joins, self.streams, run)
-        require_sources(start.checkpoint, given)
+        joins = shared_joins({n: b.plan for n, b in bound.items()}, self._aggregates)
+        given = joined_together(bound, joins, self.streams, run)
         schemas = {query.name: query.schema() for shared in joins for query in shared.queries}
-        writer = given.writeStream.option("checkpointLocation", start.checkpoint)
+        planned = Planned.of(given, start.checkpoint)
+        writer = planned.writer
         if start.bounded:
             writer = writer.trigger(availableNow=True)
         elif start.trigger:
             writer = writer.trigger(**start.trigger)
         here = runs_here(next(iter(self.streams.values())))
         deliver = DeliverJoined(schemas, start.sink, self.tap if here else None)
-        return writer.foreachBatch(deliver).start()
+        return replace(planned, writer=writer.foreachBatch(deliver))
 
     def _require_known(self, query: JoinQuery) -> None:
         for stream in query.streams:

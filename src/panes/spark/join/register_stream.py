@@ -23,6 +23,7 @@ from pyspark.sql import types as T  # noqa: N812
 
 from panes.errors import QueryError
 from panes.language.query import WINDOW_COLUMNS
+from panes.path_part import path_part
 from panes.planning.terms import Run, Terms, require_streamable
 from panes.register.failures import noted, require_none
 from panes.shards.combiner import Combiner
@@ -300,7 +301,7 @@ class DeliverJoined:
         if callable(self.sink):
             self.sink(name, frame, batch_id)
         else:
-            send(frame, f"{self.sink}/query={name}", batch_id)
+            send(frame, f"{self.sink}/query={path_part(name)}", batch_id)
 
     def _some(self, answered: DataFrame, name: str) -> pa.Table:
         """Some answers of a query, those of the newest windows where it has any."""

@@ -32,6 +32,12 @@ class PreparedRows:
         self._stream, self._frame, self._run, self._aggregates = stream, frame, run, aggregates
         self._asked: dict[str, RowQuestion] = {}
 
+    def copied(self) -> PreparedRows:
+        """The same questions, to try a change on."""
+        found = PreparedRows(self._stream, self._frame, self._run, self._aggregates)
+        found._asked = dict(self._asked)
+        return found
+
     def __len__(self) -> int:
         return len(self._asked)
 

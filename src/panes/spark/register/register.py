@@ -12,11 +12,11 @@ the checkpoint too (`panes.spark.register.manifest_file`), written before Spark 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 
 import numpy as np
 from pyspark.sql import DataFrame
-from pyspark.sql.streaming.query import StreamingQuery
 
 from panes.aggregates.custom import UserAggregate
 from panes.axis import SECOND, Duration, parse_duration
@@ -28,7 +28,6 @@ from panes.language.row_question import RowQuestion, read_row_question
 from panes.planning.plan import Plan
 from panes.planning.terms import Run
 from panes.register.explain import explain_keep, explain_stores
-from panes.register.manifest import Manifest
 from panes.register.view import RegisterView, version_of, view_of
 from panes.spark.bind import bind_query
 from panes.spark.host import shard_numbers
@@ -39,7 +38,7 @@ from panes.spark.register.ask import as_of_now, ask, read_state
 from panes.spark.register.ask_rows import ask_rows, require_answerable
 from panes.spark.register.deliver import RegisterSink
 from panes.spark.register.registered_queries import RegisteredQueries
-from panes.spark.register.run import Start, start_query
+from panes.spark.register.run import Planned, Start, planned_query
 from panes.spark.register.running import RunningRegister
 from panes.spark.register.tap import Tap
 from panes.spark.register.trial import failing_queries
@@ -73,9 +72,8 @@ class SparkRegister(RunningRegister[Start]):
         the answers of this query go: a folder, or a function of a DataFrame and its batch's
         number; without it they go where the register's answers go.
         """
-        with self._lock:
-            self._registered.add(name, text, deadline, sink)
-            self._changed()
+        with self._changing() as registered:
+            registered.add(name, text, deadline, sink)
         return Added(self, name)
 
     def remove(self, name: str) -> None:
@@ -91,22 +89,21 @@ class SparkRegister(RunningRegister[Start]):
 
     def put_back(self, name: str) -> Added:
         """Answer a query again that was set aside, from its next window that can be answered."""
-        with self._lock:
-            self._registered.put_back(name)
-            self._changed()
+        with self._changing() as registered:
+            registered.put_back(name)
         return Added(self, name)
 
     def change(self, *, add: Mapping[str, str] = {}, remove: Iterable[str] = ()) -> None:
         """Remove some queries and add others, with one restart for all of them, or nothing."""
-        with self._lock:
-            gone, runs = list(remove), self._run.start is not None
-            self._registered.require_possible(remove=gone, add=add, plan=runs)
+        gone = list(remove)
+        with self._changing(several=True) as registered:
+            registered.require_possible(remove=gone, add=add)
             for name in gone:
-                self._registered.remove(name, for_good=runs)
-                self.tap.forget(name)
+                registered.remove(name, for_good=self._run.start is not None)
             for name, text in add.items():
-                self._registered.add(name, text)
-            self._changed()
+                registered.add(name, text)
+        for name in gone:
+            self.tap.forget(name)
 
     def queries(self) -> dict[str, str]:
         """The texts of all queries, by name, in the order in which they came."""
@@ -202,16 +199,15 @@ class SparkRegister(RunningRegister[Start]):
         is answered from the rows to come. It is in the checkpoint, and stays until `forget`.
         """
         with self._lock:
-            registered = self._registered
-            if text not in registered.prepared:
+            if text in self._registered.prepared:
+                return
+            with self._changing() as registered:
                 registered.prepared.add(registered.queries, text)
-                self._changed()
 
     def forget(self, text: str) -> None:
         """Keep no longer what only this prepared question needs."""
-        with self._lock:
-            self._registered.prepared.forget(self._registered.queries, text)
-            self._changed()
+        with self._changing() as registered:
+            registered.prepared.forget(registered.queries, text)
 
     def prepared(self) -> list[str]:
         """The questions that rows are kept for, in the order in which they came."""
@@ -259,23 +255,32 @@ class SparkRegister(RunningRegister[Start]):
             if self._run.start is not None:
                 raise QueryError("the register runs already", hint="stop it first")
             manifest = manifest_file.read(self._session, str(checkpoint))
-            shards = self._take_up(manifest)
+            registered = self._registered.copied()
+            shards = registered.run.shards
+            if manifest is not None:
+                registered.take_up(manifest)
+                self._version, shards = manifest.version, manifest.shards
+            numbers = shard_numbers(self._session, shards, is_keyed=True)
             seen = None if watch is None else wanted(self._session, watch)
-            if seen is not None:
-                self.refused = self._registered.follow(seen)
-            if not self._registered and watch is None:
+            refused = {} if seen is None else registered.follow(seen)
+            if not registered and watch is None:
                 raise QueryError(
                     "the register has no query yet", hint='add one first: reg.add("hot", "...")'
                 )
-            if self._registered:
-                self._registered.terms(bounded=bounded)
-            tap = self.tap if runs_here(self._registered.frame) else None
+            tap = self.tap if runs_here(registered.frame) else None
             start = Start(
-                str(checkpoint), sink, late, rejected, bounded, dict(trigger or {}), shards, tap
+                str(checkpoint), sink, late, rejected, bounded, dict(trigger or {}), numbers, tap
             )
+            planned = self._planned(registered, start)
+            self._registered, self.refused = registered, refused
+            self._write(start)
             self.tap.begin(start.checkpoint, is_new=manifest is None)
             self._run.begin(start)
-            self._changed()
+            self._run.replace(planned)
+            known = () if manifest is None else [one.name for one in manifest.failed]
+            for name, reason in self.failed.items():
+                if name not in known:
+                    self._tell(name, reason)
             if watch is not None and seen is not None:
                 self._watch(watch, seen, watch_every)
         return self
@@ -296,45 +301,70 @@ class SparkRegister(RunningRegister[Start]):
         if not can_run_again(self._session, start.checkpoint):
             return False
         reasons = failing_queries(
-            registered, failure, lambda instead: start_query(registered, start, instead)
+            registered, failure, lambda instead: planned_query(registered, start, instead).start()
         )
         for name, reason in reasons.items():
             self._registered.set_aside(name, reason)
             self._tell(name, reason)
         if not reasons:
             return False
-        self._write()
+        self._write(start)
         if start.bounded and not self._registered:
             self._run.end()
         else:
-            self._run.replace(self._following)
+            self._run.replace(self._planned(self._registered, start))
         return True
 
-    def _take_up(self, manifest: Manifest | None) -> tuple[int, ...]:
-        """The queries of a checkpoint, if it has any; gives the numbers of its shards."""
-        shards = self._registered.run.shards
-        if manifest is not None:
-            self._registered.take_up(manifest)
-            self._version, shards = manifest.version, manifest.shards
-        return shard_numbers(self._session, shards, is_keyed=True)
+    @contextmanager
+    def _changing(self, *, several: bool = False) -> Iterator[RegisteredQueries]:
+        """Change the queries, all of it or nothing: what the block changes becomes what runs.
 
-    def _changed(self) -> None:
-        """Queries have come or gone: write them down, and run with them."""
-        if self._run.start is None:
+        A single query is refused before it changes anything; `several` are tried on a copy.
+        """
+        with self._lock:
+            if self._run.start is not None:
+                self._run.require_healthy()
+            if self._run.start is None and not several:
+                yield self._registered
+                return
+            after = self._registered.copied()
+            yield after
+            self._become(after)
+
+    def _become(self, after: RegisteredQueries) -> None:
+        """Have other queries from now on.
+
+        If the register runs, the list in the checkpoint is replaced once Spark has planned what is
+        to run, and then the streaming query. If that cannot be started, the one before goes on.
+        """
+        start, before = self._run.start, self._registered
+        if start is None:
+            self._registered = after
             return
-        self._run.require_healthy()
-        if self._run.start is not None:
-            self._write()
-            self._run.replace(self._following)
 
-    def _following(self, start: Start) -> StreamingQuery | None:
-        """The streaming query of the queries that there are now, if there is one."""
-        return start_query(self._registered, start) if self._registered else None
+        def as_before() -> Planned | None:
+            self._registered = before
+            planned = self._planned(before, start)
+            self._write(start)
+            return planned
 
-    def _write(self) -> None:
+        planned, self._registered = self._planned(after, start), after
+        try:
+            self._write(start)
+        except Exception:
+            self._registered = before
+            raise
+        self._run.replace(planned, as_before)
+
+    def _planned(self, registered: RegisteredQueries, start: Start) -> Planned | None:
+        """What would run with some queries, if anything would."""
+        if not registered:
+            return None
+        registered.version = self._version + 1
+        return planned_query(registered, start)
+
+    def _write(self, start: Start) -> None:
         """Write the queries into the checkpoint."""
-        start = self._run.start
-        assert start is not None
         self._version += 1
         shards = len(start.shards)
         manifest = self._registered.manifest(shards=shards, version=self._version)
@@ -360,11 +390,12 @@ class SparkRegister(RunningRegister[Start]):
     def _follow(self, texts: Mapping[str, str]) -> None:
         """Run what the watched place says; what cannot run is refused, the rest goes on."""
         with self._lock:
-            if self._run.start is not None:
-                before = self.queries()
-                self.refused = self._registered.follow(texts)
-                if self.queries() != before:
-                    self._changed()
+            if self._run.start is None:
+                return
+            after = self._registered.copied()
+            self.refused = after.follow(texts)
+            if after.texts() != self.queries():
+                self._become(after)
 
 
 def _require_possible(frame: DataFrame, run: Run) -> None:

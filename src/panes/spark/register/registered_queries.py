@@ -9,15 +9,17 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Container, Mapping, Sequence
+from copy import copy
 from dataclasses import replace
 
-from pyspark.errors import AnalysisException
+from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import DataFrame
 
 from panes.aggregates.custom import UserAggregate
 from panes.axis import Duration
 from panes.errors import OptionError, PanesError, QueryError
 from panes.language.query import Query
+from panes.path_part import require_path_part
 from panes.planning.plan import Plan
 from panes.planning.terms import Run, Terms, agree, require_clock, require_lateness
 from panes.register.manifest import (
@@ -35,6 +37,9 @@ from panes.spark.query import Sink
 from panes.spark.register.prepared_rows import PreparedRows
 from panes.spark.register.watched_queries import LOG
 
+_REFUSALS = (PanesError, PySparkException, RecursionError)
+"""What says that a query cannot be planned, and nothing of the others."""
+
 
 class RegisteredQueries:
     """The queries over one streaming DataFrame, in the order in which they came."""
@@ -50,6 +55,14 @@ class RegisteredQueries:
         self.version = 0
         self._removed: dict[str, str] = {}
         self.prepared = PreparedRows(stream, frame, run, aggregates)
+
+    def copied(self) -> RegisteredQueries:
+        """The same queries, to try a change on."""
+        found = copy(self)
+        found.queries, found.prepared = self.queries.copied(), self.prepared.copied()
+        found._sinks, found._watched = dict(self._sinks), set(self._watched)
+        found._removed = dict(self._removed)
+        return found
 
     def __bool__(self) -> bool:
         """Whether there is any query, or any question that rows are kept for."""
@@ -91,6 +104,7 @@ class RegisteredQueries:
         self, name: str, text: str, deadline: Duration | None = None, sink: Sink | None = None
     ) -> None:
         """One more query; refused before anything changes if it cannot run."""
+        require_path_part(name)
         self._add(name, text, deadline)
         if sink is not None:
             self._sinks[name] = sink
@@ -125,13 +139,8 @@ class RegisteredQueries:
         if for_good and text is not None:
             self._removed[name] = text
 
-    def require_possible(
-        self, *, remove: Sequence[str], add: Mapping[str, str], plan: bool
-    ) -> None:
-        """Before anything changes: all that goes is there, and all that comes can run.
-
-        With `plan`, the new queries are planned on trial.
-        """
+    def require_possible(self, *, remove: Sequence[str], add: Mapping[str, str]) -> None:
+        """All that goes is there, and nothing that comes."""
         known = self.queries.asked
         missing = [name for name in remove if name not in self._known_texts()]
         taken = [name for name in add if name in known and name not in remove]
@@ -141,12 +150,6 @@ class RegisteredQueries:
         if taken:
             hint = "remove it first, or rename one"
             raise QueryError(f"a query `{taken[0]}` is already registered", hint=hint)
-        if not plan:
-            return
-        trial = Queries(self.stream, self.aggregates)
-        trial.axis = self.queries.axis
-        for name, text in add.items():
-            self._plan(trial, trial.read(name, text))
 
     def follow(self, texts: Mapping[str, str]) -> dict[str, str]:
         """Have the queries that the watched place names, and no others that came from there.
@@ -162,6 +165,7 @@ class RegisteredQueries:
             if name in self._watched:
                 continue
             try:
+                require_path_part(name)
                 self._add(name, text, None)
             except (PanesError, AnalysisException) as error:
                 refused[name] = str(error)
@@ -228,7 +232,8 @@ class RegisteredQueries:
     def take_up(self, manifest: Manifest) -> None:
         """Go on with the queries of a manifest, and those that were added and it never had.
 
-        So it is with questions that rows are kept for.
+        So it is with questions that rows are kept for. A query of the manifest that cannot be
+        planned any more, or never could, is set aside.
         """
         self._require_own(manifest)
         added, sinks = self.queries.asked, self._sinks
@@ -241,7 +246,9 @@ class RegisteredQueries:
         known: list[QueryEntry | FailedEntry] = [*manifest.queries, *manifest.failed]
         self._sinks = {q.name: q.sink for q in known if q.sink is not None}
         self._watched = {q.name for q in known if q.watched}
-        take_up_queries(manifest, queries, again, lambda asked: self._plan(queries, asked))
+        take_up_queries(
+            manifest, queries, again, lambda asked: self._plan(queries, asked), _REFUSALS
+        )
         gone = {**manifest.removed, **{q.name: q.text for q in manifest.failed}}
         for name, new in added.items():
             if name not in queries.asked and gone.get(name) != new.text:

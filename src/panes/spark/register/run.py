@@ -11,20 +11,23 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from threading import Event, RLock, Thread
 from typing import Generic, Protocol, TypeVar
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from panes.errors import StateError
 from panes.spark.checkpoint import require_sources, require_whole
+from panes.spark.internals import require_plannable
 from panes.spark.query import Sink
 from panes.spark.register.deliver import Deliver, RegisterSink
 from panes.spark.register.registered_queries import RegisteredQueries
 from panes.spark.register.stream import answer_columns, emitted
 from panes.spark.register.tap import Tap
+from panes.spark.register.watched_queries import LOG
 from panes.spark.uncommitted import forget_uncommitted
 
 _PATIENCE = 30.0
@@ -47,18 +50,39 @@ class Start:
     tap: Tap | None = None
 
 
-def start_query(
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """A streaming query that Spark can plan, with what it sends to its tasks; it can be started."""
+
+    session: SparkSession
+    checkpoint: str
+    writer: DataStreamWriter
+
+    @classmethod
+    def of(cls, given: DataFrame, checkpoint: str) -> Planned:
+        """What a register gives, once Spark has planned all of it."""
+        require_plannable(given)
+        require_sources(checkpoint, given)
+        writer = given.writeStream.option("checkpointLocation", checkpoint).outputMode("append")
+        return cls(given.sparkSession, checkpoint, writer)
+
+    def start(self) -> StreamingQuery:
+        """Start it where the one before has ended."""
+        forget_uncommitted(self.session, self.checkpoint)
+        return self.writer.start()
+
+
+def planned_query(
     registered: RegisteredQueries,
     start: Start,
     instead: Callable[[Deliver], OnBatch] | None = None,
-) -> StreamingQuery:
-    """One streaming query for all queries of a register.
+) -> Planned:
+    """One streaming query for all queries of a register; nothing has changed before it starts.
 
     With `instead`, the batches hold nothing but rows, what that makes of the delivery is done with
     them, and the streaming query ends once nothing is left to read.
     """
     queries, frame = registered.queries, registered.frame
-    forget_uncommitted(frame.sparkSession, start.checkpoint)
     plans = answer_columns(queries)
     assert queries.axis is not None
     given = emitted(
@@ -72,8 +96,6 @@ def start_query(
         number=registered.version,
         only_rows=instead is not None,
     )
-    if instead is None:
-        require_sources(start.checkpoint, given)
     deliver = Deliver(
         plans=tuple(plans),
         axis_type=frame.schema[queries.axis.column or ""].dataType,
@@ -85,12 +107,15 @@ def start_query(
         rejected=start.rejected,
         tap=start.tap,
     )
-    writer = given.writeStream.option("checkpointLocation", start.checkpoint).outputMode("append")
+    planned = Planned.of(given, start.checkpoint)
+    writer = planned.writer
     if start.bounded or instead is not None:
         writer = writer.trigger(availableNow=True)
     elif start.trigger:
         writer = writer.trigger(**start.trigger)
-    return writer.foreachBatch(deliver if instead is None else instead(deliver)).start()
+    return replace(
+        planned, writer=writer.foreachBatch(deliver if instead is None else instead(deliver))
+    )
 
 
 def stop_between_batches(query: StreamingQuery) -> None:
@@ -149,17 +174,36 @@ class RegisterRun(Generic[Begun]):
         if self.failure is not None:
             raise self.failure
 
-    def replace(self, following: Callable[[Begun], StreamingQuery | None]) -> None:
-        """Stop the streaming query, and start the one that follows it, if there is one."""
+    def replace(
+        self, following: Planned | None, before: Callable[[], Planned | None] | None = None
+    ) -> None:
+        """Stop the streaming query, and start the one that follows it, if there is one.
+
+        If it cannot be started, the one is started that was there `before`.
+        """
         assert self.start is not None
         self.halt()
         try:
-            self.query = following(self.start)
+            self._started(following)
         except Exception as failure:
-            self.failure = failure
-            self.end()
+            if before is None or not self._goes_on(before):
+                self.failure = failure
+                self.end()
             raise
-        if self.query is not None:
+
+    def _goes_on(self, before: Callable[[], Planned | None]) -> bool:
+        """Whether what was there before could be started again."""
+        try:
+            self._started(before())
+        except Exception as error:
+            LOG.warning("the register cannot go on with the queries it had: %s", error)
+            return False
+        return True
+
+    def _started(self, planned: Planned | None) -> None:
+        """Start a streaming query, and wait for its end meanwhile."""
+        if planned is not None:
+            self.query = planned.start()
             waiting = (self.query,)
             Thread(target=self._wait_for, args=waiting, name="panes-register", daemon=True).start()
 
