@@ -21,6 +21,7 @@ from panes.engine.all_or_nothing import whole
 from panes.engine.in_turn import Turn, in_turn
 from panes.engine.join_answers import JoinAnswers
 from panes.engine.join_run import JoinRun
+from panes.engine.newest_rows import NewestRows
 from panes.engine.open_join import NO_COLUMNS, known_schemas, no_batch_yet, unseen
 from panes.engine.open_query import Instant
 from panes.engine.watched import Watcher, watched
@@ -37,7 +38,7 @@ from panes.frames import to_table
 from panes.language.join_query import JoinQuery
 from panes.language.join_text import is_join, read_join
 from panes.operators.inner import joined_schemas
-from panes.pipelines.missed_rows import newest_missed
+from panes.pipelines.missed_rows import Missed, sure_rows
 from panes.planning.explain_join import explain_join
 from panes.planning.join_query_plan import JoinQueryPlan, plan_join_query
 from panes.planning.terms import Run
@@ -68,9 +69,9 @@ class JoinRegister:
         self._failed: dict[str, tuple[JoinQuery, str]] = {}
         self._schemas: dict[str, pa.Schema] = {}
         self._joins: dict[object, _SharedJoin] = {}
-        self._newest: dict[str, int] = {}
+        self._newest = NewestRows()
         self._early: list[Callable[[JoinRun], pa.Table]] = []
-        self._newest_before_early: dict[str, int] = {}
+        self._newest_before_early = NewestRows()
         self._read: dict[str, int] = {}
         self._finished = False
         self._last_view: JoinsView | None = None
@@ -118,10 +119,12 @@ class JoinRegister:
 
     @in_turn
     def exact_from(self, name: str) -> object | None:
-        """Where the first window of a query starts, or its first group lies.
+        """Where the first window of a query starts, or its first group or joined row lies.
 
-        None: at the beginning of the streams; and of a query for joined rows, which are given from
-        the moment it is added.
+        All answers from there on are given: every window that starts there or later, and every
+        joined row of which all rows lie there or later. Joined rows that are sure are given before
+        it as well, windows and groups are not. None: from the beginning of the streams; and as long
+        as a stream has sent no batch, so that nothing is known of its columns.
         """
         if name not in self._asked:
             raise QueryError(f"there is no query `{name}`")
@@ -170,9 +173,11 @@ class JoinRegister:
         for name, query in self._asked.items():
             self._bind(name, query)
         now = self._now()
-        return self._answers(
+        found = self._answers(
             lambda run: run.take({n: t for n, t in tables.items() if n in run.streams}, now)
         )
+        self._newest = self._newest.after(tables, self._run, now)
+        return found
 
     @in_turn
     @watched
@@ -294,23 +299,25 @@ class JoinRegister:
             return
         schemas = joined_schemas(query.join, known)
         plan = plan_join_query(query, schemas, self._aggregates)
-        came = self._newest_before_early if self._early else self._newest
-        missed = newest_missed(plan, came, joins_anew=True)
+        unstored = self._came(plan, self._newest_before_early if self._early else self._newest)
         folds = plan.aggregation is not None and plan.aggregation.fold is not None
-        if not folds or missed is not None:  # a fold would answer rows that miss partners
+        if not folds or max(unstored) > BEGINNING:  # a fold would answer rows that miss partners
             folds = False
             plan = plan_join_query(query, schemas, self._aggregates, is_shared=True)
         key: object = (name,) if folds else plan.join.identity
         if key not in self._joins:
-            self._joins[key] = _SharedJoin(plan, self._run, self._early, missed)
+            self._joins[key] = _SharedJoin(plan, self._run, self._early, unstored)
+            self._newest = self._newest.laid(plan.join.sources, self._schemas)
         shared = self._joins[key]
-        if shared.answers:
-            joined = newest_missed(plan, self._newest, joins_anew=False)
-            missed = max((m for m in (shared.missed, joined) if m is not None), default=None)
-        answers = JoinAnswers(plan, self._run, self._aggregates, missed)
+        joined = self._came(plan, self._newest if shared.has_begun else NewestRows())
+        answers = JoinAnswers(plan, self._run, self._aggregates, Missed(shared.unstored, joined))
         if answers.whole is not None:
             answers.whole.require_answers()
         shared.answers[name] = answers
+
+    def _came(self, plan: JoinQueryPlan, newest: NewestRows) -> tuple[int, ...]:
+        """Where the newest row of each source of a join lies."""
+        return tuple(newest.of(side, self._schemas) for side in plan.join.sources)
 
     def _unbind(self, name: str) -> None:
         for key, join in list(self._joins.items()):
@@ -345,10 +352,6 @@ class JoinRegister:
             if not self._early:
                 self._newest_before_early = self._newest
             self._early = [*self._early, call]
-        for join in self._joins.values():
-            newest = join.run.newest()
-            self._newest = {**self._newest, **{s: max(at, self._newest.get(s, at))
-                                               for s, at in newest.items()}}  # fmt: skip
         for name, reason in failing.items():
             self._set_aside_query(name, reason)
         return {name: found[name] for name in self._asked if name in found}
@@ -392,7 +395,7 @@ class _SharedJoin:
     """A join, and the answers of all queries that share it.
 
     What came `early`, before the columns of all its streams were known, is still to be taken in.
-    Rows up to `missed` may have come before that.
+    Rows that came before that are `unstored`, up to a position of each source.
     """
 
     def __init__(
@@ -400,9 +403,9 @@ class _SharedJoin:
         plan: JoinQueryPlan,
         run: Run,
         early: Sequence[Callable[[JoinRun], pa.Table]],
-        missed: int | None,
+        unstored: tuple[int, ...],
     ) -> None:
-        self.missed = missed
+        self.unstored, self.has_begun = unstored, False
         self.set_aside = SetAside()
         self.run = JoinRun(plan, run, self.set_aside)
         self.answers: dict[str, JoinAnswers] = {}
@@ -411,5 +414,6 @@ class _SharedJoin:
     def after(self, call: Callable[[JoinRun], pa.Table]) -> pa.Table:
         """Joined rows after a call, and after those that waited for it."""
         calls = [*self._early, call]
-        self._early = []
-        return pa.concat_tables([one(self.run) for one in calls])
+        self._early, self.has_begun = [], True
+        joined = pa.concat_tables([one(self.run) for one in calls])
+        return sure_rows(self.run.join, self.unstored, joined)

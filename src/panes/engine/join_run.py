@@ -16,7 +16,7 @@ from panes.admit.gate import Admitted, Gate
 from panes.admit.inputs import Inputs
 from panes.admit.promises import Promises
 from panes.admit.set_aside import SetAside
-from panes.axis import BEGINNING, parse_instant
+from panes.axis import parse_instant
 from panes.engine.open_query import Instant
 from panes.engine.watched import Watcher
 from panes.errors import OptionError
@@ -59,15 +59,6 @@ class JoinRun:
     def streams(self) -> frozenset[str]:
         """The streams that any side reads."""
         return frozenset(stream for side in self._sides for stream in side.streams)
-
-    def newest(self) -> dict[str, int]:
-        """The newest row of the side that reads a stream, for each stream that has sent one."""
-        return {
-            name: side.newest
-            for side in self._sides
-            if side.newest > BEGINNING
-            for name in side.streams
-        }
 
     def promised(self) -> dict[str, int]:
         """What is promised of each side."""
@@ -130,7 +121,6 @@ class JoinSide:
         self._inputs = Inputs.of(query, terms, carries_promises=carries_promises)
         self._promises = Promises(query, terms)
         self._arrived = 0
-        self.newest = BEGINNING
 
     @property
     def streams(self) -> tuple[str, ...]:
@@ -162,7 +152,6 @@ class JoinSide:
         self._promises.settle(inputs.chains)
         for batch in admitted:
             self._arrived += batch.rows
-            self.newest = max(self.newest, int(batch.arrival.at.max(initial=BEGINNING)))
             inputs.chains[batch.stream].settle()
             set_aside.add(batch.late, batch.rejected, ahead=batch.ahead)
             self._promises.observe(batch.stream, batch.placed, batch.promise)
