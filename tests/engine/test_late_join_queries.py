@@ -133,7 +133,7 @@ def test_options_of_windows_are_refused_for_joined_rows() -> None:
 LATER = {
     "lone": ("SELECT l.id, r.x FROM l LEFT JOIN r ON r.at BETWEEN l.at - 3 AND l.at", 13),
     "far": ("SELECT l.id, r.x FROM l LEFT JOIN r ON r.at BETWEEN l.at + 3 AND l.at + 4", 10),
-    "right": ("SELECT l.id, r.x FROM l RIGHT JOIN r ON r.at BETWEEN l.at - 3 AND l.at", 13),
+    "right": ("SELECT l.id, r.x FROM l RIGHT JOIN r ON r.at BETWEEN l.at - 3 AND l.at", 10),
     "anti": ("SELECT l.id FROM l ANTI JOIN r ON r.at BETWEEN l.at - 3 AND l.at AND r.x > 19", 13),
     "as of": ("SELECT l.id, r.x FROM l ASOF LEFT JOIN r [RANGE 3 WATTR at]", 13),
     "pairs": ("SELECT l.id, r.x FROM l JOIN r ON r.at BETWEEN l.at - 3 AND l.at", 10),

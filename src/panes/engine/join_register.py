@@ -27,7 +27,6 @@ from panes.engine.open_query import Instant
 from panes.engine.watched import Watcher, watched
 from panes.errors import (
     FailedQueryWarning,
-    InputError,
     OptionError,
     PanesError,
     QueryError,
@@ -154,7 +153,8 @@ class JoinRegister:
         """Take in a batch of each named stream; gives what is joined or final from now on.
 
         All or nothing: if a batch is refused, the register is as it was before. A query that cannot
-        be answered is set aside (`failed`), and the others go on.
+        be answered, or does not fit the columns of its streams, is set aside (`failed`), and the
+        others go on. If there are no others, the batch is refused.
         """
         self._require_running()
         if not batches:
@@ -170,8 +170,7 @@ class JoinRegister:
                     hint='add one first: reg.add("near", "SELECT ...")',
                 )
             self._schemas.setdefault(name, table.schema.remove_metadata())
-        for name, query in self._asked.items():
-            self._bind(name, query)
+        self._bind_waiting()
         now = self._now()
         found = self._answers(
             lambda run: run.take({n: t for n, t in tables.items() if n in run.streams}, now)
@@ -191,6 +190,8 @@ class JoinRegister:
         for query in self._unbound().values():
             if not promised.keys().isdisjoint(query.streams):
                 raise no_batch_yet(unseen(query, self._schemas), "a promise cannot be understood")
+        for join in self._joins.values():
+            join.run.require_instants(promised)
         return self._answers(
             lambda run: run.punctuate({n: p for n, p in promised.items() if n in run.streams})
         )
@@ -288,6 +289,19 @@ class JoinRegister:
 
     # Within
 
+    def _bind_waiting(self) -> None:
+        """Bind the queries whose streams are all known by now; those that do not fit are aside."""
+        failing: dict[str, PanesError] = {}
+        for name, query in self._asked.items():
+            try:
+                self._bind(name, query)
+            except PanesError as error:
+                failing[name] = error.of(f"query `{name}`")
+        if failing and len(failing) == len(self._asked):
+            raise next(iter(failing.values()))  # rather than all queries, the batch is wrong
+        for name, reason in failing.items():
+            self._set_aside_query(name, reason)
+
     def _bind(self, name: str, query: JoinQuery) -> None:
         """Find or make the join of a query, if all its streams are known and it has none yet."""
         if any(name in join.answers for join in self._joins.values()):
@@ -299,7 +313,8 @@ class JoinRegister:
             return
         schemas = joined_schemas(query.join, known)
         plan = plan_join_query(query, schemas, self._aggregates)
-        unstored = self._came(plan, self._newest_before_early if self._early else self._newest)
+        came = self._newest_before_early if self._early else self._newest
+        unstored = _newest_of(plan, came, known)
         folds = plan.aggregation is not None and plan.aggregation.fold is not None
         if not folds or max(unstored) > BEGINNING:  # a fold would answer rows that miss partners
             folds = False
@@ -307,17 +322,13 @@ class JoinRegister:
         key: object = (name,) if folds else plan.join.identity
         if key not in self._joins:
             self._joins[key] = _SharedJoin(plan, self._run, self._early, unstored)
-            self._newest = self._newest.laid(plan.join.sources, self._schemas)
+            self._newest = self._newest.laid(plan.join.sources, known)
         shared = self._joins[key]
-        joined = self._came(plan, self._newest if shared.has_begun else NewestRows())
+        joined = _newest_of(plan, self._newest if shared.has_begun else NewestRows(), known)
         answers = JoinAnswers(plan, self._run, self._aggregates, Missed(shared.unstored, joined))
         if answers.whole is not None:
             answers.whole.require_answers()
         shared.answers[name] = answers
-
-    def _came(self, plan: JoinQueryPlan, newest: NewestRows) -> tuple[int, ...]:
-        """Where the newest row of each source of a join lies."""
-        return tuple(newest.of(side, self._schemas) for side in plan.join.sources)
 
     def _unbind(self, name: str) -> None:
         for key, join in list(self._joins.items()):
@@ -335,8 +346,6 @@ class JoinRegister:
         for join in list(self._joins.values()):
             try:
                 joined = join.after(call)
-            except InputError:
-                raise  # a batch that is refused is no fault of a query
             except PanesError as error:
                 failing |= dict.fromkeys(join.answers, error)
                 continue
@@ -417,3 +426,10 @@ class _SharedJoin:
         self._early, self.has_begun = [], True
         joined = pa.concat_tables([one(self.run) for one in calls])
         return sure_rows(self.run.join, self.unstored, joined)
+
+
+def _newest_of(
+    plan: JoinQueryPlan, newest: NewestRows, known: Mapping[str, pa.Schema]
+) -> tuple[int, ...]:
+    """Where the newest row of each source of a join lies."""
+    return tuple(newest.of(side, known) for side in plan.join.sources)

@@ -83,13 +83,21 @@ class JoinRun:
 
     def punctuate(self, promised: Mapping[str, Instant]) -> pa.Table:
         """Streams promise something; gives what that proves."""
+        self.require_instants(promised)
         for name, instant in promised.items():
-            if self.join.axis.kind != "time" and not isinstance(instant, Integral):
-                raise OptionError(f"`{name}` has no time axis: a promise is a whole number there")
             for side in self._sides:
                 if name in side.streams:
                     side.punctuate(name, parse_instant(instant), "punctuation")
         return self._joined({})
+
+    def require_instants(self, promised: Mapping[str, Instant]) -> None:
+        """Refuse promises that are no positions of the streams of this join."""
+        for name, instant in promised.items():
+            if name not in self.streams:
+                continue
+            if self.join.axis.kind != "time" and not isinstance(instant, Integral):
+                raise OptionError(f"`{name}` has no time axis: a promise is a whole number there")
+            parse_instant(instant)
 
     def beat(self, now: int) -> pa.Table:
         """The clock promises something; gives what that proves."""
