@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import random
 from itertools import pairwise
 
@@ -127,3 +128,113 @@ def test_options_of_windows_are_refused_for_joined_rows() -> None:
         panes.open(NEAR, why=True)
     with pytest.raises(panes.PanesError, match="flush and why are for windows"):
         panes.open(NEAR, flush=panes.LazyFlush(within="1 minute"))
+
+
+LATER = {
+    "lone": ("SELECT l.id, r.x FROM l LEFT JOIN r ON r.at BETWEEN l.at - 3 AND l.at", 13),
+    "far": ("SELECT l.id, r.x FROM l LEFT JOIN r ON r.at BETWEEN l.at + 3 AND l.at + 4", 10),
+    "right": ("SELECT l.id, r.x FROM l RIGHT JOIN r ON r.at BETWEEN l.at - 3 AND l.at", 10),
+    "anti": ("SELECT l.id FROM l ANTI JOIN r ON r.at BETWEEN l.at - 3 AND l.at AND r.x > 19", 13),
+    "as of": ("SELECT l.id, r.x FROM l ASOF LEFT JOIN r [RANGE 3 WATTR at]", 13),
+    "pairs": ("SELECT l.id, r.x FROM l JOIN r ON r.at BETWEEN l.at - 3 AND l.at", 10),
+    "counted": (
+        "SELECT l.at, count(*) AS n FROM l JOIN r ON r.at BETWEEN l.at - 3 AND l.at GROUP BY l.at",
+        13,
+    ),
+    "windows": ("SELECT l.id, r.x FROM l LEFT JOIN r ON l.id = r.x [TUMBLING 4 WATTR at]", 12),
+}
+
+
+@pytest.mark.parametrize("name", LATER)
+def test_a_row_is_alone_only_if_no_row_before_the_query_could_have_been_its_partner(
+    name: str,
+) -> None:
+    """A query that comes after position 9, and its join with it.
+
+    at   0 ....... 9 | 10 11 12 13 14 ...
+    r    x x x x x x |                       not stored: a partner of l at 10, 11 and 12
+    l                |  ?  ?  ?  x            the first of which nobody misses anything
+    """
+    text, begins = LATER[name]
+    table = pa.table({"at": range(30), "id": range(30), "x": range(30)})
+    reg = panes.register(("l", "r"), lateness=0)
+    reg.add("first", NEAR)
+    reg.push(l=table.slice(0, 10), r=table.slice(0, 10))
+    assert reg.add(name, text).exact_from == begins
+    given = [reg.push(l=table.slice(10), r=table.slice(10))[name], reg.finish()[name]]
+    got = pa.concat_tables(given).to_pylist()
+    wanted = panes.oracle(text, l=table, r=table).to_pylist()
+    assert all(answer in wanted for answer in got)
+    sure = [a for a in wanted if lies_behind(name, a, begins)]
+    assert sure
+    assert all(answer in got for answer in sure)
+
+
+def lies_behind(name: str, answer: Answer, begins: int) -> bool:
+    if name == "counted":
+        return answer["at"] >= begins
+    if "window_start" in answer:
+        return answer["window_start"] >= begins
+    return all(at >= begins for at in (answer["id"], answer.get("x")) if at is not None)
+
+
+def test_groups_by_one_position_are_whole_or_not_answered() -> None:
+    """The later row of a pair says nothing of a group by the earlier one."""
+    text = (
+        "SELECT l.at, count(*) AS n FROM l JOIN r ON r.at BETWEEN l.at AND l.at + 3 GROUP BY l.at"
+    )
+    table = pa.table({"at": range(20)})
+    reg = panes.register(("l", "r"), lateness=0)
+    reg.add("first", text)
+    reg.push(l=table.slice(0, 10), r=table.slice(0, 10))
+    assert reg.add("again", text).exact_from == 10
+    given = [reg.push(l=table.slice(10), r=table.slice(10))["again"], reg.finish()["again"]]
+    counts = {row["at"]: row["n"] for one in given for row in one.to_pylist()}
+    assert counts == {at: min(4, 20 - at) for at in range(10, 20)}
+
+
+def test_rows_that_other_queries_leave_out_have_come_all_the_same() -> None:
+    """Their join does not store them, so whoever asks for them has missed them."""
+    picky = "SELECT l.at FROM l JOIN r ON r.at BETWEEN l.at AND l.at + 1 AND r.x > 100"
+    table = pa.table({"at": range(30), "x": range(30)})
+    reg = panes.register(("l", "r"), lateness=0)
+    reg.add("picky", picky)
+    reg.push(l=table.slice(0, 5), r=table.slice(0, 20))
+    assert reg.add("all", picky.replace(" AND r.x > 100", "")).exact_from == 20
+
+
+def test_a_query_may_lay_a_stream_on_another_column_than_those_before_it() -> None:
+    table = pa.table({"at": range(10), "other": range(100, 110)})
+    reg = panes.register(("l", "r"), lateness=0)
+    reg.add("first", NEAR)
+    reg.push(l=table, r=table)
+    assert reg.add("other", NEAR.replace(".at", ".other")).exact_from == 110
+    derived = "SELECT d.at FROM (SELECT other + 7 AS at FROM l) d JOIN r ON r.at BETWEEN d.at "
+    assert reg.add("derived", f"{derived}AND d.at + 1").exact_from == 117
+
+
+def test_a_row_that_nobody_believes_moves_nothing() -> None:
+    """One from the year 2100 is set aside by every query."""
+    now = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
+    at = [now, now + dt.timedelta(seconds=5), now.replace(year=2100)]
+    table = pa.table({"at": pa.array(at, pa.timestamp("us", "UTC"))})
+    near = "SELECT l.at FROM l JOIN r ON r.at BETWEEN l.at AND l.at + INTERVAL 1 SECOND"
+    reg = panes.register(("l", "r"), lateness="1 second", max_ahead="1 day")
+    reg.add("first", near)
+    with pytest.warns(panes.RejectedRowsWarning):
+        reg.push(l=table, r=table)
+    later = reg.add("later", near.replace("1 SECOND", "2 SECONDS")).exact_from
+    assert later == at[1] + dt.timedelta(microseconds=1)
+
+
+def test_queries_that_waited_for_the_same_stream_have_missed_the_same() -> None:
+    reg = panes.register(("l", "r", "m"), lateness=0)
+    third = "SELECT l.at FROM l JOIN m ON m.at BETWEEN l.at AND l.at + 1"
+    reg.add("first", NEAR)
+    some = pa.table({"at": range(4)})
+    reg.push(l=some, r=some)
+    for name in ("one", "two"):
+        reg.add(name, third)
+    reg.push(l=pa.table({"at": [4]}))
+    reg.push(m=pa.table({"at": [5]}))
+    assert [reg.exact_from(name) for name in ("one", "two")] == [4, 4]

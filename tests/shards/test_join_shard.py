@@ -189,10 +189,11 @@ FAR = (
     "text",
     [
         *(FAR.format(kind) for kind in ("JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL OUTER JOIN")),
-        "SELECT l.id AS i, r.id AS j, t.id AS m FROM l JOIN r ON r.at BETWEEN l.at - 9 AND l.at - 7 "
-        "RIGHT JOIN t ON r.k = t.k AND t.at BETWEEN r.at + 20 AND r.at + 21",
+        "SELECT l.id AS i, r.id AS j, t.id AS m FROM l JOIN r ON r.at BETWEEN l.at - 9 "
+        "AND l.at - 7 RIGHT JOIN t ON r.k = t.k AND t.at BETWEEN r.at + 20 AND r.at + 21",
         "SELECT l.id AS i, r.id AS j FROM l FULL JOIN r ON l.k = r.k [TUMBLING 7 WATTR at]",
-        "SELECT l.id AS i, r.id AS j FROM l ASOF LEFT JOIN r ON r.at BETWEEN l.at - 65 AND l.at - 60",
+        "SELECT l.id AS i, r.id AS j FROM l ASOF LEFT JOIN r ON r.at >= l.at - 65 "
+        "AND r.at <= l.at - 60",
     ],
 )
 def test_a_run_that_goes_on_after_an_end_takes_for_late_what_could_be_joined_with_rows_before(

@@ -11,23 +11,23 @@ from panes.engine.join_run import JoinRun
 from panes.engine.joined_windows import Above, above
 from panes.pipelines.fold_stage import FoldStage
 from panes.pipelines.joined_rows import passing_rows, selected_rows
-from panes.pipelines.missed_rows import Whole
+from panes.pipelines.missed_rows import Missed, Whole, whole_windows
 from panes.planning.join_query_plan import JoinQueryPlan
 from panes.planning.terms import Run
 
 
 class JoinAnswers:
-    """The answers of one query over a join; rows up to `missed` may have come before it."""
+    """The answers of one query over a join; it may have `missed` rows."""
 
     def __init__(
         self,
         plan: JoinQueryPlan,
         run: Run,
         aggregates: Sequence[UserAggregate],
-        missed: int | None = None,
+        missed: Missed | None = None,
     ) -> None:
         self.plan = plan
-        self.whole = None if missed is None else Whole(plan, missed)
+        self.whole = None if missed is None or missed.is_nothing else Whole(plan, missed)
         self.above: Above | None = above(plan, run, aggregates)
 
     def of(self, joined: pa.Table, run: JoinRun, *, ends: bool = False) -> pa.Table:
@@ -40,4 +40,6 @@ class JoinAnswers:
         if self.whole is not None:
             joined = self.whole.rows(joined)
         found = self.above.finish(joined) if ends else self.above.take(joined, run.stage)
-        return found if self.whole is None else self.whole.answers(found)
+        if self.whole is None:
+            return found
+        return whole_windows(self.plan, self.whole.upto, found)

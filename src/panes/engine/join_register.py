@@ -22,12 +22,12 @@ from panes.engine.all_or_nothing import whole
 from panes.engine.in_turn import Turn, in_turn
 from panes.engine.join_answers import JoinAnswers
 from panes.engine.join_run import JoinRun
+from panes.engine.newest_rows import NewestRows
 from panes.engine.open_join import NO_COLUMNS, known_schemas, no_batch_yet, unseen
 from panes.engine.open_query import Instant
 from panes.engine.watched import Watcher, watched
 from panes.errors import (
     FailedQueryWarning,
-    InputError,
     OptionError,
     PanesError,
     QueryError,
@@ -38,7 +38,7 @@ from panes.frames import to_table
 from panes.language.join_query import JoinQuery
 from panes.language.join_text import is_join, read_join
 from panes.operators.inner import joined_schemas, schemas_made
-from panes.pipelines.missed_rows import newest_missed
+from panes.pipelines.missed_rows import Missed, sure_rows
 from panes.planning.explain_join import explain_join
 from panes.planning.join_query_plan import JoinQueryPlan, plan_join_query
 from panes.planning.terms import Run
@@ -69,9 +69,9 @@ class JoinRegister:
         self._failed: dict[str, tuple[JoinQuery, str]] = {}
         self._schemas: dict[str, pa.Schema] = {}
         self._joins: dict[object, _SharedJoin] = {}
-        self._newest: dict[str, int] = {}
+        self._newest = NewestRows()
         self._early: list[Callable[[JoinRun], pa.Table]] = []
-        self._newest_before_early: dict[str, int] = {}
+        self._newest_before_early = NewestRows()
         self._read: dict[str, int] = {}
         self._finished = False
         self._last_view: JoinsView | None = None
@@ -119,10 +119,12 @@ class JoinRegister:
 
     @in_turn
     def exact_from(self, name: str) -> object | None:
-        """Where the first window of a query starts, or its first group lies.
+        """Where the first window of a query starts, or its first group or joined row lies.
 
-        None: at the beginning of the streams; and of a query for joined rows, which are given from
-        the moment it is added.
+        All answers from there on are given: every window that starts there or later, and every
+        joined row of which all rows lie there or later. Joined rows that are sure are given before
+        it as well, windows and groups are not. None: from the beginning of the streams; and as long
+        as a stream has sent no batch, so that nothing is known of its columns.
         """
         if name not in self._asked:
             raise QueryError(f"there is no query `{name}`")
@@ -152,7 +154,8 @@ class JoinRegister:
         """Take in a batch of each named stream; gives what is joined or final from now on.
 
         All or nothing: if a batch is refused, the register is as it was before. A query that cannot
-        be answered is set aside (`failed`), and the others go on.
+        be answered, or does not fit the columns of its streams, is set aside (`failed`), and the
+        others go on. If there are no others, the batch is refused.
         """
         self._require_running()
         if not batches:
@@ -168,12 +171,13 @@ class JoinRegister:
                     hint='add one first: reg.add("near", "SELECT ...")',
                 )
             self._schemas.setdefault(name, table.schema.remove_metadata())
-        for name, query in self._asked.items():
-            self._bind(name, query)
+        self._bind_waiting()
         now = self._now()
-        return self._answers(
+        found = self._answers(
             lambda run: run.take({n: t for n, t in tables.items() if n in run.streams}, now)
         )
+        self._newest = self._newest.after(tables, self._run, now)
+        return found
 
     @in_turn
     @watched
@@ -187,6 +191,8 @@ class JoinRegister:
         for query in self._unbound().values():
             if not promised.keys().isdisjoint(query.streams):
                 raise no_batch_yet(unseen(query, self._schemas), "a promise cannot be understood")
+        for join in self._joins.values():
+            join.run.require_instants(promised)
         return self._answers(
             lambda run: run.punctuate({n: p for n, p in promised.items() if n in run.streams})
         )
@@ -287,6 +293,19 @@ class JoinRegister:
 
     # Within
 
+    def _bind_waiting(self) -> None:
+        """Bind the queries whose streams are all known by now; those that do not fit are aside."""
+        failing: dict[str, PanesError] = {}
+        for name, query in self._asked.items():
+            try:
+                self._bind(name, query)
+            except PanesError as error:
+                failing[name] = error.of(f"query `{name}`")
+        if failing and len(failing) == len(self._asked):
+            raise next(iter(failing.values()))  # rather than all queries, the batch is wrong
+        for name, reason in failing.items():
+            self._set_aside_query(name, reason)
+
     def _bind(self, name: str, query: JoinQuery) -> None:
         """Find or make the join of a query, if all its streams are known and it has none yet."""
         if any(name in join.answers for join in self._joins.values()):
@@ -299,19 +318,18 @@ class JoinRegister:
         schemas = joined_schemas(query.join, known)
         plan = plan_join_query(query, schemas, self._aggregates)
         came = self._newest_before_early if self._early else self._newest
-        missed = newest_missed(plan, came, joins_anew=True)
+        unstored = _newest_of(plan, came, known)
         folds = plan.aggregation is not None and plan.aggregation.fold is not None
-        if not folds or missed is not None:  # a fold would answer rows that miss partners
+        if not folds or max(unstored) > BEGINNING:  # a fold would answer rows that miss partners
             folds = False
             plan = plan_join_query(query, schemas, self._aggregates, is_shared=True)
         key: object = (name,) if folds else plan.join.identity
         if key not in self._joins:
-            self._joins[key] = _SharedJoin(plan, self._run, self._early, missed)
+            self._joins[key] = _SharedJoin(plan, self._run, self._early, unstored)
+            self._newest = self._newest.laid(plan.join.sources, known)
         shared = self._joins[key]
-        if shared.answers:
-            joined = newest_missed(plan, self._newest, joins_anew=False)
-            missed = max((m for m in (shared.missed, joined) if m is not None), default=None)
-        answers = JoinAnswers(plan, self._run, self._aggregates, missed)
+        joined = _newest_of(plan, self._newest if shared.has_begun else NewestRows(), known)
+        answers = JoinAnswers(plan, self._run, self._aggregates, Missed(shared.unstored, joined))
         if answers.whole is not None:
             answers.whole.require_answers()
         shared.answers[name] = answers
@@ -332,8 +350,6 @@ class JoinRegister:
         for join in list(self._joins.values()):
             try:
                 joined = join.after(call)
-            except InputError:
-                raise  # a batch that is refused is no fault of a query
             except PanesError as error:
                 failing |= dict.fromkeys(join.answers, error)
                 continue
@@ -349,10 +365,6 @@ class JoinRegister:
             if not self._early:
                 self._newest_before_early = self._newest
             self._early = [*self._early, call]
-        for join in self._joins.values():
-            newest = join.run.newest()
-            self._newest = {**self._newest, **{s: max(at, self._newest.get(s, at))
-                                               for s, at in newest.items()}}  # fmt: skip
         for name, reason in failing.items():
             self._set_aside_query(name, reason)
         return {name: found[name] for name in self._asked if name in found}
@@ -398,7 +410,7 @@ class _SharedJoin:
     """A join, and the answers of all queries that share it.
 
     What came `early`, before the columns of all its streams were known, is still to be taken in.
-    Rows up to `missed` may have come before that.
+    Rows that came before that are `unstored`, up to a position of each source.
     """
 
     def __init__(
@@ -406,9 +418,9 @@ class _SharedJoin:
         plan: JoinQueryPlan,
         run: Run,
         early: Sequence[Callable[[JoinRun], pa.Table]],
-        missed: int | None,
+        unstored: tuple[int, ...],
     ) -> None:
-        self.missed = missed
+        self.unstored, self.has_begun = unstored, False
         self.set_aside = SetAside()
         self.run = JoinRun(plan, run, self.set_aside)
         self.answers: dict[str, JoinAnswers] = {}
@@ -417,5 +429,13 @@ class _SharedJoin:
     def after(self, call: Callable[[JoinRun], pa.Table]) -> pa.Table:
         """Joined rows after a call, and after those that waited for it."""
         calls = [*self._early, call]
-        self._early = []
-        return pa.concat_tables([one(self.run) for one in calls])
+        self._early, self.has_begun = [], True
+        joined = pa.concat_tables([one(self.run) for one in calls])
+        return sure_rows(self.run.join, self.unstored, joined)
+
+
+def _newest_of(
+    plan: JoinQueryPlan, newest: NewestRows, known: Mapping[str, pa.Schema]
+) -> tuple[int, ...]:
+    """Where the newest row of each source of a join lies."""
+    return tuple(newest.of(side, known) for side in plan.join.sources)

@@ -16,7 +16,7 @@ from panes.admit.gate import Admitted, Gate
 from panes.admit.inputs import Inputs
 from panes.admit.promises import Promises
 from panes.admit.set_aside import SetAside
-from panes.axis import BEGINNING, parse_instant
+from panes.axis import parse_instant
 from panes.engine.open_query import Instant
 from panes.engine.watched import Watcher
 from panes.errors import OptionError
@@ -59,14 +59,6 @@ class JoinRun:
         """The streams that any side reads."""
         return frozenset(stream for side in self._sides for stream in side.streams)
 
-    def newest(self) -> dict[str, int]:
-        """The newest row of the sides that read a stream, for each stream that has sent one."""
-        found: dict[str, int] = {}
-        for side in self._sides:
-            for name in side.streams * (side.newest > BEGINNING):
-                found[name] = max(side.newest, found.get(name, BEGINNING))
-        return found
-
     def promised(self) -> dict[str, int]:
         """What is promised of each side."""
         return {side.plan.name: side.promised for side in self._sides}
@@ -90,13 +82,21 @@ class JoinRun:
 
     def punctuate(self, promised: Mapping[str, Instant]) -> pa.Table:
         """Streams promise something; gives what that proves."""
+        self.require_instants(promised)
         for name, instant in promised.items():
-            if self.join.axis.kind != "time" and not isinstance(instant, Integral):
-                raise OptionError(f"`{name}` has no time axis: a promise is a whole number there")
             for side in self._sides:
                 if name in side.streams:
                     side.punctuate(name, parse_instant(instant), "punctuation")
         return self._joined({})
+
+    def require_instants(self, promised: Mapping[str, Instant]) -> None:
+        """Refuse promises that are no positions of the streams of this join."""
+        for name, instant in promised.items():
+            if name not in self.streams:
+                continue
+            if self.join.axis.kind != "time" and not isinstance(instant, Integral):
+                raise OptionError(f"`{name}` has no time axis: a promise is a whole number there")
+            parse_instant(instant)
 
     def beat(self, now: int) -> pa.Table:
         """The clock promises something; gives what that proves."""
@@ -129,7 +129,6 @@ class JoinSide:
         self._inputs = Inputs.of(query, terms, is_bounded=is_bounded)
         self._promises = Promises(query, terms)
         self._arrived = 0
-        self.newest = BEGINNING
 
     @property
     def streams(self) -> tuple[str, ...]:
@@ -161,7 +160,6 @@ class JoinSide:
         self._promises.settle(inputs.chains)
         for batch in admitted:
             self._arrived += batch.rows
-            self.newest = max(self.newest, int(batch.arrival.at.max(initial=BEGINNING)))
             inputs.chains[batch.stream].settle()
             set_aside.add(batch.late, batch.rejected, ahead=batch.ahead)
             self._promises.observe(batch.stream, batch.placed, batch.promise)

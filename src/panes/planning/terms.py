@@ -17,7 +17,7 @@ from panes.progress.heartbeat import Heartbeat
 from panes.progress.stall import MOST_STALLED
 from panes.stores.store import STORES
 from panes.windows.limit import MOST_ANSWERS
-from panes.windows.spec import Landmark, Sliding, paned
+from panes.windows.spec import Landmark, PanedSpec, Sliding, paned
 
 Late: TypeAlias = Literal["open", "drop", "revise"]
 _LATE = {
@@ -55,6 +55,11 @@ class Run:
 
     def __post_init__(self) -> None:
         require_options(**{f.name: getattr(self, f.name) for f in fields(self)})
+
+    @property
+    def trusts_rows(self) -> bool:
+        """Whether rows alone move progress, so that one from the future could close everything."""
+        return self.lateness is not None or self.rows_late is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,22 +180,30 @@ def agree(query: Query, run: Run) -> Terms:
 
 
 def _step(run: Run, query: Query, measure: str) -> int | None:
-    """How far a row may be ahead of all others on an axis without a clock; None: anywhere.
+    """How far a row may be ahead of all others on an axis without a clock; None: anywhere."""
+    if isinstance(run.max_ahead, Integral) and measure == "rows":
+        raise OptionError("rows are counted as they arrive, so none is ahead: leave out max_ahead")
+    return furthest_step(run, None if query.window is None else paned(query.window.spec))
+
+
+def furthest_step(run: Run, spec: PanedSpec | None) -> int | None:
+    """The same, of windows that are known.
 
     Unless somebody said how far, that is far enough for any gap, and less than most wrong numbers
     are ahead.
     """
     if isinstance(run.max_ahead, Integral):
-        if measure == "rows":
-            raise OptionError(
-                "rows are counted as they arrive, so none is ahead: leave out max_ahead"
-            )
         return int(run.max_ahead)
-    spec = None if query.window is None else paned(query.window.spec)
-    trusts_rows = run.lateness is not None or run.rows_late is not None
-    if run.max_ahead is None or not (trusts_rows or isinstance(spec, Landmark)):
+    if run.max_ahead is None or not (run.trusts_rows or isinstance(spec, Landmark)):
         return None
     return max(FAR, FAR_IN_WINDOWS * (spec.size if isinstance(spec, Sliding) else 1))
+
+
+def furthest_instant(run: Run, now: int) -> int | None:
+    """Behind this position, a row is too far ahead of the clock; None: none is."""
+    if not run.trusts_rows or run.max_ahead is None or isinstance(run.max_ahead, Integral):
+        return None
+    return now + parse_duration(run.max_ahead, option="max_ahead")
 
 
 def _require_replaceable(query: Query) -> None:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from panes.admit.set_aside import late_reasons
 from panes.arrays.columns import column_of
-from panes.axis import BEGINNING, FOREVER, LIMIT
+from panes.axis import FOREVER, LIMIT
 from panes.join.rule import Arrivals
 from panes.pipelines.join_stage import Above, JoinStage
 from panes.planning.join_plan import JoinPlan, SourcePlan
@@ -79,9 +79,14 @@ class JoinShard:
         return self._about.stage
 
     @property
-    def newest(self) -> int:
-        """Where the newest row of all sources lies."""
-        return self._about.newest
+    def newest(self) -> dict[tuple[str, str], int]:
+        """Where the newest row of each stream lies, on the column that orders it."""
+        streams = [(s, side.axis.column or "") for side in self._join.sources
+                   for s in side.source.streams]  # fmt: skip
+        found: dict[tuple[str, str], int] = {}
+        for stream, at in zip(streams, self._about.newest, strict=True):
+            found[stream] = max(at, found.get(stream, at))
+        return found
 
     def take(self, packages: Sequence[bytes]) -> JoinOutcome:
         """Take in one batch; gives what is joined, or proved to be alone, from now on."""
@@ -101,8 +106,9 @@ class JoinShard:
         for package in opened:
             marks = read_marks(package)
             observe_marks(marks, about.promises)
-            for mark in marks.values():
-                about.newest = max(about.newest, BEGINNING if mark.high is None else mark.high)
+            for number, mark in marks.items():
+                if mark.high is not None:
+                    about.newest[number] = max(about.newest[number], mark.high)
         joined = about.stage.step(rows, about.promised())
         gone = Gone(joined, self._promise())
         if self._groups is not None:

@@ -47,7 +47,7 @@ class JoinState:
             for stored, about in zip(self._stored, tables[_SIDES].to_pylist(), strict=True):
                 stored.restore(about, [run for run in runs if run["side"] == stored.name])
         self.promises = [Promise(terms.bound(), at) for at in promised]
-        self.newest: int = max(newest)
+        self.newest: list[int] = newest
         self.stage.resume(self.promised())
 
     def promised(self) -> dict[str, int]:
@@ -79,9 +79,9 @@ class JoinState:
 
         If they go on after all, what can be joined with nothing that was forgotten is in time.
         """
-        if self.newest != BEGINNING:
+        if max(self.newest) != BEGINNING:
             for promise in self.promises:
-                promise.punctuate(self.newest + self._join.reach + 1)
+                promise.punctuate(max(self.newest) + self._join.reach + 1)
 
     def write(self) -> None:
         """Put everything that is new into the state."""
@@ -89,7 +89,7 @@ class JoinState:
             stored.write()
         sources = {
             "promise": pa.array([p.at for p in self.promises], pa.int64()),
-            "newest": pa.array([self.newest] * len(self.promises), pa.int64()),
+            "newest": pa.array(self.newest, pa.int64()),
         }
         self._state[ABOUT] = codec.pack(
             {

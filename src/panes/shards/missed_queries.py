@@ -3,70 +3,113 @@
 A query may come when rows have gone by, and its join may be new then, too. What it missed is worked
 out in the first batch that has it, from how far rows had come before, and stays. All shards are
 told the same marks, so all of them work out the same.
+
+How far the rows of a stream have come is known as long as some join reads them, on the column that
+orders them there.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 import pyarrow as pa
 
 from panes.axis import BEGINNING
-from panes.pipelines.missed_rows import Whole, newest_missed
+from panes.errors import QueryError
+from panes.pipelines.missed_rows import Missed, Whole
 from panes.shards.shared_joins import SharedJoin, SharedQuery
 from panes.shards.state import State
 from panes.stores import codec
 
 _MISSED, _NEWEST = "missed", "newest"
-_OF_MISSED = pa.schema({"key": pa.string(), "upto": pa.int64()})
-_OF_NEWEST = pa.schema({"stream": pa.string(), "at": pa.int64()})
+_OF_MISSED = pa.schema({"key": pa.string(), "upto": pa.list_(pa.int64())})
+_OF_NEWEST = pa.schema({"stream": pa.string(), "column": pa.string(), "at": pa.int64()})
+Upto = Sequence[int]
+"""A position for each source of a join."""
 
 
 class MissedQueries:
-    """The joins and queries that are known, for one batch; a new one is known once it is met."""
+    """The joins and queries that are known, for one batch; a new one is known once it is met.
+
+    Of a join it is known which rows are not stored, of a query which were joined before it came.
+    """
 
     def __init__(self, state: State) -> None:
         self._state = state
-        self._upto: dict[str, int | None] = {}
-        self._newest: dict[str, int] = {}  # before this batch
-        self._met: dict[str, int | None] = {}
+        self._upto: dict[str, Upto] = {}
+        self._newest: dict[tuple[str, str | None], int] | None = None  # before this batch
+        self._met: dict[str, Upto] = {}
+        self._newest_now: dict[tuple[str, str | None], int] = {}
         data = state.get(_MISSED)
         if data is not None:
             tables = codec.unpack(data)
-            self._upto = {row["key"]: row["upto"] for row in tables[_MISSED].to_pylist()}
-            self._newest = {row["stream"]: row["at"] for row in tables[_NEWEST].to_pylist()}
-        self._newest_now = dict(self._newest)
+            self._upto = {row["key"]: _each(row["upto"]) for row in tables[_MISSED].to_pylist()}
+            newest = tables[_NEWEST].to_pylist()
+            self._newest = {(row["stream"], row.get("column")): row["at"] for row in newest}
 
     def meet(self, shared: SharedJoin, query: SharedQuery) -> Whole | None:
         """What is whole of a query; None if it has missed nothing."""
-        is_new = shared.key not in self._upto
-        of_join = self._of(shared.key, query, joins_anew=True)
-        of_query = self._of(query.key, query, joins_anew=is_new)
-        upto = max((at for at in (of_join, of_query) if at is not None), default=None)
-        return None if upto is None else Whole(query.plan, upto)
+        unstored = self.unstored(shared)
+        if query.key not in self._met:
+            is_new = shared.key not in self._upto
+            joined = self._upto.get(query.key)
+            if joined is None:
+                joined = [BEGINNING] * len(unstored) if is_new else self._came(shared)
+            self._met[query.key] = joined
+        missed = Missed(tuple(unstored), tuple(_for(shared, self._met[query.key])))
+        return None if missed.is_nothing else Whole(query.plan, missed)
 
-    def came(self, shared: SharedJoin, newest: int) -> None:
-        """Rows of a join have come, as far as the newest one."""
-        if newest == BEGINNING:
-            return
-        for side in shared.join.sources:
-            for stream in side.source.streams:
-                self._newest_now[stream] = max(newest, self._newest_now.get(stream, newest))
+    def unstored(self, shared: SharedJoin) -> Upto:
+        """Up to where rows of each source of a join came before the join."""
+        if shared.key not in self._met:
+            known = self._upto.get(shared.key)
+            self._met[shared.key] = self._came(shared) if known is None else known
+        return _for(shared, self._met[shared.key])
+
+    def came(self, newest: Mapping[tuple[str, str], int]) -> None:
+        """Rows of streams have come to a join, as far as these."""
+        for stream, at in newest.items():
+            before = [known.get(stream, at) for known in (self._newest or {}, self._newest_now)]
+            self._newest_now[stream] = max(at, *before)
 
     def write(self) -> None:
         """Remember the joins and queries that were met, and forget the others."""
-        upto = [{"key": key, "upto": at} for key, at in self._met.items()]
-        newest = [{"stream": stream, "at": at} for stream, at in self._newest_now.items()]
+        upto = [{"key": key, "upto": list(at)} for key, at in self._met.items()]
+        newest = [
+            {"stream": stream, "column": column, "at": at}
+            for (stream, column), at in self._newest_now.items()
+        ]
         tables = {
             _MISSED: pa.Table.from_pylist(upto, schema=_OF_MISSED),
             _NEWEST: pa.Table.from_pylist(newest, schema=_OF_NEWEST),
         }
         self._state[_MISSED] = codec.pack(tables)
 
-    def _of(self, key: str, query: SharedQuery, *, joins_anew: bool) -> int | None:
-        if key not in self._met:
-            known = key in self._upto
-            self._met[key] = (
-                self._upto[key]
-                if known
-                else newest_missed(query.plan, self._newest, joins_anew=joins_anew)
+    def _came(self, shared: SharedJoin) -> Upto:
+        """Where the newest row of each source lay before this batch."""
+        sides = shared.join.sources
+        return [max(self._before(s, side.axis.column) for s in side.source.streams)
+                for side in sides]  # fmt: skip
+
+    def _before(self, stream: str, column: str | None) -> int:
+        if self._newest is None:
+            return BEGINNING
+        known = self._newest.get((stream, column), self._newest.get((stream, None)))
+        if known is None:
+            raise QueryError(
+                f"rows of `{stream}` may have gone by that no query read, so it cannot be known "
+                f"up to which `{column}` this one has missed them",
+                hint=f"start on a new checkpoint, or add it while a query reads `{stream}` by "
+                f"`{column}`",
             )
-        return self._met[key]
+        return known
+
+
+def _each(upto: int | Upto | None) -> Upto:
+    """What is remembered; before there was a position for each source, it was one for all."""
+    return upto if isinstance(upto, list) else [BEGINNING if upto is None else int(str(upto))]
+
+
+def _for(shared: SharedJoin, upto: Upto) -> Upto:
+    count = len(shared.join.sources)
+    return upto if len(upto) == count else [max(upto)] * count

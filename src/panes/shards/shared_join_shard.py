@@ -9,13 +9,13 @@ key (`panes.shards.shared_joins`).
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
 from panes.arrays.columns import column_of
 from panes.pipelines.joined_rows import selected_rows
-from panes.pipelines.missed_rows import Whole
+from panes.pipelines.missed_rows import Whole, sure_rows
 from panes.planning.terms import Terms
 from panes.register.failures import noted, require_none
 from panes.shards.combiner import Combiner
@@ -80,9 +80,9 @@ class SharedJoinShard:
             whole = self._whole(shared, failing)
             with noted(failing, whole):
                 shard = self._shard(shared)
-                outcome = shard.take_opened(mine)
+                outcome = self._sure(shared, shard.take_opened(mine))
                 found.append((outcome, self._sent_by_all(whole, outcome, shard, failing)))
-                self._missed.came(shared, shard.newest)
+                self._missed.came(shard.newest)
         require_none(failing)
         return self._outcome(found)
 
@@ -93,8 +93,10 @@ class SharedJoinShard:
         for shared in self._joins:
             whole = self._whole(shared, failing)
             with noted(failing, whole):
-                outcome = self._shard(shared).finish()
+                shard = self._shard(shared)
+                outcome = self._sure(shared, shard.finish())
                 found.append((outcome, self._sent_by_all(whole, outcome, None, failing)))
+                self._missed.came(shard.newest)
         require_none(failing)
         return self._outcome(found)
 
@@ -110,6 +112,11 @@ class SharedJoinShard:
                     whole.require_answers()
                 found[query.name] = query, whole
         return found
+
+    def _sure(self, shared: SharedJoin, outcome: JoinOutcome) -> JoinOutcome:
+        """What a join gave, without what rows before it could prove wrong."""
+        unstored = self._missed.unstored(shared)
+        return replace(outcome, answers=sure_rows(shared.join, unstored, outcome.answers))
 
     def _sent_by_all(
         self,
@@ -141,7 +148,7 @@ class SharedJoinShard:
             return
         if whole is not None:
             joined = whole.rows(joined)
-            told = codec.pack({MISSED: pa.table({MISSED: pa.array([whole.missed], pa.int64())})})
+            told = codec.pack({MISSED: pa.table({MISSED: pa.array([whole.upto], pa.int64())})})
             yield from ((to, addressed(query.missed_key, told)) for to in range(self._above))
         up = GoingUp(query.plan, self._states.of(query.key))
         gone = up.finish(joined) if shard is None else up.take(joined, shard.stage)

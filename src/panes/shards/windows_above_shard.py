@@ -14,7 +14,7 @@ import pyarrow as pa
 from panes.answers.select import projected
 from panes.axis import FOREVER
 from panes.pipelines.joined_rows import named_windows
-from panes.pipelines.missed_rows import Whole
+from panes.pipelines.missed_rows import whole_windows
 from panes.planning.terms import Terms
 from panes.register.failures import noted, require_none
 from panes.shards.many_states import ManyStates
@@ -91,7 +91,7 @@ def _whole(query: SharedQuery, missed: Sequence[bytes], answers: pa.Table) -> pa
     if not missed:
         return answers
     upto = max(codec.unpack(data)[MISSED].column(MISSED)[0].as_py() for data in missed)
-    return Whole(query.plan, upto).answers(answers)
+    return whole_windows(query.plan, upto, answers)
 
 
 def _finished(query: SharedQuery, lowered: pa.Table) -> pa.Table:

@@ -1,0 +1,131 @@
+"""What Hypothesis draws for registers over joins: queries of every kind, rows of three streams."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+
+import pyarrow as pa
+from hypothesis import strategies as st
+
+LATENESS = 4
+SCHEMA = pa.schema([(name, pa.int64()) for name in ("id", "at", "half", "k", "v")])
+Answer = Mapping[str, int | None]
+
+_BANDS = ((-3, 3), (0, 5), (4, 7), (-7, -4), (2, 2))
+_KINDS = ("JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL OUTER JOIN", "LEFT SEMI JOIN", "LEFT ANTI JOIN")
+_ON = ("", "", " AND l.v > 2", " AND r.v IS NOT NULL", " AND l.v <= r.v", " AND l.v + 1 > 1")
+_CLAUSES = ("[TUMBLING 5 WATTR at]", "[RANGE 6 SLIDE 4 WATTR at]", "[RANGE 3 SLIDE 5 WATTR at]")
+_ABOVE = ("TUMBLING 5", "RANGE 6 SLIDE 3", "RANGE 2 SLIDE 4")
+_SEEN = "count(*) AS n, sum({0}.v + 1) AS s, count(*) FILTER (WHERE {0}.v > 2) AS f"
+_DERIVED = "(SELECT at + 2 AS at, k, v, id, half FROM l WHERE v > 1)"
+_THIRD = (
+    "FROM l {} r ON l.k = r.k AND r.at BETWEEN l.at - 2 AND l.at + 1 {} m "
+    "ON m.k = r.k AND m.at BETWEEN r.at + 1 AND r.at + 3",
+    "FROM l {} r ON l.k = r.k AND r.at BETWEEN l.at + 3 AND l.at + 4 {} m "
+    "ON m.k = l.k AND m.at BETWEEN l.at - 2 AND l.at",
+)
+
+
+@st.composite
+def queries(draw: st.DrawFn, *, in_process: bool) -> str:
+    """A query over a join, of any kind; positions are selected as `la`, `ra` and `ma`."""
+    form = draw(st.sampled_from(("band", "band", "band", "windows", "as of", "third")))
+    kind = draw(st.sampled_from(_KINDS))
+    left, on = "l", draw(st.sampled_from(_ON))
+    if form == "third":
+        kind = draw(st.sampled_from(_KINDS[:4]))
+        joined = draw(st.sampled_from(_THIRD)).format(kind, draw(st.sampled_from(_KINDS[:4])))
+    elif form == "windows":
+        joined = f"FROM l {kind} r ON l.k = r.k{on} {draw(st.sampled_from(_CLAUSES))}"
+    elif form == "as of":
+        kind = draw(st.sampled_from(("ASOF JOIN", "ASOF LEFT JOIN")))
+        joined = f"FROM l {kind} r [RANGE 6 WATTR at] ON l.k = r.k{on}"
+    else:
+        low, high = draw(st.sampled_from(_BANDS))
+        left = draw(st.sampled_from(("l", _DERIVED + " l" if in_process else "l")))
+        at = draw(st.sampled_from(("at", "at", "half" if in_process else "at")))
+        joined = f"FROM {left} {kind} r ON l.k = r.k AND r.{at} BETWEEN l.{at} + {low} "
+        joined = f"{joined}AND l.{at} + {high}{on}".replace("+ -", "- ")
+        return _asked(draw, joined, kind, at, form)
+    return _asked(draw, joined, kind, "at", form)
+
+
+def _asked(draw: st.DrawFn, joined: str, kind: str, at: str, form: str) -> str:
+    """What is selected of joined rows, or how they are aggregated."""
+    is_one_sided = "SEMI" in kind or "ANTI" in kind
+    of = "l" if is_one_sided else draw(st.sampled_from("lr"))
+    where = draw(st.sampled_from(("", "", f" WHERE {of}.v > 1", f" WHERE {of}.v + 1 IS NULL")))
+    joined = joined.replace(" [", f"{where} [") if form == "windows" and where else joined + where
+    if form == "windows" and where:  # the clause of a join comes before WHERE
+        joined = joined.replace(where, "") + where
+    which = draw(st.sampled_from(("rows", "rows", "above", "positions", "positions", "fold")))
+    if form == "third":
+        which = draw(st.sampled_from(("rows", "rows", "above")))
+    sides = "l" if is_one_sided else "lrm" if form == "third" else "lr"
+    if which == "rows":
+        columns = [f"{s}.id AS {s}i, {s}.{at} AS {s}a, {s}.v + 1 AS {s}e" for s in sides]
+        return f"SELECT {', '.join(columns)} {joined}"
+    seen, group = _SEEN.format(of), draw(st.sampled_from(("", f" GROUP BY {of}.v % 2")))
+    if form == "windows":
+        return f"SELECT {seen} {joined}{group}"
+    if form == "third":
+        by = f"l.{at}" if "m.k = l.k" in joined else "r.at"
+        by = draw(st.sampled_from((by, "m.at", f"max({by}, m.at)", f"min({by}, m.at)")))
+        return f"SELECT {seen} [{draw(st.sampled_from(_ABOVE))} WATTR {by}] {joined}{group}"
+    if which == "above":
+        by = [f"{s}.{at}" for s in sides]
+        by += [f"max(l.{at}, r.{at})", f"min(l.{at}, r.{at})"] * (not is_one_sided)
+        on = draw(st.sampled_from(by))
+        return f"SELECT {seen} [{draw(st.sampled_from(_ABOVE))} WATTR {on}] {joined}{group}"
+    if which == "fold" or is_one_sided:
+        seen = _SEEN.format("l" if is_one_sided else "r")
+        return f"SELECT l.{at} AS la, l.id AS li, {seen} {joined} GROUP BY l.{at}, l.id"
+    by_left, by_right = f"l.{at} AS la", f"r.{at} AS ra"
+    names = draw(st.sampled_from(((by_left,), (by_right,), (by_left, by_right))))
+    keys = ", ".join(name.split(" ")[0] for name in names)
+    return f"SELECT {', '.join(names)}, {seen} {joined} GROUP BY {keys}"
+
+
+FAILING = (
+    "SELECT l.id AS li, l.at AS la, 1 / (l.k - r.k) AS q FROM l JOIN r ON l.k = r.k AND "
+    "r.at BETWEEN l.at - 3 AND l.at + 3",
+    "SELECT l.id AS li, l.at AS la FROM l LEFT JOIN r ON l.k = r.k AND "
+    "1 / (l.k - r.k) > 1 AND r.at BETWEEN l.at - 3 AND l.at + 3",
+    "SELECT sum(1 / (l.k - r.k)) AS s [TUMBLING 5 WATTR l.at] FROM l JOIN r ON l.k = r.k AND "
+    "r.at BETWEEN l.at - 3 AND l.at + 3",
+)
+"""Queries that fail as soon as two rows are joined."""
+
+
+def rows(draw: st.DrawFn, first_id: int, at_least: int) -> pa.Table:
+    """Some rows of a stream, of which none lies before a position."""
+    one = st.tuples(
+        st.sampled_from([*range(10), *range(10), 17, 29, None]),
+        st.sampled_from([1, 1, 1, 1, 2, None]),
+        st.sampled_from([0, 1, 2, 3, 4, None]),
+    )
+    drawn = draw(st.lists(one, max_size=7))
+    at = [None if ahead is None else at_least + ahead for ahead, _, _ in drawn]
+    columns = [
+        list(range(first_id, first_id + len(drawn))),
+        at,
+        [None if a is None else a // 2 for a in at],
+        [k for _, k, _ in drawn],
+        [v for _, _, v in drawn],
+    ]
+    return pa.table([pa.array(c, pa.int64()) for c in columns], schema=SCHEMA)
+
+
+def counted(answers: pa.Table) -> Counter[tuple[tuple[str, object], ...]]:
+    """Answers, as a bag."""
+    return Counter(tuple(row.items()) for row in answers.to_pylist())
+
+
+def lies_at(answer: Answer) -> int | None:
+    """Where an answer begins: its window, its group, or the first row of a joined row."""
+    if "window_start" in answer:
+        return answer["window_start"]
+    found = [answer.get(name) for name in ("la", "ra", "ma")]
+    at = [position for position in found if position is not None]
+    return (max if "n" in answer else min)(at, default=None)

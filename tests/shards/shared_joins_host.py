@@ -1,0 +1,89 @@
+"""A cluster in dicts that runs a register over joins: what Spark will host, without Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import pyarrow as pa
+
+from panes.language.join_text import read_join
+from panes.operators.inner import joined_schemas
+from panes.planning.join_query_plan import plan_join_query
+from panes.planning.terms import Terms
+from panes.shards.combiner import Combiner
+from panes.shards.join_filler import SideFiller
+from panes.shards.join_keys import shard_keys
+from panes.shards.many_states import ManyStates
+from panes.shards.missed_queries import MissedQueries
+from panes.shards.shared_join_shard import SharedJoinShard
+from panes.shards.shared_joins import SharedJoin, addressed, shared_joins
+from panes.shards.windows_above_shard import WindowsAboveShard
+from tests.shards.join_tasks import rows_of_task
+
+SHARDS, ABOVE = 3, 2
+
+
+class Host:
+    """A cluster in dicts, with streams of these columns."""
+
+    def __init__(self, schemas: Mapping[str, pa.Schema], lateness: int) -> None:
+        self._schemas, self._lateness = schemas, lateness
+        self.below: list[dict[str, bytes]] = [{} for _ in range(SHARDS)]
+        self.above: list[dict[str, bytes]] = [{} for _ in range(ABOVE)]
+        self.joins: tuple[SharedJoin, ...] = ()
+
+    def run(self, queries: dict[str, str]) -> None:
+        """From now on these queries."""
+        plans = {}
+        for name, text in queries.items():
+            query = read_join(text)
+            schemas = joined_schemas(query.join, {n: self._schemas[n] for n in query.streams})
+            plans[name] = plan_join_query(query, schemas, is_shared=True)
+        self.joins = shared_joins(plans)
+
+    def push(self, **batches: pa.Table) -> dict[str, pa.Table]:
+        inboxes: list[list[bytes]] = [[] for _ in self.below]
+        for shared in self.joins:
+            keys = shard_keys(shared.join)
+            for number, side in enumerate(shared.join.sources):
+                rows = rows_of_task(shared.join, number, number, batches[side.source.streams[0]])
+                filler = SideFiller(side, number, keys[number])
+                combiner = Combiner(filler, SHARDS, notes_positions=False)
+                for batch in rows.to_batches():
+                    combiner.add(batch)
+                for shard, package in combiner.packages():
+                    inboxes[shard].append(addressed(shared.key, package))
+        return self._given([s.take(i) for s, i in zip(self._shards(), inboxes, strict=True)])
+
+    def finish(self) -> dict[str, pa.Table]:
+        return self._given([shard.finish() for shard in self._shards()])
+
+    def _shards(self) -> list[SharedJoinShard]:
+        terms = Terms(lateness=self._lateness)
+        return [
+            SharedJoinShard(self.joins, terms, state, shards=SHARDS, above=ABOVE)
+            for state in self.below
+        ]
+
+    def _given(self, outcomes: Sequence[object]) -> dict[str, pa.Table]:
+        inboxes: list[list[bytes]] = [[] for _ in self.above]
+        for outcome in outcomes:
+            for shard, package in outcome.packages:  # type: ignore[attr-defined]
+                inboxes[shard].append(package)
+        schemas = {q.name: q.schema() for shared in self.joins for q in shared.queries}
+        found = {name: [schema.empty_table()] for name, schema in schemas.items()}
+        for state, inbox in zip(self.above, inboxes, strict=True):
+            shard = WindowsAboveShard(self.joins, Terms(), state, shards=ABOVE)
+            for name, table in shard.take(inbox).answers.items():
+                found[name].append(table)
+        return {name: pa.concat_tables(tables) for name, tables in found.items()}
+
+    def exact_from(self, name: str) -> object | None:
+        """From where a query is exact, as the first shard remembers it."""
+        missed = MissedQueries(ManyStates(self.below[0]).of("queries"))
+        for shared in self.joins:
+            for query in shared.queries:
+                if query.name == name:
+                    whole = missed.meet(shared, query)
+                    return None if whole is None else whole.begins
+        raise KeyError(name)
