@@ -133,9 +133,13 @@ class ShardedRegister:
 
     def exact_from(self, name: str) -> int | None:
         """What the shards say, who must agree; they are asked as if a batch came now."""
-        told = {self._resumed(state).exact_from[name] for state in self.states}
-        assert len(told) == 1, told
-        return told.pop()
+        return self.exact_froms()[name]
+
+    def exact_froms(self) -> dict[str, int | None]:
+        """The same of all queries."""
+        told, *others = (self._resumed(state).exact_from for state in self.states)
+        assert all(other == told for other in others), (told, others)
+        return told
 
     def _resumed(self, state: dict[str, bytes]) -> Queries:
         LIVE.clear()

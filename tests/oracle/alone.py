@@ -9,8 +9,10 @@ fast: a state machine asks for it after every step.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -50,18 +52,36 @@ CONDITIONS: dict[str, Callable[[Row], bool]] = {
     "i > 0": lambda row: row.i is not None and row.i > 0,
     "b": lambda row: row.b is True,
     "x < 1.5 OR b": lambda row: row.b is True or (row.x is not None and row.x < 1.5),
+    "i % 2 = 0": lambda row: row.i is not None and row.i % 2 == 0,
 }
 """A row for which a condition is NULL does not satisfy it."""
 
-GROUPINGS = ("", "k", "b", "k, b")
+FAILED = "no number"
+"""What stands for the value of an expression that cannot be evaluated."""
+
+VALUES: dict[str, Callable[[Row], Any]] = {
+    **{name: attrgetter(name) for name in ("k", "b", "i", "x")},
+    "i + 1": lambda row: None if row.i is None else row.i + 1,
+    "x * 2": lambda row: None if row.x is None else row.x * 2,
+    "i % 2": lambda row: None if row.i is None else int(math.fmod(row.i, 2)),
+    "12 % i": lambda row: None if row.i is None else int(math.fmod(12, row.i)) if row.i else FAILED,
+}
+"""Columns and expressions over them. The last one fails of some rows."""
+
+GROUPINGS = ("", "k", "b", "k, b", "i % 2", "k, i % 2")
 
 Fold = Callable[[Sequence[Row]], Any]
 
 
-def over(name: str, column: str, where: str = "") -> Fold:
-    """An aggregate of one column, of the rows that satisfy a condition."""
-    holds = CONDITIONS[where]
-    return lambda rows: FOLDS[name]([(r.at, (getattr(r, column),)) for r in rows if holds(r)])
+def over(name: str, argument: str, where: str = "") -> Fold:
+    """An aggregate of an expression, of the rows that satisfy a condition."""
+    holds, value = CONDITIONS[where], VALUES[argument]
+
+    def fold(rows: Sequence[Row]) -> Any:
+        found = [(r.at, (value(r),)) for r in rows if holds(r)]
+        return FAILED if (FAILED,) in [values for _, values in found] else FOLDS[name](found)
+
+    return fold
 
 
 CALLS: dict[str, Fold] = {
@@ -82,7 +102,16 @@ CALLS: dict[str, Fold] = {
     "count(*) FILTER (WHERE i > 0)": lambda rows: sum(map(CONDITIONS["i > 0"], rows)),
     "sum(i) FILTER (WHERE b)": over("sum", "i", "b"),
     "median(i) FILTER (WHERE b)": over("median", "i", "b"),
+    "max(i + 1)": over("max", "i + 1"),
+    "last(i + 1)": over("last", "i + 1"),
+    "median(i + 1)": over("median", "i + 1"),
+    "sum(x * 2) FILTER (WHERE b)": over("sum", "x * 2", "b"),
+    "sum(12 % i)": over("sum", "12 % i"),
+    "max(12 % i) FILTER (WHERE i > 0)": over("max", "12 % i", "i > 0"),
 }
+
+COMPUTED = tuple(name for name in CALLS if any(sign in name for sign in ("+", "* 2", "%")))
+"""Aggregates of expressions, which are evaluated only of rows that some query lets through."""
 
 
 @dataclass(frozen=True)
@@ -125,6 +154,17 @@ class Question:
         text += f" GROUP BY {self.group}" if self.group else ""
         return text + (f" HAVING count(*) >= {self.least}" if self.least else "")
 
+    @property
+    def of_plain_rows(self) -> str:
+        """The rows themselves, of the newest `size`."""
+        where = f" WHERE {self.where}" if self.where else ""
+        return f"SELECT at, i, x FROM t [RANGE {self.size} WATTR at]{where}"
+
+    def fails_of(self, rows: Sequence[Row]) -> bool:
+        """Whether it cannot be evaluated of some rows, of those that it is about."""
+        own = [row for row in rows if CONDITIONS[self.where](row)]
+        return any(CALLS[call](own) == FAILED for call in self.calls)
+
     def ends(self, after: int, until: int) -> Iterator[int]:
         """Where its windows in ``(after, until]`` end."""
         return (end for end in range(after + 1, until + 1) if (end - self.origin) % self.slide == 0)
@@ -136,7 +176,7 @@ def window_of(question: Question, rows: Sequence[Row], start: int, end: int) -> 
     groups: dict[tuple[Any, ...], list[Row]] = {}
     for row in rows:
         if start <= row.at < end and holds(row):
-            groups.setdefault(tuple(getattr(row, k) for k in question.keys), []).append(row)
+            groups.setdefault(tuple(VALUES[k](row) for k in question.keys), []).append(row)
     return [
         [start, end, *key, *(CALLS[call](group) for call in question.calls)]
         for key, group in sorted(groups.items(), key=lambda item: tuple(map(order, item[0])))

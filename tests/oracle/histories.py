@@ -3,12 +3,14 @@
 After every step the register must have said exactly what `tests.oracle.alone` says of each query:
 no window missing, none twice, none too early, in order. What is drawn is small and interlocks, so
 that queries meet: windows from 1 to 60 long, whose edges fall together or not, short ones beside
-long ones (old panes are folded), and rows around the front of the stream, on both sides of what was
-promised. Keys change as the stream goes on, so that old ones vanish.
+long ones (old panes are folded), expressions that are evaluated for some rows and fail for others,
+and rows around the front of the stream, on both sides of what was promised. Keys change as the
+stream goes on, so that old ones vanish. Queries that fail may come back.
 """
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -24,9 +26,11 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 import panes
 from panes.arrays import key_numbers as groups
 from panes.engine.register import Register
+from panes.language.query import WINDOW_COLUMNS
 from panes.reference.compare import same
 from tests.oracle.alone import (
     CALLS,
+    COMPUTED,
     CONDITIONS,
     EVERYTHING,
     GROUPINGS,
@@ -47,7 +51,7 @@ KEPT = 5
 """How many of the last rows are kept, to be asked for."""
 
 
-CHANGES = ("stay", "stay", "stay", "add", "add", "exchange", "remove", "step_aside")
+CHANGES = ("stay", "stay", "stay", "add", "add", "exchange", "remove", "put_back", "step_aside")
 MOVES = (
     "stay",
     "push_in_order",
@@ -89,6 +93,10 @@ def few(values: st.SearchStrategy[Any]) -> st.SearchStrategy[list[Any]]:
     return st.one_of(*(st.lists(values, min_size=n, max_size=n) for n in (1, 1, 1, 2)))
 
 
+conditions = st.sampled_from(tuple(CONDITIONS))
+calls = st.one_of(st.sampled_from(tuple(CALLS)), st.sampled_from(COMPUTED))
+
+
 # What the queries of one history are put together from: little, so that they share and interlock.
 choices = st.fixed_dictionaries(
     {
@@ -96,10 +104,8 @@ choices = st.fixed_dictionaries(
             windows(SHORT), windows(LONG), windows(MIDDLE), windows((*SHORT, *MIDDLE, *LONG))
         ).flatmap(st.permutations),
         "groups": few(st.sampled_from(GROUPINGS)),
-        "wheres": few(st.sampled_from(tuple(CONDITIONS))),
-        "calls": few(
-            st.lists(st.sampled_from(tuple(CALLS)), min_size=1, max_size=2, unique=True).map(tuple)
-        ),
+        "wheres": st.one_of(few(conditions), conditions.map(lambda where: ["", where])),
+        "calls": few(st.lists(calls, min_size=1, max_size=2, unique=True).map(tuple)),
         "least": st.sampled_from((0, 0, 0, 2)),
     }
 )
@@ -149,6 +155,9 @@ class Life:
 class Histories(RuleBasedStateMachine):
     """A register beside the plain list of rows that have counted so far."""
 
+    READS_DROPPED = False
+    """Whether expressions are evaluated of late rows that are dropped."""
+
     @initialize(terms=terms, choice=choices, data=st.data())
     def begin(self, terms: dict[str, Any], choice: dict[str, Any], data: st.DataObject) -> None:
         self.questions = questions(choice)
@@ -156,16 +165,21 @@ class Histories(RuleBasedStateMachine):
         self.is_bound = terms["schema"] is not None
         self.handed: dict[str, pa.Table] = {}
         self.terms = {"keep_rows": KEPT, "hand_over": lambda *given: self.hand(*given), **terms}
-        self.reg = panes.register("t", **self.terms)
+        self.reg = self.opened()
         self.rows: list[Row] = []
         self.late: list[tuple[Row, int, bool]] = []
         self.newest = self.progress = NOTHING
         self.lives: dict[str, Life] = {}
+        self.failed: dict[str, Question] = {}
         for window in choice["windows"][: data.draw(st.integers(1, 3))]:
             self.register(data, questions(choice, window))
         count = data.draw(st.sampled_from((0, 10, 30)))
         if count:
             self.take_in([plain_row(n, 0) for n in range(count)])
+
+    def opened(self) -> Any:
+        """The register, before anything has come."""
+        return panes.register("t", **self.terms)
 
     @rule(change=st.sampled_from(CHANGES), move=st.sampled_from(MOVES), data=st.data())
     def step(self, change: str, move: str, data: st.DataObject) -> None:
@@ -186,10 +200,23 @@ class Histories(RuleBasedStateMachine):
         name = data.draw(st.sampled_from([n for n in NAMES if n not in self.lives]))
         question = data.draw(some)
         self.reg.add(name, question.text, deadline=question.size % 3 or None)
+        self.failed.pop(name, None)
+        self.live(name, question)
+
+    def live(self, name: str, question: Question) -> None:
+        """A query is there from now on."""
         life = Life(question)
         if self.is_bound:
             self.settle(name, life)
         self.lives[name] = life
+
+    def put_back(self, data: st.DataObject) -> None:
+        """A query that failed comes back; one that is given up is forgotten."""
+        if self.failed and len(self.lives) < len(NAMES):
+            name = data.draw(st.sampled_from(sorted(self.failed)))
+            question = self.failed.pop(name)
+            self.reg.put_back(name)
+            self.live(name, question)
 
     def settle(self, name: str, life: Life) -> None:
         """What a query is told of its first answer is true, and no more careful than need be."""
@@ -249,7 +276,7 @@ class Histories(RuleBasedStateMachine):
         """Once all windows that hold a row have closed, nothing is held."""
         reach = [life.question.size + life.question.slide for life in self.lives.values()]
         self.promise(self.front + 1 + max(reach, default=0))
-        assert self.reg.state["partials"] == 0
+        self.it_is_empty()
 
     @property
     def front(self) -> int:
@@ -270,12 +297,17 @@ class Histories(RuleBasedStateMachine):
             with pytest.raises(panes.PanesError, match="no query yet"):
                 self.reg.push(table_of(batch))
             return
-        given = self.reg.push(table_of(batch))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", panes.FailedQueryWarning)
+            given = self.reg.push(table_of(batch))
+        before = self.progress
+        read = [r for r in batch if r.at >= before or not self.drops or self.READS_DROPPED]
+        for name in [n for n, life in self.lives.items() if life.question.fails_of(read)]:
+            self.failed[name] = self.lives.pop(name).question
         if not self.is_bound:
             self.is_bound = True
             for name, life in self.lives.items():
                 self.settle(name, life)
-        before = self.progress
         for row in batch:
             if row.at < before:
                 self.late.append((row, before, self.is_awaited(row)))
@@ -307,13 +339,23 @@ class Histories(RuleBasedStateMachine):
 
     def compare(self, given: dict[str, pa.Table], *, after: int, until: int) -> None:
         """Progress has moved: every query has got what closed on the way, and nothing else."""
-        assert given == self.handed
-        self.handed.clear()
+        self.took(given)
         assert given.keys() <= self.lives.keys()
         for name, life in self.lives.items():
             assert life.exact_from is not None
             every = answers(life.question, self.rows, after=after, until=until)
-            assert_lines(given.get(name), [a for a in every if a[0] >= life.exact_from])
+            want = self.ordered([a for a in every if a[0] >= life.exact_from])
+            got = self.ordered(lines_of(given.get(name)))
+            assert same(got, want), f"{got} instead of {want}"
+
+    def took(self, given: dict[str, pa.Table]) -> None:
+        """The sink has the same answers as the caller."""
+        assert given == self.handed
+        self.handed.clear()
+
+    def ordered(self, lines: list[list[Any]]) -> list[list[Any]]:
+        """Answers in the order in which they are to come."""
+        return lines
 
     def hand(self, name: str, table: pa.Table) -> None:
         assert name not in self.handed
@@ -321,9 +363,14 @@ class Histories(RuleBasedStateMachine):
 
     # Asking, and what is refused
 
+    ASIDE: Sequence[str] = (
+        *("restart", "refuse", "ask rows", "ask", "ask"),
+        *("prepare", "ask plain rows", "ask plain rows"),
+    )
+
     def step_aside(self, data: st.DataObject) -> None:
         """What must change nothing."""
-        aside = data.draw(st.sampled_from(("restart", "refuse", "ask rows", "ask", "ask")))
+        aside = data.draw(st.sampled_from(self.ASIDE))
         if aside == "restart" and self.is_bound:
             self.reg = restarted(self.reg, **self.terms)
         elif aside == "refuse" and self.lives:
@@ -332,6 +379,9 @@ class Histories(RuleBasedStateMachine):
             self.ask_rows(replace(data.draw(self.questions), size=data.draw(st.integers(1, KEPT))))
         elif aside == "ask":
             self.ask(replace(data.draw(self.questions), size=data.draw(st.integers(1, 30))))
+        elif aside in ("prepare", "ask plain rows"):
+            sized = replace(data.draw(self.questions), size=data.draw(st.integers(1, 12)))
+            self.prepare(sized) if aside == "prepare" else self.ask_plain_rows(sized)
 
     def ask(self, question: Question) -> None:
         """Where it is answered at all, it is the truth, over a window that holds the newest row."""
@@ -344,13 +394,32 @@ class Histories(RuleBasedStateMachine):
             ends = range(table["window_end"][0].as_py(), table["window_end"][0].as_py() + 1)
             assert ends[0] > self.newest
         windows = (window_of(question, self.rows, end - question.size, end) for end in ends)
-        assert any(same(lines_of(table), window) for window in windows)
+        got = self.ordered(lines_of(table))
+        assert any(same(got, self.ordered(window)) for window in windows)
 
     def ask_rows(self, question: Question) -> None:
         numbered = [row._replace(at=n) for n, row in enumerate(self.rows)]
         end = len(numbered)
         want = window_of(question, numbered, end - question.size, end)
         assert_lines(self.reg.ask(question.of_rows), want)
+
+    def prepare(self, question: Question) -> None:
+        """From now on rows are kept for a question; a restart forgets that."""
+        if self.is_bound or self.lives:
+            self.reg.prepare(question.of_plain_rows)
+
+    def ask_plain_rows(self, question: Question) -> None:
+        """All rows of the window, or none, where some that it may hold are not kept any more."""
+        if not self.is_bound:
+            return
+        start, holds = self.newest + 1 - question.size, CONDITIONS[question.where]
+        try:
+            table = self.reg.ask(question.of_plain_rows)
+        except panes.QueryError:
+            assert any(row.at >= start for row in self.rows[:-KEPT]), "all of them are kept"
+            return
+        inside = sorted((r for r in self.rows if r.at >= start and holds(r)), key=lambda r: r.at)
+        assert_lines(table.drop(list(WINDOW_COLUMNS)), [[r.at, r.i, r.x] for r in inside])
 
     def refuse(self) -> None:
         with pytest.raises(panes.PanesError):
@@ -367,6 +436,7 @@ class Histories(RuleBasedStateMachine):
     def it_says_what_is_so(self) -> None:
         state = self.reg.state
         assert state["queries"] == len(self.lives)
+        assert self.reg.failed.keys() == self.failed.keys()
         assert self.reg.queries() == {n: life.question.text for n, life in self.lives.items()}
         assert max(self.reg.progress, NOTHING) == self.progress
         if not self.lives:
@@ -396,8 +466,12 @@ class Histories(RuleBasedStateMachine):
         given = self.reg.finish()
         if self.is_bound:
             self.compare(given, after=self.progress, until=EVERYTHING)
-        assert self.reg.state["partials"] == self.reg.state["stores"] == 0
+        self.it_is_empty()
         self.exact_from_stays()
+
+    def it_is_empty(self) -> None:
+        """Once all is answered, nothing is held."""
+        assert self.reg.state["partials"] == 0
 
 
 def letter(at: int, key: int | None) -> str | None:

@@ -30,6 +30,7 @@ from tests.oracle.histories import (
     lines_of,
     questions,
 )
+from tests.oracle.sharded_histories import ShardedHistories
 from tests.strategies import streams
 from tests.support import AGGREGATES, assert_same, select, slow
 
@@ -108,3 +109,12 @@ def test_any_history_of_a_register_is_that_of_its_queries_alone(
 ) -> None:
     forget_keys_early(monkeypatch)
     run_state_machine_as_test(Histories, settings=settings(HISTORIES, max_examples=examples))
+
+
+@pytest.mark.parametrize("examples", [8, slow(HISTORIES.max_examples)])
+def test_any_history_over_shards_is_that_of_its_queries_alone(
+    monkeypatch: pytest.MonkeyPatch, examples: int
+) -> None:
+    forget_keys_early(monkeypatch)
+    many = settings(HISTORIES, max_examples=examples)
+    run_state_machine_as_test(ShardedHistories, settings=many)

@@ -15,6 +15,7 @@ from hypothesis import Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
 from panes.asking import ask_panes as ask
+from panes.asking.row_tail import RowTail
 from panes.axis import BEGINNING
 from panes.engine.register import Register
 from panes.planning.terms import Terms
@@ -25,11 +26,13 @@ from panes.register.needs import Needs
 from panes.register.shape import Computed, Shape
 from panes.register.shared_store import SharedStore
 from panes.schedule.sliding_graph import SlidingGraph
+from panes.shards import register_state
 from panes.stores.contents import ValueSet
 from panes.stores.multisets import ValueStore
 from panes.windows.many import Rulers
 from tests.engine import pictures
 from tests.oracle.histories import HISTORIES, Histories, forget_keys_early
+from tests.oracle.sharded_histories import ShardedHistories
 
 Function = Callable[..., Any]
 
@@ -163,6 +166,22 @@ def forgetting_all(right: Function) -> Function:
     return lambda store, kept: right(store, set())
 
 
+def knowing_no_gaps(right: Function) -> Function:
+    def wrong(tail: RowTail, *args: Any) -> None:
+        right(tail, *args)
+        tail.known_from = BEGINNING
+
+    return wrong
+
+
+def whatever_the_filter(right: Function) -> Function:
+    def wrong(stored: object, *args: Any) -> Any:
+        is_one = isinstance(stored, Computed)
+        return right(Computed(stored.column, None) if is_one else stored, *args)
+
+    return wrong
+
+
 BUGS: dict[str, tuple[object, str, Callable[[Function], Function]]] = {
     "how panes were cut before is forgotten": (Completeness, "change_cut", knowing_no_cuts),
     "evicted panes are taken for empty ones": (Completeness, "complete_from", knowing_no_eviction),
@@ -189,9 +208,18 @@ BUGS: dict[str, tuple[object, str, Callable[[Function], Function]]] = {
     "late rows are counted though they are dropped": (
         Terms, "drops_late", lambda right: property(lambda terms: False),  # type: ignore[dict-item, return-value]
     ),
+    "rows that are not kept any more are taken for none": (RowTail, "push", knowing_no_gaps),
     "a window is asked for that begins inside a pane": (ask, "_require_edge", doing_nothing),
 }  # fmt: skip
 
+
+OVER_SHARDS: dict[str, tuple[object, str, Callable[[Function], Function]]] = {
+    "a state does not tell of which rows": (register_state, "identity_of", whatever_the_filter),
+    "what a state does not have is there for all rows": (
+        register_state, "after", lambda right: lambda newest: BEGINNING,
+    ),
+}  # fmt: skip
+"""Bugs in what shards remember of what they store."""
 
 PICTURES: dict[str, tuple[Callable[[Function], Function], Callable[[], None]]] = {
     "panes are folded that a new query needs": (
@@ -205,7 +233,7 @@ PICTURES: dict[str, tuple[Callable[[Function], Function], Callable[[], None]]] =
 
 
 def plant(bug: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    place, name, wrong = BUGS[bug]
+    place, name, wrong = (BUGS | OVER_SHARDS)[bug]
     monkeypatch.setattr(place, name, wrong(getattr(place, name)))
 
 
@@ -217,6 +245,15 @@ def test_a_planted_bug_in_a_register_is_caught(bug: str, monkeypatch: pytest.Mon
     many = settings(HISTORIES, max_examples=300, phases=[Phase.generate], print_blob=False)
     with pytest.raises((Exception, pytest.fail.Exception)):
         run_state_machine_as_test(Histories, settings=many)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("bug", OVER_SHARDS)
+def test_a_planted_bug_over_shards_is_caught(bug: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    plant(bug, monkeypatch)
+    many = settings(HISTORIES, max_examples=100, phases=[Phase.generate], print_blob=False)
+    with pytest.raises((Exception, pytest.fail.Exception)):
+        run_state_machine_as_test(ShardedHistories, settings=many)
 
 
 @pytest.mark.parametrize("bug", PICTURES)
