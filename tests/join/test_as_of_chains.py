@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import panes
+from panes.errors import QueryError, UnknownColumnError
 from tests.join.histories import sides, table
 from tests.join.nested_loops import Row
 
@@ -55,6 +56,22 @@ def test_the_clause_of_a_chain_may_name_the_row_that_was_found() -> None:
     text = "SELECT l.id, m.y FROM " + FORMS[0].format("JOIN").replace("6 WATTR at", "6 WATTR r.at")
     got = panes.sql(text, l=L, r=R, m=M).to_pylist()
     assert sorted(tuple(row.values()) for row in got) == [(1, 7), (2, 7), (3, 9)]
+
+
+def test_streams_that_call_their_positions_differently_have_a_clause_each() -> None:
+    there = R.rename_columns(["rat", "k", "x"])
+    text = "SELECT l.id, r.x FROM l{} ASOF JOIN r [RANGE 5 WATTR {}] ON l.k = r.k"
+    for name, hint in (
+        ("rat", "l [RANGE 5 WATTR ts] ... r [RANGE 5 WATTR rat]"),
+        ("at", "l [RANGE 5 WATTR at] ... r [RANGE 5 WATTR ts]"),
+    ):
+        with pytest.raises(QueryError, match="is to order the rows of both sides") as refused:
+            panes.sql(text.format("", name), l=L, r=there)
+        assert refused.value.hint == f"name the column of each: {hint}"
+    got = panes.sql(text.format(" [RANGE 5 WATTR at]", "rat"), l=L, r=there)
+    assert sorted(got["x"].to_pylist()) == [10, 20, 30]
+    with pytest.raises(UnknownColumnError):
+        panes.sql(text.format("", "nowhere"), l=L, r=there)
 
 
 def test_a_band_may_follow_an_as_of_join() -> None:

@@ -1,6 +1,6 @@
-"""Intervals as they are written: what Spark 4 says each is, in microseconds, and what is refused.
+"""Intervals as they are written: what Spark says each is, and what is refused.
 
-The numbers are Spark's own; `tests/spark/functions/test_intervals.py` asks it again.
+`tests/spark/functions/test_intervals.py` asks Spark again.
 """
 
 from __future__ import annotations
@@ -10,39 +10,7 @@ import pytest
 
 import panes
 from panes.errors import QueryError
-
-INTERVALS = {
-    "INTERVAL '3:30' MINUTE TO SECOND": 210_000_000,
-    "INTERVAL '-3:30' MINUTE TO SECOND": -210_000_000,
-    "INTERVAL -'3:30' MINUTE TO SECOND": -210_000_000,
-    "INTERVAL -'-3:30' MINUTE TO SECOND": 210_000_000,
-    "INTERVAL '+3:30' MINUTE TO SECOND": 210_000_000,
-    "INTERVAL ' 3:30 ' MINUTE TO SECOND": 210_000_000,
-    "INTERVAL '3:30.5' MINUTE TO SECOND": 210_500_000,
-    "INTERVAL '3:30.123456789' MINUTE TO SECOND": 210_123_456,
-    "INTERVAL '12345:3' MINUTE TO SECOND": 740_703_000_000,
-    "INTERVAL '25:10' HOUR TO MINUTE": 90_600_000_000,
-    "INTERVAL '123:10:05' HOUR TO SECOND": 443_405_000_000,
-    "INTERVAL '1:2:3.4' HOUR TO SECOND": 3_723_400_000,
-    "INTERVAL '1 2' DAY TO HOUR": 93_600_000_000,
-    "INTERVAL '-1 2' DAY TO HOUR": -93_600_000_000,
-    "INTERVAL '1 2:3' DAY TO MINUTE": 93_780_000_000,
-    "INTERVAL '100 2:3:4.000001' DAY TO SECOND": 8_647_384_000_001,
-    "INTERVAL -'5' MINUTE": -300_000_000,
-    "INTERVAL -5 MINUTE": -300_000_000,
-    "INTERVAL '1.1234567' SECOND": 1_123_456,
-    "INTERVAL '1.5 seconds'": 1_500_000,
-    "INTERVAL 1 HOUR 30 MINUTES": 5_400_000_000,
-    "INTERVAL '-1 hour 30 minutes'": -1_800_000_000,
-}
-REFUSED = (
-    "INTERVAL '3:30.1234567891' MINUTE TO SECOND",
-    "INTERVAL '3:60' MINUTE TO SECOND",
-    "INTERVAL '3 :30' MINUTE TO SECOND",
-    "INTERVAL '1 24' DAY TO HOUR",
-    "INTERVAL '1  2:3:4' DAY TO SECOND",
-    "INTERVAL '3:30' HOUR TO SECOND",
-)
+from tests.scalar.written_intervals import INTERVALS, REFUSED
 
 
 def rows(*seconds: float) -> pa.Table:

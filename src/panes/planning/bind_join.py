@@ -16,7 +16,7 @@ from sqlglot import exp
 
 from panes.axis import Axis, axis_over
 from panes.errors import ColumnTypeError, QueryError
-from panes.language.clause import Parts
+from panes.language.clause import Parts, written
 from panes.language.join_query import Join, Side, Source
 from panes.language.query import Query, Window
 from panes.planning.band import COMPARISONS, Positions, compared, find_band, require_intervals
@@ -269,8 +269,25 @@ class _Binding:
             if not is_of_both:
                 raise QueryError(f"`{'.'.join(path)}` is not a column of this side of the join")
         of_row = [s for s in sides if s == len(join.sources) - 1 or s in _lying(join.left)]
-        holder = next((s for s in reversed(of_row) if self.columns.has(s, path[-1])), sides[0])
-        return self.columns.column(holder, path[-1])
+        holder = next((s for s in reversed(of_row) if self.columns.has(s, path[-1])), None)
+        if holder is None and is_of_both and window_of_both(join) is None:
+            self._require_column_of_each(clause, path[-1], sides[0], len(join.sources))
+        return self.columns.column(sides[0] if holder is None else holder, path[-1])
+
+    def _require_column_of_each(self, clause: Parts, name: str, lacking: int, sides: int) -> None:
+        """Say how to write a clause for each side, where one of them lacks the column of both."""
+        having = next((s for s in range(sides) if self.columns.has(s, name)), None)
+        if having is None:
+            return
+        columns = {having: name, lacking: "ts"}
+        each = (
+            f"{self.columns.names[s][0]} {written(clause, columns[s])}" for s in sorted(columns)
+        )
+        raise QueryError(
+            f"`{name}` is to order the rows of both sides of the join, and "
+            f"`{self.columns.names[lacking][0]}` has no such column",
+            hint=f"name the column of each: {' ... '.join(each)}",
+        )
 
     def _sorted(
         self, join: Join, conditions: Sequence[exp.Expression], right: int
