@@ -16,7 +16,7 @@ import pyarrow as pa
 from panes.admit.gate import believed_up_to
 from panes.arrays.columns import column_of
 from panes.axis import BEGINNING, Axis, axis_over
-from panes.errors import ColumnTypeError
+from panes.errors import ColumnTypeError, QueryError
 from panes.operators.inner import chain_of
 from panes.operators.operator import Chain
 from panes.planning.join_plan import SourcePlan
@@ -28,10 +28,14 @@ Column = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class NewestRows:
-    """The newest position on each column, of all rows so far; `axes` are those of queries."""
+    """The newest position on each column, of all rows so far; `axes` are those of queries.
+
+    `sent` are the streams that have sent rows.
+    """
 
     at: Mapping[Column, int] = field(default_factory=dict)
     axes: frozenset[Column] = frozenset()
+    sent: frozenset[str] = frozenset()
 
     def laid(self, sides: Iterable[SourcePlan], schemas: Mapping[str, pa.Schema]) -> NewestRows:
         """The same once a query lays streams so."""
@@ -50,10 +54,19 @@ class NewestRows:
                 key = stream, name
                 at = _newest(axis, column_of(table, name), run, now, is_axis=key in self.axes)
                 newest[key] = max(at, newest.get(key, BEGINNING))
-        return replace(self, at=newest)
+        sent = self.sent.union(name for name, table in tables.items() if len(table))
+        return replace(self, at=newest, sent=sent)
 
     def of(self, side: SourcePlan, schemas: Mapping[str, pa.Schema]) -> int:
         """Where the newest row of a side of a join lies; `BEGINNING` if none has come."""
+        for way in _ways(side, schemas):
+            stream, _ = way.column
+            if way.chain.places is not None and stream in self.sent:
+                raise QueryError(
+                    f"rows of `{stream}` have come before this query, and it computes where they "
+                    "lie, so it cannot be known which of them it has missed",
+                    hint="add it before the first batch, or window over a column of the stream",
+                )
         known = ((way.chain, self.at.get(way.column, BEGINNING)) for way in _ways(side, schemas))
         moved = [chain.punctuate(at) for chain, at in known if at > BEGINNING]
         return max(moved, default=BEGINNING)
@@ -71,7 +84,7 @@ def _ways(side: SourcePlan, schemas: Mapping[str, pa.Schema]) -> list[_Way]:
     """The way of each stream of a side."""
     found = []
     for stream in side.source.streams:
-        chain = chain_of(side.plan.query, stream, schemas[stream], carries_promises=False)
+        chain = chain_of(side.plan.query, stream, schemas[stream])
         axis = side.plan.placing if chain.axis is None else chain.axis
         found.append(_Way((stream, axis.column or ""), chain))
     return found
