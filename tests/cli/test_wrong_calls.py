@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.csv as csv
 import pyarrow.parquet as pq
 import pytest
+from pyspark.sql import SparkSession
 
 from panes.cli.main import _as_typed
 from panes.sample_streams import bids
@@ -196,6 +197,51 @@ def test_a_query_with_a_byte_order_mark_is_read(folder: Path) -> None:
     (folder / "mark.sql").write_text(QUERY, encoding="utf-8-sig")
     done = call("run", "mark.sql", "-i", "bids=bids.csv", folder=folder)
     assert (done.returncode, "answers" in done.stderr) == (0, True)
+
+
+BEFORE_SPARK = {
+    "ragged.csv": ("run", "--lateness", "5 seconds"),
+    "header.csv": ("register",),
+    "broken.ndjson": ("register", "--lateness", "5 seconds"),
+    "broken.parquet": ("run",),
+}
+
+
+@pytest.mark.parametrize("file", BEFORE_SPARK)
+def test_a_bad_file_is_told_before_spark_starts_in_the_same_words(folder: Path, file: str) -> None:
+    command, *options = BEFORE_SPARK[file]
+    called = [*words(command, "busy.sql", file), "--engine", "spark", *options]
+    done = call(*called, folder=folder)
+    assert done.returncode == 1
+    assert done.stderr.startswith("panes: --input bids: ")
+    assert FILES[file] in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("command", ["run", "register"])
+def test_a_checkpoint_that_is_a_file_is_refused(folder: Path, command: str) -> None:
+    called = words(command, "busy.sql", "bids.csv")
+    if command == "run":
+        called += ["--output", "answers"]
+    done = call(*called, "--engine", "spark", "--checkpoint", "empty.csv", folder=folder)
+    assert done.returncode == 2
+    assert "--checkpoint empty.csv: this is a file" in done.stderr
+
+
+def test_what_spark_cannot_evaluate_is_one_message(spark: SparkSession, folder: Path) -> None:
+    rows = f"bids={folder / 'bids.csv'}"
+    (folder / "zero.sql").write_text("SELECT count(*) / 0 AS n FROM bids [TUMBLING 60 s WATTR ts]")
+    for options in ([], ["--engine", "spark"]):
+        done = call_here("run", "zero.sql", "-i", rows, *options, folder=folder)
+        assert done.returncode == 1
+        assert "ivision by zero" in done.stderr
+        assert len(done.stderr.split("Hint: ")[0].strip().splitlines()) == 1
+    checked = call_here("verify", "zero.sql", "-i", rows, folder=folder)
+    assert checked.stdout.count("fails, as the oracle does") == 4
+    stored = call_here(
+        "run", "busy.sql", "-i", rows, "--engine", "spark", "--store", "eager", folder=folder
+    )
+    assert (stored.returncode, "not available on Spark" in stored.stderr) == (2, True)
 
 
 def test_no_answers_are_fine_and_told(folder: Path) -> None:

@@ -116,6 +116,14 @@ class Source:
                 read = readers.text_batches(self.files, is_csv=self.format == "csv")
             yield from _in_batches(read, rows)
 
+    def require_readable(self) -> None:
+        """Refuse now what Spark would refuse in its own words, or read as NULL without a word."""
+        with readers.told(f"--input {self.name}", self.path):
+            if self.format == "parquet":
+                readers.parquet(self.files, self._base)
+            else:
+                next(readers.text_batches(self.files, is_csv=self.format == "csv"))
+
     def is_among(self, path: Path) -> bool:
         """Whether a file is one of these, or lies in their folder."""
         real = Path(os.path.realpath(path))

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Mapping
-from contextlib import ExitStack
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Event
@@ -32,12 +32,17 @@ from panes.windows.spec import PerRow
 _KINDS = ("answers", "late", "rejected")
 
 
-def answer(text: str, sources: list[Source], output: str) -> None:
+def answer(text: str, options: Run, sources: list[Source], output: str) -> None:
     """Answer a bounded query on Spark and write it where the command was told to."""
-    with tempfile.TemporaryDirectory() as folder:
+    for source in sources:
+        source.require_readable()
+    with tempfile.TemporaryDirectory() as folder, told():
         start(Path(folder))
+        quiet(files.spark())  # what goes wrong is told
         frames: dict[str, Any] = {s.name: files.read(s.path, s.format) for s in sources}
-        answers = sql(text, **frames).toArrow()
+        found = sql(text, frames, store=options.store, why=options.why,
+                    max_answers=options.max_answers)  # fmt: skip
+        answers = found.toArrow()
     Output(output).write(_in_order(answers, read_graph(text).asked))
     say(f"{len(answers):,} answers")
 
@@ -57,6 +62,9 @@ class Job:
 
     def run(self, output: str, late_output: str | None, checkpoint: Path | None) -> None:
         """Answers go to a file at the end; with a checkpoint, to a folder batch by batch."""
+        require_folder(checkpoint)
+        for source in self.sources:
+            source.require_readable()
         with tempfile.TemporaryDirectory() as folder, ExitStack() as pages:
             start(Path(folder))
             places = {kind: Path(folder) / kind for kind in _KINDS}
@@ -125,6 +133,25 @@ class Job:
                         rejected=shown["rejected"], name=self.options.name)  # fmt: skip
             pages.enter_context(staying(page, self.live_stay, interrupted))
         return ends(query.awaitTermination, interrupted)
+
+
+@contextmanager
+def told() -> Iterator[None]:
+    """Whatever Spark raises while it answers becomes one clear error."""
+    try:
+        yield
+    except PanesError:
+        raise
+    except Exception as failure:
+        raise PanesError(f"Spark cannot answer the query: {reason(failure)}") from None
+
+
+def require_folder(checkpoint: Path | None) -> None:
+    """Refuse a checkpoint that is a file."""
+    if checkpoint is not None and checkpoint.is_file():
+        raise OptionError(
+            f"--checkpoint {checkpoint}: this is a file, not a folder", hint="--checkpoint state"
+        )
 
 
 def start(folder: Path) -> None:

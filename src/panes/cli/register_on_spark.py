@@ -14,7 +14,7 @@ from panes.axis import Duration
 from panes.cli.files import Source
 from panes.cli.interrupts import ends, interrupts, stopped
 from panes.cli.live_option import staying
-from panes.cli.on_spark import reason, start
+from panes.cli.on_spark import reason, require_folder, start
 from panes.cli.register import texts
 from panes.cli.show import say
 from panes.errors import FailedQueryWarning, PanesError
@@ -39,6 +39,8 @@ def run(
 ) -> None:
     """Answers go to ``output/query=NAME``, batch by batch."""
     texts(queries)
+    require_folder(checkpoint)
+    source.require_readable()
     with tempfile.TemporaryDirectory() as folder:
         start(Path(folder))
         quiet(files.spark())  # what goes wrong is told below

@@ -207,7 +207,7 @@ def run(
             job = on_spark.Job(text, options, sources, files_per_batch, stay)
             job.run(output, late_output, checkpoint)
         else:
-            on_spark.answer(text, sources, output)
+            on_spark.answer(text, options, sources, output)
         return
     if checkpoint is not None or keep_open:
         raise OptionError(

@@ -7,21 +7,25 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pyarrow as pa
+from pyspark.sql import SparkSession
 
 import panes
 import panes.spark
+from panes.cli.on_spark import told
 from panes.crash.jobs import read_stream
 from panes.crash.place import write_batches
 from panes.crash.sample import BATCHES, cut, stream_options
+from panes.spark.session import quiet
 
 Tables = Mapping[str, pa.Table]
 
 
 def bounded(text: str, tables: Tables) -> pa.Table:
     """The answers of Spark's batch."""
-    session = panes.spark.session(spark__ui__enabled="false")
-    frames = {name: session.createDataFrame(table) for name, table in tables.items()}
-    return panes.sql(text, frames).toArrow()
+    with told():
+        session = _session()
+        frames = {name: session.createDataFrame(table) for name, table in tables.items()}
+        return panes.sql(text, frames).toArrow()
 
 
 def streamed(text: str, tables: Tables) -> pa.Table:
@@ -30,7 +34,18 @@ def streamed(text: str, tables: Tables) -> pa.Table:
     It is given just so much lateness that no row is late, and windows close on the way; where no
     lateness does that, they close at the end.
     """
+    with told():
+        return _streamed(text, tables)
+
+
+def _session() -> SparkSession:
     session = panes.spark.session(spark__ui__enabled="false")
+    quiet(session)  # what goes wrong is told
+    return session
+
+
+def _streamed(text: str, tables: Tables) -> pa.Table:
+    session = _session()
     batches = {name: cut(table, BATCHES) for name, table in tables.items()}
     with TemporaryDirectory(prefix="panes-verify-") as folder:
         place = Path(folder)

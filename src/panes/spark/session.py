@@ -6,6 +6,7 @@ what this builder would have set otherwise.
 
 from __future__ import annotations
 
+import logging
 import os
 import shutil
 import stat
@@ -89,6 +90,7 @@ def quiet(spark: SparkSession) -> None:
     context = getattr(spark, "sparkContext", None)
     if context is not None:
         context.setLogLevel("OFF")
+    logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)  # PySpark's own
 
 
 def advice(spark: SparkSession) -> dict[str, tuple[str | None, str]]:
