@@ -175,6 +175,7 @@ REFUSED = {
     "SELECT percentile_cont(0.5) FROM s [RANGE 5 SLIDE 1 WATTR a]": "needs the order",
     "SELECT max(x) WITHIN GROUP (ORDER BY x) FROM s [RANGE 5 SLIDE 1 WATTR a]": "no WITHIN GROUP",
     "SELECT percentile(x, 0.5, 2) FROM s [RANGE 5 SLIDE 1 WATTR a]": "takes no frequency but 1",
+    "SELECT percentile(x, 0.5, k) FROM s [RANGE 5 SLIDE 1 WATTR a]": "got k\n\nHint: a median by weights",
     "SELECT bit_and(price) FROM s [RANGE 5 SLIDE 1 WATTR a]": "needs whole numbers",
     "SELECT listagg(x) FROM s [RANGE 5 SLIDE 1 WATTR a]": "joins text or binary",
     "SELECT max(map(k, x)) FROM s [RANGE 5 SLIDE 1 WATTR a]": "can be ordered",

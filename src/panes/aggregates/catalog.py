@@ -123,6 +123,8 @@ def _by_time(side: extremes.Side) -> Entry:
     return Entry(lambda c: extremes.by_time(c.arguments[0], c.where, side, skip_nulls=c.skip_nulls))
 
 
+WEIGHTED = "a median by weights is a function of your own: docs/cookbook/weighted_median.md"
+
 _COUNT = Entry(
     lambda c: arithmetic.count(_selection(c)),
     columns=-1,
@@ -385,7 +387,7 @@ def _percentile(call: Call) -> Aggregate:
     if call.parameters[1:] not in ((), (1,)):
         raise QueryError(
             f"{call.name}(x, p, frequency) takes no frequency but 1",
-            hint="repeat the rows, or use weighted_mean for means",
+            hint=WEIGHTED,
         )
     return quantiles.interpolated(call.arguments[0], call.where, _fractions(call))
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from panes.aggregates.catalog import Parameter, columns_of, is_aggregate, is_ordered
+from panes.aggregates.catalog import WEIGHTED, Parameter, columns_of, is_aggregate, is_ordered
 from panes.aggregates.custom import UserAggregate
 from panes.language.places import error_in
 from panes.language.query import AggregateCall
@@ -189,7 +189,9 @@ def _number(node: exp.Anonymous, tree: exp.Expression) -> float:
         value = float(_sql(inner))
     except ValueError:
         raise error_in(
-            node, f"the constants of {node.name} must be numbers, got {_sql(tree)}"
+            node,
+            f"the constants of {node.name} must be numbers, got {_sql(tree)}",
+            WEIGHTED if node.name.lower() == "percentile" else None,
         ) from None
     return int(value) if value.is_integer() and "." not in _sql(inner) else value
 
