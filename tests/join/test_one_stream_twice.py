@@ -214,6 +214,25 @@ def test_a_register_answers_for_each_side_of_its_own(query_texts: dict[str, str]
         assert all_rows(got) == all_rows(in_duckdb(text, s=S))
 
 
+def test_a_query_added_later_knows_the_newest_row_of_either_side() -> None:
+    """
+    t     1   3        14   16            pushed before `n` is added; b has only those up to 3
+    [0, 10)   [10, 20)   [20, 30)         only what begins behind 16 is whole
+    """
+    near = "FROM s a LEFT JOIN (SELECT t, v FROM s WHERE v > 0) b ON b.t BETWEEN a.t AND a.t"
+    register = panes.register(["s"])
+    register.add("pairs", f"SELECT a.v, b.v AS w {near}")
+    before, after = [1, 3, 14, 16], [18, 25]
+    register.push(s=pa.table({"t": before, "v": [1, 1, -1, -1]}))
+    register.punctuate(s=17)
+    text = f"SELECT count(*) AS n [TUMBLING 10 WATTR a.t] {near}"
+    register.add("n", text)
+    parts = [register.push(s=pa.table({"t": after, "v": [1, 1]})), register.finish()]
+    got = [row for part in parts for row in part["n"].to_pylist()]
+    whole = panes.oracle(text, s=pa.table({"t": [*before, *after], "v": [1, 1, -1, -1, 1, 1]}))
+    assert got == [row for row in whole.to_pylist() if row["window_start"] >= 20]
+
+
 @pytest.fixture
 def query_texts() -> dict[str, str]:
     both = f"SELECT a.v, b.v AS w FROM s a LEFT JOIN (SELECT t, {{}}) b {NEAR}"

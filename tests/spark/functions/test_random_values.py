@@ -136,7 +136,8 @@ _FORMS = """
     day BETWEEN '2020-01-01' AND '2024-12-31'; ts BETWEEN '1999-01-01' AND '2024-12-31';
     i BETWEEN '1' AND '7'; (i + small) / m2; i IN ('1', '7'); b IN (9007199254740993, 0.5D, i);
     ts + INTERVAL 1 WEEK; day - INTERVAL 2 WEEKS; floor(f); ceil(f); (i * NULL) / 0;
-    ts > ts2 - INTERVAL 2 HOURS; typeof(i + d);
+    ts > ts2 - INTERVAL 2 HOURS; typeof(i + d); ts + INTERVAL '-75:03.5' MINUTE TO SECOND;
+    ts - INTERVAL -'1 02:03:04.1234567' DAY TO SECOND; ts + INTERVAL '1.5 seconds';
     'it''s'; s = 'it''s'; "a""b"; 'a' 'b'; s LIKE ANY ('a%', '%b'); s LIKE ALL ('a%', '%b'); s NOT LIKE ANY ('a%', s2);
     s NOT LIKE ALL ('a%', '%1'); s ILIKE SOME ('A%', '%1'); s LIKE s2; s LIKE concat(s2, '%'); array(i, i2)[1]; map('a', i).a;
     timestampadd(HOUR, 2, ts); timestampadd(DAY, i, ts); timestampadd(MONTH, small, ts); timestampadd(QUARTER, -1, ts);
