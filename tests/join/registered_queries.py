@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from typing import NamedTuple
 
 import pyarrow as pa
 from hypothesis import strategies as st
@@ -27,38 +28,45 @@ _THIRD = (
 )
 
 
+class Drawn(NamedTuple):
+    """A join: its FROM, its kind, the column it lies on, and its form."""
+
+    text: str
+    kind: str
+    at: str
+    form: str
+
+
 @st.composite
-def queries(draw: st.DrawFn, *, in_process: bool) -> str:
-    """A query over a join, of any kind; positions are selected as `la`, `ra` and `ma`."""
+def joins(draw: st.DrawFn, *, in_process: bool) -> Drawn:
+    """A join of any kind."""
     form = draw(st.sampled_from(("band", "band", "band", "windows", "as of", "third")))
-    kind = draw(st.sampled_from(_KINDS))
-    left, on = "l", draw(st.sampled_from(_ON))
+    kind, on = draw(st.sampled_from(_KINDS)), draw(st.sampled_from(_ON))
     if form == "third":
         kind = draw(st.sampled_from(_KINDS[:4]))
-        joined = draw(st.sampled_from(_THIRD)).format(kind, draw(st.sampled_from(_KINDS[:4])))
-    elif form == "windows":
-        joined = f"FROM l {kind} r ON l.k = r.k{on} {draw(st.sampled_from(_CLAUSES))}"
-    elif form == "as of":
+        other = draw(st.sampled_from(_KINDS[:4]))
+        return Drawn(draw(st.sampled_from(_THIRD)).format(kind, other), kind, "at", form)
+    if form == "windows":
+        clause = draw(st.sampled_from(_CLAUSES))
+        return Drawn(f"FROM l {kind} r ON l.k = r.k{on} {clause}", kind, "at", form)
+    if form == "as of":
         kind = draw(st.sampled_from(("ASOF JOIN", "ASOF LEFT JOIN")))
-        joined = f"FROM l {kind} r [RANGE 6 WATTR at] ON l.k = r.k{on}"
-    else:
-        low, high = draw(st.sampled_from(_BANDS))
-        left = draw(st.sampled_from(("l", _DERIVED + " l" if in_process else "l")))
-        at = draw(st.sampled_from(("at", "at", "half" if in_process else "at")))
-        joined = f"FROM {left} {kind} r ON l.k = r.k AND r.{at} BETWEEN l.{at} + {low} "
-        joined = f"{joined}AND l.{at} + {high}{on}".replace("+ -", "- ")
-        return _asked(draw, joined, kind, at, form)
-    return _asked(draw, joined, kind, "at", form)
+        return Drawn(f"FROM l {kind} r [RANGE 6 WATTR at] ON l.k = r.k{on}", kind, "at", form)
+    low, high = draw(st.sampled_from(_BANDS))
+    left = draw(st.sampled_from(("l", "l", _DERIVED + " l" if in_process else "l")))
+    at = draw(st.sampled_from(("at", "at", "half" if in_process else "at")))
+    band = f"BETWEEN l.{at} + {low} AND l.{at} + {high}".replace("+ -", "- ")
+    return Drawn(f"FROM {left} {kind} r ON l.k = r.k AND r.{at} {band}{on}", kind, at, form)
 
 
-def _asked(draw: st.DrawFn, joined: str, kind: str, at: str, form: str) -> str:
-    """What is selected of joined rows, or how they are aggregated."""
+@st.composite
+def queries_over(draw: st.DrawFn, join: Drawn) -> str:
+    """A query over a join: joined rows or aggregates; positions are called `la`, `ra` and `ma`."""
+    joined, kind, at, form = join
     is_one_sided = "SEMI" in kind or "ANTI" in kind
     of = "l" if is_one_sided else draw(st.sampled_from("lr"))
     where = draw(st.sampled_from(("", "", f" WHERE {of}.v > 1", f" WHERE {of}.v + 1 IS NULL")))
-    joined = joined.replace(" [", f"{where} [") if form == "windows" and where else joined + where
-    if form == "windows" and where:  # the clause of a join comes before WHERE
-        joined = joined.replace(where, "") + where
+    joined += where
     which = draw(st.sampled_from(("rows", "rows", "above", "positions", "positions", "fold")))
     if form == "third":
         which = draw(st.sampled_from(("rows", "rows", "above")))
@@ -74,9 +82,9 @@ def _asked(draw: st.DrawFn, joined: str, kind: str, at: str, form: str) -> str:
         by = draw(st.sampled_from((by, "m.at", f"max({by}, m.at)", f"min({by}, m.at)")))
         return f"SELECT {seen} [{draw(st.sampled_from(_ABOVE))} WATTR {by}] {joined}{group}"
     if which == "above":
-        by = [f"{s}.{at}" for s in sides]
-        by += [f"max(l.{at}, r.{at})", f"min(l.{at}, r.{at})"] * (not is_one_sided)
-        on = draw(st.sampled_from(by))
+        places = [f"{s}.{at}" for s in sides]
+        places += [f"max(l.{at}, r.{at})", f"min(l.{at}, r.{at})"] * (not is_one_sided)
+        on = draw(st.sampled_from(places))
         return f"SELECT {seen} [{draw(st.sampled_from(_ABOVE))} WATTR {on}] {joined}{group}"
     if which == "fold" or is_one_sided:
         seen = _SEEN.format("l" if is_one_sided else "r")

@@ -30,9 +30,11 @@ from tests.join.registered_queries import (
     FAILING,
     LATENESS,
     SCHEMA,
+    Drawn,
     counted,
+    joins,
     lies_at,
-    queries,
+    queries_over,
     rows,
 )
 from tests.shards.shared_joins_host import Host
@@ -102,6 +104,7 @@ class JoinRegisterMachine(RuleBasedStateMachine):
         self.texts: dict[str, str] = {}
         self.gone: list[tuple[str, object, list[pa.Table]]] = []
         self.number = 0
+        self.joins: list[Drawn] = []
 
     def opened(self) -> Register:
         opened: Register = panes.register(STREAMS, lateness=LATENESS)
@@ -112,18 +115,24 @@ class JoinRegisterMachine(RuleBasedStateMachine):
         for stream in "rm":  # every stream is read from the start
             near = "b.at BETWEEN a.at AND a.at"
             self.add_text(f"SELECT a.at AS la FROM l a JOIN {stream} b ON {near} AND a.id < 0")
+        self.joins = [data.draw(joins(in_process=self.in_process)) for _ in range(2)]
         if data.draw(st.booleans()):
             self.add(data)
 
     @rule(data=st.data())
     def add(self, data: st.DataObject) -> None:
         """Some queries come; now and then one that was there before, or one that will fail."""
-        texts = data.draw(st.lists(queries(in_process=self.in_process), min_size=1, max_size=4))
+        texts = [data.draw(self.query()) for _ in range(data.draw(st.integers(1, 4)))]
         texts += data.draw(st.lists(st.sampled_from(FAILING), max_size=1))
         if self.gone:
             texts += data.draw(st.lists(st.sampled_from([t for t, *_ in self.gone]), max_size=1))
         for text in texts:
             self.add_text(text)
+
+    def query(self) -> st.SearchStrategy[str]:
+        """One over a join that others share, or over another one."""
+        others = joins(in_process=self.in_process)
+        return st.one_of(st.sampled_from(self.joins), others).flatmap(queries_over)
 
     def add_text(self, text: str) -> None:
         name = f"q{self.number}"

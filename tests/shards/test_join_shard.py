@@ -196,7 +196,7 @@ FAR = (
         "AND r.at <= l.at - 60",
     ],
 )
-def test_a_run_that_goes_on_after_an_end_takes_for_late_what_could_be_joined_with_rows_before(
+def test_what_could_be_joined_with_rows_before_the_end_is_late_in_the_next_run(
     text: str,
 ) -> None:
     """What could have had a partner that the end forgot is late, however far apart.

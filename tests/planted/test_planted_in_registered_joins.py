@@ -1,0 +1,131 @@
+"""Wrong edits in registers over joins that the machine of their histories must catch.
+
+If one of these tests fails, histories no longer come where that bug would show.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+from hypothesis import settings
+from hypothesis.stateful import run_state_machine_as_test
+
+from panes.arrays.columns import column_of
+from panes.engine import join_register
+from panes.engine.newest_rows import NewestRows
+from panes.pipelines import missed_rows
+from panes.pipelines.missed_rows import Whole
+from panes.planning.join_plan import JoinPlan
+from panes.shards import shared_join_shard
+from panes.shards.missed_queries import MissedQueries
+from panes.windows.partners import Band
+from tests.join.test_any_register import SETTINGS, JoinRegisterMachine, SharedShardsMachine
+from tests.shards import test_join_shard as joined_runs
+
+Function = Callable[..., Any]
+Machine = type[JoinRegisterMachine]
+
+
+def everything_is_sure(_: Function) -> Function:
+    def wrong(join: JoinPlan, unstored: Sequence[int], joined: pa.Table) -> pa.Table:
+        return joined
+
+    return wrong
+
+
+def groups_by_the_later_row(_: Function) -> Function:
+    """As if all groups were by the positions of both sides."""
+
+    def wrong(whole: Whole, joined: pa.Table) -> pa.Table:
+        found, join = whole.plan.aggregation, whole.plan.join
+        if found is None or found.by != "positions":
+            return joined
+        names = [n for n in (join.left_at, join.right_at) if n in joined.column_names]
+        later = pc.max_element_wise(*(column_of(joined, name) for name in names))
+        return joined.filter(pc.greater(later, whole.upto))
+
+    return wrong
+
+
+def rows_that_are_filtered_out_have_not_come(right: Function) -> Function:
+    def wrong(newest: NewestRows, tables: dict[str, pa.Table], *args: Any) -> NewestRows:
+        passing = {n: t.filter(pc.greater(t.column("v"), 2)) for n, t in tables.items()}
+        found: NewestRows = right(newest, passing, *args)
+        return found
+
+    return wrong
+
+
+def nobody_meets_a_row_that_is_not_stored(_: Function) -> Function:
+    def wrong(join: JoinPlan, at: int, *, of_left: bool) -> int:
+        return at
+
+    return wrong
+
+
+def what_was_joined_is_not_missed(_: Function) -> Function:
+    def wrong(whole: Whole) -> tuple[tuple[Sequence[int], bool], ...]:
+        return ((whole.missed.unstored, True),)
+
+    return wrong
+
+
+def nothing_is_unstored(_: Function) -> Function:
+    def wrong(missed: MissedQueries, shared: Any) -> list[int]:
+        missed._met.setdefault(shared.key, [-(2**62)] * len(shared.join.sources))
+        return [-(2**62)] * len(shared.join.sources)
+
+    return wrong
+
+
+BUGS: dict[str, tuple[Machine, object, str, Callable[[Function], Function]]] = {
+    "rows look alone that had a partner": (
+        JoinRegisterMachine, join_register, "sure_rows", everything_is_sure,
+    ),
+    "the same, over shards": (
+        SharedShardsMachine, shared_join_shard, "sure_rows", everything_is_sure,
+    ),
+    "groups by one position are partial": (
+        JoinRegisterMachine, Whole, "rows", groups_by_the_later_row,
+    ),
+    "the same groups, over shards": (
+        SharedShardsMachine, Whole, "rows", groups_by_the_later_row,
+    ),
+    "rows that other queries leave out are not counted": (
+        JoinRegisterMachine, NewestRows, "after", rows_that_are_filtered_out_have_not_come,
+    ),
+    "partners are taken to lie where their rows do": (
+        JoinRegisterMachine, missed_rows, "_met", nobody_meets_a_row_that_is_not_stored,
+    ),
+    "what was given before counts as given": (
+        JoinRegisterMachine, Whole, "_newest", what_was_joined_is_not_missed,
+    ),
+    "a new join over shards has missed nothing": (
+        SharedShardsMachine, MissedQueries, "unstored", nothing_is_unstored,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("bug", BUGS)
+def test_a_planted_bug_is_caught(bug: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    machine, place, name, change = BUGS[bug]
+    monkeypatch.setattr(place, name, change(getattr(place, name)))
+    one = settings(SETTINGS, max_examples=150, report_multiple_bugs=False, print_blob=False)
+    with pytest.raises(AssertionError):
+        run_state_machine_as_test(machine, settings=one)
+
+
+def test_a_reach_by_the_width_of_a_band_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a run that goes on after an end."""
+    check = joined_runs.test_what_could_be_joined_with_rows_before_the_end_is_late_in_the_next_run
+    for kind in ("JOIN", "RIGHT JOIN"):
+        check(joined_runs.FAR.format(kind))
+    monkeypatch.setattr(Band, "farthest", Band.width)
+    for kind in ("JOIN", "RIGHT JOIN"):
+        with pytest.raises(AssertionError):
+            check(joined_runs.FAR.format(kind))
