@@ -35,6 +35,7 @@ from panes.spark.join.register_stream import (
     joined_together,
     require_shared,
 )
+from panes.spark.observe import DEFAULT
 from panes.spark.register.run import Planned
 from panes.spark.register.running import RunningRegister
 from panes.spark.register.tap import Tap
@@ -147,7 +148,7 @@ class SparkJoinRegister(RunningRegister[_Start]):
     @property
     def metrics_name(self) -> str:
         """The name of its metrics in Spark's progress reports."""
-        return self._terms.name
+        return self._terms.name or DEFAULT
 
     # The streams
 
