@@ -62,7 +62,7 @@ class RegisterOptions(TypedDict, total=False):
     saved: str | Path | None
     heartbeat: Duration | None
     shards: int | None
-    name: str
+    name: str | None
     max_answers: int | None
     stall_rows: int | None
 
@@ -82,7 +82,7 @@ def sql(
     heartbeat: Duration | None = None,
     shards: int | None = None,
     with_late: bool = False,
-    name: str = "panes",
+    name: str | None = None,
     store: str | None = None,
     revise_within: Duration | None = None,
     flush: Flush | None = None,
@@ -108,7 +108,7 @@ def sql(
     heartbeat: Duration | None = None,
     shards: int | None = None,
     with_late: bool = False,
-    name: str = "panes",
+    name: str | None = None,
     store: str | None = None,
     revise_within: Duration | None = None,
     flush: Flush | None = None,
@@ -134,7 +134,7 @@ def sql(
     heartbeat: Duration | None = None,
     shards: int | None = None,
     with_late: bool = False,
-    name: str = "panes",
+    name: str | None = None,
     store: str | None = None,
     revise_within: Duration | None = None,
     flush: Flush | None = None,
@@ -159,7 +159,7 @@ def sql(
     heartbeat: Duration | None = None,
     shards: int | None = None,
     with_late: bool = False,
-    name: str = "panes",
+    name: str | None = None,
     store: str | None = None,
     revise_within: Duration | None = None,
     flush: Flush | None = None,
@@ -203,7 +203,8 @@ def sql(
         Also return late and rejected rows: the DataFrame has the columns ``answer`` and
         ``apart``. `panes.spark.split` writes each to its own sink.
     name
-        The name of the query's metrics in Spark's progress reports.
+        The name of the query's metrics in Spark's progress reports. Default: ``panes_`` and eight
+        letters that follow from the query and what it reads.
     store
         As for `open`. On Spark only ``"panes"`` is possible.
     batches
@@ -413,7 +414,7 @@ def register(
     saved: str | Path | None = None,
     heartbeat: Duration | None = None,
     shards: int | None = None,
-    name: str = "panes",
+    name: str | None = None,
     max_answers: int | None = MOST_ANSWERS,
     stall_rows: int | None = MOST_STALLED,
 ) -> Any:

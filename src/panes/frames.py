@@ -51,8 +51,10 @@ def empty_tables(schemas: Mapping[str, pa.Schema]) -> dict[str, pa.Table]:
 
 def is_spark(frame: object) -> bool:
     """Whether a frame is a Spark DataFrame, of a classic or a Connect session."""
-    kind = type(frame)
-    return kind.__name__ == "DataFrame" and kind.__module__.startswith("pyspark.sql")
+    return any(
+        kind.__name__ == "DataFrame" and kind.__module__.startswith("pyspark.sql")
+        for kind in type(frame).__mro__  # answers of a stream have a class of their own
+    )
 
 
 def together(

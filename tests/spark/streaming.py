@@ -14,6 +14,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from panes.crash.jobs import read_stream as read_files
 from panes.crash.place import write_batches
+from panes.spark.observe import name_among
 from tests.support import SCHEMA, assert_rows
 
 ROWS = 250
@@ -49,9 +50,10 @@ def found(spark: SparkSession, folder: Path) -> pa.Table:
     return spark.read.parquet(str(folder)).toArrow()
 
 
-def metrics(query: StreamingQuery, name: str = "panes") -> list[dict[str, int]]:
+def metrics(query: StreamingQuery, name: str | None = None) -> list[dict[str, int]]:
     """What the query observed of itself, batch by batch."""
-    return [p["observedMetrics"][name].asDict() for p in query.recentProgress]
+    told = [p["observedMetrics"] for p in query.recentProgress]
+    return [of[name or name_among(of)].asDict() for of in told]
 
 
 def some_rows() -> pa.Table:

@@ -25,6 +25,7 @@ from panes.language.query_graph import read_graph
 from panes.planning.terms import Run
 from panes.spark import LiveRows, files, live, split
 from panes.spark.checkpoint import require_sources, require_whole
+from panes.spark.observe import DEFAULT
 from panes.spark.query import answer as answer_frames
 from panes.spark.session import quiet
 from panes.windows.spec import PerRow
@@ -99,7 +100,9 @@ class Job:
         frames = {
             s.name: files.read_stream(s.path, s.format, self.files_per_batch) for s in self.sources
         }
-        tagged = answer_frames(self.text, frames, run=replace(self.options, with_late=True))
+        tagged = answer_frames(
+            self.text, frames, run=replace(self.options, with_late=True, name=DEFAULT)
+        )
         require_sources(str(checkpoint), tagged)
         asked = read_graph(self.text).asked
         keys = len(asked.shown_keys) if isinstance(asked, Query) else 0
@@ -119,7 +122,7 @@ class Job:
         finally:
             query.stop()
         for progress in query.recentProgress:
-            observed = progress["observedMetrics"].get(self.options.name)
+            observed = progress["observedMetrics"].get(DEFAULT)
             for kind in _KINDS if observed is not None else ():
                 counts[kind] += observed[kind]
         return counts
@@ -130,7 +133,7 @@ class Job:
         """Wait for the end, with a live page beside it if there is to be one."""
         if self.live_stay is not None:
             page = live(query, text=self.text, answers=shown["answers"], late=shown["late"],
-                        rejected=shown["rejected"], name=self.options.name)  # fmt: skip
+                        rejected=shown["rejected"], name=DEFAULT)  # fmt: skip
             pages.enter_context(staying(page, self.live_stay, interrupted))
         return ends(query.awaitTermination, interrupted)
 

@@ -81,7 +81,8 @@ WORDS = {
 def require_select(reader: TokenReader) -> None:
     """Refuse a text that is not one SELECT."""
     if reader.word() != "SELECT":
-        hint = WITH if reader.word() == "WITH" else None
+        hint = "SELECT count(*) AS n FROM bids [TUMBLING 1 minute WATTR ts]"
+        hint = WITH if reader.word() == "WITH" else hint
         raise reader.error(f"a window query is one SELECT, found {reader.found()}", hint)
 
 

@@ -104,7 +104,7 @@ _KINDS: dict[str, _Kind] = {
     "details": _FLAG,
     "by_watermark": _FLAG,
     "inside": ("names of streams", lambda value: isinstance(value, frozenset), None),
-    "name": ("a text", _is_text, None),
+    "name": ("a text", _or_none(_is_text), None),
     "punctuation": ("the name of a column", _or_none(_is_text), None),
     "store": ("the name of a store", _or_none(_is_text), None),
     "flush": (

@@ -44,7 +44,7 @@ class Run:
     heartbeat: Duration | None = None
     shards: int | None = None
     with_late: bool = False
-    name: str = "panes"
+    name: str | None = None
     store: str | None = None
     flush: Flush | None = None
     why: bool = False

@@ -102,7 +102,7 @@ def likes_apart(tree: exp.Expr) -> exp.Expr:
         patterns = _patterns(node.expression)
         if patterns is None:
             continue
-        each = [type(node)(this=node.this.copy(), expression=pattern.copy(),
+        each: list[exp.Expr] = [type(node)(this=node.this.copy(), expression=pattern.copy(),
                            negate=node.args.get("negate")) for pattern in patterns]  # fmt: skip
         join = exp.And if isinstance(node.expression, exp.All) else exp.Or
         node.replace(exp.Paren(this=folded(each, joined_by(join))))

@@ -35,7 +35,7 @@ from pyspark.sql.streaming.stateful_processor import (
     TimerValues,
 )
 
-from panes.errors import OptionError
+from panes.errors import OptionError, QueryError
 from panes.planning.terms import Run, Terms
 from panes.shards.names import AT, EVERY_SOURCE, PROMISE, SOURCE
 from panes.shards.state import State
@@ -50,6 +50,9 @@ if TYPE_CHECKING:
 
 STATE_NAME = "panes"
 """What the state of shards is called in Spark's checkpoint."""
+
+REPLACED = "panes.replaced"
+"""Said in the metadata of the column that tells early and revised answers from final ones."""
 
 # Given as types: Spark would ask its JVM to parse them as text, once per task and batch.
 _NAME, _DATA = T.StructType().add("name", "string"), T.StructType().add("data", "binary")
@@ -206,6 +209,30 @@ def require_progress(terms: Terms, *, bounded: bool) -> None:
             hint='give lateness="10 seconds", punctuation=, heartbeat=, or bounded=True for an '
             "availableNow run; a watermark of the stream will do too",
         )
+
+
+def require_final(name: str, frame: DataFrame, *, bounded: bool) -> None:
+    """Refuse a stream of answers that are taken back later, or whose end would not be noticed.
+
+    Other answers are a stream like any other: they come in the order of their windows, and the ones
+    of a batch reach a query over them in the same batch.
+    """
+    replaced = any(field.metadata.get(REPLACED) for field in frame.schema.fields)
+    if not (bounded or replaced) or not streaming_plan(frame).has_answers:
+        return
+    if replaced:
+        raise QueryError(
+            f"stream `{name}` has answers that are given early or revised later, and each would "
+            "count every time",
+            hint="leave out EMIT EARLY and late='revise' in the query that gives them",
+        )
+    raise QueryError(
+        f"bounded=True over `{name}`, which has the answers of another query: Spark notices the "
+        "end of a stream once, and not above it",
+        hint="write these answers to a folder, and read it as a stream of its own: "
+        f"answers.writeStream.format('parquet'), then {name}=spark.readStream.parquet(...); "
+        "without bounded=True it works, and windows are answered that are complete",
+    )
 
 
 def _require_state_store(provider: str | None) -> None:

@@ -5,7 +5,7 @@ Everything else in `panes.spark` is documented DataFrame API. Each part below ha
 
 - sending objects and types: `dumps`, `to_arrow_schema`, `spark_type`, `local_frame`;
 - inside a task: `batch_number`, which `tag_of` helps through Spark Connect;
-- a stream's plan: `watermark_delay`, `streaming_plan`, `require_plannable`; how it is written:
+- a stream's plan: `watermark_delay`, `streaming_plan`, `plan_text`; how it is written:
   `append_only`, `before_start`;
 - a checkpoint: `is_used`, `has_commit`, `STATE_OPERATOR`, `CHECKPOINT_FILES`, `FILE_MANAGER`,
   `state_version`, `without_snapshots`;
@@ -132,11 +132,13 @@ class StreamingPlan:
     Tasks over a source run where the source has data in a micro-batch, and only there. Over a
     join or a shuffle they may run without data. Over a filter of files they may not run although
     there are new files, since a filter on folders leaves out whole files. A task cannot tell.
-    With `per_row` there is nothing of that kind: the frame's tasks are its sources' tasks.
+    With `per_row` there is nothing of that kind: the frame's tasks are its sources' tasks. What a
+    query of ours gives, or another one with a state of its own, `has_answers` in it.
     """
 
     per_row: bool
     sources: tuple[DataFrame, ...]
+    has_answers: bool = False
 
 
 def runs_here(frame: DataFrame) -> bool:
@@ -153,7 +155,9 @@ def streaming_plan(frame: DataFrame) -> StreamingPlan:
     nodes = list(_classic_nodes(frame) if hasattr(frame, "_jdf") else _connect_nodes(frame))
     leaves_out = any(node.name == "Filter" for node in nodes) and any(n.may_be_files for n in nodes)
     per_row = all(n.name in _PER_ROW and not n.has_subquery for n in nodes) and not leaves_out
-    return StreamingPlan(per_row, tuple(n.source for n in nodes if n.source is not None))
+    sources = tuple(n.source for n in nodes if n.source is not None)
+    has_answers = any("TransformWithState" in n.name for n in nodes)
+    return StreamingPlan(per_row, sources, has_answers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,19 +215,17 @@ def _connect_children(node: Any) -> list[Any]:
     return [v for among in values for v in among if isinstance(v, LogicalPlan)]
 
 
-def require_plannable(frame: DataFrame) -> None:
-    """Raise what Spark would raise of a streaming frame's plan once it had been started.
+def plan_text(frame: DataFrame) -> str:
+    """A frame's plan, as the documented `explain` prints it.
 
-    Spark plans a stream with its first batch. The documented `explain` plans it before, and prints
-    what comes of it. What Spark sends along with the plan, a user's functions, is pickled for it.
+    A stream is planned with its first batch, and by this before: whatever Spark would raise of the
+    plan is raised here. What it sends along, a user's functions, is pickled for it.
     """
     own: Any = frame
-    if hasattr(own, "_jdf"):
-        own._jdf.queryExecution().explainString(
-            own.sparkSession._jvm.org.apache.spark.sql.execution.ExplainMode.fromString("simple")
-        )
-    else:
-        own._explain_string()
+    if not hasattr(own, "_jdf"):
+        return str(own._explain_string())
+    modes = own.sparkSession._jvm.org.apache.spark.sql.execution.ExplainMode
+    return str(own._jdf.queryExecution().explainString(modes.fromString("simple")))
 
 
 def append_only(frame: DataFrame, refusal: Callable[[str], Exception]) -> None:

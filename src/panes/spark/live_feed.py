@@ -32,6 +32,7 @@ from panes.live.timeline import Timeline
 from panes.spark.join.register import SparkJoinRegister
 from panes.spark.live_rows import LiveRows
 from panes.spark.live_subjects import ManyJoins, ManyQueries, OneQuery, Subject
+from panes.spark.observe import JOIN, name_among
 from panes.spark.register.register import SparkRegister
 
 _ONE_ROW = re.compile(r"(RateStream|RatePerMicroBatch).*rowsPer\w+=1\b.*numPartitions=1\b")
@@ -47,7 +48,7 @@ def live(
     answers: LiveRows | None = None,
     late: LiveRows | None = None,
     rejected: LiveRows | None = None,
-    name: str = "panes",
+    name: str | None = None,
     title: str = "",
     port: int = 0,
     token: str | None = None,
@@ -65,7 +66,7 @@ def live(
         The `LiveRows` that the stream writes to, to show these rows too. A register shows its
         answers by itself, and the reasons of rows set aside.
     name
-        The name of the metrics, as it was given to `panes.sql`.
+        The name of the metrics, if one was given to `panes.sql`.
     title, port, token, edit
         As for `panes.live`.
     """
@@ -100,7 +101,7 @@ class SparkFeed(StreamingQueryListener):
         about: Subject,
         register: SparkRegister | SparkJoinRegister | None = None,
         *,
-        name: str = "panes",
+        name: str | None = None,
         title: str = "",
         can_edit: bool = False,
     ) -> None:
@@ -238,7 +239,7 @@ class SparkFeed(StreamingQueryListener):
         return self._status == "running" and self._counts.batches == 0
 
 
-def _observed(metrics: Mapping[str, Any], name: str) -> dict[str, int | None]:
+def _observed(metrics: Mapping[str, Any], name: str | None) -> dict[str, int | None]:
     """What a report tells of a query; a join below it tells of the streams, and of its own state.
 
     >>> from pyspark.sql import Row
@@ -246,7 +247,8 @@ def _observed(metrics: Mapping[str, Any], name: str) -> dict[str, int | None]:
     >>> _observed({"panes": above, "panes_join": below}, "panes")
     {'answers': 2, 'partials': 8, 'progress': 7, 'late': 1}
     """
-    above, below = _fields(metrics.get(name)), _fields(metrics.get(f"{name}_join"))
+    name = name_among(metrics) if name is None else name
+    above, below = _fields(metrics.get(name)), _fields(metrics.get(name + JOIN))
     stored = {n: (above.get(n) or 0) + (below.get(n) or 0) for n in _STORED if n in below}
     told = {name: number for name, number in below.items() if number is not None}
     return {**above, **told, **stored, **({"answers": above["answers"]} if above else {})}

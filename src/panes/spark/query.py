@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal, TypeAlias
 
@@ -21,9 +22,10 @@ from panes.planning.terms import Run, agree, require_clock, require_lateness
 from panes.spark.batch.answer import answer_bounded
 from panes.spark.bind import bind
 from panes.spark.checkpoint import require_sources
-from panes.spark.host import named_batch, with_watermark
-from panes.spark.internals import before_start
+from panes.spark.host import named_batch, require_final, with_watermark
+from panes.spark.internals import before_start, plan_text
 from panes.spark.join.query import answer_join
+from panes.spark.observe import metrics_name
 from panes.spark.stream import query as stream
 from panes.spark.stream.query import LATE, REJECTED
 
@@ -54,6 +56,11 @@ def answer(
 
     A stream that is started on a checkpoint of other sources is refused before Spark starts.
     """
+    of_streams = {name: frame for name, frame in streams.items() if frame.isStreaming}
+    for name, frame in of_streams.items():
+        require_final(name, frame, bounded=run.bounded)
+    if run.name is None and of_streams:
+        run = replace(run, name=metrics_name(text, map(plan_text, of_streams.values())))
     found = _answer(text, streams, user, run)
     if found.isStreaming:
         before_start(found, lambda checkpoint: require_sources(checkpoint, found))

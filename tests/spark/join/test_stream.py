@@ -15,6 +15,7 @@ import panes
 import panes.spark
 from panes.errors import OptionError, QueryError
 from panes.language.read import read
+from panes.spark.observe import JOIN, name_among
 from tests.join_queries import ABOVE, AS_OF, BANDS, CHAINS, ONE_STREAM, START, THIRD, WINDOWS, L, R
 from tests.spark.streaming import (
     as_batches,
@@ -74,7 +75,7 @@ def test_a_join_of_streams_equals_the_oracle(
     query = run_to_end(joined, tmp_path)
     want = panes.oracle(text, **{name: TABLES[name] for name in names})
     assert_rows(found(spark, tmp_path / "out"), want)
-    name = "panes_join" if text in ABOVE else "panes"
+    name = f"{name_among(query.recentProgress[-1]['observedMetrics'])}{JOIN * (text in ABOVE)}"
     assert metrics(query, name)[-1]["partials"] == 0, "the state returns to nothing"
 
 

@@ -36,6 +36,7 @@ from panes.spark.join.register_stream import (
     joined_together,
     require_shared,
 )
+from panes.spark.observe import DEFAULT
 from panes.spark.register.run import Planned
 from panes.spark.register.running import RunningRegister
 from panes.spark.register.tap import Tap
@@ -149,7 +150,7 @@ class SparkJoinRegister(RunningRegister[_Start]):
     @property
     def metrics_name(self) -> str:
         """The name of its metrics in Spark's progress reports."""
-        return self._terms.name
+        return self._terms.name or DEFAULT
 
     # The streams
 

@@ -38,7 +38,7 @@ from panes.spark.host import Beside, Hosted, host, named_batch, shard_numbers
 from panes.spark.internals import dumps, spark_type
 from panes.spark.join.bind import BoundJoin
 from panes.spark.join.stream import lies_on, terms_of
-from panes.spark.observe import observed, status_of
+from panes.spark.observe import DEFAULT, JOIN, observed, status_of
 from panes.spark.query import send
 from panes.spark.register.lowered import PACKED, Unpack
 from panes.spark.register.tap import MOST_ROWS, Tap
@@ -110,7 +110,7 @@ def joined_together(
         output=_UP,
     )
     up = host(sides[0].projected, hosted, shards, terms, bounded=run.bounded, beside=sides[1:])
-    told = observed(up, f"{run.name}_join", STATUS)
+    told = observed(up, f"{run.name or DEFAULT}{JOIN}", STATUS)
     above = Hosted(
         combiner=_Forward,
         shard=lambda state: WindowsAboveShard(
@@ -121,7 +121,7 @@ def joined_together(
     )
     packages = told.where(F.col(STATUS).isNull()).select(SHARD, PACKAGE)
     given = host([packages], above, shards, Terms(max_answers=run.max_answers), bounded=False)
-    return observed(given, run.name, STATUS)
+    return observed(given, run.name or DEFAULT, STATUS)
 
 
 def _to_its_end(run: Run) -> Run:

@@ -37,7 +37,7 @@ from panes.spark.host import Beside, Hosted, host, shard_numbers, with_watermark
 from panes.spark.internals import to_arrow_schema
 from panes.spark.join.bind import BoundJoin
 from panes.spark.join.columns import axis_type, from_ticks
-from panes.spark.observe import observed
+from panes.spark.observe import DEFAULT, JOIN, observed
 from panes.spark.stream.query import Emit, project, survives_pandas, with_status
 
 _TICKS: dict[type[T.DataType], T.DataType] = {
@@ -106,7 +106,7 @@ def emitted(bound: BoundJoin, terms: Terms, run: Run, by: LiesOn | None = None) 
     beside = [Beside(p, c) for p, c in zip(projected[1:], combiners[1:], strict=True)]
     stored = host(projected[0], hosted, shards, terms, bounded=run.bounded, beside=beside)
     typed = stored.mapInArrow(emit.unpack, given) if emit.packed else stored
-    name = run.name if bound.plan.aggregation is None else f"{run.name}_join"
+    name = (run.name or DEFAULT) + ("" if bound.plan.aggregation is None else JOIN)
     return _under_joined_names(bound, observed(typed, name, STATUS))
 
 

@@ -32,6 +32,7 @@ from panes.register.view import RegisterView, version_of, view_of
 from panes.spark.bind import bind_query
 from panes.spark.host import shard_numbers
 from panes.spark.internals import runs_here
+from panes.spark.observe import DEFAULT
 from panes.spark.query import Sink
 from panes.spark.register import manifest_file
 from panes.spark.register.ask import as_of_now, ask, read_state
@@ -122,7 +123,7 @@ class SparkRegister(RunningRegister[Start]):
     @property
     def metrics_name(self) -> str:
         """The name of its metrics in Spark's progress reports."""
-        return self._registered.run.name
+        return self._registered.run.name or DEFAULT
 
     def explain(self, *, details: bool = False) -> str:
         """What the queries share, and how much is stored; see `panes.explain` for `details`."""

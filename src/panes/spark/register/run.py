@@ -21,7 +21,8 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from panes.errors import StateError
 from panes.spark.checkpoint import require_sources, require_whole
-from panes.spark.internals import require_plannable
+from panes.spark.internals import plan_text
+from panes.spark.observe import DEFAULT
 from panes.spark.query import Sink
 from panes.spark.register.deliver import Deliver, RegisterSink
 from panes.spark.register.registered_queries import RegisteredQueries
@@ -61,7 +62,7 @@ class Planned:
     @classmethod
     def of(cls, given: DataFrame, checkpoint: str) -> Planned:
         """What a register gives, once Spark has planned all of it."""
-        require_plannable(given)
+        plan_text(given)
         require_sources(checkpoint, given)
         writer = given.writeStream.option("checkpointLocation", checkpoint).outputMode("append")
         return cls(given.sparkSession, checkpoint, writer)
@@ -92,7 +93,7 @@ def planned_query(
         start.shards,
         bounded=start.bounded,
         rows=start.late is not None or start.rejected is not None,
-        name=registered.run.name,
+        name=registered.run.name or DEFAULT,
         number=registered.version,
         only_rows=instead is not None,
     )

@@ -19,6 +19,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everyone writes it
 from pyspark.sql import types as T  # noqa: N812
 
 from panes.admit.gate import promise_column
+from panes.answers.status import STATUS as STATUS_OF_ANSWER
 from panes.answers.status import require_flushable, status_columns
 from panes.errors import QueryError
 from panes.language.expressions import quoted
@@ -37,9 +38,9 @@ from panes.spark.answers import (
 )
 from panes.spark.bind import BoundQuery, arrow_schema, sql, ticks
 from panes.spark.column_names import END, PACKAGE, SET_ASIDE, STATUS
-from panes.spark.host import Batches, Hosted, host, require_progress, shard_numbers
+from panes.spark.host import REPLACED, Batches, Hosted, host, require_progress, shard_numbers
 from panes.spark.internals import to_arrow_schema
-from panes.spark.observe import observed, status_of
+from panes.spark.observe import DEFAULT, observed, status_of
 from panes.stores import codec
 
 if TYPE_CHECKING:
@@ -56,7 +57,10 @@ _EMITTED_AT_ONCE = 1 << 16
 def answer(bound: BoundQuery, terms: Terms, run: Run) -> DataFrame:
     """The answers, as a streaming DataFrame in append mode."""
     tagged = _tagged(bound, terms, run, rows=False)
-    return selected(bound, tagged.where(F.col(END).isNotNull()), status_columns(bound.plan, terms))
+    said = status_columns(bound.plan, terms)
+    answers = selected(bound, tagged.where(F.col(END).isNotNull()), said)
+    is_replaced = STATUS_OF_ANSWER in said
+    return answers.withMetadata(STATUS_OF_ANSWER, {REPLACED: True}) if is_replaced else answers
 
 
 def answers_and_set_aside(
@@ -126,7 +130,7 @@ def _tagged(bound: BoundQuery, terms: Terms, run: Run, *, rows: bool) -> DataFra
     )
     stored = host(projected, hosted, shards, terms, bounded=run.bounded)
     typed = stored.mapInArrow(emit.unpack, emitted) if emit.packed else stored
-    return observed(typed, run.name, STATUS)
+    return observed(typed, run.name or DEFAULT, STATUS)
 
 
 def project(
