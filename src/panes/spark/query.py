@@ -76,8 +76,8 @@ def _answer(
     if graph.names and any(frame.isStreaming for frame in frames.values()):
         raise QueryError(
             "on Spark a query inside another is answered of bounded DataFrames, not of streams",
-            hint="write the answers of the inner query to a table, and read it as a stream; or run "
-            "both in one process: panes.open",
+            hint="give the answers of one to the other: m = panes.sql(inner, lateness=..., s=df), "
+            "then panes.sql(outer, lateness='0 seconds', m=m), which is one streaming query",
         )
     for part in graph.parts[:-1]:
         frames[part.name] = as_rows(_answer_query(part.query, frames, user, Run()))
