@@ -219,7 +219,7 @@ class SharedShardsMachine(JoinRegisterMachine):
 
 
 SETTINGS = settings(
-    max_examples=14,
+    max_examples=9,
     stateful_step_count=8,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
     deadline=None,
@@ -227,7 +227,7 @@ SETTINGS = settings(
 )
 """A failing history is not made smaller: that takes minutes."""
 JoinRegisterMachine.TestCase.settings = SETTINGS
-SharedShardsMachine.TestCase.settings = settings(SETTINGS, max_examples=5)
+SharedShardsMachine.TestCase.settings = settings(SETTINGS, max_examples=4)
 TestRegister = JoinRegisterMachine.TestCase
 TestOverShards = SharedShardsMachine.TestCase
 
