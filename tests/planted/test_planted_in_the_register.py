@@ -176,8 +176,8 @@ def knowing_no_gaps(right: Function) -> Function:
 
 def whatever_the_filter(right: Function) -> Function:
     def wrong(stored: object, *args: Any) -> Any:
-        is_one = isinstance(stored, Computed)
-        return right(Computed(stored.column, None) if is_one else stored, *args)
+        named = Computed(stored.column, None) if isinstance(stored, Computed) else stored
+        return right(named, *args)
 
     return wrong
 

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pyarrow as pa
 import pytest
 from sqlglot import exp
 
 import panes
+from panes.algebra.monoid import Monoid
 from panes.errors import PanesError
 from panes.planning.plan import Plan
 from panes.register.needs import Needs
 from panes.register.shape import Computed
 from panes.stores.contents import ValueSet
+from panes.stores.fragments import Fragments
 
 STANDING = "SELECT item, count(*) AS n, sum(price) AS s FROM bids [RANGE 10 SLIDE 5 WATTR at] {}"
 ROWS = pa.table({"at": [1, 2, 7], "item": [1, 2, 1], "price": [1.0, 2.0, 3.0]})
@@ -121,3 +125,26 @@ def test_a_column_is_evaluated_only_where_some_query_needs_it() -> None:
     register.add("all", text.format(""))
     with pytest.warns(panes.FailedQueryWarning, match="`all`"):
         register.push(pa.table({"at": [1, 60], "name": ["no number", "8"]}))
+
+
+def test_adding_a_piece_visits_as_many_pieces_however_many_are_stored(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Room for new pieces is made when panes are next needed, for all that came since."""
+    made = 0
+    before = Fragments.__init__
+
+    def counting(self: Fragments, monoids: Sequence[Monoid]) -> None:
+        nonlocal made
+        made += len(monoids)
+        before(self, monoids)
+
+    register = panes.register("bids", lateness=0)
+    register.add("standing", STANDING.format("GROUP BY item"))
+    register.push(ROWS)
+    monkeypatch.setattr(Fragments, "__init__", counting)
+    for i in range(30):
+        text = f"SELECT item, max(price + {i}) AS m FROM bids [TUMBLING 10 WATTR at] GROUP BY item"
+        register.add(str(i), text)
+    assert made == 0
+    assert len(register.push(pa.table({"at": [30], "item": [1], "price": [2.0]}))) == 1

@@ -34,6 +34,7 @@ from panes.planning.answer_columns import (
     answer_columns,
     lowered_names,
 )
+from panes.planning.condition import is_plain
 from panes.planning.scalar import Projection, find_column, resolve
 from panes.planning.utc_days import tell_of_days
 from panes.stores.contents import Contents, ValueSet
@@ -201,7 +202,7 @@ def plan(
     where = None if query.where is None else resolve(query.where, schema, stream=stream)
     always = {*range(len(keys)), *defining, *partition}
     rows = Projection((*keys, *arguments.expressions), where, guards=_guards(calls, always))
-    types = rows.types(schema) if types_of is None else types_of(rows)
+    types = _types(rows, schema) if types_of is None else types_of(rows)
     grouped = [(f"GROUP BY `{key.name}`", types[at]) for at, key in enumerate(query.keys)]
     grouped += [(f"PA `{p}`", types[at]) for p, at in zip(window.partition, partition, strict=True)]
     for asked, data_type in grouped:
@@ -235,6 +236,13 @@ def plan(
             {f"{AGGREGATE}{i}": c.sql for i, c in enumerate(query.calls)},
         ),
     )
+
+
+def _types(rows: Projection, schema: pa.Schema) -> list[pa.DataType]:
+    """The types of expressions; a WHERE that Arrow alone can tell is right as it stands."""
+    if rows.where is not None and is_plain(rows.where, schema):
+        rows = Projection(rows.expressions, None, guards=rows.guards)
+    return rows.types(schema)
 
 
 def _require_window(query: Query) -> Window:

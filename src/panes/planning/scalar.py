@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, lru_cache
 
 import duckdb
 import numpy as np
@@ -35,6 +35,7 @@ from panes.scalar.typed import Typed
 from panes.scalar.types import VOID, as_spark, duckdb_name
 
 _ROW = "__row"
+_MOST_TYPED = 1_024
 
 
 @dataclass(slots=True)
@@ -90,8 +91,13 @@ class Projection:
         )
 
     def types(self, schema: pa.Schema) -> list[pa.DataType]:
-        """What the expressions are over a schema; fails here rather than at the first row."""
-        return [c.type for c in self(schema.empty_table())[1]]
+        """What the expressions are over a schema; fails here rather than at the first row.
+
+        Expressions that are written the same are tried out once.
+        """
+        trees = [*self.evaluated, *([] if self.where is None else [self.where])]
+        written = tuple(tree.sql(dialect="spark") for tree in trees)
+        return list(_types(_Written(written, self.where is not None, schema, self)))
 
     def _run(
         self, table: pa.Table, computed: Sequence[exp.Expression]
@@ -182,6 +188,24 @@ def _any_of(conditions: Sequence[exp.Expression]) -> exp.Expression:
     return exp.Paren(
         this=exp.Or(this=_any_of(conditions[:half]), expression=_any_of(conditions[half:]))
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Written:
+    """Expressions and a filter over columns. Two are equal if they are written the same."""
+
+    texts: tuple[str, ...]
+    has_filter: bool
+    schema: pa.Schema
+    projection: Projection = field(compare=False)
+
+
+@lru_cache(_MOST_TYPED)
+def _types(written: _Written) -> tuple[pa.DataType, ...]:
+    projection = written.projection
+    found = tuple(c.type for c in projection(written.schema.empty_table())[1])
+    projection._connection = None  # it is remembered for long, and seldom runs
+    return found
 
 
 @dataclass(frozen=True, slots=True)

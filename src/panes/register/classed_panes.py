@@ -72,7 +72,7 @@ class ClassedPanes:
         """Forget panes, keys and classes; what is stored of rows to come stays."""
         self.groups = KeyNumbers(self._key_types)
         self._classes, self.width = Classes(), 1
-        self.fragments = Fragments([p.monoid for p in self.pieces])
+        self._fragments = Fragments([p.monoid for p in self.pieces])
         self.values = {v: _value_store(v, types) for v, types in self._value_types.items()}
         self.tables: PaneTables | None = None
 
@@ -114,15 +114,23 @@ class ClassedPanes:
 
     def add_pieces(self, new: Sequence[Piece]) -> None:
         """Store these pieces too; panes that are there know nothing of them, which is neutral."""
-        if not new:
-            return
-        stored = self.fragments.fragments
         self.pieces += new
-        self.fragments = Fragments([p.monoid for p in self.pieces])
-        self.fragments.fragments = tuple(
-            replace(f, partials=(*f.partials, *(p.monoid.empty(len(f)) for p in new)))
-            for f in stored
-        )
+
+    @property
+    def fragments(self) -> Fragments:
+        """The partials of all pieces; those that came since it was last asked for are given room.
+
+        So thousands of queries that are added one by one visit what is stored once.
+        """
+        known = self._fragments
+        new = self.pieces[len(known.monoids) :]
+        if new:
+            self._fragments = Fragments([*known.monoids, *(p.monoid for p in new)])
+            self._fragments.fragments = tuple(
+                replace(f, partials=(*f.partials, *(p.monoid.empty(len(f)) for p in new)))
+                for f in known.fragments
+            )
+        return self._fragments
 
     def add_values(self, values: ValueSet, types: Sequence[pa.DataType]) -> None:
         """Store a multiset too, whose columns have these types."""
@@ -137,8 +145,8 @@ class ClassedPanes:
         indexes = [i for i, p in enumerate(self.pieces) if p in pieces]
         stored = self.fragments.fragments
         self.pieces = [self.pieces[i] for i in indexes]
-        self.fragments = Fragments([p.monoid for p in self.pieces])
-        self.fragments.fragments = tuple(
+        self._fragments = Fragments([p.monoid for p in self.pieces])
+        self._fragments.fragments = tuple(
             replace(f, partials=tuple(f.partials[i] for i in indexes)) for f in stored
         )
         self._value_types = {v: t for v, t in self._value_types.items() if v in values}

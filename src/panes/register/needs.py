@@ -62,7 +62,7 @@ class Needs:
         self._store(sorted(filters_of(shape)), newest)
         self._store(sorted_pieces(shape), newest)
         self._store(shape.value_sets, newest)
-        self._store(sorted(shape.computed, key=_in_order), newest)
+        self._store(_in_order(shape.computed), newest)
         self.shapes.append(shape)
         for one in shape.computed:
             self.rows.use(one.column, one.where)
@@ -112,8 +112,8 @@ def _pieces_among(stored: Iterable[Stored]) -> list[Piece]:
     return [one for one in stored if not isinstance(one, ValueSet | int | Computed)]
 
 
-def _in_order(one: Computed) -> tuple[int, int]:
-    return one.column, -1 if one.where is None else one.where
+def _in_order(computed: Iterable[Computed]) -> list[Computed]:
+    return sorted(computed, key=lambda one: (one.column, -1 if one.where is None else one.where))
 
 
 def shape_of(plan: Plan, rows: SharedRows, aggregates: Sequence[UserAggregate]) -> Shape:
