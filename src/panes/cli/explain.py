@@ -10,7 +10,7 @@ import typer
 from panes.api import explain as explain_text
 from panes.axis import format_duration
 from panes.cli.files import Source
-from panes.cli.run import Store, read_lateness, read_query
+from panes.cli.run import Store, TimestampFormat, read_lateness, read_query
 from panes.engine.open_join import OpenJoin
 from panes.engine.open_query import OpenQuery
 from panes.engine.opened import opened
@@ -38,6 +38,7 @@ def explain(
         list[str] | None,
         typer.Option("--input", "-i", help="A stream, as name=path. Repeat it for several."),
     ] = None,
+    timestamp_format: TimestampFormat = None,
     store: Store = None,
     run: Annotated[
         bool,
@@ -66,7 +67,7 @@ def explain(
         raise OptionError(
             "panes explain takes one query at a time", hint="only --slides text takes several"
         )
-    sources = [Source.parse(text) for text in inputs or []]
+    sources = [Source.parse(text, timestamp_format) for text in inputs or []]
     text = read_query(queries[0])
     if not run:
         streams = {s.name: next(iter(s.batches())) for s in sources}

@@ -21,6 +21,7 @@ from typing import Literal, TypeAlias
 import pyarrow as pa
 
 from panes.cli import readers
+from panes.cli.time_formats import options_of, spark_options_of
 from panes.errors import InputError, OptionError
 
 BATCH = readers.BATCH
@@ -35,16 +36,22 @@ _STANDARD_INPUT = "-"
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A named input: its path as it was given, and the files that this means."""
+    """A named input: its path as it was given, and the files that this means.
+
+    `timestamp_format` says how dates are written in text files, as a pattern of Spark's.
+    """
 
     name: str
     path: Path
     files: tuple[Path, ...]
     format: Format
+    timestamp_format: str | None = None
 
     @classmethod
-    def parse(cls, text: str) -> Source:
+    def parse(cls, text: str, timestamp_format: str | None = None) -> Source:
         """An ``--input name=path`` option."""
+        if timestamp_format is not None:
+            options_of(timestamp_format)  # which refuses what is no pattern
         name, equals, path = text.partition("=")
         if not equals or not name or not path:
             raise OptionError(
@@ -52,7 +59,7 @@ class Source:
             )
         if path == _STANDARD_INPUT:
             spooled = _spooled()
-            return cls(name, spooled, (spooled,), _format(spooled, name))
+            return cls(name, spooled, (spooled,), _format(spooled, name), timestamp_format)
         files = tuple(_files(Path(path)))
         if not files:
             said = "has no files in it" if Path(path).is_dir() else "is no file or folder"
@@ -64,7 +71,12 @@ class Source:
                 f"--input {name}: {one} and {other} are of different formats",
                 hint="name the files of one format: --input bids='logs/*.csv'",
             )
-        return cls(name, Path(path), files, next(iter(formats)))
+        return cls(name, Path(path), files, next(iter(formats)), timestamp_format)
+
+    @property
+    def spark_options(self) -> dict[str, str]:
+        """What Spark is told of the files."""
+        return {} if self.timestamp_format is None else spark_options_of(self.timestamp_format)
 
     @property
     def rows(self) -> int | None:
@@ -84,7 +96,11 @@ class Source:
             if self.format == "parquet":
                 read = readers.parquet_batches(self.files, self._base)
             else:
-                read = readers.text_batches(self.files, is_csv=self.format == "csv")
+                read = readers.text_batches(
+                    self.files,
+                    is_csv=self.format == "csv",
+                    timestamp_format=self.timestamp_format,
+                )
             yield from _in_batches(read, rows)
 
     def is_among(self, path: Path) -> bool:

@@ -13,7 +13,7 @@ from panes.axis import BEGINNING
 from panes.cli.files import Source
 from panes.cli.live_option import STAY, LiveStay, live_page
 from panes.cli.meter import meter, reached_by
-from panes.cli.run import Inputs, QueryFile, read_lateness, read_query
+from panes.cli.run import Inputs, QueryFile, TimestampFormat, read_lateness, read_query
 from panes.cli.show import say
 from panes.engine.open_join import OpenJoin
 from panes.engine.open_query import OpenQuery
@@ -34,6 +34,7 @@ _BETWEEN = 0.25
 def live(
     query: QueryFile,
     inputs: Inputs,
+    timestamp_format: TimestampFormat = None,
     lateness: Annotated[
         str | None,
         typer.Option(
@@ -58,7 +59,7 @@ def live(
     text = read_query(query)
     promised = _usual_lateness(text) if lateness is None else read_lateness(lateness)
     asked = opened(text, Run(lateness=promised, late=late, max_ahead=None))
-    sources = [Source.parse(text) for text in inputs]
+    sources = [Source.parse(text, timestamp_format) for text in inputs]
     require_streams(asked.query.streams, {s.name: s for s in sources})
     with live_page(asked, wanted=True, stay=live_stay):
         answers = _replay(asked, sources, batch_rows, Pace(speed))

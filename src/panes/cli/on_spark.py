@@ -36,7 +36,9 @@ def answer(text: str, query: Query | JoinQuery, sources: list[Source], output: s
     """Answer a bounded query on Spark and write it where the command was told to."""
     with tempfile.TemporaryDirectory() as folder:
         start(Path(folder))
-        frames: dict[str, Any] = {s.name: files.read(s.path, s.format) for s in sources}
+        frames: dict[str, Any] = {
+            s.name: files.read(s.path, s.format, s.spark_options) for s in sources
+        }
         answers = sql(text, **frames).toArrow()
     Output(output).write(_in_order(answers, query))
     say(f"{len(answers):,} answers")
@@ -88,7 +90,8 @@ class Job:
         """
         interrupted = interrupts()
         frames = {
-            s.name: files.read_stream(s.path, s.format, self.files_per_batch) for s in self.sources
+            s.name: files.read_stream(s.path, s.format, self.files_per_batch, s.spark_options)
+            for s in self.sources
         }
         tagged = answer_frames(self.text, frames, run=replace(self.options, with_late=True))
         require_sources(str(checkpoint), tagged)
