@@ -10,9 +10,12 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyspark.sql import SparkSession
 
 import panes
 from panes.cli.files import Source
+from panes.errors import InputError
+from tests.cli.call import call, call_here
 
 ROWS = "ts,item,price\n1,a,2\n2,b,3\n"
 MORE = "ts,item,price\n11,a,2.5\n"
@@ -129,3 +132,54 @@ def test_what_cannot_be_read_is_named(folder: Path, path: str) -> None:
     pq.write_table(pa.table({"ts": ["1"]}), "types/b.parquet")
     with pytest.raises(panes.PanesError, match=f"(?s)--input bids: .*{REFUSED[path]}"):
         rows(f"bids={path}")
+
+
+QUERY = "SELECT count(*) AS n FROM t [TUMBLING 1 day WATTR ts]"
+
+
+@pytest.mark.parametrize("when", ["03/02/2026", "03-02-2026", "03/02/2026 10:00:00"])
+def test_dates_that_could_be_of_two_months_are_refused(folder: Path, when: str) -> None:
+    write("t.csv", f"ts,x\n{when},1\n{when.replace('03', '04')},2\n,3\n")
+    with pytest.raises(
+        InputError, match=r"`ts` of .* could be dd.MM.yyyy.* or MM.dd.yyyy"
+    ) as refused:
+        rows("t=t.csv")
+    assert "--timestamp-format 'dd" in str(refused.value)
+
+
+def test_a_pattern_says_which(folder: Path) -> None:
+    write("t.csv", "ts,x\n03/02/2026 10:00:00,1\n04/02/2026 11:00:00,2\n")
+    for pattern, month in (("dd/MM/yyyy HH:mm:ss", 2), ("MM/dd/yyyy HH:mm:ss", 3)):
+        (batch,) = (b for b in Source.parse("t=t.csv", pattern).batches() if len(b))
+        assert batch["ts"][0].as_py().month == month
+
+
+def test_dates_that_only_one_month_has_are_read_and_no_two_files_differ(folder: Path) -> None:
+    write("logs/a.csv", "ts,x\n25/02/2026,1\n03/02/2026,2\n")
+    assert [r["ts"].month for r in rows("t=logs")] == [2, 2]  # type: ignore[attr-defined]
+    write("logs/b.csv", "ts,x\n02/25/2026,1\n")
+    with pytest.raises(InputError, match=r"as dd/MM/yyyy in .* and as MM/dd/yyyy in"):
+        rows("t=logs")
+
+
+def test_the_commands_take_the_pattern(folder: Path) -> None:
+    write("t.csv", "ts,x\n03/02/2026,1\n04/03/2026,2\n")
+    write("q.sql", QUERY)
+    write("queries/q.sql", QUERY)
+    pattern = ("--input", "t=t.csv", "--timestamp-format", "dd/MM/yyyy")
+    refused = call("run", "q.sql", "--input", "t=t.csv", folder=folder)
+    assert (refused.returncode, "--timestamp-format" in refused.stderr) == (1, True)
+    assert "2026-02-03" in call("run", "q.sql", *pattern, folder=folder).stdout
+    assert call("explain", "q.sql", *pattern, folder=folder).returncode == 0
+    assert call("verify", "q.sql", *pattern, "--no-spark", folder=folder).returncode == 0
+    assert call("register", "queries", *pattern, "--output", "out", folder=folder).returncode == 0
+    wrong = call("run", "q.sql", *pattern[:3], "QQ", folder=folder)
+    assert "`QQ` is not known" in wrong.stderr
+
+
+def test_spark_takes_the_pattern(folder: Path, spark: SparkSession) -> None:
+    write("t.csv", "ts,x\n03/02/2026,1\n04/03/2026,2\n")
+    write("q.sql", QUERY)
+    pattern = ("--input", f"t={folder}/t.csv", "--timestamp-format", "dd/MM/yyyy")
+    found = call_here("run", "q.sql", *pattern, "--engine", "spark", folder=folder)
+    assert "2026-02-03" in found.stdout

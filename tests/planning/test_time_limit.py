@@ -18,7 +18,7 @@ def test_a_batch_that_takes_too_long_is_stopped_and_the_query_goes_on(
     slow = pa.table({"at": [2] * 50_000, "s": ["abcdefghij" * 200] * 50_000})
     monkeypatch.setattr(time_limit, "SECONDS", 0.05)
     monkeypatch.setattr(time_limit, "SECONDS_EACH", 0.0)
-    with pytest.raises(LimitError, match=r"`LEVENSHTEIN\(s, REVERSE\(s\)\)` took more than 0.05 s"):
+    with pytest.raises(LimitError, match=r"`LEVENSHTEIN.*` took more than 0.05 seconds"):
         query.push(r=slow)
     monkeypatch.undo()
     query.push(r=pa.table({"at": [3], "s": ["abc"]}))

@@ -10,11 +10,11 @@ import typer
 from panes.api import explain as explain_text
 from panes.axis import format_duration
 from panes.cli.files import Source
-from panes.cli.run import Store, read_lateness, read_query
+from panes.cli.run import Store, TimestampFormat, read_lateness, read_query
 from panes.engine.opened import Opened, opened
 from panes.errors import OptionError
 from panes.language.parse import parse
-from panes.language.read import read
+from panes.language.query_graph import read_graph
 from panes.planning.terms import Run
 from panes.schedule.draw import draw_dot, draw_mermaid, draw_tree
 from panes.schedule.optimise import optimise
@@ -36,6 +36,7 @@ def explain(
         list[str] | None,
         typer.Option("--input", "-i", help="A stream, as name=path. Repeat it for several."),
     ] = None,
+    timestamp_format: TimestampFormat = None,
     store: Store = None,
     run: Annotated[
         bool,
@@ -66,8 +67,10 @@ def explain(
             "panes explain takes one query at a time", hint="only --slides text takes several"
         )
     text = read_query(queries[0])
-    streams_read = read(text).streams
-    sources = Source.parse_all(inputs or (), read=streams_read if run or inputs else None)
+    streams_read = read_graph(text).streams
+    sources = Source.parse_all(
+        inputs or (), timestamp_format, read=streams_read if run or inputs else None
+    )
     if not run:
         streams = {s.name: next(iter(s.batches())) for s in sources}
         print(explain_text(text, store=store, details=details, **streams), end="")

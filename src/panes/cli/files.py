@@ -22,6 +22,7 @@ from typing import Literal, TypeAlias
 import pyarrow as pa
 
 from panes.cli import readers
+from panes.cli.time_formats import options_of, spark_options_of
 from panes.errors import InputError, MissingStreamError, OptionError
 from panes.frames import require_streams
 
@@ -36,16 +37,22 @@ _STANDARD_INPUT = "-"
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A named input: its path as it was given, and the files that this means."""
+    """A named input: its path as it was given, and the files that this means.
+
+    `timestamp_format` says how dates are written in text files, as a pattern of Spark's.
+    """
 
     name: str
     path: Path
     files: tuple[Path, ...]
     format: Format
+    timestamp_format: str | None = None
 
     @classmethod
-    def parse(cls, text: str) -> Source:
+    def parse(cls, text: str, timestamp_format: str | None = None) -> Source:
         """An ``--input name=path`` option."""
+        if timestamp_format is not None:
+            options_of(timestamp_format)  # which refuses what is no pattern
         name, equals, path = text.partition("=")
         if not equals or not name or not path:
             raise OptionError(
@@ -53,7 +60,7 @@ class Source:
             )
         if path == _STANDARD_INPUT:
             spooled = _spooled()
-            return cls(name, spooled, (spooled,), _format(spooled, name))
+            return cls(name, spooled, (spooled,), _format(spooled, name), timestamp_format)
         files = tuple(_files(Path(path)))
         if not files and Path(path).is_dir():
             raise OptionError(
@@ -72,12 +79,23 @@ class Source:
                 f"--input {name}: {one} and {other} are of different formats",
                 hint="name the files of one format: --input bids='logs/*.csv'",
             )
-        return cls(name, Path(path), files, next(iter(formats)))
+        return cls(name, Path(path), files, next(iter(formats)), timestamp_format)
+
+    @property
+    def spark_options(self) -> dict[str, str]:
+        """What Spark is told of the files."""
+        return {} if self.timestamp_format is None else spark_options_of(self.timestamp_format)
 
     @classmethod
-    def parse_all(cls, texts: Iterable[str], *, read: Iterable[str] | None = None) -> list[Source]:
+    def parse_all(
+        cls,
+        texts: Iterable[str],
+        timestamp_format: str | None = None,
+        *,
+        read: Iterable[str] | None = None,
+    ) -> list[Source]:
         """All ``--input`` options: one for each stream that is to be read, and no other."""
-        sources = [cls.parse(text) for text in texts]
+        sources = [cls.parse(text, timestamp_format) for text in texts]
         by_name = {source.name: source for source in sources}
         if len(by_name) < len(sources):
             names = [source.name for source in sources]
@@ -113,7 +131,11 @@ class Source:
             if self.format == "parquet":
                 read = readers.parquet_batches(self.files, self._base)
             else:
-                read = readers.text_batches(self.files, is_csv=self.format == "csv")
+                read = readers.text_batches(
+                    self.files,
+                    is_csv=self.format == "csv",
+                    timestamp_format=self.timestamp_format,
+                )
             yield from _in_batches(read, rows)
 
     def require_readable(self) -> None:
@@ -122,7 +144,13 @@ class Source:
             if self.format == "parquet":
                 readers.parquet(self.files, self._base)
             else:
-                next(readers.text_batches(self.files, is_csv=self.format == "csv"))
+                next(
+                    readers.text_batches(
+                        self.files,
+                        is_csv=self.format == "csv",
+                        timestamp_format=self.timestamp_format,
+                    )
+                )
 
     def is_among(self, path: Path) -> bool:
         """Whether a file is one of these, or lies in their folder."""

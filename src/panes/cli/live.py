@@ -13,7 +13,7 @@ from panes.axis import BEGINNING
 from panes.cli.files import Source
 from panes.cli.live_option import STAY, LiveStay, live_page
 from panes.cli.meter import meter, reached_by
-from panes.cli.run import Inputs, QueryFile, read_lateness, read_query
+from panes.cli.run import Inputs, QueryFile, TimestampFormat, read_lateness, read_query
 from panes.cli.show import say
 from panes.engine.open_query import OpenQuery
 from panes.engine.opened import Opened, opened
@@ -32,6 +32,7 @@ _BETWEEN = 0.25
 def live(
     query: QueryFile,
     inputs: Inputs,
+    timestamp_format: TimestampFormat = None,
     lateness: Annotated[
         str | None,
         typer.Option(
@@ -56,7 +57,7 @@ def live(
     text = read_query(query)
     promised = _usual_lateness(text) if lateness is None else read_lateness(lateness)
     asked = opened(text, Run(lateness=promised, late=late, max_ahead=None))
-    sources = Source.parse_all(inputs, read=asked.query.streams)
+    sources = Source.parse_all(inputs, timestamp_format, read=asked.query.streams)
     with live_page(asked, wanted=True, stay=live_stay):
         answers = _replay(asked, sources, batch_rows, Pace(speed))
         say(f"{answers:,} answers")

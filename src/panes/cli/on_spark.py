@@ -40,7 +40,9 @@ def answer(text: str, options: Run, sources: list[Source], output: str) -> None:
     with tempfile.TemporaryDirectory() as folder, told():
         start(Path(folder))
         quiet(files.spark())  # what goes wrong is told
-        frames: dict[str, Any] = {s.name: files.read(s.path, s.format) for s in sources}
+        frames: dict[str, Any] = {
+            s.name: files.read(s.path, s.format, s.spark_options) for s in sources
+        }
         found = sql(text, frames, store=options.store, why=options.why,
                     max_answers=options.max_answers)  # fmt: skip
         answers = found.toArrow()
@@ -98,7 +100,8 @@ class Job:
         """
         interrupted = interrupts()
         frames = {
-            s.name: files.read_stream(s.path, s.format, self.files_per_batch) for s in self.sources
+            s.name: files.read_stream(s.path, s.format, self.files_per_batch, s.spark_options)
+            for s in self.sources
         }
         tagged = answer_frames(
             self.text, frames, run=replace(self.options, with_late=True, name=DEFAULT)

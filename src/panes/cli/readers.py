@@ -20,6 +20,7 @@ import pyarrow as pa
 import pyarrow.dataset as pads
 
 from panes.cli.show import say
+from panes.cli.time_formats import options_of, require_one_reading
 from panes.errors import InputError, is_interrupt
 
 BATCH = 1 << 20
@@ -78,7 +79,9 @@ def parquet_batches(files: Sequence[Path], base: Path | None) -> Iterator[pa.Tab
             yield pa.Table.from_batches([batch])
 
 
-def text_batches(files: Sequence[Path], *, is_csv: bool) -> Iterator[pa.Table]:
+def text_batches(
+    files: Sequence[Path], *, is_csv: bool, timestamp_format: str | None = None
+) -> Iterator[pa.Table]:
     """The rows of CSV or NDJSON files, with types that hold the values of all of them."""
     some = [file for file in files if file.stat().st_size]
     if not some:
@@ -94,12 +97,17 @@ def text_batches(files: Sequence[Path], *, is_csv: bool) -> Iterator[pa.Table]:
         for file in some:
             _require_objects(file)
         options |= {"format": "newline_delimited"}
+    told_formats = {} if timestamp_format is None else options_of(timestamp_format)
     connection = duckdb.connect(config={"autoinstall_known_extensions": "false"})
     connection.execute("SET TimeZone = 'UTC'")
+    sniffed = {} if told_formats else dict(options)
+    options |= told_formats
     said = ", ".join(f"{name} = ${name}" for name in options)
     call = f"SELECT * FROM read_{'csv' if is_csv else 'json'}($files, {said})"
     has_rows = False
     try:
+        if is_csv and sniffed:
+            require_one_reading(connection, some, sniffed)
         rows = connection.sql(call, params={"files": [str(file) for file in some], **options})
         texts = [n for n, kind in zip(rows.columns, rows.types, strict=True) if kind == "VARCHAR"]
         if texts and len(some) > 1:

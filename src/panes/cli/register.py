@@ -15,7 +15,13 @@ from panes.cli.files import Source
 from panes.cli.live_option import STAY, Live, LiveStay, live_page
 from panes.cli.meter import meter, reached_by
 from panes.cli.outputs import Output
-from panes.cli.run import FilesPerBatch, read_lateness, read_query, require_spark
+from panes.cli.run import (
+    FilesPerBatch,
+    TimestampFormat,
+    read_lateness,
+    read_query,
+    require_spark,
+)
 from panes.cli.show import say
 from panes.engine.register import Register
 from panes.errors import FailedQueryWarning, OptionError, PanesError
@@ -30,6 +36,7 @@ def register(
     output: Annotated[
         Path, typer.Option("--output", "-o", help="A folder for the answers of all queries.")
     ],
+    timestamp_format: TimestampFormat = None,
     engine: Annotated[
         Literal["local", "spark"], typer.Option(help="Where to run: in this process, or on Spark.")
     ] = "local",
@@ -84,7 +91,7 @@ def register(
 
     The stream is a Parquet, CSV or NDJSON file, or a folder of such files.
     """
-    source = Source.parse(given)
+    source = Source.parse(given, timestamp_format)
     if engine == "spark":
         if saved is not None or kind != "parquet" or overwrite:
             raise OptionError(

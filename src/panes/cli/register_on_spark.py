@@ -44,7 +44,9 @@ def run(
     with tempfile.TemporaryDirectory() as folder:
         start(Path(folder))
         quiet(files.spark())  # what goes wrong is told below
-        stream = files.read_stream(source.path, source.format, files_per_batch)
+        stream = files.read_stream(
+            source.path, source.format, files_per_batch, source.spark_options
+        )
         reg: SparkRegister = open_register(
             source.name, stream, lateness=lateness, late=late, max_ahead=None
         )

@@ -42,6 +42,14 @@ Inputs = Annotated[
     ),
 ]
 
+TimestampFormat = Annotated[
+    str | None,
+    typer.Option(
+        help="How dates and times are written in CSV and NDJSON files, for example "
+        "'dd/MM/yyyy HH:mm:ss'. Without it, values that could be read in two ways are refused."
+    ),
+]
+
 Store = Annotated[
     str | None,
     typer.Option(
@@ -108,6 +116,7 @@ def run(
             "CSV. With --checkpoint it is a folder.",
         ),
     ] = "-",
+    timestamp_format: TimestampFormat = None,
     engine: Annotated[
         Literal["local", "spark"], typer.Option(help="Where to run: in this process, or on Spark.")
     ] = "local",
@@ -188,7 +197,7 @@ def run(
         bounded=not keep_open if engine == "spark" else not streamed,
     )
     asked = opened(text, options)
-    sources = Source.parse_all(inputs, read=asked.query.streams)
+    sources = Source.parse_all(inputs, timestamp_format, read=asked.query.streams)
     if late_output is not None and Path(late_output) == Path(output):
         raise OptionError("--output and --late-output name the same file")
     to_folders = engine == "spark" and checkpoint is not None

@@ -14,7 +14,7 @@ import typer
 import panes
 from panes.cli.files import Source
 from panes.cli.meter import meter
-from panes.cli.run import read_query, require_spark
+from panes.cli.run import TimestampFormat, read_query, require_spark
 from panes.cli.show import say
 from panes.cli.verdict import Outcome, judge, why_no_answers
 from panes.errors import ASKED_WRONGLY, OptionError, PanesError
@@ -60,6 +60,7 @@ def verify(
     inputs: Annotated[
         list[str] | None, typer.Option("--input", "-i", help="A stream, as name=path.")
     ] = None,
+    timestamp_format: TimestampFormat = None,
     rows: Annotated[
         int, typer.Option(min=1, help="How many rows of each stream to use. The oracle is slow.")
     ] = 1_000,
@@ -81,14 +82,14 @@ def verify(
     differ, and if there is nothing to compare.
     """
     if crash is not None:
-        _crash(query, inputs or [], rows, crash, seed)
+        _crash(query, inputs or [], rows, crash, seed, timestamp_format)
         return
     if query is None and inputs:
         raise OptionError(
             "--input is given without a query that reads it",
             hint=f"panes verify busy.sql --input {inputs[0]}",
         )
-    work = list(_given(query, inputs or [], rows) if query else _built_in(rows))
+    work = list(_given(query, inputs or [], rows, timestamp_format) if query else _built_in(rows))
     engines = dict(LOCAL)
     if spark and importlib.util.find_spec("pyspark") is not None:
         engines |= {"spark": _on_spark("bounded"), "spark, streamed": _on_spark("streamed")}
@@ -121,12 +122,19 @@ def verify(
         raise not_compared[0]
 
 
-def _crash(query: str | None, inputs: list[str], rows: int, kills: int, seed: int) -> None:
+def _crash(
+    query: str | None,
+    inputs: list[str],
+    rows: int,
+    kills: int,
+    seed: int,
+    timestamp_format: str | None,
+) -> None:
     if query is None:
         raise OptionError(
             "--crash kills one query", hint="panes verify busy.sql --input bids=bids.parquet ..."
         )
-    [(text, streams)] = _given(query, inputs, rows)
+    [(text, streams)] = _given(query, inputs, rows, timestamp_format)
     if not len(panes.oracle(text, **streams)):
         raise _nothing(text, streams, rows)
     require_spark("panes.cli.crash").crash(text, streams, kills, seed)
@@ -234,11 +242,13 @@ def _pairs(cuts: np.ndarray) -> Iterator[tuple[int, int]]:
     yield from zip(cuts[:-1].tolist(), cuts[1:].tolist(), strict=True)
 
 
-def _given(path: str, inputs: list[str], rows: int) -> Iterator[tuple[str, Streams]]:
+def _given(
+    path: str, inputs: list[str], rows: int, timestamp_format: str | None
+) -> Iterator[tuple[str, Streams]]:
     if not inputs:
         raise OptionError("verify needs the streams that the query reads", hint="--input name=path")
     text = read_query(path)
-    sources = Source.parse_all(inputs, read=panes.open(text).query.streams)
+    sources = Source.parse_all(inputs, timestamp_format, read=panes.open(text).query.streams)
     yield text, {s.name: pa.concat_tables(s.batches()).slice(0, rows) for s in sources}
 
 

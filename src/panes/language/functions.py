@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from panes.scalar.clock import REASON as CLOCK
+from panes.scalar import clock
 from panes.scalar.names import NAMES
 
 
@@ -38,6 +38,7 @@ ON_SPARK = _words("""
 
 SCALARS = NAMES | ON_SPARK
 
+CLOCK = clock.REASON
 CLOCKS_BY_DEFAULT = frozenset({"unix_timestamp"})
 """Functions that read the clock where they have no argument."""
 

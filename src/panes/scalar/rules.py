@@ -107,18 +107,20 @@ class Rule:
         parameters = list(self.parameters)
         bound = self._bound(arguments, parameters + parameters[-1:] * len(arguments)) or {}
         kind = _resolved(self.result, bound, fitted)
-        text = self._filled([a.text for a in fitted], 0)
+        text = self._filled(fitted, [], 0)
         return Typed(f"CAST({text} AS {t.duckdb_name(kind)})", kind)
 
-    def _filled(self, texts: list[str], at: int) -> str:
-        """The text with its arguments; one that stands in it twice is worked out once."""
-        if at == len(texts):
+    def _filled(self, values: Sequence[Typed], texts: list[str], at: int) -> str:
+        """The text with its arguments; one that stands in it twice is worked out once.
+
+        A constant stays one.
+        """
+        if at == len(values):
             return self.text.format(*texts, *("NULL",) * 6, all=", ".join(texts))
-        if self.text.count(f"{{{at}}}") < 2:
-            return self._filled(texts, at + 1)
-        return bound_once(
-            texts[at], lambda name: self._filled([*texts[:at], name, *texts[at + 1 :]], at + 1)
-        )
+        text = values[at].text
+        if values[at].is_constant or self.text.count(f"{{{at}}}") < 2:
+            return self._filled(values, [*texts, text], at + 1)
+        return bound_once(text, lambda name: self._filled(values, [*texts, name], at + 1))
 
 
 def _variable(kind: str) -> tuple[str | None, bool]:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
+from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everyone writes it
 from pyspark.sql import types as T  # noqa: N812
@@ -23,6 +24,7 @@ from panes.planning.scalar import Projection, resolve
 from panes.spark.column_names import PASSES
 from panes.spark.expressions import spark_sql
 from panes.spark.internals import to_arrow_schema
+from panes.spark.refusals import in_our_words
 from panes.windows.spec import PerRow
 
 
@@ -117,12 +119,16 @@ def selected_from(
     if inner is not None:
         schema = arrow_schema(frame)
         if inner.where is not None:
-            condition = sql(resolve(inner.where, schema, stream=stream))
+            where = resolve(inner.where, schema, stream=stream)
+            condition = sql(where)
+            with in_our_words([where]):
+                arrow_schema(frame.where(condition))
             passes = F.coalesce(condition, F.lit(False))
             frame = frame if by_flag else frame.where(condition)
         columns = [F.col(quoted(name)) for name in frame.columns]
         if inner.columns is not None:
-            trees = ((resolve(o.expression, schema, stream=stream), o.name) for o in inner.columns)
+            trees = [(resolve(o.expression, schema, stream=stream), o.name) for o in inner.columns]
+            _selected_types(frame, [tree for tree, _ in trees])
             columns = [sql(tree).alias(name) for tree, name in trees]
         if inner.distinct and frame.isStreaming:
             raise QueryError(
@@ -187,6 +193,21 @@ def ticks(frame: DataFrame, name: str) -> Column:
 
 def _types(frame: DataFrame, rows: Projection) -> list[pa.DataType]:
     """What Spark says the expressions are; it refuses here what it does not understand."""
-    selected = frame if rows.where is None else frame.where(sql(rows.where))
-    named = [sql(e).alias(f"c{i}") for i, e in enumerate(rows.expressions)]
-    return list(arrow_schema(selected.select(*named)).types)
+    selected = frame
+    if rows.where is not None:
+        with in_our_words([rows.where]):
+            selected = frame.where(sql(rows.where))
+            arrow_schema(selected)
+    return _selected_types(selected, rows.expressions)
+
+
+def _selected_types(frame: DataFrame, trees: Sequence[exp.Expression]) -> list[pa.DataType]:
+    """The types of all expressions; the one that Spark does not understand is refused by name."""
+    try:
+        named = [sql(e).alias(f"c{i}") for i, e in enumerate(trees)]
+        return list(arrow_schema(frame.select(*named)).types)
+    except AnalysisException:
+        for tree in trees:
+            with in_our_words([tree]):
+                arrow_schema(frame.select(sql(tree)))
+        raise

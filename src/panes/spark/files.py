@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -14,16 +16,22 @@ def spark() -> SparkSession:
     return session(spark__ui__enabled="false")
 
 
-def read(path: Path, format: str) -> DataFrame:
+def read(path: Path, format: str, options: Mapping[str, str] = MappingProxyType({})) -> DataFrame:
     """A file, a folder, or the files of a pattern, as Spark reads that format."""
+    reader = spark().read.options(**options)
     if format == "csv":
-        return spark().read.csv(str(path), header=True, inferSchema=True, sep=_separator(path))
-    return spark().read.load(str(path), format=format)
+        return reader.csv(str(path), header=True, inferSchema=True, sep=_separator(path))
+    return reader.load(str(path), format=format)
 
 
-def read_stream(path: Path, format: str, files_per_batch: int) -> DataFrame:
+def read_stream(
+    path: Path,
+    format: str,
+    files_per_batch: int,
+    options: Mapping[str, str] = MappingProxyType({}),
+) -> DataFrame:
     """The same as a stream that goes through the files from the oldest on."""
-    reader = spark().readStream.schema(read(path, format).schema)
+    reader = spark().readStream.schema(read(path, format, options).schema).options(**options)
     reader = reader.option("maxFilesPerTrigger", files_per_batch)
     folder = path
     if path.is_file():

@@ -204,11 +204,8 @@ def _mixed() -> Iterator[str]:
     """Where one type holds values of two: no 38 digits hold all of both."""
     for x, y in itertools.permutations(_DECIMALS, 2):
         for form in _MIXED.split(";"):
-            yield re.sub(
-                r"\b[xy]\b",
-                lambda name, x=x, y=y: {"x": x, "y": y}[name[0]],
-                " ".join(form.split()),
-            )  # type: ignore[misc]
+            parts = re.split(r"\b([xy])\b", " ".join(form.split()))
+            yield "".join({"x": x, "y": y}.get(part, part) for part in parts)
 
 
 GROUPS = {
