@@ -308,7 +308,8 @@ def build(call: Call, user: Iterable[UserAggregate] = ()) -> Aggregate:
     """The definition a call means. A user's own aggregate wins over ours of the same name."""
     for own in user:
         if own.name.lower() == call.name.lower():
-            _require(len(call.arguments) == own.arity, call, f"{own.arity} columns")
+            wanted = "one column" if own.columns == 1 else f"{own.columns} columns"
+            _require(len(call.arguments) == own.columns, call, wanted)
             _refuse_distinct(call)
             return own.build(call.arguments, call.where)
     entry = CATALOG[call.name.lower()]

@@ -73,6 +73,13 @@ class JoinRun:
         """What is promised of each side."""
         return {side.plan.name: side.promised for side in self._sides}
 
+    def reached(self) -> dict[str, int]:
+        """The same; after the end, how far each side had come."""
+        return {
+            side.plan.name: side.promised if side.ended_at is None else side.ended_at
+            for side in self._sides
+        }
+
     def take(self, tables: Mapping[str, pa.Table], now: int, *, ends: bool = False) -> pa.Table:
         """Take in batches; gives joined rows, or answers of a fold. With `ends`, no more come."""
         rows = {}
@@ -131,6 +138,7 @@ class JoinSide:
         self._promises = Promises(query, terms)
         self._arrived = 0
         self.newest = BEGINNING
+        self.ended_at: int | None = None
 
     @property
     def streams(self) -> tuple[str, ...]:
@@ -183,6 +191,8 @@ class JoinSide:
 
     def end(self) -> None:
         """No stream of this side will send any more."""
+        newest = self.newest + (self.newest > BEGINNING)
+        self.ended_at = max(self.promised, newest)
         self._promises.end()
 
     def forget(self, progress: int) -> None:
