@@ -63,6 +63,11 @@ __all__ = [
 ]
 
 
+def __dir__() -> list[str]:
+    """The public names, and nothing that this module needs for itself."""
+    return sorted(__all__)
+
+
 def __getattr__(name: str) -> str:
     """The version, which is looked up when somebody asks."""
     if name == "__version__":

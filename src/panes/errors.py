@@ -157,6 +157,24 @@ def is_interrupt(error: RuntimeError) -> bool:
     return str(error) == "Query interrupted"
 
 
+def interrupt_in(error: BaseException) -> BaseException | None:
+    """The interrupt that an error is, or that it was made of by whoever called us from outside.
+
+    Numba makes a `SystemError` of an interrupt that falls into its own code.
+    """
+    cause: BaseException | None = error
+    while cause is not None and not isinstance(cause, KeyboardInterrupt | SystemExit):
+        cause = cause.__cause__
+    return cause
+
+
+def pass_interrupt(error: BaseException) -> None:
+    """Raise the interrupt that an error was made of: whatever it fell into is not at fault."""
+    interrupt = interrupt_in(error)
+    if interrupt is not None:
+        raise interrupt from None
+
+
 def warn(message: str, category: type[Warning]) -> None:
     """A warning at the line of the user's own code that led to it."""
     frame, level = sys._getframe(1), 2

@@ -10,6 +10,7 @@ import pyarrow as pa
 from panes.cells import cell, cells
 
 MOST_ROWS = 20
+_LINE = 100
 _CELL = "text-align:left;padding:2px 12px 2px 0"
 _NUMBER = "text-align:right;padding:2px 12px 2px 0;font-variant-numeric:tabular-nums"
 
@@ -38,6 +39,17 @@ class Explained(str):
 def text_html(text: str) -> str:
     """Text as it stands, such as a plan."""
     return f"<pre>{escape(text)}</pre>"
+
+
+def facts_line(kind: str, what: str, *facts: object) -> str:
+    """The same in one line, for a prompt or a log.
+
+    >>> facts_line("OpenQuery", "SELECT 1", "open", "3 keys")
+    '<OpenQuery SELECT 1: open, 3 keys>'
+    """
+    text = " ".join(what.split())
+    text = text if len(text) <= _LINE else f"{text[: _LINE - 1]}…"
+    return f"<{kind} {text}: {', '.join(map(str, facts))}>"
 
 
 def facts_html(title: str, text: str, facts: Mapping[str, object]) -> str:

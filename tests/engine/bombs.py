@@ -11,7 +11,7 @@ from types import FrameType
 import panes
 
 SOURCE = str(Path(panes.__file__).parent)
-GUARDS = ("all_or_nothing.py", "in_turn.py", "limit.py")
+GUARDS = ("all_or_nothing.py", "in_turn.py", "limit.py", "step.py", "workers.py")
 
 
 class Bomb(BaseException):

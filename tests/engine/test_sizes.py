@@ -133,7 +133,7 @@ def test_answers_that_repeat_long_keys_come_in_batches_or_not(
 )
 def test_what_memory_cannot_take_is_ours(error: Exception, words: str) -> None:
     def step() -> None:
-        with Turn(None):
+        with Turn(None).taken():
             raise error
 
     with pytest.raises(LimitError, match=words):
@@ -143,7 +143,7 @@ def test_what_memory_cannot_take_is_ours(error: Exception, words: str) -> None:
 @pytest.mark.parametrize("error", [ValueError("x"), KeyboardInterrupt(), pa.ArrowInvalid("no")])
 def test_other_errors_are_as_they_were(error: BaseException) -> None:
     def step() -> None:
-        with Turn(None):
+        with Turn(None).taken():
             raise error
 
     with pytest.raises(type(error)):

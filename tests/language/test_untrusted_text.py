@@ -79,7 +79,7 @@ def test_a_register_refuses_a_strangers_query_when_it_is_added() -> None:
 )
 def test_the_evaluating_database_sees_only_its_batch(text: str, tmp_path: Path) -> None:
     with pytest.raises((duckdb.Error, PanesError)):
-        _answered(_database().cursor(), text)
+        _answered(_database().cursor(), pa.table({"v0": [1]}), text)
     assert sorted(p.name for p in tmp_path.iterdir()) == ["secret.txt"]
 
 

@@ -333,11 +333,12 @@ def _require(fits: bool, call: Call, wanted: str) -> None:
 
 
 def _require_arity(call: Call, own: UserAggregate) -> None:
-    if len(call.arguments) != own.arity:
-        name, wanted = call.name, "1 column" if own.arity == 1 else f"{own.arity} columns"
+    if len(call.arguments) != own.columns:
+        name, wanted = call.name, "1 column" if own.columns == 1 else f"{own.columns} columns"
         raise QueryError(
             f"{name} takes {wanted}, got {len(call.arguments)} arguments",
-            hint=f"{name}(struct(a, b)) is one column; CustomAggregate(..., arity=2) takes two",
+            hint=f"{name}(struct(a, b)) is one column; a CustomAggregate takes as many columns as "
+            "its lift has parameters",
         )
 
 

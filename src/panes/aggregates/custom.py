@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from inspect import Parameter, signature
 from typing import ClassVar
 
 import numpy as np
@@ -20,7 +21,7 @@ from panes.aggregates.identity import identity
 from panes.aggregates.multiset import from_values
 from panes.algebra.monoid import Columns, Slots, merge_slots
 from panes.arrays.type_names import type_name
-from panes.errors import PanesError, UserFunctionError
+from panes.errors import PanesError, UserFunctionError, pass_interrupt
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +42,9 @@ class CustomAggregate:
         Partial results to an answer column (anything ``pyarrow.array`` takes).
     empty
         One number per row of the array: all are integers if these are, doubles otherwise.
+    arity
+        How many arguments it takes; as many as `lift`, if it is not said. A row counts if none of
+        them is NULL.
 
     Examples
     --------
@@ -60,7 +64,12 @@ class CustomAggregate:
     lower: Callable[[Columns], object] = field(repr=False)
     empty: tuple[float | None, ...]
     type: pa.DataType
-    arity: int = 1
+    arity: int | None = None
+
+    @property
+    def columns(self) -> int:
+        """How many arguments it takes."""
+        return _arguments_of(self.lift) if self.arity is None else self.arity
 
     def build(self, arguments: tuple[Argument, ...], where: int | None) -> Bounded:
         """The aggregate over these arguments."""
@@ -72,6 +81,16 @@ class CustomAggregate:
                 return pa.array(self.lower(_read_only(partials[0])), type=self.type)
 
         return Bounded((piece,), lower, self.type, "none")
+
+
+def _arguments_of(lift: Callable[..., Columns]) -> int:
+    """How many arguments a function needs; one if it does not tell, as some compiled ones."""
+    try:
+        parameters = signature(lift).parameters.values()
+    except (TypeError, ValueError):
+        return 1
+    positional = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
+    return max(1, sum(p.kind in positional and p.default is p.empty for p in parameters))
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +128,7 @@ def _calling(aggregate: str, function: str) -> Iterator[None]:
     except PanesError:
         raise
     except Exception as error:
+        pass_interrupt(error)
         raise UserFunctionError(aggregate, function, error) from error
 
 
@@ -168,7 +188,11 @@ class WindowFunction:
     name: str
     function: Callable[[pa.Array], object]
     type: pa.DataType
-    arity: int = field(default=1, init=False)
+
+    @property
+    def columns(self) -> int:
+        """How many arguments it takes."""
+        return 1
 
     def build(self, arguments: tuple[Argument, ...], where: int | None) -> Holistic:
         """The aggregate over this argument."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Executor
+from concurrent.futures import Executor, Future
 from itertools import pairwise
 from typing import TypeVar
 
@@ -42,8 +42,9 @@ def spread(
     if rows < _FEW_ROWS or helpers < 1:
         return [work(item) for item in todo]
     waiting = iter(enumerate(todo))  # threads may share it: one step is one step
-    handed = [executor.submit(_drain, work, waiting) for _ in range(helpers)]
+    handed: list[Future[dict[int, Result]]] = []
     try:
+        handed.extend(executor.submit(_drain, work, waiting) for _ in range(helpers))
         done = _drain(work, waiting)
     finally:
         running = [h for h in handed if not h.cancel()]  # nothing is left for those who wait

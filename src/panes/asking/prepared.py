@@ -43,6 +43,8 @@ ShapeKey: TypeAlias = tuple[Query, str, Number | None]
 class Prepared:
     """The prepared questions of a register, and what is kept up to date for them."""
 
+    UNCHANGED = frozenset({"_queries", "_questions", "_shapes"})  # rows change none of these
+
     def __init__(self, stream: str, aggregates: Sequence[UserAggregate] = ()) -> None:
         self._stream, self._aggregates = stream, tuple(aggregates)
         self._queries: dict[Asked, Query] = {}
@@ -89,18 +91,23 @@ class Prepared:
 
     def bind(
         self, schema: pa.Schema, settle: Settle, *, arrived: int = 0, newest: int = BEGINNING
-    ) -> None:
-        """The columns are known now: all waiting questions are given what they need, or none.
+    ) -> dict[Asked, Exception]:
+        """The columns are known now: waiting questions are given what they need.
 
-        So many rows have `arrived` before, the `newest` at that position; nothing is known of them.
+        Gives those that cannot be answered, which are to be set aside. So many rows have `arrived`
+        before, the `newest` at that position; nothing is known of them.
         """
-        settled = Prepared(self._stream, self._aggregates)
+        settled, failing = Prepared(self._stream, self._aggregates), dict[Asked, Exception]()
         settled._structures = SharedStructures(schema)
         settled._structures.arrived, settled._structures.newest = arrived, newest
         for asked, query in self._queries.items():
-            settled.add(asked, query, tail=None, settle=settle)
+            try:
+                settled.add(asked, query, tail=None, settle=settle)
+            except PanesError as error:
+                failing[asked] = error
         self._questions, self._shapes = settled._questions, settled._shapes
         self._structures = settled._structures
+        return failing
 
     def forget(self, asked: Asked) -> None:
         """Forget a question, and what only it needs."""
@@ -162,7 +169,7 @@ class Prepared:
             failing = self._failed_reading(self._structures.schema, rows)
             if not failing:
                 raise
-        self._set_aside(failing)
+        self.set_aside(failing)
         return self._structures.read(rows)
 
     def push(self, at: Positions, columns: Mapping[int, pa.Array], newest: int) -> None:
@@ -174,7 +181,7 @@ class Prepared:
             return
         failed = self._structures.push(at, columns, newest)
         needed = {asked: set(question.shape.needs) for asked, question in self._questions.items()}
-        self._set_aside(
+        self.set_aside(
             {
                 asked: why
                 for asked, of in needed.items()
@@ -195,7 +202,9 @@ class Prepared:
                 found[asked] = error
         return found
 
-    def _set_aside(self, failing: Mapping[Asked, Exception]) -> None:
+    def set_aside(self, failing: Mapping[Asked, Exception]) -> None:
+        """These questions cannot be answered: they are listed as failed, and that is told."""
+        self._queries, self._questions = dict(self._queries), dict(self._questions)
         for asked, reason in failing.items():
             self.forget(asked)
             self._failed[asked] = str(reason)

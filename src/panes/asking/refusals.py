@@ -57,8 +57,7 @@ def inside_a_pane(axis: Axis, start: int, sizes: Sequence[int]) -> QueryError:
 def not_stored(plan: Plan, now: int) -> QueryError:
     """No query needs what would answer the question; rows up to `now` have come without one."""
     return QueryError(
-        f"nothing is stored that answers {_calls(plan)}"
-        + (" with that filter" if plan.query.calls or plan.query.where is not None else ""),
+        f"nothing is stored that answers {_calls(plan)}{_grouped(plan)}{_filtered(plan)}",
         hint="add a query that needs it; it is answered from the rows to come: windows that begin "
         f"at {plan.axis.format(now)} or later",
     )
@@ -117,6 +116,18 @@ def length(axis: Axis, ticks: int) -> str:
     if axis.kind == "rows":
         return "1 row" if ticks == 1 else f"{ticks:,} rows"
     return format_duration(ticks) if axis.kind == "time" else str(ticks)
+
+
+def _grouped(plan: Plan) -> str:
+    keys = ", ".join(key.name for key in plan.query.keys)
+    if not plan.query.calls:
+        return ""
+    return f" by {keys}" if keys else " over all rows together"
+
+
+def _filtered(plan: Plan) -> str:
+    is_filtered = any(call.where is not None for call in plan.query.calls)
+    return " with that filter" if is_filtered or plan.query.where is not None else ""
 
 
 def _calls(plan: Plan) -> str:

@@ -5,7 +5,7 @@ Rows are kept as long as the longest window needs them, and not at all without s
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 import pyarrow as pa
@@ -15,7 +15,7 @@ from panes.asking.refusals import not_that_long, rows_gone
 from panes.asking.row_tail import RowTail
 from panes.asking.row_window import RowWindow, ask_row_window
 from panes.axis import BEGINNING, Axis
-from panes.errors import QueryError
+from panes.errors import FailedQueryWarning, QueryError, warn
 from panes.language.expressions import quoted
 from panes.language.row_question import RowQuestion
 from panes.planning.choose_index import describe
@@ -27,6 +27,7 @@ class RowQuestions:
     def __init__(self, stream: str) -> None:
         self.stream = stream
         self.asked: dict[str, RowQuestion] = {}
+        self.failed: dict[str, str] = {}
         self._window: RowWindow | None = None
 
     def __len__(self) -> int:
@@ -62,6 +63,7 @@ class RowQuestions:
     def prepare(self, text: str, asked: RowQuestion, tail: RowTail | None, newest: int) -> None:
         """Keep from now on the rows that answer a question; those of a tail are known already."""
         self.asked[text] = asked
+        self.failed.pop(text, None)
         size = max(question.size for question in self.asked.values())
         if self._window is None:
             self._window = RowWindow(size, newest)
@@ -72,11 +74,21 @@ class RowQuestions:
 
     def forget(self, text: str, newest: int) -> None:
         """Forget a question, and the rows that only it needs."""
+        if self.failed.pop(text, None) is not None:
+            return
         del self.asked[text]
         if not self.asked:
             self._window = None
         elif self._window is not None:
             self._window.grow(max(q.size for q in self.asked.values()), newest)
+
+    def set_aside(self, failing: Mapping[str, Exception]) -> None:
+        """These questions cannot be answered: they are listed as failed, and that is told."""
+        for text, reason in failing.items():
+            self.forget(text, BEGINNING)
+            self.failed[text] = str(reason)
+            words = f"`{text}` failed and is set aside; the others go on. {reason}"
+            warn(words, FailedQueryWarning)
 
     def push(self, at: NDArray[np.int64], rows: pa.Table, newest: int) -> None:
         """Rows that were admitted."""

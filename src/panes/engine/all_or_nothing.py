@@ -3,7 +3,8 @@
 The state of a query is a graph of small objects over large arrays. Arrays and tables are replaced
 and never written to, so it is enough to remember what each object and each container referred to.
 That takes time by the number of objects, whatever the number of rows. A class may name attributes
-that are left alone by every step, in `UNCHANGED`: then what they hold is not visited.
+that are left alone by every step, in `UNCHANGED`: then what they hold is not visited. A class that
+does write to its arrays has a method `remembered`, which gives what puts them back.
 """
 
 from __future__ import annotations
@@ -11,12 +12,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from functools import wraps
-from typing import Any, Concatenate, ParamSpec, TypeVar
-
-Self = TypeVar("Self")
-Arguments = ParamSpec("Arguments")
-Result = TypeVar("Result")
+from typing import Any
 
 _VALUES = (
     *("aggregates", "algebra", "axis", "fill", "kernels", "language", "planning", "windows"),
@@ -25,31 +21,48 @@ _VALUES = (
 """The rooms whose objects never change: what they refer to need not be remembered."""
 
 
+class Undo:
+    """What puts back what a step has changed, until the step is over."""
+
+    def __init__(self) -> None:
+        self._back: list[Callable[[], None]] = []
+
+    def remember(self, *objects: object) -> None:
+        """Everything that these objects lead to is to be as it is now."""
+        self._back += reversed(_remembered(objects))
+
+    def last(self, undo: Callable[[], None]) -> None:
+        """Call this when all that is remembered later is put back; it may be called again."""
+        self._back.append(undo)
+
+    def __len__(self) -> int:
+        return len(self._back)
+
+    def forget(self) -> None:
+        """What was done until now stays."""
+        self._back = []
+
+    def run(self, down_to: int = 0) -> None:
+        """Put back all but the first so many, however often an interrupt falls into it."""
+        while len(self._back) > down_to:
+            try:
+                while len(self._back) > down_to:
+                    self._back[-1]()  # an interrupted one is called again
+                    self._back.pop()
+            except (KeyboardInterrupt, SystemExit):  # one is on its way to the caller already
+                continue
+
+
 @contextmanager
 def all_or_nothing(*objects: object) -> Iterator[None]:
     """Run a step; if it raises, everything that these objects lead to is as it was before."""
-    put_back = _remembered(objects)
+    undo = Undo()
+    undo.remember(*objects)
     try:
         yield
     except BaseException:
-        for undo in put_back:
-            undo()
+        undo.run()
         raise
-
-
-def whole(
-    method: Callable[Concatenate[Self, Arguments], Result],
-) -> Callable[Concatenate[Self, Arguments], Result]:
-    """A method that is such a step for its own object."""
-
-    @wraps(method)
-    def undone_if_it_fails(
-        self: Self, /, *args: Arguments.args, **kwargs: Arguments.kwargs
-    ) -> Result:
-        with all_or_nothing(self):
-            return method(self, *args, **kwargs)
-
-    return undone_if_it_fails
 
 
 def _remembered(objects: Iterable[object]) -> list[Callable[[], None]]:
@@ -91,6 +104,8 @@ def _kind(of: type) -> Callable[[Any], Inside] | None:
     room, _, name = of.__module__.partition(".")
     if room != "panes" or name.startswith(_VALUES):
         return None
+    if hasattr(of, "remembered"):
+        return lambda one: ((), one.remembered())
     slots = [s for c in of.__mro__ for s in getattr(c, "__slots__", ())]
     slots = [s for s in slots if s not in ("__dict__", "__weakref__")]
     has_dict = any("__dict__" in vars(c) for c in of.__mro__)

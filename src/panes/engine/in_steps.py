@@ -23,7 +23,7 @@ def push(query: OpenQuery, batches: Mapping[str, object]) -> Iterator[pa.Table]:
     if query.watcher is not None:
         query.watcher.began()
     begin = time.perf_counter()
-    with query._turn, all_or_nothing(query):
+    with query._turn.taken(), all_or_nothing(query):
         arrival = query._take_in(batches)
         query._beat()
         progress, why = query._reached()
@@ -32,7 +32,7 @@ def push(query: OpenQuery, batches: Mapping[str, object]) -> Iterator[pa.Table]:
         for chain in query._inputs.chains.values():
             chain.forget(progress)
     yield from _steps(query, query._closing.advance_in_steps(query._pipeline, progress, why))
-    with query._turn:
+    with query._turn.taken():
         query._promises.forget_passed()
         query._tell_stall(arrival)
         query._offer_early()
@@ -44,14 +44,14 @@ def push(query: OpenQuery, batches: Mapping[str, object]) -> Iterator[pa.Table]:
 def finish(query: OpenQuery) -> Iterator[pa.Table]:
     """As `OpenQuery.finish`."""
     begin = time.perf_counter()
-    with query._turn, all_or_nothing(query):
+    with query._turn.taken(), all_or_nothing(query):
         pipeline, answers = query._require_begun()
     if pipeline.plan.counts_arrivals:
         closing = ((found, ARRIVALS) for found in pipeline.close_in_steps(query._arrived))
     else:
         closing = ((found, THE_END) for found in pipeline.close_all_in_steps())
     yield from _steps(query, (Closed(*closed) for closed in closing))
-    with query._turn:
+    with query._turn.taken():
         rest = query._end(answers)
         _tell(query, rest, time.perf_counter() - begin)
         yield rest
@@ -85,11 +85,11 @@ def require_steps(store: str | None) -> None:
 def _steps(query: OpenQuery, closing: Iterator[Closed]) -> Iterator[pa.Table]:
     """What was selected of windows that are closed one step after the other."""
     while True:
-        with query._turn, query._observer.timed():
+        with query._turn.taken(), query._observer.timed():
             closed = next(closing, None)
             if closed is None:
                 return
-        with query._turn:
+        with query._turn.taken():
             assert query._pipeline is not None
             assert query._answers is not None
             query._observer.closed(query._pipeline, closed.answers)

@@ -1,6 +1,6 @@
-"""One thread at a time: methods of an object that threads share take turns.
+"""One thread at a time: steps of an object that threads share take turns.
 
-Every step of a query or register is such a turn, so here also ends what memory cannot take: what
+Every step of a query or register is such a turn, so here is also said what memory cannot take: what
 Arrow or NumPy say of it becomes a `LimitError`, whatever the step was.
 
 A push reads and replaces many things. If two threads pushed into one query at once, rows would be
@@ -10,45 +10,57 @@ a function does that is handed answers and asks the register something.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager
-from functools import wraps
+from collections.abc import Iterator
+from contextlib import contextmanager
 from threading import RLock
-from typing import Concatenate, ParamSpec, Protocol, TypeVar
+from typing import Protocol
 
 import pyarrow as pa
 
+from panes.engine.all_or_nothing import Undo
 from panes.errors import LimitError, PanesError
 from panes.windows.limit import at_most
 
-Arguments = ParamSpec("Arguments")
-Result = TypeVar("Result")
 
+class Turn:
+    """The turn of one thread, in which a step gives at most so many answers.
 
-class Turn(AbstractContextManager[None]):
-    """The turn of one thread, in which a step gives at most so many answers."""
+    `undo` is what a step that has the turn can put back.
+    """
+
+    UNCHANGED = frozenset({"undo"})
 
     def __init__(self, max_answers: int | None) -> None:
-        self._max_answers = max_answers
+        self.max_answers = max_answers
         self._lock = RLock()
-        self._limits: list[AbstractContextManager[None]] = []
+        self.undo = Undo()
 
-    def __enter__(self) -> None:
-        self._lock.acquire()
-        self._limits.append(at_most(self._max_answers))
-        self._limits[-1].__enter__()
+    def begin(self) -> None:
+        """Wait for the turn, and have it; or be interrupted, and not have it."""
+        for _ in iter(self._lock.acquire, None):  # after a step of a loop comes no interrupt
+            return
 
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        try:
-            self._limits.pop().__exit__(None, None, None)
-        finally:
-            self._lock.release()
-        refusal = None if error is None else _too_large(error)
-        if refusal is not None:
-            raise refusal from error
+    def end(self, undo: Undo) -> None:
+        """Another thread may have the turn; no interrupt comes after that in here."""
+        release: Iterator[None] = iter(self._lock.release, None)
+        self.undo = undo
+        for _ in release:
+            return
+
+    @contextmanager
+    def taken(self) -> Iterator[None]:
+        """Have the turn for a part of what is no step: answers in steps, or two objects."""
+        with self._lock, at_most(self.max_answers):
+            try:
+                yield
+            except Exception as error:
+                refusal = too_large(error)
+                if refusal is not None:
+                    raise refusal from error
+                raise
 
 
-def _too_large(error: BaseException) -> LimitError | None:
+def too_large(error: BaseException) -> LimitError | None:
     """What to say where memory, or a column of 2 GB, was too small for a step."""
     said = (str(error).splitlines() or [""])[0]
     if isinstance(error, PanesError):
@@ -73,23 +85,4 @@ _CAPACITY = ("overflow", "capacity", "more than 2147483646", "cannot contain mor
 class Shared(Protocol):
     """An object that threads may share."""
 
-    @property
-    def _turn(self) -> AbstractContextManager[object]:
-        """A `Turn`, or just a lock where answers are not limited."""
-        ...
-
-
-Self = TypeVar("Self", bound=Shared)
-
-
-def in_turn(
-    method: Callable[Concatenate[Self, Arguments], Result],
-) -> Callable[Concatenate[Self, Arguments], Result]:
-    """A method that no two threads run at the same time, of all that are marked so."""
-
-    @wraps(method)
-    def taking_turns(self: Self, /, *args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
-        with self._turn:
-            return method(self, *args, **kwargs)
-
-    return taking_turns
+    _turn: Turn

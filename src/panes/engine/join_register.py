@@ -18,14 +18,14 @@ from panes.admit.set_aside import SetAside
 from panes.aggregates.custom import UserAggregate
 from panes.axis import BEGINNING
 from panes.engine.added import Added
-from panes.engine.all_or_nothing import whole
-from panes.engine.in_turn import Turn, in_turn
+from panes.engine.in_turn import Turn
 from panes.engine.join_answers import JoinAnswers
 from panes.engine.join_run import JoinRun
 from panes.engine.newest_rows import NewestRows
 from panes.engine.open_join import NO_COLUMNS, known_schemas, no_batch_yet, unseen
 from panes.engine.open_query import Instant
-from panes.engine.watched import Watcher, watched
+from panes.engine.step import in_turn, step, whole
+from panes.engine.watched import Watcher
 from panes.errors import (
     FailedQueryWarning,
     OptionError,
@@ -35,6 +35,7 @@ from panes.errors import (
     warn,
 )
 from panes.frames import to_table
+from panes.html import facts_line
 from panes.language.join_query import JoinQuery
 from panes.language.join_text import is_join, read_join
 from panes.operators.inner import joined_schemas, schemas_made
@@ -74,6 +75,7 @@ class JoinRegister:
         self._newest_before_early = NewestRows()
         self._read: dict[str, int] = {}
         self._finished = False
+        self._ended_at = BEGINNING
         self._last_view: JoinsView | None = None
         self._turn = Turn(run.max_answers)
         self.watcher: Watcher | None = None
@@ -147,8 +149,7 @@ class JoinRegister:
 
     # The streams
 
-    @in_turn
-    @watched
+    @step
     @whole
     def push(self, /, **batches: object) -> dict[str, pa.Table]:
         """Take in a batch of each named stream; gives what is joined or final from now on.
@@ -179,8 +180,7 @@ class JoinRegister:
         self._newest = self._newest.after(tables, self._run, now)
         return found
 
-    @in_turn
-    @watched
+    @step
     @whole
     def punctuate(self, /, **promised: Instant) -> dict[str, pa.Table]:
         """Promise that no later row of a stream lies before an instant; gives what that proves."""
@@ -197,8 +197,7 @@ class JoinRegister:
             lambda run: run.punctuate({n: p for n, p in promised.items() if n in run.streams})
         )
 
-    @in_turn
-    @watched
+    @step
     @whole
     def finish(self) -> dict[str, pa.Table]:
         """The streams have ended: gives all that is left, and forgets everything."""
@@ -207,7 +206,7 @@ class JoinRegister:
         for name, query in self._unbound().items():
             self._set_aside_query(name, no_batch_yet(unseen(query, self._schemas), NO_COLUMNS))
         found = self._answers(lambda run: run.take({}, now, ends=True), ends=True)
-        self._last_view = self.view()
+        self._last_view, self._ended_at = self.view(), self.progress
         self._finished = True
         self._joins.clear()
         return found
@@ -250,8 +249,8 @@ class JoinRegister:
 
         In microseconds, or in units of an integer axis.
         """
-        promised = [at for join in self._joins.values() for at in join.run.promised().values()]
-        return min(promised, default=BEGINNING)
+        reached = [at for join in self._joins.values() for at in join.run.reached().values()]
+        return min(reached, default=self._ended_at)
 
     @property
     def is_finished(self) -> bool:
@@ -290,6 +289,11 @@ class JoinRegister:
             first = next(iter(join.answers.values()))
             parts.append(f"queries    {names}\n" + explain_join(first.plan, details=details))
         return "\n".join(parts)
+
+    def __repr__(self) -> str:
+        how = "finished" if self._finished else "open"
+        counts = f"queries={len(self._asked)}", f"failed={len(self._failed)}"
+        return facts_line("JoinRegister", f"of {', '.join(self.streams)}", how, *counts)
 
     # Within
 

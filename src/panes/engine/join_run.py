@@ -16,7 +16,7 @@ from panes.admit.gate import Admitted, Gate
 from panes.admit.inputs import Inputs
 from panes.admit.promises import Promises
 from panes.admit.set_aside import SetAside
-from panes.axis import parse_instant
+from panes.axis import BEGINNING, parse_instant
 from panes.engine.open_query import Instant
 from panes.engine.watched import Watcher
 from panes.errors import OptionError
@@ -62,6 +62,13 @@ class JoinRun:
     def promised(self) -> dict[str, int]:
         """What is promised of each side."""
         return {side.plan.name: side.promised for side in self._sides}
+
+    def reached(self) -> dict[str, int]:
+        """The same; after the end, how far each side had come."""
+        return {
+            side.plan.name: side.promised if side.ended_at is None else side.ended_at
+            for side in self._sides
+        }
 
     def take(self, tables: Mapping[str, pa.Table], now: int, *, ends: bool = False) -> pa.Table:
         """Take in batches; gives joined rows, or answers of a fold. With `ends`, no more come."""
@@ -129,6 +136,8 @@ class JoinSide:
         self._inputs = Inputs.of(query, terms, is_bounded=is_bounded)
         self._promises = Promises(query, terms)
         self._arrived = 0
+        self.newest = BEGINNING
+        self.ended_at: int | None = None
 
     @property
     def streams(self) -> tuple[str, ...]:
@@ -160,6 +169,7 @@ class JoinSide:
         self._promises.settle(inputs.chains)
         for batch in admitted:
             self._arrived += batch.rows
+            self.newest = max(self.newest, int(batch.arrival.at.max(initial=BEGINNING)))
             inputs.chains[batch.stream].settle()
             set_aside.add(batch.late, batch.rejected, ahead=batch.ahead)
             self._promises.observe(batch.stream, batch.placed, batch.promise)
@@ -180,6 +190,8 @@ class JoinSide:
 
     def end(self) -> None:
         """No stream of this side will send any more."""
+        newest = self.newest + (self.newest > BEGINNING)
+        self.ended_at = max(self.promised, newest)
         self._promises.end()
 
     def forget(self, progress: int) -> None:

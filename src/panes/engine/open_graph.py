@@ -19,12 +19,12 @@ import pyarrow as pa
 
 from panes.aggregates.custom import UserAggregate
 from panes.axis import BEGINNING
-from panes.engine.all_or_nothing import whole
-from panes.engine.in_turn import Turn, in_turn
+from panes.engine.in_turn import Turn
 from panes.engine.open_join import OpenJoin
 from panes.engine.open_query import Instant, OpenQuery
 from panes.engine.promised_answers import as_rows, column_read, least, promising_columns
-from panes.engine.watched import Watcher, watched
+from panes.engine.step import in_turn, step, whole
+from panes.engine.watched import Watcher
 from panes.errors import OptionError, QueryError, UnknownStreamError
 from panes.html import Explained, facts_html
 from panes.language.join_query import JoinQuery
@@ -110,8 +110,7 @@ class OpenGraph:
 
     # What comes
 
-    @in_turn
-    @watched
+    @step
     @whole
     def push(self, /, **batches: object) -> pa.Table:
         """Take in a batch of each named stream; gives the answers that are final from now on.
@@ -125,8 +124,7 @@ class OpenGraph:
         self._require_streams(batches)
         return self._step(batches)
 
-    @in_turn
-    @watched
+    @step
     @whole
     def punctuate(self, /, **promised: Instant) -> pa.Table:
         """Promise that no later row of a stream lies before an instant; gives what that closes."""
@@ -138,8 +136,7 @@ class OpenGraph:
 
         return self._step({}, told)
 
-    @in_turn
-    @watched
+    @step
     @whole
     def beat(self) -> pa.Table:
         """Let the clock say how far the streams are, as `heartbeat` allows."""
@@ -158,8 +155,7 @@ class OpenGraph:
         self._require_running()
         return self._nodes[-1].query.early()
 
-    @in_turn
-    @watched
+    @step
     @whole
     def finish(self) -> pa.Table:
         """The streams have ended: gives all answers that are left, and forgets everything."""

@@ -14,17 +14,17 @@ import pyarrow as pa
 
 from panes.admit.set_aside import SetAside
 from panes.aggregates.custom import UserAggregate
-from panes.engine.all_or_nothing import whole
-from panes.engine.in_turn import Turn, in_turn
+from panes.engine.in_turn import Turn
 from panes.engine.join_answers import JoinAnswers
 from panes.engine.join_run import JoinRun
 from panes.engine.joined_windows import Above
 from panes.engine.open_query import Instant
 from panes.engine.promised_answers import promised_by_join
-from panes.engine.watched import Watcher, watched
+from panes.engine.step import in_turn, step, whole
+from panes.engine.watched import Watcher
 from panes.errors import InputError, OptionError, QueryError, UnknownStreamError
 from panes.frames import empty_tables, to_table
-from panes.html import Explained, facts_html
+from panes.html import Explained, facts_html, facts_line
 from panes.language.join_query import JoinQuery
 from panes.language.join_text import read_join
 from panes.operators.inner import joined_schemas, schemas_made
@@ -68,8 +68,7 @@ class OpenJoin:
 
     # What comes
 
-    @in_turn
-    @watched
+    @step
     @whole
     def push(self, /, **batches: object) -> pa.Table:
         """Take in a batch of each named stream; gives what is joined, or final, from now on.
@@ -84,8 +83,7 @@ class OpenJoin:
         tables = {name: to_table(batch, name, known.get(name)) for name, batch in batches.items()}
         return self._step(lambda bound: bound.take(tables, self._now()), tables)
 
-    @in_turn
-    @watched
+    @step
     @whole
     def punctuate(self, /, **promised: Instant) -> pa.Table:
         """Promise that no later row of a stream lies before an instant; gives what that proves."""
@@ -99,8 +97,7 @@ class OpenJoin:
             raise no_batch_yet(unseen(self.query, self._schemas), "a promise cannot be understood")
         return self._step(lambda bound: bound.punctuate(promised))
 
-    @in_turn
-    @watched
+    @step
     @whole
     def beat(self) -> pa.Table:
         """Let the clock say how far the streams are, as `heartbeat` allows."""
@@ -120,8 +117,7 @@ class OpenJoin:
             raise QueryError("EMIT EARLY is for joined rows that are aggregated")
         return bound.above.early()
 
-    @in_turn
-    @watched
+    @step
     @whole
     def finish(self) -> pa.Table:
         """The streams have ended: gives all that is left, and forgets everything."""
@@ -150,6 +146,7 @@ class OpenJoin:
         return self._set_aside.late(self._made())
 
     @in_turn
+    @whole
     def take_late(self) -> pa.Table:
         """The late rows so far, which are then forgotten: for queries that run for long."""
         return self._set_aside.take_late(self._made())
@@ -165,9 +162,10 @@ class OpenJoin:
     def progress(self) -> Mapping[str, int]:
         """Up to where each side is complete (its watermark), by the name of the side.
 
-        In microseconds, or in units of an integer axis.
+        In microseconds, or in units of an integer axis. After the end it is just after the newest
+        row, or at the last promise if that is further.
         """
-        return {} if self._bound is None else self._bound.run.promised()
+        return {} if self._bound is None else self._bound.run.reached()
 
     @property
     def is_finished(self) -> bool:
@@ -208,6 +206,10 @@ class OpenJoin:
     def explain(self, *, details: bool = False) -> str:
         """The plan as text; see `panes.explain`."""
         return Explained(explain_join(self.plan, details=details))
+
+    def __repr__(self) -> str:
+        how = "finished" if self._finished else "open"
+        return facts_line("OpenJoin", self.query.text, how)
 
     def _repr_html_(self) -> str:
         facts: dict[str, object] = {"state": "finished" if self._finished else "open"}

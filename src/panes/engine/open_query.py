@@ -24,11 +24,11 @@ from panes.admit.set_aside import SetAside
 from panes.aggregates.custom import UserAggregate
 from panes.answers.status import Answers
 from panes.axis import BEGINNING, FOREVER, parse_instant
-from panes.engine.all_or_nothing import whole
-from panes.engine.in_turn import Turn, in_turn
+from panes.engine.in_turn import Turn
 from panes.engine.promised_answers import promised_by_windows
 from panes.engine.run_observer import RunObserver
-from panes.engine.watched import Watcher, watched
+from panes.engine.step import in_turn, step, whole
+from panes.engine.watched import Watcher
 from panes.errors import (
     InputError,
     NoProgressWarning,
@@ -38,7 +38,7 @@ from panes.errors import (
     warn,
 )
 from panes.frames import empty_tables, to_table
-from panes.html import Explained, facts_html
+from panes.html import Explained, facts_html, facts_line
 from panes.language.parse import parse
 from panes.language.query import Query
 from panes.pipelines.choose import pipeline_of
@@ -103,6 +103,7 @@ class OpenQuery:
         self._pipeline: Pipeline | None = None
         self._answers: Answers | None = None
         self._finished = False
+        self._ended_at = BEGINNING
         self._turn = Turn(run.max_answers)
         self.watcher: Watcher | None = None
         if schemas:
@@ -111,8 +112,7 @@ class OpenQuery:
 
     # What comes
 
-    @in_turn
-    @watched
+    @step
     @whole
     def push(self, /, **batches: object) -> pa.Table:
         """Take in a batch of each named stream; gives the answers that are final from now on.
@@ -157,8 +157,7 @@ class OpenQuery:
         self._revise(admitted, pipeline, answers)
         return arrival
 
-    @in_turn
-    @watched
+    @step
     @whole
     def punctuate(
         self, /, *, key: Mapping[str, object] | None = None, **promised: Instant
@@ -180,8 +179,7 @@ class OpenQuery:
         self._advance()
         return self._released()
 
-    @in_turn
-    @watched
+    @step
     @whole
     def beat(self) -> pa.Table:
         """Let the clock say how far the stream is, as `heartbeat` allows; gives what that closes.
@@ -205,8 +203,7 @@ class OpenQuery:
             raise InputError("the query has seen no batch, so its answers have no columns")
         return self._answers.early(self._pipeline.open_windows())
 
-    @in_turn
-    @watched
+    @step
     @whole
     def finish(self) -> pa.Table:
         """The stream has ended: gives all answers that are left, and forgets everything."""
@@ -223,6 +220,8 @@ class OpenQuery:
 
     def _end(self, answers: Answers) -> pa.Table:
         """Forget everything; gives the answers that are left."""
+        newest = max(self._newest.values(), default=BEGINNING)
+        self._ended_at = max(self.progress, newest + (newest > BEGINNING))
         self._promises.end()
         self._pipeline = None
         self._finished = True
@@ -237,6 +236,7 @@ class OpenQuery:
         return self._set_aside.late(self._inputs.derived.values())
 
     @in_turn
+    @whole
     def take_late(self) -> pa.Table:
         """The late rows so far, which are then forgotten: for queries that run for long."""
         return self._set_aside.take_late(self._inputs.derived.values())
@@ -252,9 +252,10 @@ class OpenQuery:
     def progress(self) -> int:
         """Up to where the whole input is complete: the watermark.
 
-        In microseconds, or in units of an integer axis.
+        In microseconds, or in units of an integer axis. After the end it is just after the newest
+        row, or at the last promise if that is further.
         """
-        return self._promises.melded()[0]
+        return self._ended_at if self._finished else self._promises.melded()[0]
 
     @property
     @in_turn
@@ -316,6 +317,10 @@ class OpenQuery:
         store = choose_store(self.plan, self._run.store)
         seen = self._observer.observed()
         return Explained(explain(self.plan, store, seen, details=details))
+
+    def __repr__(self) -> str:
+        how = "finished" if self._finished else f"open, {self._arrived:,} rows came"
+        return facts_line("OpenQuery", self.query.text, how)
 
     def _repr_html_(self) -> str:
         state = self.state

@@ -6,7 +6,8 @@ what is settled stays, and rows are admitted only once all of it is.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -23,10 +24,11 @@ from panes.arrays.columns import column_of
 from panes.asking.prepared import Prepared
 from panes.asking.row_questions import RowQuestions, ordering_of
 from panes.asking.row_tail import RowTail
-from panes.axis import BEGINNING
+from panes.asking.row_window import answered
+from panes.axis import ARRIVAL, BEGINNING
 from panes.engine.register_file import Beside
 from panes.engine.watched import Watcher
-from panes.errors import NoProgressWarning, warn
+from panes.errors import NoProgressWarning, PanesError, warn
 from panes.language.expressions import quoted
 from panes.language.parse import parse
 from panes.language.query import Query
@@ -39,9 +41,9 @@ from panes.progress.promise import Promise
 from panes.progress.stall import Stall
 from panes.register.classed_panes import Filled
 from panes.register.completeness import after
-from panes.register.failures import blaming, failed_reading
+from panes.register.failures import blaming, failed_reading, noted
 from panes.register.manifest import Manifest, take_up_queries
-from panes.register.queries import Asked, Queries
+from panes.register.queries import Asked, Queries, other_axis
 from panes.register.shared_store import SharedStore
 from panes.shards.register_shard import resumed
 from panes.shards.state import State
@@ -106,6 +108,49 @@ class Reading:
         self._queries.bind(asked, schema, lambda query: self.plan(query, schema))
         _, shape = self._queries.homes[asked.name]
         self.place_by(shape.plan, schema)
+
+    def bind_waiting(self, schema: pa.Schema) -> dict[str, Exception]:
+        """Give all queries their shapes, and say which cannot have one; the columns are known now.
+
+        The first query says which column orders the rows, among those that can be answered.
+        """
+        queries, placing, failing = self._queries, self._plan, dict[str, Exception]()
+        self.schema = schema
+        while True:
+            queries.forget_bindings()
+            self._plan = placing
+            for name, asked in queries.asked.items():
+                if name in failing:
+                    continue
+                before = queries.axis, len(queries.stores)
+                with noted(failing, [name]):
+                    self.bind(asked, schema)
+                if name in failing and (queries.axis, len(queries.stores)) != before:
+                    break  # what it has left behind is gone when all others are bound anew
+            else:
+                return failing
+
+    def bind_row_questions(self, schema: pa.Schema) -> dict[str, Exception]:
+        """Check the questions for rows; gives those that cannot be answered, by their text."""
+        failing: dict[str, Exception] = {}
+        for text, rows in self.row_questions.asked.items():
+            with noted(failing, [text]), _of_question(text):
+                answered(rows, schema.empty_table(), schema, ARRIVAL, (0, 0))
+                self.settle_rows(rows)
+        return failing
+
+    def require_said_axis(self, column: str | None, name: str | None = None) -> None:
+        """Refuse what names another column than the others did, as long as none is known.
+
+        `name` is that of a query; a question has none.
+        """
+        said = [a.query.window.column for a in self._queries.asked.values() if a.query.window]
+        said += [question.window.column for question in self.row_questions.asked.values()]
+        first = next((one for one in said if one is not None), None)
+        if self.schema is not None or first is None or column is None:
+            return
+        if first.lower() != column.lower():
+            raise other_axis(name, column, first)
 
     def take_up(self, manifest: Manifest, state: State, beside: Beside) -> None:
         """Go on where a saved register ended."""
@@ -211,6 +256,15 @@ class Reading:
             self._plan, self.terms, self._now(), promised, queries.open_from(), newest=newest
         )
         return gate.admit(queries.stream, table, Chain(), 0)
+
+
+@contextmanager
+def _of_question(text: str) -> Iterator[None]:
+    """What is wrong with a prepared question says which one it is."""
+    try:
+        yield
+    except PanesError as error:
+        raise error.of(f"the prepared question `{text}`") from None
 
 
 def _placing(planned: Plan, schema: pa.Schema) -> Plan:

@@ -11,6 +11,7 @@ that comes late is answered from its first window that the panes there can answe
 from __future__ import annotations
 
 import datetime as dt
+import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -27,25 +28,27 @@ from panes.asking.prepared import Prepared
 from panes.asking.row_questions import ordering_of
 from panes.asking.row_window import answered, ask_tail
 from panes.asking.set_questions import planned_sets
-from panes.axis import ARRIVAL, FOREVER, Axis, Duration, parse_instant
+from panes.axis import ARRIVAL, BEGINNING, FOREVER, Axis, Duration, parse_instant
 from panes.engine import register_file
 from panes.engine.added import Added
 from panes.engine.all_or_nothing import all_or_nothing
-from panes.engine.in_turn import Turn, in_turn
+from panes.engine.in_turn import Turn
 from panes.engine.open_query import Instant, bytes_of
 from panes.engine.reading import Reading
-from panes.engine.register_file import Beside
-from panes.engine.rounds import run_round
-from panes.engine.watched import Watcher, watched
-from panes.errors import InputError, OptionError, PanesError, QueryError, StateError
+from panes.engine.register_file import Beside, Signature
+from panes.engine.rounds import run_round, set_aside
+from panes.engine.step import in_turn, step, uninterrupted
+from panes.engine.watched import Watcher
+from panes.errors import InputError, OptionError, QueryError, StateError
 from panes.frames import to_table
-from panes.html import Explained, facts_html
+from panes.html import Explained, facts_html, facts_line
 from panes.language.parse import parse
 from panes.language.query import Query
 from panes.language.row_question import RowQuestion, read_row_question
 from panes.planning.plan import Plan, plan
 from panes.planning.terms import Run, agree
-from panes.register.explain import explain_stores
+from panes.register.completeness import after
+from panes.register.explain import explain_finished, explain_stores
 from panes.register.pace import Behind
 from panes.register.queries import Queries
 from panes.register.shared_store import SharedStore
@@ -58,6 +61,8 @@ class Register:
 
     `saves` is how often it has been saved, in this process and in those before it.
     """
+
+    UNCHANGED = frozenset({"_queries", "_reading", "_prepared", "_turn"})  # each by itself
 
     def __init__(
         self,
@@ -80,6 +85,8 @@ class Register:
         self._hand_over = hand_over
         self.saves = 0
         self._finished = False
+        self._ended_at = BEGINNING
+        self._written: dict[str, Signature] = {}
         self._turn = Turn(run.max_answers)
         self._queries = Queries(stream, aggregates)
         self._queries.hands_over = hand_over is not None
@@ -100,7 +107,7 @@ class Register:
 
     # Queries
 
-    @in_turn
+    @uninterrupted
     def add(self, name: str, text: str, *, deadline: Duration | None = None) -> Added:
         """Answer one more query from now on; says from where its answers are exact.
 
@@ -109,6 +116,8 @@ class Register:
         """
         self._require_running()
         asked = self._queries.read(name, text, deadline)
+        if asked.query.window is not None:
+            self._reading.require_said_axis(asked.query.window.column, name)
         self._queries.failed.pop(name, None)
         terms = agree(asked.query, self._run)
         if self._reading.schema is not None:
@@ -117,7 +126,7 @@ class Register:
         self._queries.asked[name] = asked
         return Added(self, name)
 
-    @in_turn
+    @uninterrupted
     def remove(self, name: str) -> None:
         """Answer a query no longer, and forget what only it needed."""
         self._queries.remove(name)
@@ -130,7 +139,7 @@ class Register:
         Prepared questions that were set aside are listed by their text.
         """
         queries = {name: failed.reason for name, failed in self._queries.failed.items()}
-        return queries | self._prepared.failed
+        return queries | self._prepared.failed | self._reading.row_questions.failed
 
     @in_turn
     def put_back(self, name: str) -> Added:
@@ -154,8 +163,7 @@ class Register:
 
     # The stream
 
-    @in_turn
-    @watched
+    @step
     def push(self, batch: object) -> QueryAnswers:
         """Take in a batch; gives the answers that are final from now on, by query.
 
@@ -168,21 +176,21 @@ class Register:
         self._require_axis()
         self._bind_waiting(table.schema.remove_metadata())
 
-        def step() -> Iterator[Portion]:
+        def rows_come() -> Iterator[Portion]:
             if self.watcher is not None:
                 self.watcher.began()
             rows = self._reading.take_in(table, self._prepared)
             yield from self._queries.answers()
             self._prepared.push(*rows)
 
-        return self._round(step)
+        return self._round(rows_come)
 
     def _round(self, step: Callable[[], Iterator[Portion]]) -> QueryAnswers:
         """The answers of a step, all of it or nothing; queries that fail are set aside."""
-        return run_round(self._queries, self._reading, step, self._hand_over)
+        changed = self._reading, self._prepared, self
+        return run_round(self._queries, step, self._hand_over, self._turn.undo, *changed)
 
-    @in_turn
-    @watched
+    @step
     def punctuate(self, at: Instant) -> QueryAnswers:
         """Promise that no later row lies before an instant; gives what that closes."""
         self._require_running()
@@ -196,27 +204,28 @@ class Register:
             )
         position = parse_instant(at)
 
-        def step() -> Iterator[Portion]:
+        def promise_comes() -> Iterator[Portion]:
             self._queries.promise.punctuate(position)
             return self._queries.answers()
 
-        return self._round(step)
+        return self._round(promise_comes)
 
-    @in_turn
-    @watched
+    @step
     def finish(self) -> QueryAnswers:
         """The stream has ended: gives all answers that are left, and forgets everything."""
         self._require_running()
         queries, nothing = self._queries, Prepared(self.stream)
 
-        def step() -> Iterator[Portion]:
+        def end_comes() -> Iterator[Portion]:
             yield from queries.last_answers()
             queries.promise.punctuate(FOREVER, "the end")
             exact_from, axis = queries.exact_from, queries.axis
             queries.forget_bindings()
             queries.exact_from, queries.axis = exact_from, axis
 
-        found = self._round(step)
+        ended_at = max(queries.promise.at, after(queries.newest))
+        found = self._round(end_comes)
+        self._ended_at = ended_at
         self._finished, self._prepared = True, nothing
         return found
 
@@ -231,9 +240,10 @@ class Register:
     def progress(self) -> int:
         """Up to where the stream is complete: the watermark.
 
-        In microseconds, or in units of an integer axis.
+        In microseconds, or in units of an integer axis. After the end it is just after the newest
+        row, or at the last promise if that is further.
         """
-        return self._queries.promise.at
+        return self._ended_at if self._finished else self._queries.promise.at
 
     @property
     @in_turn
@@ -270,6 +280,7 @@ class Register:
     @in_turn
     def take_late(self) -> pa.Table:
         """The late rows so far, which are then forgotten: for registers that run for long."""
+        self._turn.undo.remember(self._reading.set_aside)
         return self._reading.set_aside.take_late(self._columns)
 
     @property
@@ -295,7 +306,7 @@ class Register:
         row_questions = self._reading.row_questions
         stored = {
             "queries": len(self._queries.asked),
-            "failed": len(self._queries.failed) + len(self._prepared.failed),
+            "failed": len(self.failed),
             "stores": len(stores),
             "keys": sum(len(s.panes.groups) for s in stores if len(s.panes)),
             "partials": sum(len(s.panes) for s in stores),
@@ -318,7 +329,7 @@ class Register:
 
     # Asking
 
-    @in_turn
+    @uninterrupted
     def prepare(self, text: str, *, within: float | None = None) -> None:
         """Say that a question will be asked: what answers it is kept up to date from now on.
 
@@ -334,6 +345,8 @@ class Register:
             return
         query = parse(text, self._aggregates, once=True)
         is_placed = query.window is not None and query.window.measure != "rows"
+        if query.window is not None:
+            self._reading.require_said_axis(query.window.column)
         terms = agree(query, self._run) if is_placed else None
         self._prepared.add(
             (text, width), query, tail=self._reading.tail, settle=self._reading.settle_axis
@@ -347,16 +360,18 @@ class Register:
         if width is not None:
             raise OptionError("rows are exact: within is for aggregates")
         reading.row_questions.require_preparable(rows)
+        reading.require_said_axis(rows.window.column)
         with all_or_nothing(reading):
             reading.settle_rows(rows)
             if reading.schema is not None:
                 answered(rows, reading.schema.empty_table(), reading.schema, ARRIVAL, (0, 0))
             reading.row_questions.prepare(text, rows, reading.tail, self._queries.newest)
 
-    @in_turn
+    @uninterrupted
     def forget(self, text: str, *, within: float | None = None) -> None:
         """Keep no longer what only this prepared question needs."""
-        if text in self._reading.row_questions.asked:
+        row_questions = self._reading.row_questions
+        if text in row_questions.asked or text in row_questions.failed:
             self._reading.row_questions.forget(text, self._queries.newest)
             return
         self._prepared.forget((text, as_width(within)))
@@ -366,7 +381,7 @@ class Register:
         """The prepared questions: text and `within`, in the order in which they came."""
         return [*self._prepared.asked, *((t, None) for t in self._reading.row_questions.asked)]
 
-    @in_turn
+    @uninterrupted
     def ask(self, text: str, *, within: float | None = None) -> pa.Table:
         """An answer now, from what is stored: of the newest panes, or of the last rows.
 
@@ -432,12 +447,16 @@ class Register:
         return reading.row_questions.ask(asked, reading.tail, schema, axis, newest)
 
     @in_turn
-    def save(self, path: str | Path) -> None:
+    def save(self, path: str | Path, *, overwrite: bool = False) -> None:
         """Write everything to a file; ``panes.register(stream, saved=path)`` goes on from there.
 
-        Lateness and the like are said anew then, and so are prepared questions.
+        Lateness and the like are said anew then, and so are prepared questions. A file that is
+        there and is not as this register wrote or read it is refused, unless `overwrite` says that
+        it may go: another register may have written it.
         """
         self._require_running()
+        if not overwrite:
+            register_file.require_own(path, self._written.get(os.path.realpath(path)))
         if self._run.rows_late is not None:
             raise OptionError("a register with rows_late cannot be saved", hint="give a lateness")
         if self._reading.schema is None:
@@ -454,11 +473,13 @@ class Register:
             saves=self.saves + 1,
         )
         register_file.write(path, self._queries, beside)
+        self._written[os.path.realpath(path)] = register_file.signature(path)
         self.saves += 1
 
-    @in_turn
+    @uninterrupted
     def take_up(self, path: str | Path) -> None:
         """Go on where a saved register ended."""
+        found = register_file.signature(path)
         manifest, state, beside = register_file.read(path)
         if manifest.stream != self.stream:
             raise StateError(
@@ -466,6 +487,7 @@ class Register:
             )
         self._reading.take_up(manifest, state, beside)
         self.saves = beside.saves
+        self._written[os.path.realpath(path)] = found
         self._prepared.bind(
             beside.schema,
             self._reading.settle_axis,
@@ -477,7 +499,18 @@ class Register:
     def explain(self, *, details: bool = False) -> str:
         """What the queries share, and how much is stored; see `panes.explain` for `details`."""
         prepared = [*self._prepared.explain(), *self._reading.row_questions.explain()]
-        return Explained(explain_stores(self.stream, self.stores, prepared, details=details))
+        if self._finished:
+            return Explained(explain_finished(self.stream, len(self._queries.asked)))
+        stores, waiting = self.stores, len(self._queries.asked) - len(self._queries.homes)
+        return Explained(
+            explain_stores(self.stream, stores, prepared, waiting=waiting, details=details)
+        )
+
+    def __repr__(self) -> str:
+        how = "finished" if self._finished else "open"
+        queries = self._queries
+        counts = f"queries={len(queries.asked)}", f"failed={len(queries.failed)}"
+        return facts_line("Register", f"of {self.stream}", how, *counts)
 
     def _repr_html_(self) -> str:
         state = self.state
@@ -489,25 +522,26 @@ class Register:
     # Binding
 
     def _bind_waiting(self, schema: pa.Schema) -> None:
-        """Queries that were added before the columns were known; all of them or none."""
-        reading = self._reading
+        """The columns are known now: whatever cannot be answered over them is set aside.
+
+        If that is everything, it is rather the batch that is wrong, and is refused.
+        """
+        reading, prepared, undo = self._reading, self._prepared, self._turn.undo
         if reading.schema is not None:
             return
-        try:
-            with all_or_nothing(reading, self._prepared):
-                for asked in self._queries.asked.values():
-                    reading.bind(asked, schema)
-                self._prepared.bind(schema, reading.settle_axis)
-                reading.schema = schema
-                for text, rows in reading.row_questions.asked.items():
-                    try:
-                        reading.settle_rows(rows)
-                        answered(rows, schema.empty_table(), schema, ARRIVAL, (0, 0))
-                    except PanesError as error:
-                        raise error.of(f"the prepared question `{text}`") from None
-        except BaseException:
-            self._queries.forget_bindings()
-            raise
+        waiting = len(self._queries.asked) + len(prepared) + len(reading.row_questions)
+        undo.remember(self._queries, reading, prepared)
+        failing = reading.bind_waiting(schema)
+        unprepared = prepared.bind(schema, reading.settle_axis)
+        unread = reading.bind_row_questions(schema)
+        refused = [*failing.values(), *unprepared.values(), *unread.values()]
+        if refused and len(refused) == waiting:
+            raise refused[0]
+        set_aside(self._queries, failing)
+        prepared.set_aside(unprepared)
+        reading.row_questions.set_aside(unread)
+        if self._hand_over is not None:
+            undo.forget()  # answers that it takes are answers of these stores
 
     def _require_running(self) -> None:
         if self._finished:

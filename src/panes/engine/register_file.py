@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -31,6 +32,9 @@ from panes.shards.register_state import to_tables
 from panes.shards.state import ABOUT
 from panes.stores import codec
 from panes.whole_file import replacing
+
+Signature: TypeAlias = tuple[int, int, int, int] | None
+"""Device, inode, time and size of a file."""
 
 _REGISTER, _STATE = "register", "state"
 _SCHEMA, _LATE, _REJECTED = "schema", "late", "rejected"
@@ -100,6 +104,33 @@ def write(path: str | Path, queries: Queries, beside: Beside) -> None:
             partial.write_bytes(data)
     except OSError as error:
         raise StateError(f"the register cannot be saved in {path}: {error.strerror}") from error
+
+
+def signature(path: str | Path) -> Signature:
+    """What tells a file from whatever is written there later; None if there is none."""
+    try:
+        found = Path(path).stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino, found.st_mtime_ns, found.st_size
+
+
+def require_own(path: str | Path, known: Signature) -> None:
+    """Refuse to write over a file that is not as a register has `known` it; an empty one may go."""
+    found = signature(path)
+    if found in (None, known) or found[-1] == 0:
+        return
+    try:
+        manifest, _, beside = read(path)
+    except StateError:
+        what = "is no saved register"
+    else:
+        times = "once" if beside.saves == 1 else f"{beside.saves} times"
+        what = f"was saved by another register of `{manifest.stream}` ({times} so far)"
+    raise StateError(
+        f"{path} {what}, and would be lost",
+        hint="save to another file, or say that it may go: reg.save(path, overwrite=True)",
+    )
 
 
 def read(path: str | Path) -> tuple[Manifest, dict[str, bytes], Beside]:

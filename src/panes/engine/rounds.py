@@ -10,13 +10,13 @@ A round ends in one of three ways::
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 import pyarrow as pa
 
 from panes.answers.portions import Portion, QueryAnswers
-from panes.engine.all_or_nothing import all_or_nothing
-from panes.engine.reading import Reading
+from panes.arrays.workers import apart_from_interrupts
+from panes.engine.all_or_nothing import Undo
 from panes.errors import FailedQueryWarning, UserFunctionError, warn
 from panes.register.due import Due, close
 from panes.register.failures import QueriesFailed, failed_calling, set_aside_words
@@ -27,45 +27,72 @@ HandOver = Callable[[str, pa.Table], None]
 
 def run_round(
     queries: Queries,
-    reading: Reading,
     step: Callable[[], Iterator[Portion]],
     hand_over: HandOver | None,
+    undo: Undo,
+    *others: object,
 ) -> QueryAnswers:
-    """Answers of a `step`, which changes queries and what was read."""
+    """Answers of a `step`, which changes queries, and other objects.
+
+    What is set aside, and answers that were taken, are not undone.
+    """
     given: list[Portion] = []
+    before = len(undo)
     while True:
         found: list[Portion] = []
-        taken: set[str] = set()
-        due: list[Due] = []
+        taken = _Taken(queries)
+        undo.last(taken.keep)
+        undo.remember(queries, *others)
         try:
-            with all_or_nothing(queries, reading):
-                for portion in step():
-                    found.append(portion)
-                    due = queries.due
-                    for name, table in portion.tables() if hand_over is not None else ():
-                        assert hand_over is not None
-                        hand_over(name, table)
-                        taken.add(name)
-                return QueryAnswers([*given, *found])
+            for portion in step():
+                found.append(portion)
+                if hand_over is not None:
+                    taken.hand_over(hand_over, portion)
+            return QueryAnswers([*given, *found])
         except QueriesFailed as failed:
-            _take_back(queries, due, taken)
             reasons: dict[str, object] = failed.reasons
         except UserFunctionError as error:
-            _take_back(queries, due, taken)
             reasons = dict(failed_calling(queries.shapes, error))
             if not reasons:
                 raise
-        except BaseException:
-            _take_back(queries, due, taken)
-            raise
+        undo.run(down_to=before)
         given += found if hand_over is not None else []
+        set_aside(queries, reasons)
+
+
+def set_aside(queries: Queries, reasons: Mapping[str, object]) -> None:
+    """These queries have failed: they are set aside, and that is told."""
+
+    def all_of_them() -> None:
         for name, reason in reasons.items():
             queries.set_aside(name, reason)
-            warn(set_aside_words(name, reason), FailedQueryWarning)
+
+    apart_from_interrupts(all_of_them)
+    for name, reason in reasons.items():
+        warn(set_aside_words(name, reason), FailedQueryWarning)
 
 
-def _take_back(queries: Queries, due: list[Due], taken: set[str]) -> None:
-    """All is as before; answers that were taken stay given."""
-    queries.forget_schedule()
-    if taken:
-        close(due, taken)
+class _Taken:
+    """The queries whose answers a sink has taken in a round."""
+
+    def __init__(self, queries: Queries) -> None:
+        self._queries = queries
+        self._names: set[str] = set()
+        self._due: list[Due] = []
+
+    def hand_over(self, sink: HandOver, portion: Portion) -> None:
+        """Hand over answers, and note whose the sink took.
+
+        No interrupt comes between the two: CPython lets none in where a loop over compiled
+        iterators goes on.
+        """
+        self._due = self._queries.due
+        names, tables = zip(*portion.tables(), strict=True)
+        for name, _ in zip(names, map(sink, names, tables), strict=True):
+            self._names.add(name)
+
+    def keep(self) -> None:
+        """All is as before the round; answers that were taken stay given."""
+        self._queries.forget_schedule()
+        if self._names:
+            close(self._due, self._names)

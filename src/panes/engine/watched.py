@@ -6,16 +6,11 @@ anyone watches or not. Without one, a step costs one look at an attribute.
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import wraps
-from typing import Concatenate, ParamSpec, Protocol, TypeVar
+from typing import Protocol
 
 from panes.admit.gate import Admitted
-
-Arguments = ParamSpec("Arguments")
-Result = TypeVar("Result")
 
 
 class Watcher(Protocol):
@@ -33,17 +28,14 @@ class Watcher(Protocol):
     def stepped(self, answers: object, seconds: float) -> None:
         """The step has succeeded, took so long, and gave these answers; None: nothing more."""
 
-    def failed(self, error: Exception) -> None:
-        """The step has failed; the query stands as before it."""
+    def failed(self, error: BaseException, *, was_told: bool) -> None:
+        """The step has failed, maybe when its answers were told already; it has not happened."""
 
 
 class Watchable(Protocol):
     """What can be watched."""
 
     watcher: Watcher | None
-
-
-Self = TypeVar("Self", bound=Watchable)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,9 +60,9 @@ class _Several:
         for watcher in self.each:
             watcher.stepped(answers, seconds)
 
-    def failed(self, error: Exception) -> None:
+    def failed(self, error: BaseException, *, was_told: bool) -> None:
         for watcher in self.each:
-            watcher.failed(error)
+            watcher.failed(error, was_told=was_told)
 
 
 def add_watcher(query: Watchable, watcher: Watcher) -> None:
@@ -89,26 +81,3 @@ def _each(watcher: Watcher | None) -> tuple[Watcher, ...]:
     if watcher is None:
         return ()
     return watcher.each if isinstance(watcher, _Several) else (watcher,)
-
-
-def watched(
-    method: Callable[Concatenate[Self, Arguments], Result],
-) -> Callable[Concatenate[Self, Arguments], Result]:
-    """A step whose watcher, if there is one, is told of it."""
-
-    @wraps(method)
-    def told(self: Self, /, *args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
-        watcher = self.watcher
-        if watcher is None:
-            return method(self, *args, **kwargs)
-        watcher.began()
-        begin = time.perf_counter()
-        try:
-            answers = method(self, *args, **kwargs)
-        except Exception as error:
-            watcher.failed(error)
-            raise
-        watcher.stepped(answers, time.perf_counter() - begin)
-        return answers
-
-    return told

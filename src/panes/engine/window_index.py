@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
-from threading import RLock
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -20,8 +19,9 @@ from pyarrow.types import is_decimal, is_integer
 from panes.arrays.columns import column_of
 from panes.asking import window_questions as ask
 from panes.axis import ARRIVAL, Duration, axis_over, parse_instant
-from panes.engine.in_turn import in_turn
+from panes.engine.in_turn import Turn
 from panes.engine.index_arrivals import STREAM, Arrivals, lengths
+from panes.engine.step import in_turn
 from panes.errors import (
     InputError,
     OptionError,
@@ -29,6 +29,7 @@ from panes.errors import (
     UnknownColumnError,
 )
 from panes.frames import to_table
+from panes.html import facts_line
 from panes.index.g_index import GROUPS
 from panes.index.keys import value_keys
 from panes.index.kinds import Structure
@@ -40,6 +41,7 @@ from panes.planning.choose_index import (
     require_kind,
     require_questions,
 )
+from panes.windows.limit import MOST_ANSWERS
 
 Instant = str | int | dt.datetime | dt.date
 _SEVERAL = (list, tuple, np.ndarray, pa.Array, pa.ChunkedArray)
@@ -71,10 +73,11 @@ class WindowIndex:
                 raise UnknownColumnError(column, stream=STREAM, columns=plain.names)
         self._axis = ARRIVAL if at is None else axis_over(at, plain.field(at).type, stream=STREAM)
         self._basic, self._length = lengths(size, basic, self._axis)
+        self._on = on
         self._kind, self._groups = require_kind(kind), groups
         self._questions, self._values = require_questions(questions), values
         self._choice: IndexChoice | None = None
-        self._turn: AbstractContextManager[object] = RLock()
+        self._turn = Turn(MOST_ANSWERS)
         self._window = LiveWindow(
             plain,
             value_keys(on, plain.field(on).type),
@@ -94,6 +97,10 @@ class WindowIndex:
             values=self._values,
         )
         return self._choice.structure
+
+    def __repr__(self) -> str:
+        kind = "no index yet" if self._choice is None else self._choice.structure.kind
+        return facts_line("WindowIndex", f"on {self._on}", kind, f"{len(self._window):,} rows")
 
     # What comes and goes
 
@@ -145,7 +152,7 @@ class WindowIndex:
 
     def _steps(self, last: int, every: int) -> Iterator[Any]:
         while True:
-            with self._turn:
+            with self._turn.taken():
                 first = self._window.next_to_seal
                 if first is None or first >= last:
                     self._window.seal_before(last)
@@ -351,5 +358,5 @@ def _both(one: WindowIndex, other: object) -> Iterator[None]:
     if not isinstance(other, WindowIndex):
         raise InputError(f"two window indexes are compared, got {type(other).__name__}")
     first, second = sorted((one, other), key=id)
-    with first._turn, second._turn:
+    with first._turn.taken(), second._turn.taken():
         yield

@@ -59,6 +59,7 @@ class Recorder:
         self.steps = 0
         self.failure = ""
         self._looked = 0.0
+        self._before: list[tuple[object, dict[str, object]]] = []
         self._taken: list[Admitted] = []
         self._given = 0
 
@@ -66,7 +67,7 @@ class Recorder:
 
     def began(self) -> None:
         """A step begins: what an earlier attempt took in is not taken in."""
-        self._taken = []
+        self._taken, self._before = [], []
 
     def took(self, batches: Sequence[Admitted]) -> None:
         """Batches have come."""
@@ -77,7 +78,9 @@ class Recorder:
         self._given += self._keep(answers)
 
     def stepped(self, answers: object, seconds: float) -> None:
-        """The step is over."""
+        """The step is over; it may still fail before its answers are with the caller."""
+        counting = [one for one in (self, self.timeline, self.panes) if one is not None]
+        self._before = [(one, dict(vars(one))) for one in counting]
         self.failure = ""
         now, promised = self._now(), self.where.progress
         if answers is not None:
@@ -107,8 +110,11 @@ class Recorder:
         if self.timeline.is_due(now):
             self._sample(now)
 
-    def failed(self, error: Exception) -> None:
-        """The step has failed: that is told until one succeeds."""
+    def failed(self, error: BaseException, *, was_told: bool) -> None:
+        """The step has failed: that is told until one succeeds, and it is not counted."""
+        for one, before in self._before if was_told else ():
+            vars(one).update(before)
+        self._before = []
         self._taken, self._given = [], 0
         self.failure = (str(error).strip() or type(error).__name__).splitlines()[0]
 

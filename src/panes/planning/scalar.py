@@ -21,14 +21,8 @@ from sqlglot import exp
 
 from panes.arrays.columns import column_of
 from panes.arrays.memory import usable_memory
-from panes.errors import (
-    ColumnTypeError,
-    LimitError,
-    PanesError,
-    QueryError,
-    UnknownColumnError,
-    is_interrupt,
-)
+from panes.arrays.workers import apart_from_interrupts
+from panes.errors import ColumnTypeError, LimitError, PanesError, QueryError, UnknownColumnError
 from panes.planning.time_limit import TimeLimit, time_limit
 from panes.scalar.translate import translate, translate_condition
 from panes.scalar.typed import Typed
@@ -107,24 +101,19 @@ class Projection:
         if self._connection is None:
             self._connection = _database().cursor()
         try:
-            self._connection.register("batch", self._statement.batch(table))
             with time_limit(self._connection, len(table)) as limit:
-                result = _answered(self._connection, self._statement.text)
-            self._connection.unregister("batch")
+                batch = self._statement.batch(table)
+                result = _answered(self._connection, batch, self._statement.text)
         except duckdb.InterruptException:
             self._connection = None
-            if limit.is_over:
-                raise self._too_long(limit, (*computed, self.where)) from None
-            raise KeyboardInterrupt from None
+            raise self._too_long(limit, (*computed, self.where)) from None
         except duckdb.Error as failure:
             self._connection = None
             if isinstance(failure, duckdb.FatalException | duckdb.InternalException):
                 _database.cache_clear()  # it answers nobody any more
             raise self._explained(failure, (*computed, self.where)) from None
-        except RuntimeError as failure:
+        except BaseException:
             self._connection = None
-            if is_interrupt(failure):
-                raise KeyboardInterrupt from None
             raise
         rows = column_of(result, _ROW).to_numpy()
         columns = [column_of(result, f"c{i}") for i in range(len(computed))]
@@ -358,9 +347,19 @@ def _database() -> duckdb.DuckDBPyConnection:
     return opened
 
 
-def _answered(connection: duckdb.DuckDBPyConnection, text: str) -> pa.Table:
-    """The answer to one SELECT; text that turns out to hold anything else is not run."""
-    statements = connection.extract_statements(text)
-    if [s.type for s in statements] != [duckdb.StatementType.SELECT]:
-        raise QueryError("an expression of the query cannot be read as one expression")
-    return connection.query(statements[0]).to_arrow_table()
+def _answered(connection: duckdb.DuckDBPyConnection, batch: pa.Table, text: str) -> pa.Table:
+    """The answer to one SELECT; text that turns out to hold anything else is not run.
+
+    DuckDB makes errors of its own of an interrupt that falls into it, so none does.
+    """
+
+    def answer() -> pa.Table:
+        statements = connection.extract_statements(text)
+        if [s.type for s in statements] != [duckdb.StatementType.SELECT]:
+            raise QueryError("an expression of the query cannot be read as one expression")
+        connection.register("batch", batch)
+        found = connection.query(statements[0]).to_arrow_table()
+        connection.unregister("batch")
+        return found
+
+    return apart_from_interrupts(answer, connection.interrupt)

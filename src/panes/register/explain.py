@@ -26,17 +26,32 @@ def explain_stores(
     stores: Sequence[SharedStore],
     prepared: Sequence[str] = (),
     *,
+    waiting: int = 0,
     details: bool = False,
 ) -> str:
-    """All stores of a register, one after the other, and what prepared questions need."""
+    """All stores of a register, one after the other, and what prepared questions need.
+
+    So many queries are `waiting` for the columns of the stream.
+    """
     queries = sum(len(shape) for store in stores for shape in store.shapes)
     counted = f"{_many(queries, 'query', 'queries')} in {_many(len(stores), 'store', 'stores')}"
     lines = [_line("register", f"`{stream}`, read once: {counted}")]
+    if waiting:
+        count = _many(waiting, "query waits", "queries wait")
+        lines += [_line("", f"{count} for the first batch, which tells the columns")]
     for store in stores:
         lines += _store_lines(store, details=details)
     lines += [""] if prepared else []
     lines += [_line("" if i else "prepared", text) for i, text in enumerate(prepared)]
     return "\n".join(lines) + "\n"
+
+
+def explain_finished(stream: str, queries: int) -> str:
+    """A register whose stream has ended, with so many queries."""
+    count = _many(queries, "query", "queries")
+    return (
+        _line("register", f"`{stream}` has ended: {count}, and nothing is stored any more") + "\n"
+    )
 
 
 def explain_keep(keep: Keep, axis: Axis | None) -> str:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from panes.aggregates.custom import UserAggregate
 from panes.axis import BEGINNING
-from panes.errors import LimitError, StateError, UserFunctionError
+from panes.errors import LimitError, StateError, UserFunctionError, pass_interrupt
 from panes.register.classed_panes import ClassedPanes
 from panes.register.due import Due, Finish
 from panes.register.roll_together import answer
@@ -94,6 +94,7 @@ def blaming(find: Callable[[], Mapping[str, Exception]]) -> Iterator[None]:
     except UserFunctionError:  # it says itself whose fault it is
         raise
     except Exception as error:
+        pass_interrupt(error)
         is_full = isinstance(error, MemoryError) and not isinstance(error, LimitError)
         reasons = {} if is_full else find()
         if not reasons:
@@ -109,6 +110,7 @@ def noted(failing: dict[str, Exception], names: Iterable[str]) -> Iterator[None]
     except StateError:  # what is stored is damaged, or of another version
         raise
     except Exception as error:
+        pass_interrupt(error)
         if isinstance(error, MemoryError) and not isinstance(error, LimitError):
             raise
         failing.update(dict.fromkeys(names, error))
@@ -132,6 +134,7 @@ def failed_reading(
         try:
             _alone(shape, rows.schema, aggregates).fill(at, rows)
         except Exception as error:
+            pass_interrupt(error)
             found |= dict.fromkeys(_names(shape), error)
     return found
 
@@ -172,6 +175,7 @@ def _error_of(panes: ClassedPanes, due: Due, finish: Finish) -> Exception | None
         for _ in answer(panes, [due], finish):
             pass
     except Exception as error:
+        pass_interrupt(error)
         return error
     return None
 

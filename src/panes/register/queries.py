@@ -154,10 +154,9 @@ class Queries:
         if key not in self._shapes:
             try:
                 planned = plan_of(asked.query)
-                self.require_same_axis(asked.name, planned)
             except PanesError as error:
-                error.add_note(f"in query `{asked.name}`: {asked.text}")
-                raise
+                raise error.of(f"query `{asked.name}`") from None
+            self.require_same_axis(asked.name, planned)
             self.axis = planned.axis
             keys = planned.rows.expressions[: len(planned.query.keys)]
             if keys not in self.stores:
@@ -246,12 +245,7 @@ class Queries:
     def require_same_axis(self, name: str | None, planned: Plan) -> None:
         """Refuse a query, or a question, which has no name, over another column than the others."""
         if self.axis is not None and planned.axis != self.axis:
-            what = "the question" if name is None else f"query `{name}`"
-            raise QueryError(
-                f"{what} runs on `{planned.axis.column}`, and the register on "
-                f"`{self.axis.column}`: what is promised of one says nothing of the other",
-                hint="open a second register for it",
-            )
+            raise other_axis(name, planned.axis.column, self.axis.column)
 
     # Progress moves
 
@@ -354,6 +348,16 @@ def _answers(store: SharedStore, due: Sequence[Due], finish: Finish) -> Iterator
         if portion is None:
             return
         yield portion
+
+
+def other_axis(name: str | None, column: str | None, others: str | None) -> QueryError:
+    """The refusal of a query, or of a question, which has no name, over a column of its own."""
+    what = "the question" if name is None else f"query `{name}`"
+    return QueryError(
+        f"{what} runs on `{column}`, and the register on `{others}`: what is promised of one says "
+        "nothing of the other",
+        hint="open a second register for it",
+    )
 
 
 def grouping(planned: Plan) -> str:

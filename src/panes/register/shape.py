@@ -146,10 +146,10 @@ class Shape:
     def rulers(self) -> Rulers:
         """The windows of all its queries, in their order."""
         if self._rulers is None:
-            self._rulers = Rulers.of([m.spec for m in self.members])
             self._first_open = np.array([m.first_open for m in self.members], dtype=np.int64)
             given = (m.deadline for m in self.members if m.deadline is not None)
             self._least_deadline = min(given, default=None)
+            self._rulers = Rulers.of([m.spec for m in self.members])  # last: now all is known
         return self._rulers
 
     @property

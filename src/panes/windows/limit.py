@@ -29,11 +29,22 @@ _most: ContextVar[int | None] = ContextVar("most", default=MOST_ANSWERS)
 @contextmanager
 def at_most(answers: int | None) -> Iterator[None]:
     """A step that may give so many answers; None: as many as there are."""
-    before = _most.set(answers)
+    before = _most.get()
     try:
+        limit_to(answers)
         yield
     finally:
-        _most.reset(before)
+        limit_to(before)
+
+
+def limit_to(answers: int | None) -> None:
+    """Let steps of this thread give so many answers from now on; None: as many as there are."""
+    _most.set(answers)
+
+
+def limit() -> int | None:
+    """How many answers a step of this thread may give."""
+    return _most.get()
 
 
 def fitting(answers: int) -> int:

@@ -19,6 +19,7 @@ from pyspark.sql import DataFrame
 from panes.aggregates.custom import UserAggregate
 from panes.engine.added import Added
 from panes.errors import OptionError, QueryError, UnknownStreamError
+from panes.html import facts_line
 from panes.language.join_query import JoinQuery
 from panes.language.join_text import is_join, read_join
 from panes.path_part import require_path_part
@@ -151,6 +152,11 @@ class SparkJoinRegister(RunningRegister[_Start]):
     def metrics_name(self) -> str:
         """The name of its metrics in Spark's progress reports."""
         return self._terms.name or DEFAULT
+
+    def __repr__(self) -> str:
+        counts = f"queries={len(self._bound)}", f"failed={len(self._failed)}"
+        streams = ", ".join(self.streams)
+        return facts_line("SparkJoinRegister", f"of {streams}", self._how(), *counts)
 
     # The streams
 

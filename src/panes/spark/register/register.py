@@ -22,6 +22,7 @@ from panes.aggregates.custom import UserAggregate
 from panes.axis import SECOND, Duration, parse_duration
 from panes.engine.added import Added
 from panes.errors import OptionError, QueryError
+from panes.html import facts_line
 from panes.language.parse import parse
 from panes.language.query import Query
 from panes.language.row_question import RowQuestion, read_row_question
@@ -124,6 +125,11 @@ class SparkRegister(RunningRegister[Start]):
     def metrics_name(self) -> str:
         """The name of its metrics in Spark's progress reports."""
         return self._registered.run.name or DEFAULT
+
+    def __repr__(self) -> str:
+        queries = self._registered.queries
+        counts = f"queries={len(queries.asked)}", f"failed={len(queries.failed)}"
+        return facts_line("SparkRegister", f"of {self.stream}", self._how(), *counts)
 
     def explain(self, *, details: bool = False) -> str:
         """What the queries share, and how much is stored; see `panes.explain` for `details`."""

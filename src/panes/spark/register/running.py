@@ -30,6 +30,13 @@ class RunningRegister(ABC, Generic[Begun]):
         """Spark's streaming query; None while there is none."""
         return self._run.query
 
+    def _how(self) -> str:
+        """Whether it runs, in a word."""
+        if self._run.start is None:
+            return "not started"
+        query = self._run.query
+        return "running" if query is not None and query.isActive else "stopped"
+
     def stop(self) -> None:
         """End the streaming query; `start` on the same checkpoint goes on."""
         with self._lock:

@@ -7,6 +7,7 @@ in order by taking those out and appending all of them again.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TypeAlias
 
 import numpy as np
@@ -45,6 +46,15 @@ class Tail:
         self.buffer[0, self.last : self.last + len(at)] = at
         self.buffer[1, self.last : self.last + len(at)] = keys
         self.last += len(at)
+
+    def remembered(self) -> Callable[[], None]:
+        """What puts back the rows of now: later ones are written over them."""
+        rows = self.buffer[:, self.first : self.last].copy()
+
+        def undo() -> None:
+            self.buffer, self.first, self.last = rows, 0, rows.shape[1]
+
+        return undo
 
     def reserve(self, count: int) -> None:
         """Make room for so many more rows."""
