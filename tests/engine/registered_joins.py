@@ -24,3 +24,20 @@ def registered() -> panes.JoinRegister:
     for name, text in QUERIES.items():
         reg.add(name, text)
     return reg
+
+
+def require_whole_windows() -> None:
+    """A window that misses rows is not answered."""
+    text = "SELECT count(*) AS n [TUMBLING 100 WATTR l.at] FROM l JOIN r ON r.at = l.at"
+    reg = panes.register(("l", "r"), lateness=0)
+    reg.add("first", text)
+    some = pa.table({"at": [1, 2]})
+    reg.push(l=some, r=some)
+    assert reg.add("second", text).exact_from == 100
+    more = pa.table({"at": [3, 120]})
+    given = [reg.push(l=more, r=more), reg.finish()]
+    counts = {
+        name: [n for answers in given for n in answers[name]["n"].to_pylist()]
+        for name in ("first", "second")
+    }
+    assert counts == {"first": [3, 1], "second": [1]}

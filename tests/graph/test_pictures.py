@@ -192,3 +192,20 @@ def test_ten_levels_deep() -> None:
     query = panes.open(text, lateness=0)
     found = [query.push(s=stream.slice(i, 100)) for i in range(0, 512, 100)] + [query.finish()]
     assert sum(sum(t["n"].to_pylist()) for t in found if t.num_columns) == 512
+
+
+def test_selects_of_a_union_may_have_windows_or_not() -> None:
+    """Peaks of one stream and rows of another, counted together."""
+    text = (
+        f"SELECT k, count(*) AS n, sum(m) AS t FROM (SELECT k, m, window_end AS e FROM ({PEAKS}) "
+        "UNION ALL SELECT k, x AS m, at AS e FROM u WHERE x > 1) [TUMBLING 20 WATTR e] GROUP BY k"
+    )
+    streams = {"s": rows(1, 4, 13, x=3), "u": rows(2, 3, x=5)}
+    assert panes.sql(text, **streams).to_pylist() == [
+        {"window_start": 0, "window_end": 20, "k": "a", "n": 3, "t": 13},
+        {"window_start": 20, "window_end": 40, "k": "a", "n": 1, "t": 3},
+    ]
+    assert panes.oracle(text, **streams).equals(panes.sql(text, **streams))
+    others = PEAKS.replace("FROM s", "FROM u")
+    both = f"SELECT count(*) AS n FROM ({PEAKS} UNION ALL {others}) [TUMBLING 20]"
+    assert panes.sql(both, **streams)["n"].to_pylist() == [3]

@@ -45,7 +45,7 @@ WRONG: dict[str, list[object]] = {
     "batches": FLAG,
     "run": FLAG,
     "details": FLAG,
-    "name": [None, *NAME],
+    "name": NAME,
     "punctuation": NAME,
     "store": [*NAME, "shed"],
     "flush": [1, "slow", panes.SlowFlush],

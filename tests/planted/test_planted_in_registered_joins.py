@@ -23,9 +23,9 @@ from panes.planning.join_plan import JoinPlan
 from panes.shards import shared_join_shard
 from panes.shards.missed_queries import MissedQueries
 from panes.windows.partners import Band
-from tests.engine import test_late_join_queries as late_join_queries
-from tests.join.test_any_register import SETTINGS, JoinRegisterMachine, SharedShardsMachine
-from tests.shards import test_join_shard as joined_runs
+from tests.engine.registered_joins import require_whole_windows
+from tests.join.register_machines import SETTINGS, JoinRegisterMachine, SharedShardsMachine
+from tests.shards.join_host import FAR, require_late_after_an_end
 
 Function = Callable[..., Any]
 Machine = type[JoinRegisterMachine]
@@ -120,19 +120,17 @@ def test_a_planted_bug_is_caught(bug: str, monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_a_reach_by_the_width_of_a_band_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     """In a run that goes on after an end."""
-    check = joined_runs.test_what_could_be_joined_with_rows_before_the_end_is_late_in_the_next_run
     for kind in ("JOIN", "RIGHT JOIN"):
-        check(joined_runs.FAR.format(kind))
+        require_late_after_an_end(FAR.format(kind))
     monkeypatch.setattr(Band, "farthest", Band.width)
     for kind in ("JOIN", "RIGHT JOIN"):
         with pytest.raises(AssertionError):
-            check(joined_runs.FAR.format(kind))
+            require_late_after_an_end(FAR.format(kind))
 
 
 def test_what_was_given_before_counting_as_given_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     """By the second query over a join."""
-    picture = late_join_queries.test_a_window_that_misses_rows_is_not_answered
-    picture()
+    require_whole_windows()
     monkeypatch.setattr(Whole, "_newest", what_was_joined_is_not_missed(Whole._newest))
     with pytest.raises(AssertionError):
-        picture()
+        require_whole_windows()

@@ -161,7 +161,7 @@ def test_a_heartbeat_is_asked_for_first() -> None:
 
 
 def test_rows_late_and_lateness_are_one_or_the_other() -> None:
-    with pytest.raises(OptionError, match="instead of a lateness"):
+    with pytest.raises(OptionError, match="both say how late a row may be"):
         panes.open(TEXT, lateness=3, rows_late=3)
 
 

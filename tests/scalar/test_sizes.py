@@ -2,37 +2,13 @@
 
 from __future__ import annotations
 
-import pyarrow as pa
 import pytest
 
 import panes
 from panes.errors import PanesError, QueryError
 from panes.language.functions import SCALARS
 from panes.scalar.sizes import ADDING, LOOKING, MAKING, PATTERNS, STATED
-
-LONG = pa.table({"at": [1], "s": ["a" * 100_000], "t": ["b" * 20_000], "words": [["a"] * 20_000]})
-SHORT = pa.table({"at": [1], "s": ["aaab" * 500], "t": ["c" * 2000], "words": [["a", "b"]]})
-BOMBS = (
-    "replace(s, 'a', t)",
-    "replace(replace(replace(s, 'a', repeat('b', 90)), 'b', repeat('a', 90)), 'a', 'bb')",
-    "levenshtein(s, t)",
-    f"array_join(words, '{'b' * 1000}')",
-    "array_distinct(words)",
-    "array_except(words, words)",
-    "instr(s, t)",
-)
-WRITTEN = (
-    "replace(repeat('a', 100000), 'a', repeat('b', 20000))",
-    "levenshtein(repeat('a', 100000), repeat('b', 100000))",
-    "array_union(sequence(1, 100000), sequence(1, 100000))",
-    "regexp_replace(repeat(s, 1000), 'a', repeat('b', 20000))",
-    "replace(replace(repeat('a', 1000), 'a', repeat('b', 1000)), 'b', repeat('c', 1000))",
-)
-PLAIN = (
-    "replace(s, 'a', 'b')", "replace(s, 'aa', t)", "regexp_replace(s, 'a', '')", "instr(s, 'aab')",
-    "levenshtein(left(s, 5000), left(t, 5000))", "array_distinct(array(1, 2))",
-    "concat_ws(',', words)", "contains(s, t)",
-)  # fmt: skip
+from tests.scalar.long_values import BOMBS, EXPLODING, LONG, PLAIN, SHORT, WRITTEN
 
 
 def test_each_function_is_in_one_list() -> None:
@@ -57,9 +33,6 @@ def test_what_multiplies_as_it_is_written_is_refused_when_it_is_read(bomb: str) 
 def test_what_does_not_is_answered(call: str) -> None:
     answer = panes.sql(f"SELECT count({call}) AS n FROM r [TUMBLING 10 WATTR at]", r=SHORT)
     assert answer["n"].to_pylist() == [1]
-
-
-EXPLODING = ("(.*a){20}b", "(a+)+b", "(a|ab)*c", "([a-z]+,?)*;", "(a?){30}a{30}")
 
 
 @pytest.mark.parametrize("pattern", EXPLODING)

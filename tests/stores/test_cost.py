@@ -113,4 +113,4 @@ def test_explain_tells_what_is_made_of_a_stream_before_it_is_windowed() -> None:
 
 def test_explain_names_the_store_that_was_asked_for() -> None:
     text = panes.explain(TEXT, store="adaptive", bids=stream(10))
-    assert "store      adaptive (asked for): rows of sparse groups" in text
+    assert "store      adaptive (asked for): rows of rare keys" in text

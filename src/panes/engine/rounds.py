@@ -87,7 +87,10 @@ class _Taken:
         iterators goes on.
         """
         self._due = self._queries.due
-        names, tables = zip(*portion.tables(), strict=True)
+        given = list(portion.tables())
+        if not given:
+            return
+        names, tables = zip(*given, strict=True)
         for name, _ in zip(names, map(sink, names, tables), strict=True):
             self._names.add(name)
 

@@ -173,6 +173,7 @@ class _Parts:
             word = reader.word()
             if not enclosing:
                 in_from = (in_from or word == "FROM") and word not in _AFTER_FROM
+                in_from = in_from and word != "SELECT"  # the next one of a union
                 in_condition = word in ("ON", "USING") or (
                     in_condition and word not in ("JOIN", ",", "FROM")
                 )
@@ -200,7 +201,15 @@ class _Parts:
         place = reader.here
         if reader.word(1) == "WITH":
             raise reader.error("WITH stands at the beginning of a query", "WITH a AS (SELECT ...)")
-        written = self._enclosed(reader)
+        sides = _sides(self._enclosed(reader))
+        found, reads = self._side(sides[0], place)
+        for side in sides[1:]:
+            more, also = self._side(side, place)
+            found, reads = [*found, *_union(side[0]), *more], reads + also
+        return (found if len(sides) == 1 else _in_parentheses(found)), reads
+
+    def _side(self, written: list[Token], place: Token | None) -> tuple[list[Token], list[str]]:
+        """One SELECT of a union, or the only one: in parentheses, or the name of a part."""
         body, reads = self._without_queries(written)
         if not _has_windows(body):
             return _in_parentheses(body), reads
@@ -315,6 +324,27 @@ def _as_band(tree: exp.Expression) -> exp.Expression:
     least = exp.GTE(this=left.copy(), expression=right.copy())
     most = exp.LTE(this=left.copy(), expression=right.copy())
     return exp.And(this=least, expression=most)
+
+
+def _sides(tokens: list[Token]) -> list[list[Token]]:
+    """The SELECTs of a union, or the only one there is."""
+    reader, depth = TokenReader(tokens), 0
+    found: list[list[Token]] = [[]]
+    while reader.here is not None:
+        if depth == 0 and reader.word() == "UNION" and reader.word(1) in ("ALL", "SELECT"):
+            reader.take()
+            reader.skip("ALL")
+            found.append([])
+            continue
+        depth += (reader.word() == "(") - (reader.word() == ")")
+        found[-1].append(reader.take())
+    return found if all(side and side[0].text.upper() == "SELECT" for side in found) else [tokens]
+
+
+def _union(place: Token) -> list[Token]:
+    """What stands between two sides of a union."""
+    union = Token(TokenType.UNION, "UNION", place.line, place.col, place.start, place.end)
+    return [union, Token(TokenType.ALL, "ALL", place.line, place.col, place.start, place.end)]
 
 
 def _has_windows(tokens: list[Token]) -> bool:

@@ -10,7 +10,7 @@ import panes
 from panes.errors import QueryError
 from panes.planning.scalar import resolve
 from panes.spark.expressions import spark_sql
-from tests.scalar.test_sizes import BOMBS, EXPLODING, LONG, PLAIN, SHORT, WRITTEN
+from tests.scalar.long_values import BOMBS, EXPLODING, LONG, PLAIN, SHORT, WRITTEN
 from tests.spark.functions.both_engines import read
 
 SEARCHES = (
