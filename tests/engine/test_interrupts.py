@@ -242,6 +242,9 @@ def test_a_thousand_signals_at_any_microsecond(kind: type[One]) -> None:
                 seconds *= 1.01  # about three in four are interrupted
     finally:
         signal.signal(signal.SIGALRM, previous)
+    if shaken.answers is None:  # what a sink has taken of it stays given: it is pushed again
+        shaken.push(rows)
+        calm.push(rows)
     shaken.finish()
     calm.finish()
     assert shaken.plain() == calm.plain()
