@@ -690,7 +690,7 @@ def explain(
     )
     streams = together(frames, streams)
     graph = read_graph(text, aggregates)
-    if graph.names:
+    if not graph.is_single:
         return _explained_graph(graph, streams, aggregates, details=details)
     query = graph.asked
     if isinstance(query, JoinQuery):

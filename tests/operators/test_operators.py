@@ -237,11 +237,6 @@ def test_a_late_duplicate_is_still_a_duplicate_while_a_window_counts_it(late: pa
     assert pa.concat_tables(found)["n"].to_pylist() == [2, 2]
 
 
-def test_a_stream_is_read_once() -> None:
-    with pytest.raises(panes.QueryError, match="`s` is there twice"):
-        panes.open(f"SELECT count(*) AS n FROM (s UNION ALL s) {TUMBLING}")
-
-
 def test_a_promise_before_the_first_batch_moves_with_the_rows_too() -> None:
     query = panes.open(f"SELECT count(*) AS n FROM (SELECT at - 3 AS at FROM s) {TUMBLING}")
     query.punctuate(s=10)

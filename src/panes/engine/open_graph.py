@@ -102,7 +102,8 @@ class OpenGraph:
         if not run.bounded:
             _require_promises(query)
         self._nodes = [
-            _node(part, query.names, run, aggregates, schemas or {}, now) for part in query.parts
+            _node(part, query.inside, run, aggregates, query.everywhere(schemas or {}), now)
+            for part in query.parts
         ]
         self._finished = False
         self._turn = Turn(run.max_answers)
@@ -131,8 +132,10 @@ class OpenGraph:
         self._require_running()
         self._require_streams(promised)
 
+        everywhere = self.query.everywhere(promised)
+
         def told(node: _Node) -> list[pa.Table]:
-            return node.punctuate({n: at for n, at in promised.items() if n in node.streams})
+            return node.punctuate({n: at for n, at in everywhere.items() if n in node.streams})
 
         return self._step({}, told)
 
@@ -141,7 +144,7 @@ class OpenGraph:
     def beat(self) -> pa.Table:
         """Let the clock say how far the streams are, as `heartbeat` allows."""
         self._require_running()
-        names = self.query.names
+        names = self.query.inside
 
         def told(node: _Node) -> list[pa.Table]:
             return [node.query.beat()] if not names.issuperset(node.streams) else []
@@ -175,9 +178,9 @@ class OpenGraph:
         flowing = dict(batches)
         promised: dict[str, Mapping[str, int]] = {}
         for node in self._nodes:
-            found = node.push(flowing)
+            found = node.push(self.query.everywhere(flowing))
             if not ends:
-                found += node.hear(promised)
+                found += node.hear(self.query.everywhere(promised))
             found += [] if then is None else then(node)
             answers = _together(found)
             if node.part.name and answers.num_columns and (len(answers) or not node.is_known):
@@ -192,7 +195,7 @@ class OpenGraph:
     @property
     @in_turn
     def late(self) -> pa.Table:
-        """Rows that broke a promise, with the reason; once for each part that reads them."""
+        """Rows that broke a promise, with the reason; once for each place that reads them."""
         return _all_rows(node.query.late for node in self._reading_streams())
 
     @in_turn
@@ -203,7 +206,7 @@ class OpenGraph:
     @property
     @in_turn
     def rejected(self) -> pa.Table:
-        """Rows that have no place on the axis, with the reason; once for each part."""
+        """Rows that have no place on the axis, with the reason; once for each place."""
         return _all_rows(node.query.rejected for node in self._reading_streams())
 
     @property
@@ -241,7 +244,7 @@ class OpenGraph:
     # Before anything changes
 
     def _reading_streams(self) -> list[_Node]:
-        names = self.query.names
+        names = self.query.inside
         return [node for node in self._nodes if not names.issuperset(node.streams)]
 
     def _require_running(self) -> None:
@@ -280,7 +283,7 @@ def _node(
 
 def _require_promises(graph: QueryGraph) -> None:
     """Refuse windows over a column of answers that nothing is promised of: they never close."""
-    parts = {part.name: part.query for part in graph.parts[:-1]}
+    parts = graph.everywhere({part.name: part.query for part in graph.parts[:-1]})
     for part in graph.parts:
         query = part.query
         if isinstance(query, JoinQuery):

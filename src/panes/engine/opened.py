@@ -29,7 +29,7 @@ def opened(
     """Open a query: over one stream or a union, over a join, or over answers of others inside."""
     graph = read_graph(text, aggregates)
     query, schemas = graph.asked, _by_stream(schema, graph.streams)
-    if graph.names:
+    if not graph.is_single:
         return OpenGraph(graph, run, aggregates=aggregates, schemas=schemas)
     if isinstance(query, JoinQuery):
         return OpenJoin(query, run, aggregates=aggregates, schemas=schemas)

@@ -23,13 +23,14 @@ class Source:
     """One side of a join: a stream or a union of streams, and the names that columns go by.
 
     `names` are its alias, if it has one, and the names of its streams. `clause` is the window
-    clause that stands right behind it.
+    clause that stands right behind it; `again` is as in a `Query`.
     """
 
     names: tuple[str, ...]
     streams: tuple[str, ...]
     inner: tuple[Inner | None, ...]
     clause: Parts | None = None
+    again: tuple[tuple[str, str], ...] = ()
 
     @property
     def name(self) -> str:
@@ -91,6 +92,11 @@ class JoinQuery:
     def streams(self) -> tuple[str, ...]:
         """The streams that are read, each once."""
         return tuple(dict.fromkeys(s for side in self.join.sources for s in side.streams))
+
+    @property
+    def again(self) -> tuple[tuple[str, str], ...]:
+        """The names that later places of a stream go by, each with its stream."""
+        return tuple(dict.fromkeys(one for side in self.join.sources for one in side.again))
 
     @property
     def emits_early(self) -> bool:

@@ -220,13 +220,8 @@ def _read_source(reader: TokenReader, text: str) -> Source:
     read_union(reader, sources)
     named = [*reversed(sources.aliases), *sources.streams]
     inner = tuple(None if t is None else read_inner(t, text) for t in sources.inner)
-    for name in sources.streams:
-        if sources.streams.count(name) > 1:
-            raise QueryError(
-                f"a union reads each stream once, and `{name}` is there twice",
-                hint="give it under two names",
-            )
-    source = Source(tuple(dict.fromkeys(named)), tuple(sources.streams), inner)
+    again = tuple(sources.again.items())
+    source = Source(tuple(dict.fromkeys(named)), tuple(sources.streams), inner, again=again)
     if is_clause(reader):
         source = replace(source, clause=read_clause(reader))
     return source

@@ -62,7 +62,8 @@ def parse_tokens(
         )
     )
     inner = tuple(None if t is None else read_inner(t, text) for t in sources.inner)
-    return replace(query, text=text, window=window, inner=inner, early=early)
+    again = tuple(sources.again.items())
+    return replace(query, text=text, window=window, inner=inner, early=early, again=again)
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,12 +139,6 @@ def take_out(
             depth += _deeper(plain[-1])
     if not sources.streams:
         raise QueryError("the query reads no stream", hint="add FROM and the stream's name")
-    for name in sources.streams:
-        if sources.streams.count(name) > 1:
-            raise QueryError(
-                f"a union reads each stream once, and `{name}` is there twice",
-                hint="give it under two names",
-            )
     return plain, sources, window, early
 
 

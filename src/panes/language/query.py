@@ -94,7 +94,8 @@ class Query:
     `key_order` is the order of the key columns in the answers: selected ones first. `window` is
     None where the text has none, which only the papers' Q2-1 does. `defining` are the columns of
     the row that defines a per-row window, as far as they are selected. `inner` has what FROM makes
-    of each stream before it is windowed, in their order; None for a stream as it is.
+    of each stream before it is windowed, in their order; None for a stream as it is. `again` has
+    the names that later places of a stream go by in a union, each with its stream.
     """
 
     text: str
@@ -109,6 +110,7 @@ class Query:
     defining: tuple[exp.Expression, ...] = ()
     inner: tuple[Inner | None, ...] = ()
     early: Early | None = None
+    again: tuple[tuple[str, str], ...] = ()
 
     @property
     def emits_early(self) -> bool:

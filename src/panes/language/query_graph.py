@@ -11,9 +11,10 @@ where its name from WITH stands.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from typing import TypeVar
 
 from sqlglot import exp
 from sqlglot.tokens import Token, TokenType
@@ -29,6 +30,7 @@ from panes.language.query import WINDOW_COLUMNS, WINDOW_TIME, Query
 from panes.language.set_query import SET_OPERATIONS
 from panes.language.tokens import TokenReader, error_at, tokenize
 
+T = TypeVar("T")
 MOST_PARTS = 64
 _BEFORE_SOURCE = frozenset({"FROM", "JOIN", ",", "UNION", "ALL"})
 _AFTER_FROM = frozenset(
@@ -66,7 +68,27 @@ class QueryGraph:
     def streams(self) -> tuple[str, ...]:
         """The streams that any part reads, each once."""
         read = (stream for part in self.parts for stream in part.query.streams)
-        return tuple(dict.fromkeys(s for s in read if s not in self.names))
+        return tuple(dict.fromkeys(s for s in read if s not in self.names | self.again.keys()))
+
+    @property
+    def again(self) -> dict[str, str]:
+        """The names that later places of a stream or part go by in unions, each with what it is."""
+        return dict(one for part in self.parts for one in part.query.again)
+
+    @property
+    def inside(self) -> frozenset[str]:
+        """The names by which parts are read, those of their later places too."""
+        return self.names.union(name for name, read in self.again.items() if read in self.names)
+
+    @property
+    def is_single(self) -> bool:
+        """Whether it is one query that reads each stream by its own name."""
+        return len(self.parts) == 1 and not self.again
+
+    def everywhere(self, given: Mapping[str, T]) -> dict[str, T]:
+        """What is given for streams and parts, also by the names of their later places."""
+        later = {name: given[read] for name, read in self.again.items() if read in given}
+        return {**given, **later}
 
     @property
     def emits_early(self) -> bool:

@@ -21,11 +21,24 @@ from panes.language.tokens import TokenReader
 
 @dataclass(slots=True)
 class Sources:
-    """The streams of FROM, the SELECTs around them, and the other names they go by."""
+    """The streams of FROM, the SELECTs around them, and the other names they go by.
+
+    A stream that a union reads again has a name of its own in each later place; `again` has the
+    streams of such names.
+    """
 
     streams: list[str] = field(default_factory=list)
     inner: list[list[Token] | None] = field(default_factory=list)
     aliases: list[str] = field(default_factory=list)
+    again: dict[str, str] = field(default_factory=dict)
+
+    def read(self, stream: str) -> None:
+        """One more place that reads a stream."""
+        times = 1 + self.streams.count(stream) + list(self.again.values()).count(stream)
+        name = stream if times == 1 else f"{stream} ({times})"
+        if name != stream:
+            self.again[name] = stream
+        self.streams.append(name)
 
 
 def read_union(reader: TokenReader, sources: Sources) -> None:
@@ -47,7 +60,7 @@ def _read_primary(reader: TokenReader, sources: Sources) -> None:
         read_union(reader, sources)
         reader.expect(")", "after the streams")
     else:
-        sources.streams.append(reader.name("of a stream after FROM"))
+        sources.read(reader.name("of a stream after FROM"))
         sources.inner.append(None)
     token = reader.here
     is_name = token is not None and token.token_type in (TokenType.VAR, TokenType.IDENTIFIER)
@@ -70,7 +83,7 @@ def _read_inner_tokens(reader: TokenReader, sources: Sources) -> None:
             place = reader.here
             if reader.word() == "(":
                 raise reader.error("a SELECT inside FROM reads one stream by its name", NESTED)
-            sources.streams.append(reader.name("of a stream after FROM"))
+            sources.read(reader.name("of a stream after FROM"))
             tokens.append(table_token(place))
             if is_clause(reader):
                 raise reader.error("the window stands behind the parenthesis", _window_hint(tokens))

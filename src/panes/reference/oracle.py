@@ -63,8 +63,9 @@ def oracle(
     require_streams(graph.streams, streams)
     given = {n: to_table(t, n) for n, t in streams.items()}
     for part in graph.parts[:-1]:  # an inner query, as if its answers had been written down
-        given[part.name] = _written_down(_part_answers(part.query, given, aggregates))
-    return _part_answers(graph.asked, given, aggregates)
+        read = graph.everywhere(given)
+        given[part.name] = _written_down(_part_answers(part.query, read, aggregates))
+    return _part_answers(graph.asked, graph.everywhere(given), aggregates)
 
 
 def _part_answers(

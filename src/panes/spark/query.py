@@ -80,8 +80,9 @@ def _answer(
             "then panes.sql(outer, lateness='0 seconds', m=m), which is one streaming query",
         )
     for part in graph.parts[:-1]:
-        frames[part.name] = as_rows(_answer_query(part.query, frames, user, Run()))
-    return _answer_query(graph.asked, frames, user, run)
+        found = _answer_query(part.query, graph.everywhere(frames), user, Run())
+        frames[part.name] = as_rows(found)
+    return _answer_query(graph.asked, graph.everywhere(frames), user, run)
 
 
 def _answer_query(

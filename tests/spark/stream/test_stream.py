@@ -129,6 +129,23 @@ def test_a_union_waits_for_its_slowest_stream(spark: SparkSession, tmp_path: Pat
     assert [m["answers"] for m in metrics(query)] == list(map(len, want))
 
 
+def test_a_stream_is_split_and_united_again(spark: SparkSession, tmp_path: Path) -> None:
+    """Both places see all its rows, in a table and in a stream that goes on."""
+    s = [at_seconds(0, 30, 5), at_seconds(40, 33), at_seconds(90)]
+    text = (
+        "SELECT count(*) AS n FROM (SELECT ts FROM s WHERE second(ts) < 30 UNION ALL "
+        "SELECT ts + INTERVAL 5 SECONDS AS ts FROM s) [TUMBLING 20 seconds WATTR ts]"
+    )
+    here = panes.open(text, lateness="5 seconds")
+    want = [here.push(s=batch) for batch in s] + [here.finish()]
+    folder = as_batches(tmp_path / "s", s)
+    stream = read_stream(spark, folder)
+    run_to_end(panes.sql(text, lateness="5 seconds", bounded=True, s=stream), tmp_path)
+    assert_rows(found(spark, tmp_path / "out"), pa.concat_tables(want))
+    table = spark.read.parquet(str(folder))
+    assert_rows(panes.sql(text, s=table).toArrow(), panes.sql(text, s=pa.concat_tables(s)))
+
+
 def test_promises_of_the_stream_itself_close_windows(spark: SparkSession, tmp_path: Path) -> None:
     """No lateness, no end: only what the column promises is answered."""
     batches = [
