@@ -20,13 +20,15 @@ _SESSION = (
 _CUMULATE = "windows that begin with the stream are FROM bids [RANGE ALL SLIDE 1 hour WATTR ts]"
 _OFFSET = "windows are moved by ORIGIN: FROM bids [TUMBLING 1 hour WATTR ts ORIGIN 30 minutes]"
 _ZONE = (
-    "days are those of UTC, FROM bids [TUMBLING 1 day WATTR ts]; for local ones, "
-    "docs/cookbook/local_days.md has a column of local time"
+    "days are those of UTC, FROM bids [TUMBLING 1 day WATTR ts]; local ones are FROM (SELECT "
+    "convert_timezone('Europe/Berlin', CAST(ts AS TIMESTAMP_NTZ)) AS local, price FROM bids) "
+    "[TUMBLING 1 day WATTR local]"
 )
 _QUALIFY = "answers are filtered by HAVING: GROUP BY item HAVING count(*) > 1"
 _LIMIT = (
     "every window has all its answers; the most frequent alone are SELECT top_k(item, 3) AS top "
-    "FROM bids [TUMBLING 10 minutes WATTR ts]; to leave some out: GROUP BY item HAVING count(*) > 1"
+    "FROM bids [TUMBLING 10 minutes WATTR ts], and docs/cookbook/top_three.md has others; to leave "
+    "some out: GROUP BY item HAVING count(*) > 1"
 )
 
 OVER = (

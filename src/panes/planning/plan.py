@@ -316,7 +316,8 @@ def _axis(window: Window, schema: pa.Schema, stream: str) -> Axis:
         )
     raise QueryError(
         f"`{column}` is an integer, so RANGE and SLIDE are plain numbers",
-        hint=f"for example [RANGE 1000 SLIDE 10 WATTR {column}]",
+        hint=f"for example [RANGE 1000 SLIDE 10 WATTR {column}]; milliseconds since 1970 are time: "
+        f"FROM (SELECT timestamp_millis({column}) AS ts, ... FROM {stream})",
     )
 
 
