@@ -99,6 +99,13 @@ def test_a_register_takes_no_query_inside_and_says_what_does(text: str) -> None:
     assert refused.value.hint == IN_A_REGISTER[text]
 
 
+def test_a_register_takes_what_it_says_instead_of_with() -> None:
+    register = panes.register("bids")
+    register.add("q", elsewhere.WITH.partition(": ")[2])
+    register.push(BIDS)
+    assert len(register.finish()["q"])
+
+
 @pytest.mark.parametrize("hint", FORMS)
 def test_the_line_in_a_hint_runs(hint: str) -> None:
     text = re.search(r"SELECT [^;]* (?:AS|FROM) [^;]*", hint.partition(": ")[2])

@@ -36,9 +36,8 @@ OVER = (
     "SELECT item, sum(price) AS s FROM bids [RANGE 5 minutes RATTR ts SLIDE 1 ROW PA item]"
 )
 WITH = (
-    "WITH is for panes.sql and panes.open; here, write its SELECT in parentheses where its name "
-    "stands: SELECT max(price) AS m FROM (SELECT ts, price FROM bids WHERE price > 0) "
-    "[TUMBLING 10 minutes WATTR ts]"
+    "WITH is for panes.sql and panes.open; a query of a register reads its stream, and WHERE "
+    "leaves rows out: SELECT max(price) AS m FROM bids [TUMBLING 10 minutes WATTR ts] WHERE price > 0"
 )
 NESTED = (
     "make one SELECT of both: SELECT max(twice) AS m FROM (SELECT ts, 2 * price AS twice FROM bids "
