@@ -37,7 +37,8 @@ OVER = (
 )
 WITH = (
     "WITH is for panes.sql and panes.open; a query of a register reads its stream, and WHERE "
-    "leaves rows out: SELECT max(price) AS m FROM bids [TUMBLING 10 minutes WATTR ts] WHERE price > 0"
+    "leaves rows out: SELECT max(price) AS m FROM bids [TUMBLING 10 minutes WATTR ts] "
+    "WHERE price > 0"
 )
 NESTED = (
     "make one SELECT of both: SELECT max(twice) AS m FROM (SELECT ts, 2 * price AS twice FROM bids "
