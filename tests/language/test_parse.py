@@ -197,6 +197,8 @@ REFUSED = {
     "SELECT count(*) FROM s [TUMBLING 5 minutes WATTR x]": r"timestamp_millis\(x\) AS ts, ... FROM s",
     "SELECT count(*) FROM s [TUMBLING 5 minutes WATTR k]": r"to_timestamp\(k, 'dd/MM/yyyy HH:mm'\) AS at",
     "SELECT count(*) AS n, n * 2 AS m FROM s [RANGE 5 SLIDE 1 WATTR a]": r"called n, write what it is: COUNT\(\*\)",
+    "SELECT count(*) AS n FROM s [RANGE 5 SLIDE 1 WATTR a] WHERE x > 0 AND n > 3": "HAVING n > 3",
+    "SELECT k, count(*) AS n FROM s [RANGE 5 SLIDE 1 WATTR a] GROUP BY ALL": "name them: GROUP BY",
     "SELECT count(*) FROM s GROUP BY window(ts, '1 minute')": "expected `\\)`, found `,`",
     "SELECT count(*) FROM s [RANGE 5 SLIDE 1 WATTR ts]": "`ts` is a timestamp, so RANGE",
     "SELECT sum(k) FROM s [RANGE 5 SLIDE 1 WATTR a]": "sum needs numbers, got string",

@@ -103,7 +103,9 @@ class _Keys:
         if group is not None:
             for part in ("cube", "rollup", "grouping_sets", "all", "totals"):
                 if group.args.get(part):
-                    raise error_in(group, "GROUP BY takes plain expressions here")
+                    raise error_in(
+                        group, "GROUP BY takes plain expressions here", "name them: GROUP BY item"
+                    )
             found += [_resolve_key(e, select, names) for e in group.expressions]
             for written, tree in zip(group.expressions, found[len(partition) :], strict=True):
                 _refuse_aggregate(written, tree)

@@ -37,6 +37,7 @@ from panes.planning.answer_columns import (
 from panes.planning.condition import is_plain
 from panes.planning.scalar import Projection, find_column, resolve
 from panes.planning.utc_days import tell_of_days
+from panes.planning.where import passing
 from panes.stores.contents import Contents, ValueSet
 from panes.windows.spec import PanedSpec, PartitionedRows, PerRow, paned
 
@@ -199,7 +200,7 @@ def plan(
     calls = tuple(arguments.of(c) for c in query.calls)
     defining = tuple(arguments.place(d) for d in query.defining)
     partition = tuple(arguments.place(exp.column(p, quoted=True)) for p in window.partition)
-    where = None if query.where is None else resolve(query.where, schema, stream=stream)
+    where = passing(query, schema, stream)
     always = {*range(len(keys)), *defining, *partition}
     rows = Projection((*keys, *arguments.expressions), where, guards=_guards(calls, always))
     types = _types(rows, schema) if types_of is None else types_of(rows)
