@@ -208,7 +208,8 @@ def axis_over(column: str, data_type: pa.DataType, *, stream: str) -> Axis:
     raise ColumnTypeError(
         f"`{column}` of stream `{stream}` cannot order a window: it is {data_type}, "
         "and a window needs a timestamp, date or integer column",
-        hint=f"convert it: FROM (SELECT CAST({column} AS TIMESTAMP) AS at, ... FROM {stream})",
+        hint=f"convert it: FROM (SELECT CAST({column} AS TIMESTAMP) AS at, ... FROM {stream}); "
+        f"where the text is no ISO 8601: to_timestamp({column}, 'dd/MM/yyyy HH:mm') AS at",
     )
 
 

@@ -196,6 +196,7 @@ REFUSED = {
     ("run", "nope.sql", "-i", "bids=bids.csv"): (2, "no query file at nope.sql"),
     ("run", "busy.sql", "-i", "bids=nope.csv"): (2, "--input bids: nope.csv is no file or folder"),
     ("run", "busy.sql", "-i", "bids"): (2, "--input takes name=path"),
+    ("run", "busy.sql", "-i", "bids.csv"): (2, "--input bids=bids.csv"),
     ("run", "busy.sql", "-i", "asks=bids.csv"): (2, "reads a stream `bids`, which was not given"),
     ("run", "busy.sql"): (2, "--input"),
     ("run", "busy.sql", "-i", "bids=bids.csv", "-o", "o.xlsx"): (2, "write .parquet, .csv"),

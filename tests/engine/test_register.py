@@ -326,6 +326,10 @@ def test_a_batch_that_is_refused_changes_nothing() -> None:
         ("SELECT count(*) AS n FROM t [RANGE 9 SLIDE 5 WATTR at ORIGIN FIRST]", "fixed origin"),
         (COUNT + " EMIT EARLY", "final answers only"),
         ("SELECT count(*) AS n FROM u [TUMBLING 5 WATTR at]", "over `t` alone"),
+        (
+            "SELECT count(*) AS n FROM (SELECT at FROM t) [TUMBLING 5 WATTR at]",
+            "has a SELECT inside FROM",
+        ),
         ("SELECT count(*) AS n FROM t [TUMBLING 5 WATTR x]", "runs on `x`, and the register on"),
         ("SELECT sum(y) AS n FROM t [TUMBLING 5 WATTR at]", "no column `y`"),
     ],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -14,6 +15,7 @@ from panes.errors import QueryError, StateError
 
 ROWS = pa.table({"at": [1, 2, 12], "k": [1, 2, 1], "x": [1.0, 2.0, 3.0]})
 COUNT = "SELECT count(*) AS n FROM t [TUMBLING 10 WATTR at]"
+COUNT_TIME = "SELECT count(*) AS n FROM t [TUMBLING 10 seconds WATTR ts]"
 JOIN = "SELECT l.at FROM l JOIN r ON r.at BETWEEN l.at AND l.at + 1"
 
 
@@ -34,6 +36,8 @@ def test_queries_and_registers_are_told_from_each_other_at_a_prompt() -> None:
     assert repr(joins) == "<JoinRegister of l, r: open, queries=1, failed=0>"
     query.finish()
     assert repr(query) == f"<OpenQuery {COUNT}: finished>"
+    graph = panes.open(f"SELECT max(n) AS m FROM ({COUNT}) [TUMBLING 30]", lateness=0)
+    assert repr(graph).endswith("[TUMBLING 30]: open, 2 parts>")
     index = panes.window_index(ROWS.schema, at="at", size=20, basic=10, on="x", kind="list")
     assert repr(index) == "<WindowIndex on x: no index yet, 0 rows>"
     index.add(ROWS)
@@ -64,6 +68,21 @@ def test_progress_after_the_end_is_where_the_rows_ended() -> None:
         both.finish()
     assert join.progress == {"l": 13, "r": 13}
     assert joins.progress == 13
+
+
+@pytest.mark.parametrize("options", [{}, {"lateness": "1 minute"}], ids=["none", "lateness"])
+def test_progress_after_the_end_is_where_the_rows_ended_in_time_too(options: Any) -> None:
+    """Whatever says when windows close, and where a SELECT inside FROM makes the position."""
+    ended = 12_000_001
+    for text in (
+        COUNT_TIME,
+        COUNT_TIME.replace("t [", "(SELECT timestamp_millis(ms) AS ts FROM t) ["),
+    ):
+        query = panes.open(text, **options)
+        times = pa.array([5, 12, 7], pa.timestamp("s", "UTC"))
+        query.push(t=pa.table({"ts": times, "ms": [5_000, 12_000, 7_000]}))
+        query.finish()
+        assert query.progress == ended
 
 
 def test_a_promise_may_reach_further_than_the_rows_ever_did() -> None:

@@ -65,6 +65,13 @@ def test_the_two_kinds_of_windows_by_hand() -> None:
     assert counts(f"SELECT {COUNT} {on} [TUMBLING 10 WATTR ts]") == [(10, 1), (20, 1)]
 
 
+def test_the_later_position_is_one_of_joined_rows_only() -> None:
+    on, clause = ON.format("JOIN"), "[TUMBLING 10 WATTR max(i.ts, c.ts)]"
+    with pytest.raises(QueryError, match="write it behind the SELECT list"):
+        counts(f"SELECT {COUNT} {on} {clause}")
+    assert counts(f"SELECT {COUNT} {clause} {on}") == [(10, 1), (20, 2)]
+
+
 def test_a_band_in_where_of_an_inner_join_is_one_too() -> None:
     where = "WHERE i.k = c.k AND c.ts >= i.ts AND c.ts <= i.ts + 5"
     above, common = hinted(f"SELECT {COUNT} FROM i, c [TUMBLING 10 WATTR i.ts] {where}")

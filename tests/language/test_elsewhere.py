@@ -32,7 +32,7 @@ TRIED = {
     "SELECT count(*) FROM bids WINDOW TUMBLING (SIZE 10 SECONDS)": "[TUMBLING 10 minutes",
     "SELECT count(*) FROM bids [TUMBLING 1 hour OFFSET 9 WATTR ts]": "ORIGIN 30 minutes",
     "SELECT count(*) FROM bids [TUMBLING 1 day WATTR ts ZONE 'CET']": "those of UTC",
-    "SELECT count(*) FROM bids [TUMBLING 1 day WATTR ts AT TIME ZONE 'CET']": "local_days.md",
+    "SELECT count(*) FROM bids [TUMBLING 1 day WATTR ts AT TIME ZONE 'CET']": "convert_timezone(",
     "SELECT count(*) FROM bids [TUMBLING 1 hour WATTR ts] QUALIFY rank() = 1": "HAVING",
     "SELECT count(*) FROM bids [TUMBLING 1 hour WATTR ts] LIMIT 5": "HAVING count(*) > 1",
     "SELECT count(*) FROM bids [TUMBLING 1 hour WATTR ts] GROUP BY window_start": "already",
@@ -97,6 +97,13 @@ def test_a_register_takes_no_query_inside_and_says_what_does(text: str) -> None:
     with pytest.raises(panes.QueryError) as refused:
         panes.register("bids").add("q", text)
     assert refused.value.hint == IN_A_REGISTER[text]
+
+
+def test_a_register_takes_what_it_says_instead_of_with() -> None:
+    register = panes.register("bids")
+    register.add("q", elsewhere.WITH.partition(": ")[2])
+    register.push(BIDS)
+    assert len(register.finish()["q"])
 
 
 @pytest.mark.parametrize("hint", FORMS)

@@ -9,7 +9,7 @@ import pytest
 
 import panes
 
-SAID = r"days begin at midnight UTC, and `ts` shows the time of Europe/Berlin; ORIGIN moves them"
+SAID = r"days begin at midnight UTC, and `ts` shows the time of Europe/Berlin; days of that zone: "
 DAYS = "SELECT count(*) AS n FROM s [{} WATTR ts]"
 
 
@@ -33,6 +33,17 @@ def test_it_is_said_in_every_way_to_ask(clause: str) -> None:
         register.push(rows("Europe/Berlin"))
     assert SAID.partition(";")[0] in panes.explain(text, s=rows("Europe/Berlin"))
     assert SAID.partition(";")[0] in panes.explain(text, details=True, s=rows("Europe/Berlin"))
+
+
+def test_what_it_says_to_write_has_days_of_that_zone() -> None:
+    """Of 22:13 and 1:00 the next day in UTC: both are past midnight in Helsinki, an hour apart."""
+    with pytest.warns(panes.UtcDaysWarning) as said:
+        panes.sql(DAYS.format("TUMBLING 1 day"), s=rows("Europe/Helsinki"))
+    local = str(said[0].message).partition("FROM (SELECT ")[2].partition(", ...)")[0]
+    text = f"SELECT count(*) AS n FROM (SELECT {local} FROM s) [TUMBLING 1 day WATTR local]"
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert panes.sql(text, s=rows("Europe/Helsinki"))["n"].to_pylist() == [1, 2]
 
 
 def test_it_is_said_once_for_a_line_that_asks_often() -> None:

@@ -55,9 +55,8 @@ class Source:
             options_of(timestamp_format)  # which refuses what is no pattern
         name, equals, path = text.partition("=")
         if not equals or not name or not path:
-            raise OptionError(
-                f"--input takes name=path, got {text!r}", hint="--input bids=bids.parquet"
-            )
+            meant = "bids=bids.parquet" if equals or not text else f"{Path(text).stem}={text}"
+            raise OptionError(f"--input takes name=path, got {text!r}", hint=f"--input {meant}")
         if path == _STANDARD_INPUT:
             spooled = _spooled()
             return cls(name, spooled, (spooled,), _format(spooled, name), timestamp_format)

@@ -26,7 +26,7 @@ from panes.engine.promised_answers import as_rows, column_read, least, promising
 from panes.engine.step import in_turn, step, whole
 from panes.engine.watched import Watcher
 from panes.errors import OptionError, QueryError, UnknownStreamError
-from panes.html import Explained, facts_html
+from panes.html import Explained, facts_html, facts_line
 from panes.language.join_query import JoinQuery
 from panes.language.query import WINDOW_TIME, Query
 from panes.language.query_graph import Part, QueryGraph
@@ -235,6 +235,10 @@ class OpenGraph:
         return Explained(explained(
             (node.part.name, node.query.explain(details=details)) for node in self._nodes
         ))  # fmt: skip
+
+    def __repr__(self) -> str:
+        how = "finished" if self._finished else "open"
+        return facts_line("OpenGraph", self.query.text, how, f"{len(self._nodes)} parts")
 
     def _repr_html_(self) -> str:
         facts: dict[str, object] = {"state": "finished" if self._finished else "open"}

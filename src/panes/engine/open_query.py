@@ -98,6 +98,7 @@ class OpenQuery:
         self._observer = RunObserver(self._skew)
         self._stall = Stall(None if run.bounded else run.stall_rows)
         self._newest: dict[str, int] = {}
+        self._last_at = BEGINNING
         self._arrived = 0
         self._plan: Plan | None = None
         self._pipeline: Pipeline | None = None
@@ -220,8 +221,8 @@ class OpenQuery:
 
     def _end(self, answers: Answers) -> pa.Table:
         """Forget everything; gives the answers that are left."""
-        newest = max(self._newest.values(), default=BEGINNING)
-        self._ended_at = max(self.progress, newest + (newest > BEGINNING))
+        after = self._last_at + (self._last_at > BEGINNING)
+        self._ended_at = max(self.progress, after)
         self._promises.end()
         self._pipeline = None
         self._finished = True
@@ -400,6 +401,7 @@ class OpenQuery:
         self._promises.settle(self._inputs.chains)
         for batch in admitted:
             self._arrived += batch.rows
+            self._last_at = max(self._last_at, int(batch.placed.max(initial=BEGINNING)))
             self._inputs.chains[batch.stream].settle()
             self._set_aside.add(batch.late, batch.rejected, ahead=batch.ahead)
             self._promises.observe(batch.stream, batch.placed, batch.promise)

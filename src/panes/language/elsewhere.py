@@ -20,13 +20,15 @@ _SESSION = (
 _CUMULATE = "windows that begin with the stream are FROM bids [RANGE ALL SLIDE 1 hour WATTR ts]"
 _OFFSET = "windows are moved by ORIGIN: FROM bids [TUMBLING 1 hour WATTR ts ORIGIN 30 minutes]"
 _ZONE = (
-    "days are those of UTC, FROM bids [TUMBLING 1 day WATTR ts]; for local ones, "
-    "docs/cookbook/local_days.md has a column of local time"
+    "days are those of UTC, FROM bids [TUMBLING 1 day WATTR ts]; local ones are FROM (SELECT "
+    "convert_timezone('Europe/Berlin', CAST(ts AS TIMESTAMP_NTZ)) AS local, price FROM bids) "
+    "[TUMBLING 1 day WATTR local]"
 )
 _QUALIFY = "answers are filtered by HAVING: GROUP BY item HAVING count(*) > 1"
 _LIMIT = (
     "every window has all its answers; the most frequent alone are SELECT top_k(item, 3) AS top "
-    "FROM bids [TUMBLING 10 minutes WATTR ts]; to leave some out: GROUP BY item HAVING count(*) > 1"
+    "FROM bids [TUMBLING 10 minutes WATTR ts], and docs/cookbook/top_three.md has others; to leave "
+    "some out: GROUP BY item HAVING count(*) > 1"
 )
 
 OVER = (
@@ -34,9 +36,9 @@ OVER = (
     "SELECT item, sum(price) AS s FROM bids [RANGE 5 minutes RATTR ts SLIDE 1 ROW PA item]"
 )
 WITH = (
-    "WITH is for panes.sql and panes.open; here, write its SELECT in parentheses where its name "
-    "stands: SELECT max(price) AS m FROM (SELECT ts, price FROM bids WHERE price > 0) "
-    "[TUMBLING 10 minutes WATTR ts]"
+    "WITH is for panes.sql and panes.open; a query of a register reads its stream, and WHERE "
+    "leaves rows out: SELECT max(price) AS m FROM bids [TUMBLING 10 minutes WATTR ts] "
+    "WHERE price > 0"
 )
 NESTED = (
     "make one SELECT of both: SELECT max(twice) AS m FROM (SELECT ts, 2 * price AS twice FROM bids "

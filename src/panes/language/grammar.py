@@ -68,8 +68,11 @@ def parse_select(tokens: list[Token], text: str) -> exp.Select:
         trees = PanesSQL().parser().parse(tokens, text)
     except ParseError as failure:
         first = failure.errors[0] if failure.errors else {}
+        said = str(first.get("description") or failure).strip(". ") or "the query cannot be read"
+        expected = said.removeprefix("Expecting ")
+        found = first.get("highlight") or "the end"
         raise QueryError(
-            str(first.get("description") or failure).strip(". ") or "the query cannot be read",
+            said if expected == said else f"expected `{expected}`, found `{found}`",
             line=first.get("line"),
             column=first.get("col"),
         ) from None

@@ -151,7 +151,7 @@ def _refuse_join(reader: TokenReader) -> None:
     if reader.word() == "," or "JOIN" in reader.word():
         raise reader.error(
             "one stream or a union is read here, and not a join",
-            "joins are answered by panes.sql and panes.open",
+            "joins are answered by panes.sql and panes.open, many by panes.register(('l', 'r'))",
         )
 
 

@@ -6,7 +6,7 @@ scalar expression over keys and aggregates, which any engine can evaluate on the
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from sqlglot import exp
@@ -61,7 +61,8 @@ def read_select(
             "partition the stream instead: [RANGE ... SLIDE 1 ROW PA item]",
         )
     keys = _Keys.of(select, () if per_row else partition, names)
-    taken = _Taken(user=user, keys=keys, per_row=per_row)
+    called = {item.alias.lower(): item.this for item in select.expressions if item.alias}
+    taken = _Taken(user=user, keys=keys, per_row=per_row, called=called)
     outputs = tuple(
         Output(name_of(item), taken.rewrite(_unqualified(item.unalias(), names)))
         for item in select.expressions
@@ -102,7 +103,9 @@ class _Keys:
         if group is not None:
             for part in ("cube", "rollup", "grouping_sets", "all", "totals"):
                 if group.args.get(part):
-                    raise error_in(group, "GROUP BY takes plain expressions here")
+                    raise error_in(
+                        group, "GROUP BY takes plain expressions here", "name them: GROUP BY item"
+                    )
             found += [_resolve_key(e, select, names) for e in group.expressions]
             for written, tree in zip(group.expressions, found[len(partition) :], strict=True):
                 _refuse_aggregate(written, tree)
@@ -139,6 +142,7 @@ class _Taken:
     user: Sequence[UserAggregate]
     keys: _Keys
     per_row: bool
+    called: Mapping[str, exp.Expression]
     calls: list[AggregateCall] = field(default_factory=list)
     defining: list[exp.Expression] = field(default_factory=list)
 
@@ -171,10 +175,13 @@ class _Taken:
             return exp.column(f"{DEFINING}{self.defining.index(column)}")
         if column.name.lower() in WINDOW_COLUMNS:
             return exp.column(column.name.lower())
+        meant = self.called.get(column.name.lower())
         raise error_in(
             column,
             f"`{column.name}` is neither grouped nor aggregated",
-            f"add it to GROUP BY, or aggregate it: max({column.name})",
+            f"add it to GROUP BY, or aggregate it: max({column.name})"
+            if meant is None
+            else f"beside what is called {column.name}, write what it is: {meant.sql('spark')}",
         )
 
     def _call(self, tree: exp.Expression) -> AggregateCall | None:

@@ -260,7 +260,10 @@ class _Binding:
         """
         if clause.taken is not None or not clause.paths:
             raise QueryError(
-                "the window of a join names the column it lies on", hint="add WATTR ts"
+                "the window of a join names the column it lies on",
+                hint="add WATTR ts"
+                if clause.taken is None
+                else "WATTR ts; for windows of joined rows, write it behind the SELECT list",
             )
         path = clause.paths[0]
         if len(path) > 1 and (side := self.columns.side_of(path[0])) is not None:

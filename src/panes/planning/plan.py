@@ -37,6 +37,7 @@ from panes.planning.answer_columns import (
 from panes.planning.condition import is_plain
 from panes.planning.scalar import Projection, find_column, resolve
 from panes.planning.utc_days import tell_of_days
+from panes.planning.where import passing
 from panes.stores.contents import Contents, ValueSet
 from panes.windows.spec import PanedSpec, PartitionedRows, PerRow, paned
 
@@ -199,7 +200,7 @@ def plan(
     calls = tuple(arguments.of(c) for c in query.calls)
     defining = tuple(arguments.place(d) for d in query.defining)
     partition = tuple(arguments.place(exp.column(p, quoted=True)) for p in window.partition)
-    where = None if query.where is None else resolve(query.where, schema, stream=stream)
+    where = passing(query, schema, stream)
     always = {*range(len(keys)), *defining, *partition}
     rows = Projection((*keys, *arguments.expressions), where, guards=_guards(calls, always))
     types = _types(rows, schema) if types_of is None else types_of(rows)
@@ -316,7 +317,8 @@ def _axis(window: Window, schema: pa.Schema, stream: str) -> Axis:
         )
     raise QueryError(
         f"`{column}` is an integer, so RANGE and SLIDE are plain numbers",
-        hint=f"for example [RANGE 1000 SLIDE 10 WATTR {column}]",
+        hint=f"for example [RANGE 1000 SLIDE 10 WATTR {column}]; milliseconds since 1970 are time: "
+        f"FROM (SELECT timestamp_millis({column}) AS ts, ... FROM {stream})",
     )
 
 

@@ -1,7 +1,7 @@
 """Windows of whole days begin at midnight UTC, also where their column shows another zone's time.
 
-That is said once: by a warning where a query is planned, and by `explain`. `ORIGIN` moves windows;
-whoever gives one that is no midnight UTC knows.
+That is said once: by a warning where a query is planned, and by `explain`. Whoever gives an
+`ORIGIN` that is no midnight UTC knows.
 """
 
 from __future__ import annotations
@@ -26,13 +26,21 @@ def days_of(spec: Spec, axis: Axis) -> str | None:
         return None
     if not isinstance(spec, Sliding | Landmark) or spec.slide % DAY or spec.origin % DAY:
         return None
-    is_named = axis.column is not None and not axis.column.startswith("__")
-    position = f"`{axis.column}`" if is_named else "the position"
+    position = f"`{axis.column}`" if _is_named(axis) else "the position"
     return f"days begin at midnight UTC, and {position} shows the time of {zone}"
+
+
+def _is_named(axis: Axis) -> bool:
+    return axis.column is not None and not axis.column.startswith("__")
 
 
 def tell_of_days(spec: Spec, axis: Axis) -> None:
     """Say so to whoever asks."""
     said = days_of(spec, axis)
     if said is not None:
-        tell(f"{said}; ORIGIN moves them: ORIGIN '2026-01-01T00:00:00+01:00'", UtcDaysWarning)
+        ts = axis.column if _is_named(axis) else "ts"
+        local = f"convert_timezone('{axis.type.tz}', CAST({ts} AS TIMESTAMP_NTZ)) AS local"
+        tell(
+            f"{said}; days of that zone: FROM (SELECT {local}, ...) [... WATTR local]",
+            UtcDaysWarning,
+        )

@@ -10,11 +10,19 @@ from panes.windows.spec import Sliding
 def require_shareable(name: str, query: Query, stream: str) -> Sliding:
     """Refuse, before the first row, what cannot be answered from shared panes."""
     window = query.window
-    if query.streams != (stream,) or any(i is not None for i in query.inner):
+    if query.streams != (stream,):
         read = ", ".join(query.streams)
         raise QueryError(
             f"query `{name}` reads {read}, and the register answers queries over `{stream}` alone",
-            hint=f"FROM {stream} [RANGE ...], without a SELECT inside FROM",
+            hint=f"FROM {stream} [RANGE ...]",
+        )
+    if any(i is not None for i in query.inner):
+        raise QueryError(
+            f"query `{name}` has a SELECT inside FROM, and queries of a register share the columns "
+            f"of `{stream}`",
+            hint="a condition is WHERE; a column is made before rows come in: reg.push("
+            'rows.append_column("ts", rows["ms"].cast(pa.timestamp("ms", "UTC")))), or on Spark '
+            'df.withColumn("ts", F.timestamp_millis("ms"))',
         )
     if (
         window is None

@@ -72,7 +72,9 @@ def test_every_query_gets_what_it_would_get_alone(
     place = placed(tmp_path)
     register.start(**place, bounded=True)
     query = register.query
+    assert "not started" not in repr(register)
     assert register.await_end(300)
+    assert "stopped" in repr(register)
     everything = pa.concat_tables(batches)
     for name, text in {**QUERIES, **MORE}.items():
         assert_rows(answers_of(spark, tmp_path / "out", name), panes.oracle(text, s=everything))

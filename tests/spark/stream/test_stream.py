@@ -341,6 +341,18 @@ def test_streams_and_tables_do_not_mix(spark: SparkSession, tmp_path: Path) -> N
         )
 
 
+def test_late_rows_have_the_columns_that_the_query_reads(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    stream = read_stream(spark, as_batches(tmp_path / "in", [pa.table({"ms": [1], "k": [2]})]))
+    text = (
+        "SELECT count(*) AS n FROM (SELECT timestamp_millis(ms) AS ts, k FROM s WHERE k > 1) "
+        "[TUMBLING 1 minute WATTR ts]"
+    )
+    both = panes.sql(text, lateness="10 seconds", with_late=True, s=stream)
+    assert both.select("apart.row.*").columns == ["ts", "k"]
+
+
 @pytest.mark.parametrize("expression", ["timestamp_millis(ms)", "to_timestamp(s)"])
 def test_numbers_and_text_are_time(spark: SparkSession, tmp_path: Path, expression: str) -> None:
     """Lateness is about the time that is read, row by row: the first minute closes at 61 - 10."""

@@ -162,6 +162,11 @@ class RegisterRun(Generic[Begun]):
         self.start, self.failure = start, None
         self._ended.clear()
 
+    @property
+    def has_ended(self) -> bool:
+        """Whether it has run, and no streaming query will follow."""
+        return self._ended.is_set()
+
     def end(self) -> None:
         """No streaming query will follow."""
         self.start = None

@@ -33,7 +33,7 @@ class RunningRegister(ABC, Generic[Begun]):
     def _how(self) -> str:
         """Whether it runs, in a word."""
         if self._run.start is None:
-            return "not started"
+            return "stopped" if self._run.has_ended else "not started"
         query = self._run.query
         return "running" if query is not None and query.isActive else "stopped"
 

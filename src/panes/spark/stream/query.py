@@ -37,7 +37,7 @@ from panes.spark.answers import (
     with_edges,
 )
 from panes.spark.bind import BoundQuery, arrow_schema, sql, ticks
-from panes.spark.column_names import END, PACKAGE, SET_ASIDE, STATUS
+from panes.spark.column_names import END, PACKAGE, PASSES, SET_ASIDE, STATUS
 from panes.spark.host import REPLACED, Batches, Hosted, host, require_progress, shard_numbers
 from panes.spark.internals import to_arrow_schema
 from panes.spark.observe import DEFAULT, observed, status_of
@@ -212,10 +212,10 @@ def _whole_row(frames: Sequence[DataFrame], frame: DataFrame) -> Column:
 
 
 def row_type(frames: Sequence[DataFrame]) -> T.StructType:
-    """The columns of all streams; text where their types differ."""
+    """The columns that a query reads of all streams; text where their types differ."""
     types: dict[str, T.DataType] = {}
     for frame in frames:
-        for f in frame.schema.fields:
+        for f in frame.drop(PASSES).schema.fields:
             same = types.get(f.name, f.dataType) == f.dataType
             types[f.name] = f.dataType if same else T.StringType()
     return T.StructType([T.StructField(name, kind) for name, kind in types.items()])
