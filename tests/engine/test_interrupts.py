@@ -7,12 +7,14 @@ push ──┬─────┬─────┬─────┬────
 
 from __future__ import annotations
 
+import _thread
 import gc
 import signal
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from threading import Thread
 from typing import Any, NoReturn
 
@@ -21,6 +23,7 @@ import pyarrow as pa
 import pytest
 
 import panes
+from panes.engine import register_file
 from panes.errors import interrupt_in
 from panes.live.query_feed import QueryFeed
 from tests.engine.interrupts import lines, places
@@ -49,6 +52,11 @@ LONE = "SELECT l.at, r.x FROM l LEFT JOIN r ON l.k = r.k AND r.at BETWEEN l.at A
 ABOVE = (
     "SELECT count(*) AS n [TUMBLING 10 WATTR max(l.at, r.at)] FROM l LEFT JOIN r "
     "ON l.k = r.k AND r.at BETWEEN l.at - 5 AND l.at + 5"
+)
+PAIRED = (
+    "SELECT a.k, a.s, b.m FROM (SELECT k, sum(x) AS s FROM l [TUMBLING 10 WATTR at] GROUP BY k) a "
+    "LEFT JOIN (SELECT k, max(x) AS m FROM r [TUMBLING 10 WATTR at] GROUP BY k) b "
+    "ON a.k = b.k AND b.window_time BETWEEN a.window_time AND a.window_time + 10"
 )
 
 
@@ -110,6 +118,13 @@ class Join(One):
         return panes.open(ABOVE, lateness=8)
 
 
+class Inside(Join):
+    """Queries inside a query: each part has a turn of its own."""
+
+    def opened(self) -> Runner:
+        return panes.open(PAIRED, lateness=8)
+
+
 class Many(One):
     def opened(self) -> Runner:
         register = panes.register("t", lateness=8)
@@ -161,7 +176,7 @@ class Joins(Join):
         return register
 
 
-KINDS: list[type[One]] = [One, Watched, Join, Many, Handing, Joins]
+KINDS: list[type[One]] = [One, Watched, Join, Inside, Many, Handing, Joins]
 PUSHES = 2
 
 
@@ -264,6 +279,79 @@ def test_a_query_that_is_added_while_somebody_presses_ctrl_c_is_there_or_not() -
 
     for at in places(add(None), 10):
         add(at)
+
+
+def test_late_rows_are_taken_of_all_parts_of_a_query_or_of_none() -> None:
+    one, other = Inside(), Inside()
+    for kind in (one, other):
+        kind.push(batch(3))
+        kind.push(batch(0))
+    count = len(one.runner.late)
+    assert count == 2 * len(batch(0))
+    with lines() as files:
+        other.runner.take_late()
+    for at in [*places(files, 5), None]:
+        taken = None
+        with suppress(KeyboardInterrupt), lines(at):
+            taken = one.runner.take_late()
+        if taken is not None:
+            assert len(taken) == count
+            return
+        assert len(one.runner.late) == count
+
+
+def test_a_register_knows_what_it_has_saved(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ctrl-C just after the file was written: it is the register's own, and may be written over."""
+    register = panes.register("t", lateness=8)
+    register.add("q", TEXT)
+    register.push(batch(0))
+    write = register_file.write
+
+    def pressing(*given: Any) -> None:
+        write(*given)
+        _thread.interrupt_main()
+
+    with monkeypatch.context() as patched:
+        patched.setattr(register_file, "write", pressing)
+        with pytest.raises(KeyboardInterrupt):
+            register.save(tmp_path / "register")
+    register.save(tmp_path / "register")
+    assert panes.register("t", lateness=8, saved=tmp_path / "register").saves == 2
+
+
+@pytest.mark.parametrize("kind", ["list", "tree", "hash", "group"])
+def test_a_window_index_takes_in_rows_and_slides_or_does_not(kind: str) -> None:
+    schema = batch(0).schema
+
+    def index(batches: int, to: int) -> Any:
+        found = panes.window_index(schema, at="at", size=40, basic=10, on="k", kind=kind)
+        for number in range(batches):
+            found.add(batch(number, 20))
+        found.advance(to)
+        return found
+
+    def seen(found: Any) -> object:
+        counts = {n: c for n, c in found.state.items() if n != "bytes"}
+        return found.end, found.sorted().to_pylist(), found.values().to_pylist(), counts
+
+    steps: list[tuple[Any, tuple[int, int], tuple[int, int]]] = [
+        (lambda w: w.add(batch(2, 20)), (2, 35), (3, 35)),
+        (lambda w: w.advance(50), (3, 35), (3, 50)),
+        (lambda w: [*w.slides(50)], (3, 35), (3, 50)),
+    ]
+    for step, before, after in steps:
+        ends = seen(index(*before)), seen(index(*after))
+        if step is steps[2][0]:
+            ends = (*ends, seen(index(3, 40)))
+        with lines() as files:
+            step(index(*before))
+        for at in places(files, 5)[::3]:
+            found = index(*before)
+            with suppress(KeyboardInterrupt), lines(at):
+                step(found)
+            assert seen(found) in ends
 
 
 def test_the_exit_that_a_signal_asks_for_passes_through_with_its_code() -> None:

@@ -199,6 +199,7 @@ class OpenGraph:
         return _all_rows(node.query.late for node in self._reading_streams())
 
     @in_turn
+    @whole
     def take_late(self) -> pa.Table:
         """The late rows so far, which are then forgotten: for queries that run for long."""
         return _all_rows(node.query.take_late() for node in self._reading_streams())

@@ -446,7 +446,7 @@ class Register:
         assert axis is not None
         return reading.row_questions.ask(asked, reading.tail, schema, axis, newest)
 
-    @in_turn
+    @uninterrupted
     def save(self, path: str | Path, *, overwrite: bool = False) -> None:
         """Write everything to a file; ``panes.register(stream, saved=path)`` goes on from there.
 
@@ -464,8 +464,8 @@ class Register:
         tail = self._reading.tail
         beside = Beside(
             schema=self._reading.schema,
-            late=self.late,
-            rejected=self.rejected,
+            late=self._reading.set_aside.late(self._columns),
+            rejected=self._reading.set_aside.rejected(self._columns),
             arrived=self._prepared.arrived,
             ordering=self._reading.ordering(),
             tail=tail.last(tail.keep) if tail else None,

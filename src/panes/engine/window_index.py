@@ -21,7 +21,7 @@ from panes.asking import window_questions as ask
 from panes.axis import ARRIVAL, Duration, axis_over, parse_instant
 from panes.engine.in_turn import Turn
 from panes.engine.index_arrivals import STREAM, Arrivals, lengths
-from panes.engine.step import in_turn
+from panes.engine.step import in_turn, uninterrupted
 from panes.errors import (
     InputError,
     OptionError,
@@ -104,7 +104,7 @@ class WindowIndex:
 
     # What comes and goes
 
-    @in_turn
+    @uninterrupted
     def add(self, batch: object) -> None:
         """Take in rows, in any order. They are seen once their basic window is sealed.
 
@@ -112,7 +112,7 @@ class WindowIndex:
         """
         self._arrivals.add(batch)
 
-    @in_turn
+    @uninterrupted
     def advance(self, to: Instant) -> None:
         """Seal the basic windows that end at or before a position; the window slides there.
 
@@ -151,15 +151,18 @@ class WindowIndex:
         return self._steps(last, every)
 
     def _steps(self, last: int, every: int) -> Iterator[Any]:
-        while True:
-            with self._turn.taken():
-                first = self._window.next_to_seal
-                if first is None or first >= last:
-                    self._window.seal_before(last)
-                    return
-                self._window.seal_before(min(first + every, last))
-                end = self._label(0)
+        while (end := self._slid(last, every)) is not None:
             yield end
+
+    @uninterrupted
+    def _slid(self, last: int, every: int) -> Any:
+        """The window's end after one more step; None if there is none left."""
+        first = self._window.next_to_seal
+        if first is None or first >= last:
+            self._window.seal_before(last)
+            return None
+        self._window.seal_before(min(first + every, last))
+        return self._label(0)
 
     # What the window is
 
