@@ -41,12 +41,19 @@ def _plain_table(frame: object, stream: str) -> pa.Table:
         raise InputError(f"stream `{stream}` cannot be read as columns: {first}") from None
     names = _names(table, stream)
     _require_text(table, stream)
-    return pa.table([_plain(c, n) for c, n in zip(table.columns, names, strict=True)], names=names)
+    columns = [_plain(c, n) for c, n in zip(table.columns, names, strict=True)]
+    plain = pa.table(columns, names=names)
+    _require_readable(plain.schema, stream)
+    return plain
 
 
 def empty_tables(schemas: Mapping[str, pa.Schema]) -> dict[str, pa.Table]:
     """Tables of such columns, in a plain layout, without rows."""
-    return {name: to_table(schema.empty_table(), name) for name, schema in schemas.items()}
+    columns = {
+        name: {field.name: _empty(field, name) for field in schema}
+        for name, schema in schemas.items()
+    }
+    return {name: to_table(pa.table(found), name) for name, found in columns.items()}
 
 
 def is_spark(frame: object) -> bool:
@@ -122,6 +129,24 @@ def _require_text(table: pa.Table, stream: str) -> None:
                 ) from None
 
 
+def _require_readable(schema: pa.Schema, stream: str) -> None:
+    for field in schema:
+        _empty(field, stream)
+
+
+def _empty(field: pa.Field, stream: str) -> pa.Array:
+    """A column without rows; refused if Arrow has none of that type, such as a union."""
+    if pa.types.is_run_end_encoded(field.type):
+        return pa.array([], field.type.value_type)
+    try:
+        return pa.array([], field.type)
+    except pa.ArrowNotImplementedError:
+        raise InputError(
+            f"`{field.name}` of stream `{stream}` is of type {field.type}, which cannot be read",
+            hint="cast the column before, or leave it out",
+        ) from None
+
+
 def has_text(schema: pa.Schema) -> bool:
     """Whether any column is text, or has text inside."""
     return any(_is_text(field.type) for field in schema)
@@ -137,8 +162,13 @@ def _is_text(data_type: pa.DataType) -> bool:
 
 
 def _plain(column: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
-    """A column in a plain layout: no dictionaries, views, half floats or nanoseconds."""
+    """A column in a plain layout: no dictionaries, runs, views, half floats or nanoseconds."""
     kind = column.type
+    if pa.types.is_run_end_encoded(kind):
+        of_runs = pa.chunked_array(
+            [c.values.take(_runs(c)) for c in column.chunks], kind.value_type
+        )
+        return _plain(of_runs, name)
     if pa.types.is_dictionary(kind):
         chunks = [_plain_array(c.dictionary).take(c.indices) for c in column.chunks]
         plain = chunks[0].type if chunks else _plain_array(pa.array([], kind.value_type)).type
@@ -150,6 +180,12 @@ def _plain(column: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
             [_to_microseconds(c, name) for c in column.chunks], type=pa.timestamp("us", kind.tz)
         )
     return column
+
+
+def _runs(array: pa.Array) -> pa.Array:
+    """For each row, which run of equal values it is in; the array may be a slice."""
+    rows = np.arange(array.offset, array.offset + len(array))
+    return pa.array(np.searchsorted(array.run_ends.to_numpy(), rows, side="right"))
 
 
 _PLAIN = {

@@ -41,6 +41,7 @@ EDGES: dict[str, tuple[pa.DataType, list[object]]] = {
     "map": (pa.map_(pa.string(), pa.int64()), [[("a", 1)], None]),
     "null": (pa.null(), [None]),
     "dictionary": (pa.dictionary(pa.int8(), pa.string()), ["a", None]),
+    "runs": (pa.run_end_encoded(pa.int32(), pa.int64()), [1, None]),
 }
 TEXTS = (
     "SELECT k, count(*) AS n, max(x) AS m FROM s [RANGE 20 SLIDE 10 WATTR at] GROUP BY k",
@@ -52,6 +53,14 @@ TEXTS = (
     "SELECT count(*) AS n FROM s [RANGE ALL SLIDE 1 day WATTR at] WHERE x > k",
     "SELECT k, approx_count_distinct(x) AS n FROM s [RANGE 4 ROWS SLIDE 2 ROWS] GROUP BY k",
 )
+
+
+def registered(text: str, table: pa.Table) -> None:
+    """Pushed into a register that has been told the columns."""
+    register = panes.register("s", rows_late=1, schema=table.schema, max_answers=10_000)
+    register.add("any", text)
+    register.push(table)
+    register.finish()
 
 
 def column(data: st.DataObject, rows: int) -> pa.Array:
@@ -75,10 +84,45 @@ def test_any_table_is_answered_or_refused(data: st.DataObject, text: str, rows: 
         lambda: panes.sql(text, s=table, max_answers=10_000),
         in_batches,
         lambda: panes.explain(text, s=table),
+        lambda: panes.oracle(text, s=table),
+        lambda: panes.open(text, rows_late=1, schema=table.schema).push(s=table),
+        lambda: registered(text, table),
     ]
     for way in ways:
         with contextlib.suppress(PanesError):
             way()
+
+
+@pytest.mark.parametrize("values", [["a", "b"], pa.array(["a", "b"]).dictionary_encode()])
+def test_runs_of_equal_values_are_their_values(values: pa.Array) -> None:
+    runs = pa.RunEndEncodedArray.from_arrays(pa.array([2, 4], pa.int32()), values)
+    table = pa.table({"at": [1, 2, 3, 4], "k": runs}).slice(1)
+    text = "SELECT k, count(*) AS n FROM s [TUMBLING 10 WATTR at] GROUP BY k"
+    assert panes.sql(text, s=table).to_pydict()["n"] == [1, 2]
+
+
+def test_columns_that_are_said_are_those_that_come() -> None:
+    """In the plain layout that tables are brought to."""
+    table = pa.table({"at": [1, 2], "k": pa.array(["a", "b"]).dictionary_encode()})
+    register = panes.register("s", lateness=0, schema=table.schema)
+    register.add("all", "SELECT k, count(*) AS n FROM s [TUMBLING 10 WATTR at] GROUP BY k")
+    register.push(table)
+    assert register.finish()["all"]["k"].to_pylist() == ["a", "b"]
+
+
+@pytest.mark.parametrize("way", ["sql", "oracle", "open", "register"])
+def test_a_column_of_a_type_without_empty_arrays_is_refused_by_name(way: str) -> None:
+    codes, offsets = pa.array([0], pa.int8()), pa.array([0], pa.int32())
+    table = pa.table({"at": [1], "u": pa.UnionArray.from_dense(codes, offsets, [pa.array([1])])})
+    text = "SELECT count(*) AS n FROM s [TUMBLING 10 WATTR at]"
+    ways: dict[str, Callable[[], object]] = {
+        "sql": lambda: panes.sql(text, s=table),
+        "oracle": lambda: panes.oracle(text, s=table),
+        "open": lambda: panes.open(text, schema=table.schema),
+        "register": lambda: panes.register("s", schema=table.schema),
+    }
+    with pytest.raises(PanesError, match="`u` of stream `s` is of type dense_union"):
+        ways[way]()
 
 
 def test_a_row_of_the_year_9999_is_like_any_other() -> None:

@@ -64,6 +64,10 @@ FOUND = {
     "a question for rows that selects nothing": "SELECT --x\nFROM bids [RANGE 10 WATTR at]",
     "all columns where one value is needed": "SELECT max_by(x, s) AS c, max_by(i, *) AS n FROM s "
     "[RANGE 20 SLIDE 10 WATTR at]",
+    "a list of nothing": "SELECT listagg() AS c FROM bids [TUMBLING 5 WATTR at]",
+    "a list of nothing in an order": "SELECT listagg() WITHIN GROUP (ORDER BY x) AS c FROM bids "
+    "[TUMBLING 5 WATTR at]",
+    "a map from values of no type": "SELECT histogram(NULL) AS c FROM bids [TUMBLING 5 WATTR at]",
     "streams in very many parentheses": "SELECT count(*) AS n FROM " + "(" * 3_000 + "bids"
     + ")" * 3_000 + " [TUMBLING 10 WATTR at]",
 }  # fmt: skip

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from panes.aggregates.aggregate import Argument, Bounded, Holistic, Multiset, Rows, Selection
 from panes.arrays.nested_keys import require_orderable, restored
+from panes.errors import ColumnTypeError
 
 
 def mode(argument: Argument, where: int | None, *, greatest: bool = False) -> Holistic:
@@ -67,6 +68,8 @@ def frequent(
 
 def histogram(argument: Argument, where: int | None) -> Holistic:
     """``histogram(x)``: a map from each value to how often it occurred; NULL if it has none."""
+    if pa.types.is_null(argument.type):
+        raise ColumnTypeError("histogram needs values of a type, and NULL alone has none")
     result = pa.map_(argument.type, pa.int64())
 
     def lower(window: Multiset) -> pa.Array:

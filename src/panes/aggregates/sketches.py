@@ -238,10 +238,17 @@ _NO_TEXT = -1
 
 def _build_hll(values: pa.Array, size: int) -> Any:
     sketch = ds.hll_sketch(size)
-    for value in values.unique().to_pylist():
+    for value in _as_numbers(values.unique()).to_pylist():
         item = value if isinstance(value, int | float | str) else str(value)
         sketch.update(_NO_TEXT if item == "" else item)
     return sketch
+
+
+def _as_numbers(values: pa.Array) -> pa.Array:
+    """Dates and times as numbers, since Python has none of most years."""
+    if not pa.types.is_temporal(values.type):
+        return values
+    return values.view(pa.int32() if values.type.bit_width == 32 else pa.int64())
 
 
 def _build_kll(values: pa.Array, size: int) -> Any:

@@ -40,7 +40,7 @@ from panes.engine.rounds import run_round, set_aside
 from panes.engine.step import in_turn, step, uninterrupted
 from panes.engine.watched import Watcher
 from panes.errors import InputError, OptionError, QueryError, StateError
-from panes.frames import to_table
+from panes.frames import empty_tables, to_table
 from panes.html import Explained, facts_html, facts_line
 from panes.language.parse import parse
 from panes.language.query import Query
@@ -93,7 +93,7 @@ class Register:
         self._prepared = Prepared(stream, aggregates)
         self._reading = Reading(self._queries, run, aggregates, now, keep_rows)
         if schema is not None:
-            self._reading.schema = schema.remove_metadata()
+            self._reading.schema = empty_tables({stream: schema})[stream].schema.remove_metadata()
             self._prepared.bind(self._reading.schema, self._reading.settle_axis)
 
     @property

@@ -134,6 +134,8 @@ def _split(
         return [order[0]], (_constant(node, arguments[0]), order[1])
     if name == "mode":
         return _mode(node, arguments, order)
+    if is_ordered(name) == "maybe" and not arguments:
+        raise error_in(node, f"{name} takes a value, and what stands between", f"{name}(x, ', ')")
     cut = columns_of(name, len(arguments))
     columns = arguments[:cut]
     constants = tuple(_constant(node, a) for a in arguments[cut:])

@@ -71,14 +71,15 @@ def plan_join(
     """
     require_names([s.names for s in join.sources])
     bound = _Binding(joined_columns(join, sides), is_aggregated=is_aggregated)
-    asked = [bound.columns.qualified(c) for c in conjuncts(where)]
-    wanted = {c.name for tree in needs(bound.columns) for c in tree.find_all(exp.Column)}
+    given = bound.columns.given_by(join)
+    asked = [given.qualified(c) for c in conjuncts(where)]
+    wanted = {c.name for tree in needs(given) for c in tree.find_all(exp.Column)}
     filters, after = bound.pushed_down(join, asked, is_shared=is_shared)
     if is_shared:
         wanted |= set(bound.columns.schema().names)
     wanted |= {c.name for tree in after for c in tree.find_all(exp.Column)}
     planned = bound.planned(join, filters, wanted)
-    return Joined(planned, bound.columns, all_of(after))
+    return Joined(planned, given, all_of(after))
 
 
 class _Binding:
@@ -105,7 +106,8 @@ class _Binding:
     def planned(self, join: Join, filters: Sequence[exp.Expression], wanted: set[str]) -> JoinPlan:
         """The join of these sides, which also asks `filters`, and gives `wanted` columns up."""
         right_side = len(join.sources) - 1
-        mine = [self.columns.qualified(c) for c in conjuncts(join.condition)]
+        read = self.columns.given_by(join.left)
+        mine = [read.qualified(c) for c in conjuncts(join.condition)]
         mine += [c for name in join.using for c in [self._equal(join, name)]]
         mine += filters
         below = [c for c in mine if right_side not in self.columns.sides_of(c)]

@@ -280,16 +280,16 @@ def _starred(
     star = item if isinstance(item, exp.Star) else item.this
     if any(star.args.values()):
         raise error_in(item, "* EXCEPT and the like are not understood over a join")
-    sides = list(range(len(columns.names)))
+    sides = columns.given
     found: list[tuple[str, str, exp.Expression]] = []
     merged: set[str] = set()
     if isinstance(item, exp.Column):
         side = columns.side_of(item.table)
         if side is None:
             raise error_in(item, f"no side of the join is called `{item.table}`")
+        columns.require_given(side, item)
         sides = [side]
     else:
-        sides = sides[:-1] if join.how in ("semi", "anti") else sides
         for name, same in using_columns(join, columns).items():
             found.append((name, name, columns.using[name.lower()].copy()))
             merged |= same

@@ -8,13 +8,14 @@ one table like any other.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import cast
 
 import pyarrow as pa
 from sqlglot import exp
 
 from panes.errors import QueryError, UnknownColumnError
+from panes.language.join_query import Join, Side
 from panes.language.places import error_in
 from panes.language.query import WINDOW_COLUMNS
 from panes.planning.scalar import find_column
@@ -26,7 +27,8 @@ class JoinedColumns:
 
     `names` are the names that each side goes by. `using` are columns that several sides have and
     that mean the same in each, with the expression that gives their value. Names of `aliases` that
-    no side has are left alone: they mean what the SELECT list says.
+    no side has are left alone: they mean what the SELECT list says. Sides that are `hidden` are
+    those whose columns a SEMI or ANTI JOIN does not give: a name can only mean another side.
     """
 
     names: tuple[tuple[str, ...], ...]
@@ -34,6 +36,21 @@ class JoinedColumns:
     using: Mapping[str, exp.Expression] = field(default_factory=dict)
     has_windows: bool = False
     aliases: frozenset[str] = frozenset()
+    hidden: frozenset[int] = frozenset()
+
+    def given_by(self, join: Side) -> JoinedColumns:
+        """The columns as an expression over the rows of a join may name them."""
+        hidden = set()
+        while isinstance(join, Join):
+            if join.how in ("semi", "anti"):
+                hidden.add(len(join.sources) - 1)
+            join = join.left
+        return replace(self, hidden=frozenset(hidden))
+
+    @property
+    def given(self) -> list[int]:
+        """The sides whose columns are there."""
+        return [side for side in range(len(self.names)) if side not in self.hidden]
 
     def schema(self) -> pa.Schema:
         """All joined columns with their types."""
@@ -92,6 +109,7 @@ class JoinedColumns:
     def _joined(self, node: exp.Column) -> exp.Expression:
         path = [p.name for p in node.parts]
         if len(path) > 1 and (side := self.side_of(path[0])) is not None:
+            self.require_given(side, node)
             return _inside(self.column(side, path[1]), path[2:])
         name = path[0]
         if len(path) == 1 and self.has_windows and name.lower() in WINDOW_COLUMNS:
@@ -107,16 +125,30 @@ class JoinedColumns:
                 node, f"`{name}` in one pair of backticks is one name", f"`{owner}`.`{own}`"
             )
         if not holders:
+            there = replace(
+                self,
+                names=tuple(self.names[side] for side in self.given),
+                schemas=tuple(self.schemas[side] for side in self.given),
+            )
             raise UnknownColumnError(
-                ".".join(path), stream=self._described(), columns=self.schema().names
+                ".".join(path), stream=there._described(), columns=there.schema().names
             )
         if len(holders) > 1:
             sides = ", ".join(f"`{self.names[side][0]}.{name}`" for side in holders)
             raise error_in(node, f"`{name}` could be any of {sides}", "say which")
         return _inside(self.column(holders[0], name), path[1:])
 
+    def require_given(self, side: int, node: exp.Expression) -> None:
+        """Refuse a column of a side that is only asked whether it has partners."""
+        if side in self.hidden:
+            raise error_in(
+                node,
+                f"a SEMI or ANTI JOIN gives no columns of `{self.names[side][0]}`",
+                "use LEFT JOIN for columns of both sides, or ask for it in ON",
+            )
+
     def _holders(self, name: str) -> Iterator[int]:
-        return (side for side in range(len(self.schemas)) if self.has(side, name))
+        return (side for side in self.given if self.has(side, name))
 
     def _described(self) -> str:
         return " and ".join(names[0] for names in self.names)

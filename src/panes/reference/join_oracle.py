@@ -65,7 +65,7 @@ def join_answers(
     joined = _joined(query.join, plan.join, named, columns)
     where = query.select.args.get("where")
     if where is not None:
-        passing, _ = Projection((), columns.qualified(where.this))(joined)
+        passing, _ = Projection((), columns.given_by(query.join).qualified(where.this))(joined)
         joined = joined.take(pa.array(passing))
     if plan.aggregation is None:
         _, values = Projection(plan.answers.expressions, None)(joined)
@@ -107,7 +107,8 @@ def _pairs(
         names=[*left.table.column_names, *right.table.column_names],
     )
     holds = np.ones(len(cross), dtype=np.bool_)
-    conditions = [] if join.condition is None else [columns.qualified(join.condition)]
+    read = columns.given_by(join.left)
+    conditions = [] if join.condition is None else [read.qualified(join.condition)]
     conditions += [_using(name, join, columns) for name in join.using]
     for condition in conditions:
         passing, _ = Projection((), condition)(cross)

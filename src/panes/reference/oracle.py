@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 
 from panes.aggregates.custom import CustomAggregate, UserAggregate
-from panes.errors import ArithmeticOverflowError
+from panes.errors import ArithmeticOverflowError, InputError, PanesError
 from panes.frames import require_streams, to_table, together
 from panes.language.join_query import JoinQuery
 from panes.language.query import KEY, WINDOW_COLUMNS, WINDOW_TIME, AggregateCall, Query
@@ -62,10 +62,18 @@ def oracle(
     graph = read_graph(text, aggregates)
     require_streams(graph.streams, streams)
     given = {n: to_table(t, n) for n, t in streams.items()}
-    for part in graph.parts[:-1]:  # an inner query, as if its answers had been written down
-        read = graph.everywhere(given)
-        given[part.name] = _written_down(_part_answers(part.query, read, aggregates))
-    return _part_answers(graph.asked, graph.everywhere(given), aggregates)
+    try:
+        for part in graph.parts[:-1]:  # an inner query, as if its answers had been written down
+            read = graph.everywhere(given)
+            given[part.name] = _written_down(_part_answers(part.query, read, aggregates))
+        return _part_answers(graph.asked, graph.everywhere(given), aggregates)
+    except PanesError:
+        raise
+    except OverflowError as failure:
+        raise InputError(
+            f"the oracle reads values as Python has them, and one is too large: {failure}",
+            hint="times lie in the years 1 to 9999",
+        ) from None
 
 
 def _part_answers(
