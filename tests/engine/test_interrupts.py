@@ -342,7 +342,7 @@ def test_a_window_index_takes_in_rows_and_slides_or_does_not(kind: str) -> None:
         (lambda w: [*w.slides(50)], (3, 35), (3, 50)),
     ]
     for step, before, after in steps:
-        ends = seen(index(*before)), seen(index(*after))
+        ends: tuple[object, ...] = seen(index(*before)), seen(index(*after))
         if step is steps[2][0]:
             ends = (*ends, seen(index(3, 40)))
         with lines() as files:

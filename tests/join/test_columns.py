@@ -42,7 +42,8 @@ def names(text: str) -> list[str]:
         (f"SELECT * FROM l LEFT SEMI JOIN r ON {NEAR}", ["ts", "k", "id"]),
         (f"SELECT ts, k FROM l SEMI JOIN r ON l.k = r.k AND {NEAR} WHERE k = 1", ["ts", "k"]),
         (
-            f"SELECT * FROM l SEMI JOIN r ON {NEAR} JOIN m ON l.k = m.k AND m.ts BETWEEN l.ts AND l.ts + 2",
+            f"SELECT * FROM l SEMI JOIN r ON {NEAR} "
+            "JOIN m ON l.k = m.k AND m.ts BETWEEN l.ts AND l.ts + 2",
             ["l.ts", "l.k", "id", "m.ts", "m.k", "y"],
         ),
         (
