@@ -20,3 +20,12 @@ def test_importing_loads_nothing_heavy(room: str) -> None:
     python = [sys.executable, "-c", script]
     said = subprocess.run(python, capture_output=True, text=True, check=True)
     assert said.stdout.split() == []
+
+
+def test_panes_leads_to_its_spark_half_when_that_is_asked_for() -> None:
+    script = (
+        "import sys, panes; before = 'pyspark' in sys.modules; panes.spark.session; print(before)"
+    )
+    python = [sys.executable, "-c", script]
+    said = subprocess.run(python, capture_output=True, text=True, check=True)
+    assert said.stdout.split() == ["False"]

@@ -68,10 +68,14 @@ def __dir__() -> list[str]:
     return sorted(__all__)
 
 
-def __getattr__(name: str) -> str:
-    """The version, which is looked up when somebody asks."""
+def __getattr__(name: str) -> Any:
+    """The version, and `panes.spark`, which are looked up when somebody asks."""
     if name == "__version__":
         from importlib.metadata import version
 
         return version("panes")
+    if name == "spark":
+        from importlib import import_module
+
+        return import_module("panes.spark")
     raise AttributeError(f"module 'panes' has no attribute {name!r}")

@@ -248,6 +248,7 @@ def test_ctrl_c_stops_with_a_word_and_leaves_no_half_written_file(folder: Path) 
     """A real SIGINT, sent at the moment the command asks for its query."""
     interrupted = (
         "import signal, panes.cli.run as run\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # as in a terminal
         "run.read_query = lambda path: signal.raise_signal(signal.SIGINT)\n"
         "from panes.cli.main import main; main()"
     )

@@ -27,7 +27,7 @@ def spark_blocks(page: Path) -> list[str]:
 def in_folder(block: str, folder: Path, *names: str) -> str:
     """A block whose files and folders of these names lie in a folder."""
     for name in names:
-        block = re.sub(rf'([(=,] ?)"{name}"', rf'\1"{folder}/{name}"', block)
+        block = re.sub(rf'(?<!\bname)([(=,] ?)"{name}"', rf'\1"{folder}/{name}"', block)
     return block
 
 
