@@ -17,7 +17,7 @@ import panes.spark
 from panes.errors import ASKED_WRONGLY
 from panes.spark.join.register import SparkJoinRegister
 from panes.spark.register.register import SparkRegister
-from tests.docs import commands_page, functions_page
+from tests.docs import commands_page, scalar_functions_page
 
 REFERENCE = Path(__file__).parents[2] / "docs" / "reference"
 FUNCTIONS = (REFERENCE / "functions.md").read_text()
@@ -109,8 +109,8 @@ def test_the_page_of_commands_is_made_from_the_commands() -> None:
 
 
 def test_the_page_of_scalar_functions_is_made_from_the_table() -> None:
-    hint = "python -m tests.docs.functions_page writes it again"
-    assert functions_page.PAGE.read_text() == functions_page.page(), hint
+    hint = "python -m tests.docs.scalar_functions_page writes it again"
+    assert scalar_functions_page.PAGE.read_text() == scalar_functions_page.page(), hint
 
 
 @pytest.mark.parametrize("command", re.findall(r"^## `panes (\w+)`", commands_page.page(), re.M))

@@ -20,7 +20,7 @@ def in_our_words(trees: Sequence[exp.Expression]) -> Iterator[None]:
         written = ", ".join(f"`{t.sql(dialect='spark', identify=False)}`" for t in trees)
         raise QueryError(
             f"{written.replace('``', '`')} {_reason(failure)}",
-            hint="docs/functions.md lists all functions with what they take",
+            hint="docs/reference/scalar_functions.md lists all functions with what they take",
         ) from None
 
 

@@ -1,6 +1,6 @@
 """The page of all scalar functions, made from the table that evaluates them.
 
-``python -m tests.docs.functions_page`` writes it again.
+``python -m tests.docs.scalar_functions_page`` writes it again.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from panes.scalar.names import NAMES
 from panes.scalar.rules import Rule
 from panes.scalar.table import APPROXIMATED, RULES
 
-PAGE = Path(__file__).parents[2] / "docs" / "functions.md"
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "scalar_functions.md"
 HEAD = """\
 # Scalar functions
 
 The functions that an expression may call, by their Spark names. This page is made from the table
-of functions itself (`python -m tests.docs.functions_page`).
+of functions itself (`python -m tests.docs.scalar_functions_page`).
 
 Expressions mean what they mean in Spark's ANSI mode, on every engine. A division by zero, a cast
 that cannot be done and an overflow stop the query; `try_divide`, `try_cast`, `try_add` and the
