@@ -16,12 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from panes.errors import WrongAnswerError
-from panes.stores.nested.buckets import Interval
+from panes.stores.nested.buckets import AnswerBounds
 from panes.stores.nested.ordered_sharing import OrderedSharing, StaircaseSharing
 from panes.stores.nested.timegram import TimeGram
 
 Integers = NDArray[np.int64]
-Answers = Sequence[int | None] | Sequence[Interval | None]
+Answers = Sequence[int | None] | Sequence[AnswerBounds | None]
 
 ROWS = 1_000
 LARGEST = 1_000
@@ -138,7 +138,7 @@ class SharedTimeGram:
     def add(self, rows: Integers) -> None:
         self._gram.add_rows(rows)
 
-    def ask(self) -> list[Interval | None]:
+    def ask(self) -> list[AnswerBounds | None]:
         return self._gram.ask_each("max", self._sizes)
 
 
@@ -217,7 +217,7 @@ def same_answers(make: Make, sizes: Integers, rows: Integers, *, every: int) -> 
         newest_first = np.maximum.accumulate(rows[:end][::-1])
         truth = newest_first[np.minimum(sizes, end) - 1].tolist()
         for answer, true, size in zip(contender.ask(), truth, sizes.tolist(), strict=True):
-            is_right = true in answer if isinstance(answer, Interval) else answer == true
+            is_right = true in answer if isinstance(answer, AnswerBounds) else answer == true
             if not is_right:
                 raise WrongAnswerError(
                     f"{type(contender).__name__}: the maximum of the newest {size} of {end} rows "

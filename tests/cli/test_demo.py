@@ -13,7 +13,7 @@ import pytest
 from rich.console import Console
 
 from panes.axis import BEGINNING
-from panes.cli.live_view import LiveView, Reading, read_panes
+from panes.cli.live_view import LiveReading, LiveView, read_panes
 
 DEMO = [sys.executable, "-c", "from panes.cli.main import main; main()", "demo"]
 NOON = 1_767_268_800_000_000  # 2026-01-01T12:00:00Z, in microseconds
@@ -73,7 +73,7 @@ def test_a_reading_sums_batches_and_takes_the_state_of_the_last_one() -> None:
     second = report(1, answers=4, late=0, partials=30, bytes=1_024, progress=NOON)
     reading = read_panes([first, second], "q")
     assert reading.cells() == ("2", "4,000", "30", "1.0 KiB", "12:00:00", "7", "1")
-    assert read_panes([first], "another") == Reading()
+    assert read_panes([first], "another") == LiveReading()
     assert read_panes([first], "q").cells()[4] == "-", "nothing is promised yet"
 
 
@@ -81,7 +81,7 @@ def test_where_nothing_can_be_redrawn_only_what_changed_is_said() -> None:
     said = StringIO()
     with LiveView(2, Console(file=said, width=200)) as view:
         for _ in range(2):
-            view.show({"q": Reading(batches=1, rows=2_000), "r": Reading()})
+            view.show({"q": LiveReading(batches=1, rows=2_000), "r": LiveReading()})
     assert said.getvalue().splitlines() == [
         "q: micro-batch 1, 2,000 rows, 0 stored in 0.0 KiB, at -, 0 answers, 0 late"
     ]
@@ -90,6 +90,6 @@ def test_where_nothing_can_be_redrawn_only_what_changed_is_said() -> None:
 def test_on_a_terminal_it_is_a_table() -> None:
     said = StringIO()
     with LiveView(9, Console(file=said, width=160, force_terminal=True)) as view:
-        view.show({"packets per source": Reading(batches=3, rows=2_000, answers=7)})
+        view.show({"packets per source": LiveReading(batches=3, rows=2_000, answers=7)})
     assert "packets per source" in said.getvalue()
     assert "3 of 9" in said.getvalue()

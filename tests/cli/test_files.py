@@ -13,7 +13,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import panes
-from panes.cli.files import Source
+from panes.cli.files import InputFiles
 from panes.errors import InputError
 from tests.cli.call import call, call_here
 
@@ -41,7 +41,7 @@ def write(path: str, text: str) -> None:
 
 
 def rows(text: str) -> list[dict[str, object]]:
-    return pa.concat_tables(list(Source.parse(text).batches())).to_pylist()
+    return pa.concat_tables(list(InputFiles.parse(text).batches())).to_pylist()
 
 
 @pytest.mark.parametrize("path", ["logs", "logs/*.csv*", "l*/**/*.csv*"])
@@ -69,7 +69,7 @@ def test_names_of_folders_are_columns(folder: Path) -> None:
         pq.write_table(pa.table({"ts": [day]}), f"parquet/day={day}/a.parquet")
     assert [r["day"] for r in rows("bids=csv")] == [1, 1, 2, 2]
     assert rows("bids=parquet") == [{"ts": 1, "day": 1}, {"ts": 2, "day": 2}]
-    assert Source.parse("bids=parquet").rows == 2
+    assert InputFiles.parse("bids=parquet").rows == 2
 
 
 def test_a_column_that_is_text_in_one_file_alone_is_told(
@@ -150,7 +150,7 @@ def test_dates_that_could_be_of_two_months_are_refused(folder: Path, when: str) 
 def test_a_pattern_says_which(folder: Path) -> None:
     write("t.csv", "ts,x\n03/02/2026 10:00:00,1\n04/02/2026 11:00:00,2\n")
     for pattern, month in (("dd/MM/yyyy HH:mm:ss", 2), ("MM/dd/yyyy HH:mm:ss", 3)):
-        (batch,) = (b for b in Source.parse("t=t.csv", pattern).batches() if len(b))
+        (batch,) = (b for b in InputFiles.parse("t=t.csv", pattern).batches() if len(b))
         assert batch["ts"][0].as_py().month == month
 
 

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from panes.cli.files import Source
-from panes.cli.outputs import Output
+from panes.cli.files import InputFiles
+from panes.cli.outputs import OutputFile
 from panes.errors import OptionError, PanesError
 from tests.cli.call import call
 
@@ -46,18 +46,20 @@ def test_a_result_that_exists_is_replaced_only_when_told(folder: Path) -> None:
 @pytest.mark.parametrize("path", ["bids.parquet", "./bids.parquet", "link.parquet"])
 def test_an_input_is_never_replaced(folder: Path, path: str) -> None:
     Path("link.parquet").symlink_to("bids.parquet")
-    source = Source.parse("bids=bids.parquet")
+    source = InputFiles.parse("bids=bids.parquet")
     with pytest.raises(OptionError, match="the file that --input bids reads"):
-        Output.checked(path, sources=[source], overwrite=True)
+        OutputFile.checked(path, sources=[source], overwrite=True)
 
 
 def test_nothing_is_written_into_a_folder_that_is_read(folder: Path) -> None:
     Path("in").mkdir()
     pq.write_table(BIDS, "in/a.parquet")
     with pytest.raises(OptionError, match="the file that --input bids reads"):
-        Output.checked("in/new.parquet", sources=[Source.parse("bids=in")])
+        OutputFile.checked("in/new.parquet", sources=[InputFiles.parse("bids=in")])
     with pytest.raises(OptionError, match="the file that --input bids reads"):
-        Output.checked("in/a.parquet", sources=[Source.parse("bids=in/*.parquet")], overwrite=True)
+        OutputFile.checked(
+            "in/a.parquet", sources=[InputFiles.parse("bids=in/*.parquet")], overwrite=True
+        )
 
 
 @pytest.mark.parametrize(
@@ -71,14 +73,14 @@ def test_nothing_is_written_into_a_folder_that_is_read(folder: Path) -> None:
 def test_what_cannot_be_written_is_refused_at_once(folder: Path, path: str, words: str) -> None:
     Path("taken.csv").mkdir()
     with pytest.raises(OptionError, match=words):
-        Output.checked(path)
+        OutputFile.checked(path)
 
 
 def test_a_link_stays_a_link_and_the_mode_stays_the_mode(folder: Path) -> None:
     Path("real.csv").write_text("older")
     Path("real.csv").chmod(0o640)
     Path("o.csv").symlink_to("real.csv")
-    Output.checked("o.csv", overwrite=True).write(pa.table({"n": [1]}))
+    OutputFile.checked("o.csv", overwrite=True).write(pa.table({"n": [1]}))
     assert Path("o.csv").is_symlink()
     assert Path("real.csv").read_text() == "n\n1\n"
     assert Path("real.csv").stat().st_mode & 0o777 == 0o640
@@ -93,7 +95,7 @@ def test_a_write_that_fails_leaves_what_was_there(
     Path("o.parquet").write_text("older")
     monkeypatch.setattr(pq.ParquetWriter, "write_table", fail)
     with pytest.raises(PanesError, match=r"cannot write o\.parquet: no space left"):
-        Output("o.parquet").write(pa.table({"n": [1]}))
+        OutputFile("o.parquet").write(pa.table({"n": [1]}))
     assert Path("o.parquet").read_text() == "older"
     assert sorted(os.listdir()) == ["bids.parquet", "busy.sql", "o.parquet"]
 
@@ -123,6 +125,6 @@ def test_late_rows_do_not_depend_on_row_groups(folder: Path, group: int) -> None
 @pytest.mark.parametrize("rows", [1, 2, 3, 5, 7])
 def test_batches_have_the_rows_asked_for(folder: Path, rows: int) -> None:
     pq.write_table(BIDS, "grouped.parquet", row_group_size=2)
-    batches = list(Source.parse("bids=grouped.parquet").batches(rows))
+    batches = list(InputFiles.parse("bids=grouped.parquet").batches(rows))
     assert [len(b) for b in batches if len(b)] == [min(rows, 5 - i) for i in range(0, 5, rows)]
     assert pa.concat_tables(batches).to_pylist() == BIDS.to_pylist()

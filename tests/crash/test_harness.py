@@ -13,7 +13,7 @@ import pytest
 
 from panes.crash import processes
 from panes.crash.jobs import QueryJob, RegisterJob
-from panes.crash.kills import CHANGE, DRIVER, END, STATE, VICTIMS, WORKER, Kills, Plan
+from panes.crash.kills import CHANGE, DRIVER, END, STATE, VICTIMS, WORKER, KillPlan, Kills
 from panes.crash.place import Place, answers_in
 from panes.crash.sample import BATCHES, cut, sample
 from panes.crash.trials import cells
@@ -52,7 +52,7 @@ def test_no_answers_at_all_are_all_lost() -> None:
 
 def test_a_kill_strikes_once_and_not_before_its_batch(tmp_path: Path) -> None:
     """Three processes come to the point in batch 2, and one of them dies."""
-    Kills(tmp_path).plan(STATE, Plan(WORKER, batch=2))
+    Kills(tmp_path).plan(STATE, KillPlan(WORKER, batch=2))
     program = (
         "import sys; from pathlib import Path; from panes.crash.kills import Kills; "
         "Kills(Path(sys.argv[1])).reach('state', int(sys.argv[2]))"

@@ -26,7 +26,7 @@ from panes.crash.kills import (
     STORED,
     SUNK,
     WORKER,
-    Plan,
+    KillPlan,
 )
 from panes.crash.place import Place
 from panes.crash.trials import Cell, Torment, drivers_for
@@ -40,7 +40,7 @@ def endured(spark: SparkSession, name: str, folder: Path, *kills: tuple[str, int
     case, place = CASES[name], Place(folder / "run")
     place.make(case.streams, case.job.hidden)
     for point, batch in kills:
-        place.kills.plan(point, Plan(WORKER, batch))
+        place.kills.plan(point, KillPlan(WORKER, batch))
         with pytest.raises(StreamingQueryException):  # with one try a task, the stream fails
             case.job.run(spark, place)
         assert place.kills.struck(point) is not None, "it failed of what was planned"

@@ -16,7 +16,7 @@ from panes.index.form_group import GroupForm
 from panes.index.h_index import HIndex
 from panes.index.kinds import DOMAINS, Structure, structure
 from panes.index.l_index import LIndex
-from panes.index.operators import OPERATORS, Mode
+from panes.index.operators import OPERATORS, OperatorMode
 from panes.index.row_ring import RowRing
 from panes.index.scan import runs_of
 from panes.index.set_index import SetIndex
@@ -173,7 +173,7 @@ def test_a_kind_that_is_asked_for_gets_its_best_form() -> None:
 
 def test_operators_are_classified_as_in_the_paper() -> None:
     """Sections 3.1 and 3.2: modes 2 and 4 need a window; intersection a histogram, joins rows."""
-    assert [mode.needs_rows for mode in Mode] == [False, True, False, True]
+    assert [mode.needs_rows for mode in OperatorMode] == [False, True, False, True]
     assert OPERATORS["filter"].helped_by == OPERATORS["sum"].helped_by == "none"
     assert OPERATORS["intersection"].helped_by == "set-valued"
     assert OPERATORS["windowed join"].helped_by == OPERATORS["sorted"].helped_by

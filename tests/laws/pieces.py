@@ -8,7 +8,7 @@ import pyarrow as pa
 from panes.aggregates.aggregate import Argument, Bounded, Piece, Selection
 from panes.aggregates.arithmetic import Count, FloatSum, LimbSum
 from panes.aggregates.bits import Bits
-from panes.aggregates.count_min import Shape
+from panes.aggregates.count_min import SketchShape
 from panes.aggregates.custom import CustomAggregate
 from panes.aggregates.extremes import by_other, by_time, least_or_greatest
 from panes.aggregates.hll_sketches import HllPiece
@@ -16,7 +16,7 @@ from panes.aggregates.moments import HigherMoments, Moments
 from panes.aggregates.sketches import Sketch
 from panes.aggregates.theta_sketches import ThetaPiece
 from panes.aggregates.tuple_sketches import TuplePiece
-from panes.aggregates.tuple_summaries import Folding, Mode
+from panes.aggregates.tuple_summaries import Folding, SummaryMode
 from panes.aggregates.vectors import Bitmap, CountMin
 from panes.algebra.lanes import Op
 from tests.support import SCHEMA
@@ -60,15 +60,15 @@ PIECES: dict[str, Piece] = {
     "bits and": Bits(Op.BITS_AND, I, Selection((I.column,))),
     "bits or": Bits(Op.BITS_OR, I, Selection((I.column,))),
     "bits xor": Bits(Op.BITS_XOR, I, Selection((I.column,))),
-    "count-min sketch": CountMin(Shape(3, 8, 42), S, Selection((S.column,))),
+    "count-min sketch": CountMin(SketchShape(3, 8, 42), S, Selection((S.column,))),
     "HLL sketch": HllPiece(4, S, Selection((S.column,))),
     "HLL sketch of integers": HllPiece(12, I, Selection((I.column,))),
     "theta sketch": ThetaPiece("values", 4, I, Selection((I.column,))),
     "tuple sketch of sums": TuplePiece(
-        "values", Folding("double", Mode.SUM), 4, (I, X), Selection((I.column, X.column))
+        "values", Folding("double", SummaryMode.SUM), 4, (I, X), Selection((I.column, X.column))
     ),
     "tuple sketch of the greatest": TuplePiece(
-        "values", Folding("integer", Mode.MAX), 12, (S, I), Selection((S.column, I.column))
+        "values", Folding("integer", SummaryMode.MAX), 12, (S, I), Selection((S.column, I.column))
     ),
     "bitmap": Bitmap("set", B, Selection((B.column,))),
 }

@@ -19,7 +19,7 @@ from panes.aggregates.moments import Moments
 from panes.aggregates.sketches import Sketch
 from panes.aggregates.theta_sketches import ThetaPiece
 from panes.aggregates.tuple_sketches import TuplePiece
-from panes.aggregates.tuple_summaries import Folding, Kind, Mode
+from panes.aggregates.tuple_summaries import Folding, Kind, SummaryMode
 from panes.arrays.type_names import type_name
 from panes.stores.contents import ValueSet
 from tests.laws.pieces import PIECES
@@ -92,7 +92,7 @@ def test_names_of_types_are_pinned() -> None:
 
 I32, I64, X = Argument(2, pa.int32()), Argument(2, pa.int64()), Argument(3, pa.float64())
 KINDS: tuple[Kind, ...] = ("double", "integer")
-SUMS = Folding("double", Mode.SUM)
+SUMS = Folding("double", SummaryMode.SUM)
 FAMILY: list[Piece] = [
     *(Count(s) for s in (Selection(), Selection((2,)), Selection((), 2), Selection((2,), 3))),
     *(Count(Selection((2, 3))), Count(Selection((23,)))),
@@ -109,7 +109,7 @@ FAMILY: list[Piece] = [
     *(
         TuplePiece("union", Folding(kind, mode), 4, (Argument(2, pa.binary()),), Selection((2,)))
         for kind in KINDS
-        for mode in Mode
+        for mode in SummaryMode
     ),
     TuplePiece("union", SUMS, 5, (Argument(2, pa.binary()),), Selection((2,))),
     TuplePiece("intersection", SUMS, 12, (Argument(2, pa.binary()),), Selection((2,))),

@@ -22,7 +22,7 @@ from panes.aggregates.aggregate import Argument, Piece, Rows, Selection
 from panes.aggregates.hll_sketches import HllPiece
 from panes.aggregates.theta_sketches import ThetaPiece
 from panes.aggregates.tuple_sketches import TuplePiece
-from panes.aggregates.tuple_summaries import Folding, Mode
+from panes.aggregates.tuple_summaries import Folding, SummaryMode
 from panes.errors import PanesError
 
 
@@ -48,11 +48,11 @@ theta_sketches = st.builds(
     st.sampled_from([4, 5]), _seeds, _counts,
 )  # fmt: skip
 
-DOUBLES, INTEGERS = Folding("double", Mode.SUM), Folding("integer", Mode.MIN)
+DOUBLES, INTEGERS = Folding("double", SummaryMode.SUM), Folding("integer", SummaryMode.MIN)
 NUMBERS = np.array([0.1, 0.2, -0.0, 1e16, 1e308, -1e308, np.inf, -np.inf, np.nan, 5e-324])
 
 
-def tuple_sketch(folding: Folding, seed: int, count: int, mode: Mode, bound: int) -> bytes:
+def tuple_sketch(folding: Folding, seed: int, count: int, mode: SummaryMode, bound: int) -> bytes:
     """A sketch whose numbers were made in any mode; a bound leaves out half of its keys."""
     keys = hashes(seed, count)
     whole = np.random.default_rng(seed).integers(-(1 << 31), 1 << 31, len(keys))
@@ -66,7 +66,7 @@ def tuple_sketch(folding: Folding, seed: int, count: int, mode: Mode, bound: int
 def tuple_sketches(folding: Folding) -> Any:
     made = st.builds(
         lambda *drawn: tuple_sketch(folding, *drawn),
-        _seeds, _counts, st.sampled_from(Mode), st.sampled_from([theta.ALL, 1 << 62]),
+        _seeds, _counts, st.sampled_from(SummaryMode), st.sampled_from([theta.ALL, 1 << 62]),
     )  # fmt: skip
     nothing = tuple_bytes.written(tuples.empty(folding), np.empty(0, np.int64), theta.ALL)
     return st.one_of(made, made, made, st.just(nothing))
@@ -103,7 +103,7 @@ PIECES: dict[str, tuple[Piece, Any, Callable[[Any], object]]] = {
             piece.answer,
         )
         for form in ("union", "intersection")
-        for folding in (DOUBLES, INTEGERS, Folding("double", Mode.MAX))
+        for folding in (DOUBLES, INTEGERS, Folding("double", SummaryMode.MAX))
     },
 }
 each_piece = pytest.mark.parametrize(
@@ -214,17 +214,17 @@ def test_bytes_that_are_no_sketch_are_refused(data: bytes, said: str) -> None:
 @pytest.mark.parametrize(
     ("mode", "numbers", "wanted"),
     [
-        (Mode.MIN, [np.nan], np.inf),
-        (Mode.MAX, [np.nan], -np.inf),
-        (Mode.MIN, [np.nan, 2.0, 3.0], 2.0),
-        (Mode.MAX, [-np.nan, -2.0, -3.0], -2.0),
-        (Mode.MIN, [0.0, -0.0], -0.0),
-        (Mode.MAX, [-0.0, 0.0], 0.0),
-        (Mode.ALWAYSONE, [np.nan, 5.0], 1.0),
+        (SummaryMode.MIN, [np.nan], np.inf),
+        (SummaryMode.MAX, [np.nan], -np.inf),
+        (SummaryMode.MIN, [np.nan, 2.0, 3.0], 2.0),
+        (SummaryMode.MAX, [-np.nan, -2.0, -3.0], -2.0),
+        (SummaryMode.MIN, [0.0, -0.0], -0.0),
+        (SummaryMode.MAX, [-0.0, 0.0], 0.0),
+        (SummaryMode.ALWAYSONE, [np.nan, 5.0], 1.0),
     ],
 )
 def test_numbers_of_one_key_are_folded_in_any_order(
-    mode: Mode, numbers: list[float], wanted: float
+    mode: SummaryMode, numbers: list[float], wanted: float
 ) -> None:
     for some in (numbers, numbers[::-1]):
         given = Folding("double", mode).of(np.array(some), np.zeros(len(some), np.uint8))
@@ -232,7 +232,7 @@ def test_numbers_of_one_key_are_folded_in_any_order(
         assert folded.numbers.written().tobytes() == np.float64(wanted).tobytes()
 
 
-TWO = tuple_sketch(DOUBLES, 1, 2, Mode.SUM, theta.ALL)
+TWO = tuple_sketch(DOUBLES, 1, 2, SummaryMode.SUM, theta.ALL)
 
 
 def changed(at: int, *bytes_there: int) -> bytes:
@@ -256,7 +256,7 @@ def changed(at: int, *bytes_there: int) -> bytes:
         (TWO + b"x", "says 2 entries"),
         (changed(8, 255, 255, 255, 255), "says -1 entries"),
         (changed(8, 0, 0, 0, 64), "says 1073741824 entries"),
-        (tuple_sketch(INTEGERS, 1, 2, Mode.SUM, theta.ALL), "says 2 entries"),
+        (tuple_sketch(INTEGERS, 1, 2, SummaryMode.SUM, theta.ALL), "says 2 entries"),
         (changed(32, 4), "in mode 4"),
         (changed(33, *TWO[16:24]), "a hash twice"),
         (changed(16, *bytes(8)), "not below its bound"),

@@ -25,7 +25,7 @@ from lab.papers.sharing_runs import (
 )
 from lab.papers.sharing_scale import AT_ONCE, NAIVE, Scale
 from panes.errors import WrongAnswerError
-from panes.stores.nested.buckets import Interval
+from panes.stores.nested.buckets import AnswerBounds
 
 CONTENDERS = {
     **fig_sharing_4_6.contenders(random_rows(400, seed=0)),
@@ -67,7 +67,7 @@ def test_a_timegram_divides_the_range_of_its_rows() -> None:
     """[-10, 10] in 5 buckets, as *Aggregate Sharing* 3.2.4 has it; a width is a whole number."""
     gram = timegram_over(np.array([-10, 9]), buckets=5)(np.array([3]))
     gram.add(np.array([3, -10, -9, 5, 2, 7, -3]))
-    assert gram.ask() == [Interval(6, 10)]
+    assert gram.ask() == [AnswerBounds(6, 10)]
 
 
 def test_lookups_happen_as_often_as_the_ratio_says() -> None:

@@ -78,7 +78,7 @@ def test_rows_that_come_in_portions_are_answered_as_at_once(
     plan = panes.spark.bind.bind(text, {"t": numbered}).plan
     projected = per_row._project(plan, numbered).orderBy(AT).toArrow()
     batches = iter(projected.to_batches(max_chunksize=5))
-    given = pa.Table.from_batches(list(per_row.Bins(plan)(batches)))
+    given = pa.Table.from_batches(list(per_row.BinTask(plan)(batches)))
     want = panes.oracle(text, t=numbered_rows()).select(["n", "m", "seq"])
     assert_rows(given.drop_columns(["__end"]).rename_columns(["n", "m", "seq"]), want)
 

@@ -18,7 +18,7 @@ from pyspark.sql import types as T  # noqa: N812
 import panes
 from panes.errors import QueryError
 from panes.spark import internals
-from panes.spark.internals import Alias, Call, Choice, Item, Name, Text
+from panes.spark.internals import Alias, ColumnCall, Item, Name, Text, WhenChoice
 from panes.spark.session import DEFAULTS_WHERE_LOCAL
 from tests.spark.streaming import as_batches, read_stream, run_to_end
 
@@ -217,13 +217,13 @@ def parts_of(column: Column) -> object:
     part = internals.take_apart(column)
     if isinstance(part, Alias):
         return ("alias", part.name, parts_of(part.child))
-    if isinstance(part, Call):
+    if isinstance(part, ColumnCall):
         return (part.name, part.distinct, part.star, *map(parts_of, part.arguments))
     if isinstance(part, Name):
         return part.name
     if isinstance(part, Item):
         return ("item", parts_of(part.child), parts_of(part.key))
-    if isinstance(part, Choice):
+    if isinstance(part, WhenChoice):
         pairs = [(parts_of(a), parts_of(b)) for a, b in part.branches]
         return ("when", pairs, None if part.otherwise is None else parts_of(part.otherwise))
     return ("sql", part.sql) if isinstance(part, Text) else internals.text_of(column)

@@ -26,7 +26,7 @@ from panes.aggregates import (
     vectors,
 )
 from panes.aggregates.aggregate import Aggregate, Argument, Bounded, Selection
-from panes.aggregates.count_min import Shape
+from panes.aggregates.count_min import SketchShape
 from panes.aggregates.custom import UserAggregate
 from panes.aggregates.tuple_summaries import Folding, Kind
 from panes.algebra.lanes import Op
@@ -447,7 +447,7 @@ def _count_min(call: Call) -> Aggregate:
     seed = _number(call, 2)
     if seed != int(seed):
         raise QueryError(f"count_min_sketch needs a whole number as its seed, got {seed}")
-    shape = Shape.of(_number(call, 0), _number(call, 1), int(seed))
+    shape = SketchShape.of(_number(call, 0), _number(call, 1), int(seed))
     return vectors.count_min_sketch(call.arguments[0], call.where, shape)
 
 

@@ -24,7 +24,7 @@ _MASK = 0xFFFFFFFF
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class SketchShape:
     """How large a sketch is, and which hashes it has."""
 
     depth: int
@@ -32,7 +32,7 @@ class Shape:
     seed: int
 
     @classmethod
-    def of(cls, eps: float, confidence: float, seed: int) -> Shape:
+    def of(cls, eps: float, confidence: float, seed: int) -> SketchShape:
         """The shape that keeps the error below `eps` of all rows, with this confidence."""
         if not eps > 0:
             raise QueryError(f"count_min_sketch needs a relative error above 0, got {eps}")
@@ -61,7 +61,7 @@ class Shape:
         return head + factors.tobytes() + counts.astype(">i8").tobytes()
 
 
-def buckets(shape: Shape, values: pa.Array) -> Iterator[NDArray[np.int64]]:
+def buckets(shape: SketchShape, values: pa.Array) -> Iterator[NDArray[np.int64]]:
     """For each row of a sketch, the counters of some values."""
     if pa.types.is_integer(values.type):
         numbers = values.cast(pa.int64()).to_numpy()

@@ -15,7 +15,7 @@ import numpy as np
 from panes.aggregates.exact_sums import Index
 from panes.aggregates.theta import ALL
 from panes.aggregates.theta_bytes import SEED_HASH, Refused, part, require_hashes
-from panes.aggregates.tuple_summaries import Folding, Kind, Mode
+from panes.aggregates.tuple_summaries import Folding, Kind, SummaryMode
 from panes.aggregates.tuples import Tuples, empty
 from panes.errors import PanesError
 
@@ -73,7 +73,7 @@ def _entries(data: bytes, count: int, bound: int, folding: Folding) -> Tuples:
     entries = entries[np.argsort(entries["hash"], kind="stable")]
     hashes = entries["hash"].astype(np.uint64)
     require_hashes(hashes, bound, refused)
-    if len(entries) and entries["mode"].max() > max(Mode):
+    if len(entries) and entries["mode"].max() > max(SummaryMode):
         raise refused(f"a number was made in mode {entries['mode'].max()}")
     return Tuples(hashes, folding.of(entries["number"], entries["mode"].copy()), bound)
 

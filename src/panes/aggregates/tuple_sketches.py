@@ -28,7 +28,7 @@ from panes.aggregates.theta_sketches import (
     stated_error,
 )
 from panes.aggregates.tuple_bytes import read, written
-from panes.aggregates.tuple_summaries import Folding, Mode, Summaries
+from panes.aggregates.tuple_summaries import Folding, Summaries, SummaryMode
 from panes.aggregates.tuple_tables import (
     most_held,
     order_of_intersection,
@@ -185,14 +185,14 @@ def _tuples(
     return Bounded((piece,), lower, pa.binary(), "none", stated_error(form, lg))
 
 
-def mode_named(text: object, asked: str) -> Mode:
+def mode_named(text: object, asked: str) -> SummaryMode:
     """The mode that a call names, in letters of any case."""
-    names = [mode.name.lower() for mode in Mode]
+    names = [mode.name.lower() for mode in SummaryMode]
     if not isinstance(text, str) or text.lower() not in names:
         raise QueryError(
             f"{asked} needs {', '.join(names[:-1])} or {names[-1]} as its mode, got {text!r}"
         )
-    return Mode[text.upper()]
+    return SummaryMode[text.upper()]
 
 
 def _is_small(kind: pa.DataType) -> bool:

@@ -22,7 +22,7 @@ Modes = NDArray[np.uint8]
 Meet = NDArray[np.bool_]
 
 
-class Mode(IntEnum):
+class SummaryMode(IntEnum):
     """How numbers of one key become one; numbered as DataSketches writes them."""
 
     SUM = 0
@@ -36,11 +36,11 @@ class Folding:
     """Which numbers a sketch has, and the mode in which they are folded."""
 
     kind: Kind
-    mode: Mode
+    mode: SummaryMode
 
     @property
     def is_exact_sum(self) -> bool:
-        return self.kind == "double" and self.mode is Mode.SUM
+        return self.kind == "double" and self.mode is SummaryMode.SUM
 
     def of(self, numbers: NDArray[np.generic], modes: Modes) -> Summaries:
         """Numbers as they were given."""
@@ -50,14 +50,14 @@ class Folding:
         return Summaries(self, modes, Keys(self, keys))
 
 
-class Numbers(Protocol):
+class SummaryNumbers(Protocol):
     """Numbers of one folding, in whatever form no order reaches."""
 
-    def take(self, rows: Index) -> Numbers: ...
+    def take(self, rows: Index) -> SummaryNumbers: ...
 
-    def joined(self, other: Numbers) -> Numbers: ...
+    def joined(self, other: SummaryNumbers) -> SummaryNumbers: ...
 
-    def folded(self, begin: Index, meet: Meet) -> Numbers:
+    def folded(self, begin: Index, meet: Meet) -> SummaryNumbers:
         """One number for each run, folded where several meet, and as it was elsewhere."""
         ...
 
@@ -72,7 +72,7 @@ class Summaries:
 
     folding: Folding
     modes: Modes
-    numbers: Numbers
+    numbers: SummaryNumbers
 
     def take(self, rows: Index) -> Summaries:
         """Some of them."""
@@ -115,7 +115,7 @@ class Sums:
     def take(self, rows: Index) -> Sums:
         return Sums(self.exact.take(rows))
 
-    def joined(self, other: Numbers) -> Sums:
+    def joined(self, other: SummaryNumbers) -> Sums:
         assert isinstance(other, Sums)
         return Sums(self.exact.joined(other.exact))
 
@@ -139,7 +139,7 @@ class Keys:
     def take(self, rows: Index) -> Keys:
         return Keys(self.folding, self.keys[rows])
 
-    def joined(self, other: Numbers) -> Keys:
+    def joined(self, other: SummaryNumbers) -> Keys:
         assert isinstance(other, Keys)
         return Keys(self.folding, np.concatenate([self.keys, other.keys]))
 
@@ -148,15 +148,15 @@ class Keys:
 
     def _folded(self, begin: Index) -> NDArray[np.int64]:
         mode, is_double, keys = self.folding.mode, self.folding.kind == "double", self.keys
-        if mode is Mode.ALWAYSONE:
+        if mode is SummaryMode.ALWAYSONE:
             return np.full(len(begin), _ONE if is_double else 1, np.int64)
-        if mode is Mode.SUM:
+        if mode is SummaryMode.SUM:
             total: NDArray[np.int64] = np.add.reduceat(keys, begin)
             return total.astype(np.int32).astype(np.int64)
         if is_double:
-            neutral = _INFINITY if mode is Mode.MIN else _MINUS_INFINITY
+            neutral = _INFINITY if mode is SummaryMode.MIN else _MINUS_INFINITY
             keys = np.where((keys > _INFINITY) | (keys < _MINUS_INFINITY), neutral, keys)
-        fold = np.minimum if mode is Mode.MIN else np.maximum
+        fold = np.minimum if mode is SummaryMode.MIN else np.maximum
         found: NDArray[np.int64] = fold.reduceat(keys, begin)
         return found
 

@@ -15,7 +15,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from panes.aggregates.aggregate import Argument, Bounded, Rows, Selection
-from panes.aggregates.count_min import Shape, buckets
+from panes.aggregates.count_min import SketchShape, buckets
 from panes.aggregates.identity import identity
 from panes.aggregates.murmur128 import is_binary, is_text_or_binary
 from panes.algebra.monoid import Columns, Slots, merged_objects
@@ -52,7 +52,7 @@ class VectorMonoid:
 class CountMin:
     """Counts of hashed values in a table of `shape`; the last place counts all values."""
 
-    shape: Shape
+    shape: SketchShape
     argument: Argument
     selection: Selection
     monoid: VectorMonoid = VectorMonoid("count-min sketch", "add")
@@ -135,7 +135,7 @@ class Bitmap:
         return np.frombuffer(data, dtype=np.uint8)
 
 
-def count_min_sketch(argument: Argument, where: int | None, shape: Shape) -> Bounded:
+def count_min_sketch(argument: Argument, where: int | None, shape: SketchShape) -> Bounded:
     """``count_min_sketch(x, eps, confidence, seed)``: the bytes that Spark's own function gives."""
     kind = argument.type
     plain = pa.types.is_integer(kind) and not pa.types.is_uint64(kind)

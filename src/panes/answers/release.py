@@ -27,7 +27,7 @@ MOST_WAITING = 1_000_000
 
 
 @dataclass(slots=True)
-class Line:
+class ReleaseQueue:
     """Answers that wait to be released, in the order in which they became final.
 
     `key_columns` are where the keys stand in the answers; `ends` are the ends of their windows.
@@ -79,7 +79,7 @@ class Line:
         return self._answers[0]
 
 
-def _chosen(line: Line, keys: Sequence[pa.Array], rows: int) -> NDArray[np.bool_]:
+def _chosen(line: ReleaseQueue, keys: Sequence[pa.Array], rows: int) -> NDArray[np.bool_]:
     """Of the answers in line, those to release after a batch with these keys."""
     flush = line.flush
     if isinstance(flush, SlowFlush):

@@ -16,7 +16,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from panes.admit.arrival import Arrival
-from panes.answers.release import Line
+from panes.answers.release import ReleaseQueue
 from panes.answers.select import projected
 from panes.errors import QueryError
 from panes.language.query import KEY, WINDOW_COLUMNS
@@ -127,11 +127,11 @@ class Answers:
     def _marked(self, lowered: pa.Table, status: Status, why: str) -> pa.Table:
         return marked(projected(self._plan, lowered), self._status_columns, status, why)
 
-    def _new_line(self, flush: Flush) -> Line:
+    def _new_line(self, flush: Flush) -> ReleaseQueue:
         require_flushable(self._plan)
         lowered = [column.lowered for column in self._plan.answer_columns]
         keys = range(len(self._plan.query.keys))
-        return Line(flush, tuple(lowered.index(f"{KEY}{i}") for i in keys))
+        return ReleaseQueue(flush, tuple(lowered.index(f"{KEY}{i}") for i in keys))
 
 
 def require_flushable(plan: Plan) -> None:

@@ -18,7 +18,7 @@ from panes.asking.preparable import QuestionShape, bounded_names
 from panes.asking.refusals import not_known_yet, not_prepared, too_large
 from panes.asking.shared_structures import SharedStructures
 from panes.asking.structures import Newest
-from panes.asking.timegram_column import BoundedColumn, Estimate
+from panes.asking.timegram_column import BoundedColumn, IntervalEstimate
 from panes.axis import BEGINNING
 from panes.errors import QueryError
 from panes.language.query import WINDOW_COLUMNS
@@ -95,14 +95,18 @@ def _extremes(shape: QuestionShape, size: int, structures: SharedStructures) -> 
         yield stairs.ask_each([size]).cast(aggregate.type)
 
 
-def _estimates(shape: QuestionShape, size: int, structures: SharedStructures) -> Iterator[Estimate]:
+def _estimates(
+    shape: QuestionShape, size: int, structures: SharedStructures
+) -> Iterator[IntervalEstimate]:
     for over, aggregate in zip(shape.calls, shape.names, strict=True):
         column = structures[over].structure
         assert isinstance(column, BoundedColumn)
         yield column.ask(aggregate, size)
 
 
-def _intervals(shape: QuestionShape, labels: list[pa.Array], estimates: list[Estimate]) -> pa.Table:
+def _intervals(
+    shape: QuestionShape, labels: list[pa.Array], estimates: list[IntervalEstimate]
+) -> pa.Table:
     """One answer: the window, and of each aggregate the middle and the ends of its interval."""
     names, columns = list(WINDOW_COLUMNS), labels
     for output in shape.plan.query.outputs:

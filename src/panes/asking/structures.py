@@ -24,7 +24,7 @@ from panes.stores.nested.ordered_sharing import StaircaseSharing
 Positions: TypeAlias = NDArray[np.int64]
 
 
-class Structure(Protocol):
+class WindowStructure(Protocol):
     """Something that answers for windows of every size up to a largest one."""
 
     @property
@@ -42,7 +42,7 @@ class Newest:
     def __init__(self) -> None:
         self.at = BEGINNING
 
-    def add(self, at: Positions, values: pa.Array) -> None:  # noqa: ARG002 - as a Structure does
+    def add(self, at: Positions, values: pa.Array) -> None:  # noqa: ARG002 - as a WindowStructure does
         self.at = max(self.at, int(at.max(initial=BEGINNING)))
 
     def advance(self, end: int) -> None:
@@ -60,7 +60,7 @@ class SharedStructure:
     """
 
     over: Over
-    structure: Structure
+    structure: WindowStructure
     argument: int | None
     where: int | None
     known_from: int
@@ -116,7 +116,7 @@ class Batch:
         return at[passing.to_numpy(zero_copy_only=False)], values.filter(passing)
 
 
-def structure_for(over: Over, max_size: int) -> Structure:
+def structure_for(over: Over, max_size: int) -> WindowStructure:
     """An empty structure."""
     if over.form == "newest":
         return Newest()

@@ -20,7 +20,7 @@ from panes.stores.nested.timegram import Aggregate, TimeGram
 
 
 @dataclass(frozen=True, slots=True)
-class Estimate:
+class IntervalEstimate:
     """The middle of an interval, and its ends. NULL where nothing is known, or nothing there."""
 
     value: Number | None
@@ -28,7 +28,7 @@ class Estimate:
     high: Number | None
 
 
-NOTHING_THERE = Estimate(None, None, None)
+NOTHING_THERE = IntervalEstimate(None, None, None)
 
 
 def has_buckets(data_type: pa.DataType) -> bool:
@@ -43,7 +43,7 @@ class BoundedColumn:
     >>> prices = BoundedColumn(width=10, max_size=100)
     >>> prices.add(np.array([3, 1]), pa.array([12.5, 31.0]))
     >>> prices.ask("sum", 100)
-    Estimate(value=50.0, low=40.0, high=60.0)
+    IntervalEstimate(value=50.0, low=40.0, high=60.0)
     """
 
     def __init__(self, *, width: Number, max_size: int) -> None:
@@ -85,7 +85,7 @@ class BoundedColumn:
         """Let another window be the largest."""
         self._gram.resize(max_size)
 
-    def ask(self, aggregate: Aggregate, size: int) -> Estimate:
+    def ask(self, aggregate: Aggregate, size: int) -> IntervalEstimate:
         """What is known of an aggregate over the last `size` positions."""
         found = self._gram.ask(aggregate, size)
         if aggregate == "count":
@@ -101,7 +101,7 @@ class BoundedColumn:
         low, high = _at_most(found.low), -_at_most(-found.high)
         if aggregate == "min" and has_nan and high == math.inf:
             high = math.nan  # every value may be NaN
-        return Estimate(_middle(low, high), low, high)
+        return IntervalEstimate(_middle(low, high), low, high)
 
     def _odd_values(self, start: int) -> list[float]:
         """Of NaN and the infinities, those that a window holds."""
@@ -113,8 +113,8 @@ def _newest(at: NDArray[np.int64], which: NDArray[np.bool_], before: int) -> int
     return max(before, int(at[which].max(initial=BEGINNING)))
 
 
-def _exactly(value: Number) -> Estimate:
-    return Estimate(value, value, value)
+def _exactly(value: Number) -> IntervalEstimate:
+    return IntervalEstimate(value, value, value)
 
 
 def _middle(low: float, high: float) -> float | None:

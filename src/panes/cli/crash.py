@@ -13,7 +13,7 @@ from panes.cli.show import say
 from panes.crash.jobs import Job
 from panes.crash.kills import CHANGE, POINTS, VICTIMS
 from panes.crash.processes import require_processes
-from panes.crash.sample import Sample, sample
+from panes.crash.sample import SampleJobs, sample
 from panes.crash.trials import Cell, Tally, Torment, cells, drivers_for
 from panes.errors import OptionError, PanesError
 
@@ -49,7 +49,7 @@ def crash(text: str, streams: dict[str, pa.Table], kills: int, seed: int) -> Non
         raise typer.Exit(1)
 
 
-def _spread(tried: Sample, kills: int) -> list[tuple[Cell, Job, int]]:
+def _spread(tried: SampleJobs, kills: int) -> list[tuple[Cell, Job, int]]:
     """The kills in turns over all cells: those of the query, and the change in a register.
 
     Few kills are spread over the victims first, so that each kind of process dies.
@@ -66,7 +66,7 @@ def _spread(tried: Sample, kills: int) -> list[tuple[Cell, Job, int]]:
 
 
 def _tallies(
-    victim: str, work: list[tuple[Cell, Job, int]], tried: Sample, seed: int
+    victim: str, work: list[tuple[Cell, Job, int]], tried: SampleJobs, seed: int
 ) -> Iterator[tuple[Cell, Tally]]:
     """All cells of a victim, on one kind of Spark; first a run that nobody disturbs."""
     if not work:

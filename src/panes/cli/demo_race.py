@@ -28,7 +28,7 @@ from panes.cli.demo_stage import (
     write_stream,
     written,
 )
-from panes.cli.live_view import Reading, Report, read_panes, read_spark
+from panes.cli.live_view import LiveReading, Report, read_panes, read_spark
 from panes.sample_streams import bids
 
 BATCHES = 3
@@ -60,12 +60,12 @@ LONGEST_BAR = 60
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class RaceRun:
     """What came of one stream: its answers, and the seconds of its micro-batches but the first."""
 
     answers: pa.Table
     seconds: float
-    reading: Reading
+    reading: LiveReading
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,9 +74,9 @@ class Contender:
 
     title: str
     answer: Callable[[Path], Frame]
-    read: Callable[[Sequence[Report]], Reading]
+    read: Callable[[Sequence[Report]], LiveReading]
 
-    def run(self, stage: Stage, files: Path, beside: Mapping[str, Reading]) -> Run:
+    def run(self, stage: Stage, files: Path, beside: Mapping[str, LiveReading]) -> RaceRun:
         """Read all files, write all answers, and end."""
         place = stage.folder / f"{files.name}-{self.title}"
         answers = self.answer(files)
@@ -85,7 +85,7 @@ class Contender:
         reading = watch(stage, [running], beside=beside)[self.title]
         took = [report["durationMs"]["triggerExecution"] for report in running.query.recentProgress]
         seconds = sum(took[1:]) / 1_000
-        return Run(written(stage.spark, place / "answers"), seconds, reading)
+        return RaceRun(written(stage.spark, place / "answers"), seconds, reading)
 
 
 def race(stage: Stage, rows: int) -> None:
@@ -140,9 +140,9 @@ def _sparks_own(session: Session) -> Contender:
     return Contender("window()", answer, read_spark)
 
 
-def _run_both(stage: Stage, contenders: Sequence[Contender], files: Path) -> list[Run]:
+def _run_both(stage: Stage, contenders: Sequence[Contender], files: Path) -> list[RaceRun]:
     """One after the other, those that ended still shown; raise unless all answer the same."""
-    runs: list[Run] = []
+    runs: list[RaceRun] = []
     for contender in contenders:
         ended = {c.title: run.reading for c, run in zip(contenders, runs, strict=False)}
         runs.append(contender.run(stage, files, ended))

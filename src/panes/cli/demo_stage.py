@@ -23,7 +23,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from panes.cli.interrupts import interrupts
-from panes.cli.live_view import LiveView, Reading, Report
+from panes.cli.live_view import LiveReading, LiveView, Report
 from panes.cli.show import errors_in, say
 from panes.errors import PanesError
 from panes.reference.compare import difference
@@ -51,9 +51,9 @@ class Running:
 
     title: str
     query: Query
-    read: Callable[[Sequence[Report]], Reading]
+    read: Callable[[Sequence[Report]], LiveReading]
 
-    def reading(self) -> Reading:
+    def reading(self) -> LiveReading:
         """How far it has come."""
         return self.read(self.query.recentProgress)
 
@@ -111,8 +111,8 @@ def watch(
     stage: Stage,
     running: Sequence[Running],
     batches: int | None = None,
-    beside: Mapping[str, Reading] | None = None,
-) -> dict[str, Reading]:
+    beside: Mapping[str, LiveReading] | None = None,
+) -> dict[str, LiveReading]:
     """Show queries until all have ended, `beside` those that ended before; stop them if we are.
 
     Returns where each of them ended.

@@ -9,7 +9,7 @@ import typer
 
 from panes.api import explain as explain_text
 from panes.axis import format_duration
-from panes.cli.files import Source
+from panes.cli.files import InputFiles
 from panes.cli.run import Store, TimestampFormat, read_lateness, read_query
 from panes.engine.opened import Opened, opened
 from panes.errors import OptionError
@@ -68,7 +68,7 @@ def explain(
         )
     text = read_query(queries[0])
     streams_read = read_graph(text).streams
-    sources = Source.parse_all(
+    sources = InputFiles.parse_all(
         inputs or (), timestamp_format, read=streams_read if run or inputs else None
     )
     if not run:
@@ -101,7 +101,7 @@ def _sliding_graph(files: list[str], how: str) -> str:
     return draw(graph, format_duration if measures == {"time"} else str)
 
 
-def _warm_up(asked: Opened, sources: list[Source]) -> None:
+def _warm_up(asked: Opened, sources: list[InputFiles]) -> None:
     """A few rows first, so that the loading of compiled loops is not taken for work."""
     for source in sources:
         for _, batch in zip(range(2), source.batches(), strict=False):

@@ -36,7 +36,7 @@ _STANDARD_INPUT = "-"
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class InputFiles:
     """A named input: its path as it was given, and the files that this means.
 
     `timestamp_format` says how dates are written in text files, as a pattern of Spark's.
@@ -49,7 +49,7 @@ class Source:
     timestamp_format: str | None = None
 
     @classmethod
-    def parse(cls, text: str, timestamp_format: str | None = None) -> Source:
+    def parse(cls, text: str, timestamp_format: str | None = None) -> InputFiles:
         """An ``--input name=path`` option."""
         if timestamp_format is not None:
             options_of(timestamp_format)  # which refuses what is no pattern
@@ -92,7 +92,7 @@ class Source:
         timestamp_format: str | None = None,
         *,
         read: Iterable[str] | None = None,
-    ) -> list[Source]:
+    ) -> list[InputFiles]:
         """All ``--input`` options: one for each stream that is to be read, and no other."""
         sources = [cls.parse(text, timestamp_format) for text in texts]
         by_name = {source.name: source for source in sources}

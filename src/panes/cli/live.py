@@ -10,7 +10,7 @@ import pyarrow as pa
 import typer
 
 from panes.axis import BEGINNING
-from panes.cli.files import Source
+from panes.cli.files import InputFiles
 from panes.cli.live_option import STAY, LiveStay, live_page
 from panes.cli.meter import meter, reached_by
 from panes.cli.run import Inputs, QueryFile, TimestampFormat, read_lateness, read_query
@@ -57,9 +57,9 @@ def live(
     text = read_query(query)
     promised = _usual_lateness(text) if lateness is None else read_lateness(lateness)
     asked = opened(text, Run(lateness=promised, late=late, max_ahead=None))
-    sources = Source.parse_all(inputs, timestamp_format, read=asked.query.streams)
+    sources = InputFiles.parse_all(inputs, timestamp_format, read=asked.query.streams)
     with live_page(asked, wanted=True, stay=live_stay):
-        answers = _replay(asked, sources, batch_rows, Pace(speed))
+        answers = _replay(asked, sources, batch_rows, ReplayPace(speed))
         say(f"{answers:,} answers")
 
 
@@ -70,7 +70,7 @@ def _usual_lateness(text: str) -> str | int:
     return _LATENESS if window is None or window.measure == "time" else 0
 
 
-def _replay(asked: Opened, sources: list[Source], batch_rows: int, pace: Pace) -> int:
+def _replay(asked: Opened, sources: list[InputFiles], batch_rows: int, pace: ReplayPace) -> int:
     """Push batches of all streams in turns, none before its time; gives how many answers came."""
     answers = 0
     counts = [s.rows for s in sources]
@@ -91,7 +91,7 @@ def _instant(asked: Opened) -> int | None:
     return at if at > BEGINNING else None
 
 
-def _in_turns(sources: list[Source], batch_rows: int) -> Iterator[tuple[str, pa.Table]]:
+def _in_turns(sources: list[InputFiles], batch_rows: int) -> Iterator[tuple[str, pa.Table]]:
     """A batch of each source, then the next of each, until all have ended."""
     waiting = [(s.name, iter(s.batches(batch_rows))) for s in sources]
     while waiting:
@@ -104,11 +104,11 @@ def _in_turns(sources: list[Source], batch_rows: int) -> Iterator[tuple[str, pa.
         waiting = going
 
 
-class Pace:
+class ReplayPace:
     """Lets time of a stream pass so much faster than the clock.
 
     >>> slept = []
-    >>> pace = Pace(60, now=lambda: 0.0, sleep=slept.append)
+    >>> pace = ReplayPace(60, now=lambda: 0.0, sleep=slept.append)
     >>> pace.keep(0); pace.keep(90_000_000); pace.keep(None)
     >>> slept
     [1.5, 0.25]

@@ -27,7 +27,7 @@ CAPTION = "stored: partial results in the state; answers: before HAVING"
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class LiveReading:
     """How far a query has come: sums over its micro-batches, and the state after the last one."""
 
     batches: int = 0
@@ -46,13 +46,13 @@ class Reading:
         return (*(f"{n:,}" for n in counts), state, at, f"{self.answers:,}", f"{self.late:,}")
 
 
-def read_panes(reports: Sequence[Report], name: str) -> Reading:
+def read_panes(reports: Sequence[Report], name: str) -> LiveReading:
     """What a query of ours says of itself under the `name` of its metrics."""
     observed = [r["observedMetrics"][name] for r in reports if name in r["observedMetrics"]]
     if not observed:
-        return Reading()
+        return LiveReading()
     newest = observed[-1]
-    return Reading(
+    return LiveReading(
         batches=len(observed),
         rows=_rows_in(reports),
         stored=newest["partials"],
@@ -63,14 +63,14 @@ def read_panes(reports: Sequence[Report], name: str) -> Reading:
     )
 
 
-def read_spark(reports: Sequence[Report]) -> Reading:
+def read_spark(reports: Sequence[Report]) -> LiveReading:
     """What Spark says of an aggregation of its own: in append mode, state removed is answered."""
     stateful = [(r, r["stateOperators"][0]) for r in reports if r["stateOperators"]]
     if not stateful:
-        return Reading()
+        return LiveReading()
     report, state = stateful[-1]
     watermark = dt.datetime.fromisoformat(report["eventTime"]["watermark"])
-    return Reading(
+    return LiveReading(
         batches=len(stateful),
         rows=_rows_in(reports),
         stored=state["numRowsTotal"],
@@ -93,7 +93,7 @@ def _instant(microseconds: int | None) -> dt.datetime | None:
     return dt.datetime.fromtimestamp(microseconds / 1e6, dt.UTC)
 
 
-def as_table(readings: Mapping[str, Reading], batches: int | None) -> Table:
+def as_table(readings: Mapping[str, LiveReading], batches: int | None) -> Table:
     """All queries, a row each; `batches` is how many micro-batches each will take."""
     table = Table(title_justify="left", caption=CAPTION, caption_justify="left")
     table.add_column("query")
@@ -106,7 +106,7 @@ def as_table(readings: Mapping[str, Reading], batches: int | None) -> Table:
     return table
 
 
-def as_line(title: str, reading: Reading) -> str:
+def as_line(title: str, reading: LiveReading) -> str:
     """One query, where nothing can be redrawn."""
     done, rows, stored, state, at, answers, late = reading.cells()
     return (
@@ -120,7 +120,7 @@ class LiveView:
 
     def __init__(self, batches: int | None, console: Console = stderr) -> None:
         self._batches, self._console = batches, console
-        self._shown: dict[str, Reading] = {}
+        self._shown: dict[str, LiveReading] = {}
         self._live = Live(console=console, auto_refresh=False) if console.is_terminal else None
 
     def __enter__(self) -> LiveView:
@@ -130,9 +130,9 @@ class LiveView:
     def __exit__(self, *failure: Any) -> None:
         self._block().__exit__(*failure)
 
-    def show(self, readings: Mapping[str, Reading]) -> None:
+    def show(self, readings: Mapping[str, LiveReading]) -> None:
         """Where all queries are now; what did not change is not said again."""
-        news = {t: r for t, r in readings.items() if r != self._shown.get(t, Reading())}
+        news = {t: r for t, r in readings.items() if r != self._shown.get(t, LiveReading())}
         self._shown.update(news)
         if self._live is not None:
             self._live.update(as_table(readings, self._batches), refresh=True)

@@ -13,10 +13,10 @@ from typing import Any
 import pyarrow as pa
 
 from panes.api import sql
-from panes.cli.files import Source
+from panes.cli.files import InputFiles
 from panes.cli.interrupts import ends, interrupts, stopped
 from panes.cli.live_option import staying
-from panes.cli.outputs import Output
+from panes.cli.outputs import OutputFile
 from panes.cli.show import errors_in, say
 from panes.errors import OptionError, PanesError
 from panes.language.join_query import JoinQuery
@@ -33,7 +33,7 @@ from panes.windows.spec import PerRow
 _KINDS = ("answers", "late", "rejected")
 
 
-def answer(text: str, options: Run, sources: list[Source], output: str) -> None:
+def answer(text: str, options: Run, sources: list[InputFiles], output: str) -> None:
     """Answer a bounded query on Spark and write it where the command was told to."""
     for source in sources:
         source.require_readable()
@@ -46,12 +46,12 @@ def answer(text: str, options: Run, sources: list[Source], output: str) -> None:
         found = sql(text, frames, store=options.store, why=options.why,
                     max_answers=options.max_answers)  # fmt: skip
         answers = found.toArrow()
-    Output(output).write(_in_order(answers, read_graph(text).asked))
+    OutputFile(output).write(_in_order(answers, read_graph(text).asked))
     say(f"{len(answers):,} answers")
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class StreamJob:
     """A streaming query over files, run until nothing is left to read.
 
     With `live_stay` there is a live page, which stays so many seconds once nobody looks at it.
@@ -59,7 +59,7 @@ class Job:
 
     text: str
     options: Run
-    sources: list[Source]
+    sources: list[InputFiles]
     files_per_batch: int
     live_stay: float | None = None
 
@@ -83,9 +83,9 @@ class Job:
             if checkpoint is None:
                 asked = read_graph(self.text).asked
                 answers = _in_order(_collected(places["answers"]), asked)
-                Output(output).write(answers)
+                OutputFile(output).write(answers)
                 if late_output is not None:
-                    Output(late_output).write(_collected(places["late"]))
+                    OutputFile(late_output).write(_collected(places["late"]))
             say(f"{counts['answers']:,} answers")
             for what in ("late", "rejected"):
                 if counts[what]:

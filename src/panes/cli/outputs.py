@@ -18,7 +18,7 @@ from pathlib import Path
 import duckdb
 import pyarrow as pa
 
-from panes.cli.files import TEXT_FORMATS, Source
+from panes.cli.files import TEXT_FORMATS, InputFiles
 from panes.cli.table_writer import write_tables
 from panes.errors import OptionError, PanesError, is_interrupt
 from panes.whole_file import replacing
@@ -27,7 +27,7 @@ _FORMATS = {".parquet": "parquet", **TEXT_FORMATS}
 
 
 @dataclass(frozen=True, slots=True)
-class Output:
+class OutputFile:
     """A file to write, by its ending; ``-`` is CSV on standard output."""
 
     path: str
@@ -38,9 +38,9 @@ class Output:
         path: str,
         *,
         option: str = "--output",
-        sources: Iterable[Source] = (),
+        sources: Iterable[InputFiles] = (),
         overwrite: bool = False,
-    ) -> Output:
+    ) -> OutputFile:
         """The output that an option names, refused now if it could not be written later."""
         if path == "-":
             return cls(path)

@@ -11,10 +11,10 @@ import pyarrow as pa
 import typer
 
 from panes.api import register as open_register
-from panes.cli.files import Source
+from panes.cli.files import InputFiles
 from panes.cli.live_option import STAY, Live, LiveStay, live_page
 from panes.cli.meter import meter, reached_by
-from panes.cli.outputs import Output
+from panes.cli.outputs import OutputFile
 from panes.cli.run import (
     FilesPerBatch,
     TimestampFormat,
@@ -91,7 +91,7 @@ def register(
 
     The stream is a Parquet, CSV or NDJSON file, or a folder of such files.
     """
-    source = Source.parse(given, timestamp_format)
+    source = InputFiles.parse(given, timestamp_format)
     if engine == "spark":
         if saved is not None or kind != "parquet" or overwrite:
             raise OptionError(
@@ -161,10 +161,10 @@ def _outputs(
     names: Iterable[str],
     kind: str,
     run: int | None,
-    source: Source,
+    source: InputFiles,
     *,
     overwrite: bool,
-) -> dict[str, Output]:
+) -> dict[str, OutputFile]:
     """The file for the answers of each query, refused now if it could not be written later.
 
     A run that goes on from a saved state, and will save its own, has a number. Its files may be
@@ -185,7 +185,7 @@ def _outputs(
         except OSError as error:
             raise OptionError(f"--output {folder}: {error.strerror}: {error.filename}") from None
         may_be_there = overwrite or run is not None
-        found[name] = Output.checked(str(path), sources=[source], overwrite=may_be_there)
+        found[name] = OutputFile.checked(str(path), sources=[source], overwrite=may_be_there)
     return found
 
 

@@ -11,7 +11,7 @@ import typer
 
 from panes.api import register as open_register
 from panes.axis import Duration
-from panes.cli.files import Source
+from panes.cli.files import InputFiles
 from panes.cli.interrupts import ends, interrupts, stopped
 from panes.cli.live_option import staying
 from panes.cli.on_spark import reason, require_folder, start
@@ -25,7 +25,7 @@ from panes.spark.session import quiet
 
 
 def run(
-    source: Source,
+    source: InputFiles,
     queries: Path,
     output: Path,
     lateness: Duration | None,

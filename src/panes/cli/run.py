@@ -13,10 +13,10 @@ import pyarrow as pa
 import typer
 
 from panes.axis import written_whole
-from panes.cli.files import BATCH, Source, near
+from panes.cli.files import BATCH, InputFiles, near
 from panes.cli.live_option import STAY, Live, LiveStay, live_page
 from panes.cli.meter import meter, reached_by
-from panes.cli.outputs import Output
+from panes.cli.outputs import OutputFile
 from panes.cli.show import say
 from panes.engine import in_steps
 from panes.engine.open_query import OpenQuery
@@ -197,13 +197,13 @@ def run(
         bounded=not keep_open if engine == "spark" else not streamed,
     )
     asked = opened(text, options)
-    sources = Source.parse_all(inputs, timestamp_format, read=asked.query.streams)
+    sources = InputFiles.parse_all(inputs, timestamp_format, read=asked.query.streams)
     if late_output is not None and Path(late_output) == Path(output):
         raise OptionError("--output and --late-output name the same file")
     to_folders = engine == "spark" and checkpoint is not None
     if not to_folders:
         for option, path in (("--output", output), ("--late-output", late_output or "-")):
-            Output.checked(path, option=option, sources=sources, overwrite=overwrite)
+            OutputFile.checked(path, option=option, sources=sources, overwrite=overwrite)
     if engine == "spark":
         on_spark = require_spark("panes.cli.on_spark")
         if live and not streamed:
@@ -224,11 +224,11 @@ def run(
             hint="add --engine spark, or leave them out",
         )
     with live_page(asked, wanted=live, stay=live_stay):
-        answers = Output(output).write_each(_answers(asked, sources, batch_rows))
+        answers = OutputFile(output).write_each(_answers(asked, sources, batch_rows))
         _report(asked, answers, late_output)
 
 
-def _answers(asked: Opened, sources: list[Source], batch_rows: int) -> Iterator[pa.Table]:
+def _answers(asked: Opened, sources: list[InputFiles], batch_rows: int) -> Iterator[pa.Table]:
     """The answers, as files are read: some of them at a time, in their order."""
     counts = [s.rows for s in sources]
     total = None if None in counts else sum(c or 0 for c in counts)
@@ -258,7 +258,7 @@ def require_spark(module: str) -> ModuleType:
 def _report(asked: Opened, answers: int, late_output: str | None) -> None:
     late, rejected = asked.late, asked.rejected
     if late_output is not None:
-        Output(late_output).write(late)
+        OutputFile(late_output).write(late)
     say(f"{answers:,} answers")
     for what, rows in (("late", late), ("rejected", rejected)):
         for entry in rows.group_by("reason").aggregate([([], "count_all")]).to_pylist():

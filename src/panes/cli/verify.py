@@ -12,7 +12,7 @@ import pyarrow as pa
 import typer
 
 import panes
-from panes.cli.files import Source
+from panes.cli.files import InputFiles
 from panes.cli.meter import meter
 from panes.cli.run import TimestampFormat, read_query, require_spark
 from panes.cli.show import say
@@ -248,7 +248,7 @@ def _given(
     if not inputs:
         raise OptionError("verify needs the streams that the query reads", hint="--input name=path")
     text = read_query(path)
-    sources = Source.parse_all(inputs, timestamp_format, read=panes.open(text).query.streams)
+    sources = InputFiles.parse_all(inputs, timestamp_format, read=panes.open(text).query.streams)
     yield text, {s.name: pa.concat_tables(s.batches()).slice(0, rows) for s in sources}
 
 

@@ -35,7 +35,7 @@ _DRIVER = "driver.pid"
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class KillPlan:
     """Who dies at a point, from which batch on. `after`: so many seconds later."""
 
     victim: str
@@ -51,7 +51,7 @@ class Kills:
 
     # Those who watch
 
-    def plan(self, point: str, plan: Plan) -> None:
+    def plan(self, point: str, plan: KillPlan) -> None:
         """One kill at a point, from now on; there is one at a time."""
         partial = self.folder / f"_{point}"
         partial.write_text(json.dumps(asdict(plan)))
@@ -88,10 +88,10 @@ class Kills:
         else:
             Thread(target=self._strike, args=(plan,), daemon=True).start()
 
-    def _taken(self, point: str, batch: int) -> Plan | None:
+    def _taken(self, point: str, batch: int) -> KillPlan | None:
         path = self.folder / point
         try:
-            plan = Plan(**json.loads(path.read_text()))
+            plan = KillPlan(**json.loads(path.read_text()))
             if batch < plan.batch:
                 return None
             mine = self.folder / f"_{point}.{os.getpid()}"
@@ -102,7 +102,7 @@ class Kills:
         mine.rename(self.folder / (point + _TAKEN))
         return plan
 
-    def _strike(self, plan: Plan) -> None:
+    def _strike(self, plan: KillPlan) -> None:
         if plan.after is not None:
             time.sleep(plan.after)
         if plan.victim == DRIVER:

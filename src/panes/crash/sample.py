@@ -26,7 +26,7 @@ _FIRST, _SECOND = "as_given", "added_later"
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
+class SampleJobs:
     """Jobs over the same rows: the query alone, and in a register whose queries change.
 
     `register` is None for a query that no register takes, and then `refused` says why.
@@ -38,7 +38,7 @@ class Sample:
     refused: str
 
 
-def sample(text: str, tables: Mapping[str, pa.Table]) -> Sample:
+def sample(text: str, tables: Mapping[str, pa.Table]) -> SampleJobs:
     """The jobs of a query over tables."""
     streams = {name: cut(table, BATCHES) for name, table in tables.items()}
     options = stream_options(text, streams)
@@ -56,7 +56,7 @@ def sample(text: str, tables: Mapping[str, pa.Table]) -> Sample:
             register = RegisterJob(names[0], {_FIRST: text}, kept, change)
         except PanesError as error:
             refused = str(error).splitlines()[0]
-    return Sample(streams, QueryJob(text, options), register, refused)
+    return SampleJobs(streams, QueryJob(text, options), register, refused)
 
 
 def stream_options(text: str, streams: Streams) -> dict[str, Any]:

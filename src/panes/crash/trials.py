@@ -32,7 +32,7 @@ from panes.crash.kills import (
     SUNK,
     VICTIMS,
     WORKER,
-    Plan,
+    KillPlan,
 )
 from panes.crash.place import Place
 from panes.crash.verdict import Verdict
@@ -230,7 +230,7 @@ class _AtPoint(_Killer):
         self._kills.forget(self._cell.point)
         if self.kills >= self._most:
             return
-        plan = Plan(self._cell.victim, batch)
+        plan = KillPlan(self._cell.victim, batch)
         if self._cell.point == CHANGE:
             after = self._random.choice([None, self._random.uniform(0, 1)])
             plan = replace(plan, batch=0, after=after)

@@ -17,14 +17,14 @@ from panes.arrays.ordering import is_sorted, stable_order
 from panes.axis import Axis, Duration, parse_duration
 from panes.errors import LimitError, OptionError
 from panes.frames import has_text, to_table
-from panes.index.live_window import LiveWindow, Piece
+from panes.index.live_window import LiveWindow, RowPiece
 from panes.index.row_ring import MOST_ROWS
 
 STREAM = "window"
 """What the rows of a window index are called in errors."""
 
 
-class Arrivals:
+class IndexArrivals:
     """The way of rows into a live window, whose basic windows are `basic` ticks of an axis long.
 
     On the axis of arrival, rows count as they come, and basic windows are sealed as they fill up.
@@ -95,7 +95,7 @@ class Arrivals:
         numbers, begins = _pieces(at, self._basic, *span)
         for number, begin, end in zip(numbers, begins, [*begins[1:], len(at)], strict=True):
             whole = end - begin == len(at)
-            piece = Piece(
+            piece = RowPiece(
                 arrays if whole else [a.slice(begin, end - begin) for a in arrays],
                 keys[begin:end],
                 None if is_null is None else is_null[begin:end],

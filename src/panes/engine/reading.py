@@ -26,7 +26,7 @@ from panes.asking.row_questions import RowQuestions, ordering_of
 from panes.asking.row_tail import RowTail
 from panes.asking.row_window import answered
 from panes.axis import ARRIVAL, BEGINNING
-from panes.engine.register_file import Beside
+from panes.engine.register_file import StreamState
 from panes.engine.watched import Watcher
 from panes.errors import NoProgressWarning, PanesError, warn
 from panes.language.expressions import quoted
@@ -152,7 +152,7 @@ class Reading:
         if first.lower() != column.lower():
             raise other_axis(name, column, first)
 
-    def take_up(self, manifest: Manifest, state: State, beside: Beside) -> None:
+    def take_up(self, manifest: Manifest, state: State, beside: StreamState) -> None:
         """Go on where a saved register ended."""
         self.schema = schema = beside.schema
 
@@ -171,7 +171,7 @@ class Reading:
         if self.tail is not None:
             self._take_up_tail(self.tail, beside)
 
-    def _take_up_tail(self, tail: RowTail, beside: Beside) -> None:
+    def _take_up_tail(self, tail: RowTail, beside: StreamState) -> None:
         """The last rows as they were saved; what is not told of them is not known."""
         axis, known = self._queries.axis, after(self._queries.newest)
         if beside.tail is not None and axis is not None:

@@ -35,7 +35,7 @@ from panes.engine.all_or_nothing import all_or_nothing
 from panes.engine.in_turn import Turn
 from panes.engine.open_query import Instant, bytes_of
 from panes.engine.reading import Reading
-from panes.engine.register_file import Beside, Signature
+from panes.engine.register_file import Signature, StreamState
 from panes.engine.rounds import run_round, set_aside
 from panes.engine.step import in_turn, step, uninterrupted
 from panes.engine.watched import Watcher
@@ -462,7 +462,7 @@ class Register:
         if self._reading.schema is None:
             raise QueryError("nothing has come yet that could be saved")
         tail = self._reading.tail
-        beside = Beside(
+        beside = StreamState(
             schema=self._reading.schema,
             late=self._reading.set_aside.late(self._columns),
             rejected=self._reading.set_aside.rejected(self._columns),

@@ -42,7 +42,7 @@ _TAIL, _ARRIVED, _ORDER = "tail", "arrived", "order"
 
 
 @dataclass(frozen=True, slots=True)
-class Beside:
+class StreamState:
     """What a file has beside queries and panes: of the stream, and of rows that are kept.
 
     `ordering` is a query over the column that orders the rows. `tail` are the last rows, with all
@@ -70,7 +70,7 @@ class Beside:
         return tables if self.tail is None else {**tables, _TAIL: self.tail}
 
     @classmethod
-    def of(cls, tables: Mapping[str, pa.Table]) -> Beside:
+    def of(cls, tables: Mapping[str, pa.Table]) -> StreamState:
         """What `tables` gave."""
         [arrived] = tables[_ARRIVED].to_pylist()
         return cls(
@@ -85,7 +85,7 @@ class Beside:
         )
 
 
-def write(path: str | Path, queries: Queries, beside: Beside) -> None:
+def write(path: str | Path, queries: Queries, beside: StreamState) -> None:
     """A register as a file, which is there as a whole or not at all."""
     manifest = Manifest(
         stream=queries.stream,
@@ -133,7 +133,7 @@ def require_own(path: str | Path, known: Signature) -> None:
     )
 
 
-def read(path: str | Path) -> tuple[Manifest, dict[str, bytes], Beside]:
+def read(path: str | Path) -> tuple[Manifest, dict[str, bytes], StreamState]:
     """What `write` was given: the queries, the state, and what is beside them."""
     try:
         tables = codec.unpack(Path(path).read_bytes())
@@ -146,7 +146,7 @@ def read(path: str | Path) -> tuple[Manifest, dict[str, bytes], Beside]:
     manifest = from_json(tables[_REGISTER].column("json")[0].as_py(), str(path))
     state = tables[_STATE].to_pydict()
     blobs = dict(zip(state["name"], state["data"], strict=True))
-    return manifest, blobs, Beside.of(tables)
+    return manifest, blobs, StreamState.of(tables)
 
 
 def _blobs(queries: Queries) -> dict[str, bytes]:

@@ -23,14 +23,14 @@ Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
 
 
-class Watchable(Shared, Protocol):
+class WatchedSteps(Shared, Protocol):
     """What makes steps that may be watched."""
 
     watcher: Watcher | None
 
 
 Self = TypeVar("Self", bound=Shared)
-Watched = TypeVar("Watched", bound=Watchable)
+Watched = TypeVar("Watched", bound=WatchedSteps)
 
 
 def step(

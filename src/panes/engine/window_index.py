@@ -20,7 +20,7 @@ from panes.arrays.columns import column_of
 from panes.asking import window_questions as ask
 from panes.axis import ARRIVAL, Duration, axis_over, parse_instant
 from panes.engine.in_turn import Turn
-from panes.engine.index_arrivals import STREAM, Arrivals, lengths
+from panes.engine.index_arrivals import STREAM, IndexArrivals, lengths
 from panes.engine.step import in_turn, uninterrupted
 from panes.errors import (
     InputError,
@@ -85,7 +85,7 @@ class WindowIndex:
             at=None if at is None else plain.get_field_index(at),
             choose=self._choose,
         )
-        self._arrivals = Arrivals(self._window, self._axis, self._basic)
+        self._arrivals = IndexArrivals(self._window, self._axis, self._basic)
 
     def _choose(self, first_keys: NDArray[np.int64]) -> Structure:
         self._choice = choose_index(

@@ -64,7 +64,7 @@ class Digit(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Bits:
+class TruthBits:
     """A condition, true or false."""
 
     bitmap: NDArray[np.uint8]
@@ -106,7 +106,7 @@ class Regions:
 
 def bits(column: pa.Array) -> Digit:
     """A column of true and false, without NULL."""
-    return Bits(np.frombuffer(column.buffers()[1], dtype=np.uint8), column.offset)
+    return TruthBits(np.frombuffer(column.buffers()[1], dtype=np.uint8), column.offset)
 
 
 def regions(column: pa.Array, bounds: Collection[Threshold]) -> Digit:

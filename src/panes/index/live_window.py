@@ -32,7 +32,7 @@ _FEW = 4_096
 
 
 @dataclass(slots=True)
-class Piece:
+class RowPiece:
     """Rows of one basic window that came together.
 
     `at` is where the first and the last of them are on the axis, if they are in its order.
@@ -63,7 +63,7 @@ class LiveWindow:
         self.open_from: int | None = None
         self.windows = BasicWindows()
         self._at, self._choose = at, choose
-        self._waiting: dict[int, list[Piece]] = {}
+        self._waiting: dict[int, list[RowPiece]] = {}
         self._rows: RowRing | None = None
         self._index: Index | None = None
         self._unpurged = 0
@@ -73,7 +73,7 @@ class LiveWindow:
 
     # What comes and goes
 
-    def add(self, number: int, piece: Piece) -> None:
+    def add(self, number: int, piece: RowPiece) -> None:
         """Rows of an open basic window."""
         if self._index is not None and number == self.open_from:
             self._enter(piece)
@@ -102,7 +102,7 @@ class LiveWindow:
             for piece in self._waiting.pop(number, ()):
                 self._enter(piece)
 
-    def _make(self, pieces: Sequence[Piece]) -> None:
+    def _make(self, pieces: Sequence[RowPiece]) -> None:
         """Make the index, now that there are rows to choose it by."""
         if self._index is not None:
             return
@@ -112,7 +112,7 @@ class LiveWindow:
         self._rows = make_rows(self.schema, chosen)
         self._index = make_index(chosen, self._rows, self.windows, first_keys)
 
-    def _enter(self, piece: Piece) -> None:
+    def _enter(self, piece: RowPiece) -> None:
         first = self.rows.append(piece.arrays, len(piece.keys))
         self.index.add(first, piece.keys, piece.is_null)
         if piece.at is None or (self._newest is not None and piece.at[0] < self._newest):

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import Enum, IntEnum
 
 
-class Mode(IntEnum):
+class OperatorMode(IntEnum):
     """Where an operator has windows."""
 
     PASSING = 1
@@ -25,7 +25,7 @@ class Mode(IntEnum):
     @property
     def needs_rows(self) -> bool:
         """Whether rows of the input must be stored."""
-        return self in (Mode.WINDOW_IN, Mode.WINDOW_IN_AND_OUT)
+        return self in (OperatorMode.WINDOW_IN, OperatorMode.WINDOW_IN_AND_OUT)
 
 
 class Group(Enum):
@@ -37,11 +37,11 @@ class Group(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Operator:
+class IndexOperator:
     """A question, its mode and group; `in_order` if it needs values by size."""
 
     name: str
-    mode: Mode
+    mode: OperatorMode
     group: Group
     in_order: bool = False
 
@@ -53,27 +53,27 @@ class Operator:
         return "set-valued" if self.group is Group.BY_HISTOGRAM else "attribute-valued"
 
 
-OPERATORS: dict[str, Operator] = {
+OPERATORS: dict[str, IndexOperator] = {
     operator.name: operator
     for operator in (
-        Operator("filter", Mode.PASSING, Group.INCREMENTAL),
-        Operator("filter stored as a window", Mode.WINDOW_OUT, Group.INCREMENTAL),
-        Operator("sum", Mode.WINDOW_IN, Group.INCREMENTAL),
-        Operator("count", Mode.WINDOW_IN, Group.BY_HISTOGRAM),
-        Operator("values", Mode.WINDOW_IN, Group.BY_HISTOGRAM, in_order=True),
-        Operator("histogram", Mode.WINDOW_IN, Group.BY_HISTOGRAM, in_order=True),
-        Operator("quantiles", Mode.WINDOW_IN, Group.BY_HISTOGRAM, in_order=True),
-        Operator("rank", Mode.WINDOW_IN, Group.BY_HISTOGRAM, in_order=True),
-        Operator("nearest", Mode.WINDOW_IN, Group.BY_HISTOGRAM, in_order=True),
-        Operator("top", Mode.WINDOW_IN, Group.BY_HISTOGRAM, in_order=True),
-        Operator("intersection", Mode.WINDOW_IN, Group.BY_HISTOGRAM, in_order=True),
-        Operator("difference", Mode.WINDOW_IN, Group.BY_HISTOGRAM, in_order=True),
-        Operator("semi_join", Mode.WINDOW_IN, Group.BY_HISTOGRAM),
-        Operator("rows", Mode.WINDOW_IN, Group.BY_ROWS),
-        Operator("between", Mode.WINDOW_IN, Group.BY_ROWS, in_order=True),
-        Operator("sorted", Mode.WINDOW_IN, Group.BY_ROWS, in_order=True),
-        Operator("join", Mode.WINDOW_IN, Group.BY_ROWS),
-        Operator("windowed join", Mode.WINDOW_IN_AND_OUT, Group.BY_ROWS),
+        IndexOperator("filter", OperatorMode.PASSING, Group.INCREMENTAL),
+        IndexOperator("filter stored as a window", OperatorMode.WINDOW_OUT, Group.INCREMENTAL),
+        IndexOperator("sum", OperatorMode.WINDOW_IN, Group.INCREMENTAL),
+        IndexOperator("count", OperatorMode.WINDOW_IN, Group.BY_HISTOGRAM),
+        IndexOperator("values", OperatorMode.WINDOW_IN, Group.BY_HISTOGRAM, in_order=True),
+        IndexOperator("histogram", OperatorMode.WINDOW_IN, Group.BY_HISTOGRAM, in_order=True),
+        IndexOperator("quantiles", OperatorMode.WINDOW_IN, Group.BY_HISTOGRAM, in_order=True),
+        IndexOperator("rank", OperatorMode.WINDOW_IN, Group.BY_HISTOGRAM, in_order=True),
+        IndexOperator("nearest", OperatorMode.WINDOW_IN, Group.BY_HISTOGRAM, in_order=True),
+        IndexOperator("top", OperatorMode.WINDOW_IN, Group.BY_HISTOGRAM, in_order=True),
+        IndexOperator("intersection", OperatorMode.WINDOW_IN, Group.BY_HISTOGRAM, in_order=True),
+        IndexOperator("difference", OperatorMode.WINDOW_IN, Group.BY_HISTOGRAM, in_order=True),
+        IndexOperator("semi_join", OperatorMode.WINDOW_IN, Group.BY_HISTOGRAM),
+        IndexOperator("rows", OperatorMode.WINDOW_IN, Group.BY_ROWS),
+        IndexOperator("between", OperatorMode.WINDOW_IN, Group.BY_ROWS, in_order=True),
+        IndexOperator("sorted", OperatorMode.WINDOW_IN, Group.BY_ROWS, in_order=True),
+        IndexOperator("join", OperatorMode.WINDOW_IN, Group.BY_ROWS),
+        IndexOperator("windowed join", OperatorMode.WINDOW_IN_AND_OUT, Group.BY_ROWS),
     )
 }
 

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from panes.cells import cells, shown_key
 from panes.language.query import WINDOW_COLUMNS
-from panes.live.snapshot import AnswersShown, Line
+from panes.live.snapshot import AnswerLine, AnswersShown
 
 MOST_ROWS = 500_000
 MOST_SHOWN = 50
@@ -158,7 +158,7 @@ class AnswerHistory:
             holds = pc.or_(holds, hit)
         return some.filter(holds)
 
-    def _lines(self) -> Sequence[Line]:
+    def _lines(self) -> Sequence[AnswerLine]:
         """A line for each of the keys that are greatest in the newest window."""
         windows = [self._windows[end] for end in sorted(self._windows) if self._windows[end].value]
         if not windows:
@@ -166,7 +166,7 @@ class AnswerHistory:
         newest = windows[-1].value
         keys = sorted(newest, key=lambda key: (-newest[key], key))[:MOST_LINES]
         return [
-            Line(
+            AnswerLine(
                 key,
                 [w.end for w in windows if key in w.value],
                 [w.value[key] for w in windows if key in w.value],

@@ -11,7 +11,7 @@ from collections import deque
 import numpy as np
 from numpy.typing import NDArray
 
-from panes.live.snapshot import Arrivals
+from panes.live.snapshot import ShownArrivals
 
 MOST_POINTS, MOST_LATE, MOST_STEPS = 2_400, 800, 400
 _OF_A_BATCH, _LATE_OF_A_BATCH = 48, 8
@@ -52,10 +52,10 @@ class Scatter:
         if not steps or steps[-1][1] != at:
             steps.append((row, at))
 
-    def shown(self) -> Arrivals:
+    def shown(self) -> ShownArrivals:
         """All points, oldest first."""
         points, late, promise = list(self._points), list(self._late), list(self._promise)
-        return Arrivals(
+        return ShownArrivals(
             row=[row for row, _ in points],
             at=[at for _, at in points],
             late_row=[row for row, _ in late],

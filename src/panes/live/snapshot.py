@@ -55,7 +55,7 @@ class Samples:
 
 
 @dataclass(frozen=True, slots=True)
-class Arrivals:
+class ShownArrivals:
     """Some rows as they came: their number in arrival order, and their position.
 
     `late` are rows behind the promise. `promise` is its line: from row `promise_row` on it stood at
@@ -99,7 +99,7 @@ class WindowsShown:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class AnswerLine:
     """The answers of one key over windows: their ends, and the value in each."""
 
     key: str
@@ -120,7 +120,7 @@ class AnswersShown:
     by: str | None = None
     window: int | None = None
     total: int = 0
-    lines: Sequence[Line] = ()
+    lines: Sequence[AnswerLine] = ()
     note: str = ""
     of: str = ""
 
@@ -213,7 +213,7 @@ class Snapshot:
     counts: Counts = field(default_factory=Counts)
     state: dict[str, int] = field(default_factory=dict)
     samples: Samples = field(default_factory=Samples)
-    arrivals: Arrivals = field(default_factory=Arrivals)
+    arrivals: ShownArrivals = field(default_factory=ShownArrivals)
     panes: PanesShown = field(default_factory=PanesShown)
     windows: WindowsShown = field(default_factory=WindowsShown)
     answers: AnswersShown = field(default_factory=AnswersShown)

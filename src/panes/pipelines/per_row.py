@@ -29,7 +29,7 @@ from panes.pipelines.steps import row_pauses
 from panes.planning.plan import Plan
 from panes.stores.parcel import Parcel
 from panes.stores.store import PositionStore, StoreName, position_store
-from panes.stores.waiting_rows import Waiting, WaitingRows, arrays, numbered
+from panes.stores.waiting_rows import OpenRows, Waiting, arrays, numbered
 from panes.windows.spec import PerRow
 
 
@@ -45,7 +45,7 @@ class PerRowPipeline(StorePipeline):
         self.store = position_store(store, plan.contents, plan.spec)
         self._window = spec
         self._ranks = Ranks()
-        self._waiting = WaitingRows()
+        self._waiting = OpenRows()
 
     @property
     def _by_rank(self) -> bool:

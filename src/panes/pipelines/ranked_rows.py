@@ -24,7 +24,7 @@ from panes.stores.durations import ArrivalSkew
 from panes.stores.keyed_panes import KeyedPanes, inside
 from panes.stores.parcel import Parcel
 from panes.stores.store import StoreName, WindowStore, window_store
-from panes.stores.waiting_rows import Waiting, WaitingRows, arrays, numbered
+from panes.stores.waiting_rows import OpenRows, Waiting, arrays, numbered
 from panes.windows.extent import first_wid
 
 
@@ -38,7 +38,7 @@ class RankedRowsPipeline(StorePipeline):
     ) -> None:
         super().__init__(plan, plan.spec)
         self.store = window_store(store, plan.contents, plan.spec, skew)
-        self._waiting = WaitingRows()
+        self._waiting = OpenRows()
         self._partitions = KeyNumbers([plan.row_types[c] for c in plan.partition_columns])
         self._ranks = Ranks()
         self._partition_of = np.zeros(0, dtype=np.int64)

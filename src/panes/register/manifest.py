@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, field, replace
 
 from panes.errors import StateError
 from panes.register.columns import Numbering
-from panes.register.queries import Asked, Failed, Numbers, Queries
+from panes.register.queries import Asked, Failed, Queries, StateNumbers
 from panes.stores.state_format import require_version
 
 _FORMAT = 2
@@ -123,7 +123,7 @@ def take_up_queries(
     One that is refused by such an error is set aside, and the others go on.
     """
     stores = {t: (s.serial, Numbering(s.columns, s.end)) for t, s in manifest.stores.items()}
-    queries.numbers = Numbers(manifest.last, stores)
+    queries.numbers = StateNumbers(manifest.last, stores)
     queries.failed = {f.name: Failed(f.text, f.deadline, f.reason) for f in manifest.failed}
     for entry in entries:
         try:

@@ -74,7 +74,7 @@ class Failed:
 
 
 @dataclass(slots=True)
-class Numbers:
+class StateNumbers:
     """What names queries, stores and columns in a state: none is ever given twice.
 
     `stores` are those of a register that is taken up again, by what they group by.
@@ -104,7 +104,7 @@ class Queries:
         self.behind: list[Behind] = []
         self.hands_over = False  # portion by portion, and not all answers together
         self.keep: Keep | None = None  # rows, for whoever hosts the stores
-        self.numbers = Numbers()
+        self.numbers = StateNumbers()
         self._pace = Pace()
         self.forget_bindings()
 

@@ -59,7 +59,7 @@ class Bundle:
 
 
 @dataclass(slots=True)
-class Job:
+class RollJob:
     """What is rolled of one piece: the windows of some shapes, each under a filter.
 
     Windows stand bundle by bundle; `users` are these, and for which of their wants.
@@ -189,9 +189,9 @@ def _bundles(batch: Sequence[Due]) -> list[Bundle]:
     return [Bundle(due, *span) for due, span in zip(alike.values(), pairwise(bounds), strict=True)]
 
 
-def _jobs(tables: PaneTables, bundles: Sequence[Bundle]) -> dict[Piece, Job]:
+def _jobs(tables: PaneTables, bundles: Sequence[Bundle]) -> dict[Piece, RollJob]:
     """What there is to roll, by piece, each once; what takes longest comes first."""
-    jobs: dict[Piece, Job] = {}
+    jobs: dict[Piece, RollJob] = {}
     part = 0
     for bundle in bundles:
         shapes = [one.shape for one in bundle.due]
@@ -200,7 +200,7 @@ def _jobs(tables: PaneTables, bundles: Sequence[Bundle]) -> dict[Piece, Job]:
             filters = tuple(shape.wanted[index].where for shape in shapes)
             wants.setdefault((tables.same_as(wanted.piece), filters), []).append(index)
         for (piece, filters), some in wants.items():
-            job = jobs.setdefault(piece, Job())
+            job = jobs.setdefault(piece, RollJob())
             job.parts += range(part, part + len(shapes))
             job.filters += filters
             job.users.append((bundle, some))
@@ -215,7 +215,9 @@ def _weight(piece: Piece) -> int:
     return len(monoid.names) * (1 if monoid.op in INTEGER_OPS else 4)
 
 
-def _roll(tables: PaneTables, piece: Piece, job: Job, runs: Runs, *, is_lasting: bool) -> Columns:
+def _roll(
+    tables: PaneTables, piece: Piece, job: RollJob, runs: Runs, *, is_lasting: bool
+) -> Columns:
     """A piece for all keys in each window of some shapes, under their filters."""
     monoid = piece.monoid
     assert isinstance(monoid, Lanes)

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from panes.answers.release import Line
+from panes.answers.release import ReleaseQueue
 from panes.answers.status import CLOSED_BY, STATUS, ends_of
 from panes.errors import StateError
 from panes.planning.flush import Flush, shared_by
@@ -55,9 +55,9 @@ class WaitingAnswers:
         del self._state[_LINE]
         return pa.concat_tables([waiting, found])
 
-    def _joined(self, flush: Flush, found: pa.Table) -> Line:
+    def _joined(self, flush: Flush, found: pa.Table) -> ReleaseQueue:
         """The line of those that wait, and behind them these."""
-        line = Line(flush, tuple(range(2, 2 + self._keys)))
+        line = ReleaseQueue(flush, tuple(range(2, 2 + self._keys)))
         waiting = self._waiting(found.schema)
         if waiting is not None:
             line.wait(waiting, ends_of(waiting))
@@ -69,7 +69,7 @@ class WaitingAnswers:
         data = self._state.get(_LINE)
         return None if data is None else _with_status_of(codec.unpack(data)[_LINE], schema)
 
-    def _write(self, line: Line) -> None:
+    def _write(self, line: ReleaseQueue) -> None:
         if len(line):
             self._state[_LINE] = codec.pack({_LINE: line.everybody()})
         elif self._state.get(_LINE) is not None:

@@ -18,13 +18,13 @@ from panes.aggregates.refused import REFUSED
 from panes.errors import QueryError
 from panes.spark.internals import (
     Alias,
-    Call,
     Cast,
-    Choice,
+    ColumnCall,
     Item,
     Name,
     Part,
     Text,
+    WhenChoice,
     take_apart,
     text_of,
 )
@@ -66,16 +66,16 @@ class AskedColumns:
             return child.try_cast(part.type) if part.tries else child.cast(part.type)
         if isinstance(part, Item):
             return self.rebuild(part.child)[self.rebuild(part.key)]
-        if isinstance(part, Choice):
+        if isinstance(part, WhenChoice):
             return self._choice(part)
         if isinstance(part, Name):  # a key: Spark takes no other column outside of aggregates
             known = [i for i, (found, _) in enumerate(self.arguments) if found == part]
             return F.col(f"__arg{known[0]}") if known else column
-        if isinstance(part, Call) and is_aggregate(part.name):
+        if isinstance(part, ColumnCall) and is_aggregate(part.name):
             return self._asked(self._call(part))
-        if isinstance(part, Call) and part.name in REFUSED:
+        if isinstance(part, ColumnCall) and part.name in REFUSED:
             raise QueryError(f"`{part.name}` cannot be asked of windows: it {REFUSED[part.name]}")
-        if isinstance(part, Call) and part.arguments:
+        if isinstance(part, ColumnCall) and part.arguments:
             return F.call_function(f"`{part.name}`", *(self.rebuild(a) for a in part.arguments))
         if part is None and any(map(is_aggregate, _CALLED.findall(text_of(column)))):
             raise QueryError(
@@ -85,7 +85,7 @@ class AskedColumns:
             )
         return column
 
-    def _choice(self, choice: Choice) -> Column:
+    def _choice(self, choice: WhenChoice) -> Column:
         (condition, value), *more = choice.branches
         found = F.when(self.rebuild(condition), self.rebuild(value))
         for condition, value in more:
@@ -99,7 +99,7 @@ class AskedColumns:
         self.calls.append(f"{sql} AS {name}")
         return F.col(name)
 
-    def _call(self, call: Call) -> str:
+    def _call(self, call: ColumnCall) -> str:
         if call.star:
             return f"{call.name}(*)"
         given = _without_defaults(call)
@@ -122,7 +122,7 @@ def _shown(column: Column) -> str:
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
 
 
-def _without_defaults(call: Call) -> tuple[Column, ...]:
+def _without_defaults(call: ColumnCall) -> tuple[Column, ...]:
     place, default = _DEFAULTS.get(call.name, (len(call.arguments), ""))
     given = call.arguments[place : place + 1]
     is_default = bool(given) and text_of(given[0]) == default

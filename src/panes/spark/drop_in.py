@@ -30,7 +30,7 @@ from panes.spark import query
 from panes.spark.asked_columns import AskedColumns
 from panes.spark.internals import (
     Alias,
-    Call,
+    ColumnCall,
     Name,
     append_only,
     is_watermark,
@@ -264,7 +264,7 @@ def _window_of(column: SlidingTime | Column | str) -> SlidingTime | None:
     part, name = take_apart(column), "window"
     if isinstance(part, Alias):
         name, part = part.name, take_apart(part.child)
-    if not isinstance(part, Call) or part.name not in ("window", "session_window"):
+    if not isinstance(part, ColumnCall) or part.name not in ("window", "session_window"):
         return None
     if part.name == "session_window":
         raise QueryError("session windows have no panes", hint="use Spark's own groupBy for them")

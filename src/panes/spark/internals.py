@@ -366,7 +366,7 @@ class Alias:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class ColumnCall:
     """A function of Columns. `star` stands for the ``*`` of ``count(*)``."""
 
     name: str
@@ -399,7 +399,7 @@ class Cast:
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class WhenChoice:
     """What ``F.when(...).otherwise(...)`` makes: pairs of a condition and a value, and the rest."""
 
     branches: tuple[tuple[Column, Column], ...]
@@ -414,7 +414,7 @@ class Item:
     key: Column
 
 
-Part = Alias | Call | Cast | Choice | Item | Name | Text | None
+Part = Alias | ColumnCall | Cast | WhenChoice | Item | Name | Text | None
 
 
 def take_apart(column: Column) -> Part:
@@ -467,13 +467,13 @@ def _classic(column: Any) -> Part:
     if name == "CaseWhenOtherwise":
         pairs = tuple((wrap(pair._1()), wrap(pair._2())) for pair in _each(node.branches()))
         rest = node.otherwise()
-        return Choice(pairs, wrap(rest.get()) if rest.isDefined() else None)
+        return WhenChoice(pairs, wrap(rest.get()) if rest.isDefined() else None)
     if name != "UnresolvedFunction":
         return None
     arguments = list(_each(node.arguments()))
     star = [_class_of(a) == "UnresolvedStar" for a in arguments]
     plain = tuple(wrap(a) for a, is_star in zip(arguments, star, strict=True) if not is_star)
-    return Call(node.functionName(), plain, node.isDistinct(), any(star))
+    return ColumnCall(node.functionName(), plain, node.isDistinct(), any(star))
 
 
 def _class_of(node: Any) -> str:
@@ -504,11 +504,11 @@ def _connect(column: Any) -> Part:
     if name == "CaseWhen":
         pairs = tuple((type(column)(a), type(column)(b)) for a, b in tree._branches)
         rest = tree._else_value
-        return Choice(pairs, None if rest is None else type(column)(rest))
+        return WhenChoice(pairs, None if rest is None else type(column)(rest))
     if name != "UnresolvedFunction":
         return None
     star = [type(a).__name__ == "UnresolvedStar" for a in tree._args]
     plain = tuple(
         type(column)(a) for a, is_star in zip(tree._args, star, strict=True) if not is_star
     )
-    return Call(tree._name, plain, tree._is_distinct, any(star))
+    return ColumnCall(tree._name, plain, tree._is_distinct, any(star))

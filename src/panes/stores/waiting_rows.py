@@ -52,7 +52,7 @@ class Waiting:
         return Waiting(self.at[which], self.group[which], renamed, columns)
 
 
-class WaitingRows:
+class OpenRows:
     """The rows of one query that wait."""
 
     def __init__(self) -> None:

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from panes.errors import ColumnTypeError, InputError, OptionError
-from panes.stores.nested.buckets import Buckets, Interval
+from panes.stores.nested.buckets import AnswerBounds, Buckets
 from panes.stores.nested.timegram import AGGREGATES, Aggregate, Bucket, TimeGram
 
 # *Aggregate Sharing* 3.2.4: values of T1 ... T7, whose timestamps are 1 ... 7. The range [-10, 10]
@@ -43,22 +43,22 @@ def test_sharing_3_2_4_figure_2_the_buckets_hold_the_last_four_timestamps() -> N
                         7                  4 5       6
     """
     assert report_example().buckets() == [
-        Bucket(Interval(-6, -2), (7,)),
-        Bucket(Interval(2, 6), (4, 5)),
-        Bucket(Interval(6, 10), (6,)),
+        Bucket(AnswerBounds(-6, -2), (7,)),
+        Bucket(AnswerBounds(2, 6), (4, 5)),
+        Bucket(AnswerBounds(6, 10), (6,)),
     ]
 
 
 @pytest.mark.parametrize(
     ("aggregate", "size", "answer", "truth"),
     [
-        ("sum", 4, Interval(4, 20), 11),  # Query 1
-        ("max", 3, Interval(6, 10), 7),  # Query 2
-        ("avg", 2, Interval(0, 4), 2),  # Query 3
+        ("sum", 4, AnswerBounds(4, 20), 11),  # Query 1
+        ("max", 3, AnswerBounds(6, 10), 7),  # Query 2
+        ("avg", 2, AnswerBounds(0, 4), 2),  # Query 3
     ],
 )
 def test_sharing_3_2_4_queries(
-    aggregate: Aggregate, size: int, answer: Interval, truth: int
+    aggregate: Aggregate, size: int, answer: AnswerBounds, truth: int
 ) -> None:
     assert report_example().ask(aggregate, size) == answer
     assert truth in answer
@@ -74,10 +74,10 @@ def test_rows_and_promises_move_the_end_of_all_windows() -> None:
     """
     gram = TimeGram(width=1, max_size=10)
     gram.add(np.array([0, 2, 6]), np.array([1, 5, 9]))
-    assert gram.ask("count", 10) == Interval(3, 3)
+    assert gram.ask("count", 10) == AnswerBounds(3, 3)
     gram.advance(15)
-    assert gram.ask("count", 10) == Interval(1, 1)
-    assert gram.ask("min", 10) == Interval(9, 10)
+    assert gram.ask("count", 10) == AnswerBounds(1, 1)
+    assert gram.ask("min", 10) == AnswerBounds(9, 10)
     assert gram.ask("min", 8) is None
 
 

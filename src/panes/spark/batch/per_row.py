@@ -39,7 +39,7 @@ def answer(bound: BoundQuery) -> DataFrame:
     if partition:
         tasks = projected.sparkSession.conf.get("spark.sql.shuffle.partitions") or "2"
         placed = projected.repartition(int(tasks), *partition)
-    rolled = placed.sortWithinPartitions(AT).mapInArrow(Bins(plan), handed_over_schema(plan))
+    rolled = placed.sortWithinPartitions(AT).mapInArrow(BinTask(plan), handed_over_schema(plan))
     return selected(bound, rolled)
 
 
@@ -60,7 +60,7 @@ def _project(plan: Plan, frame: DataFrame) -> DataFrame:
 
 
 @dataclass(frozen=True, slots=True)
-class Bins:
+class BinTask:
     """What each task does with rows that come in the order of their positions."""
 
     plan: Plan

@@ -23,7 +23,7 @@ from panes.spark.bind import arrow_schema
 from panes.spark.register.ask_rows import require_answerable
 
 
-class PreparedRows:
+class PreparedStreamRows:
     """Prepared questions for rows of one stream, in the order in which they came."""
 
     def __init__(
@@ -32,9 +32,9 @@ class PreparedRows:
         self._stream, self._frame, self._run, self._aggregates = stream, frame, run, aggregates
         self._asked: dict[str, RowQuestion] = {}
 
-    def copied(self) -> PreparedRows:
+    def copied(self) -> PreparedStreamRows:
         """The same questions, to try a change on."""
-        found = PreparedRows(self._stream, self._frame, self._run, self._aggregates)
+        found = PreparedStreamRows(self._stream, self._frame, self._run, self._aggregates)
         found._asked = dict(self._asked)
         return found
 
@@ -79,9 +79,9 @@ class PreparedRows:
         del self._asked[text]
         self._keep(queries)
 
-    def taken_up(self, queries: Queries, texts: Iterable[str]) -> PreparedRows:
+    def taken_up(self, queries: Queries, texts: Iterable[str]) -> PreparedStreamRows:
         """The same for other queries over the stream, with more questions before these."""
-        found = PreparedRows(self._stream, self._frame, self._run, self._aggregates)
+        found = PreparedStreamRows(self._stream, self._frame, self._run, self._aggregates)
         for text in (*texts, *self._asked):
             try:
                 found.add(queries, text)

@@ -44,7 +44,7 @@ from panes.spark.register.run import Planned, Start, planned_query
 from panes.spark.register.running import RunningRegister
 from panes.spark.register.tap import Tap
 from panes.spark.register.trial import failing_queries
-from panes.spark.register.watched_queries import Watched, Watcher, wanted
+from panes.spark.register.watched_queries import FolderWatcher, Watched, wanted
 from panes.spark.uncommitted import can_run_again
 
 
@@ -59,7 +59,7 @@ class SparkRegister(RunningRegister[Start]):
         self.stream, self.refused = stream, dict[str, str]()
         self._session = frame.sparkSession
         self._registered = RegisteredQueries(stream, frame, run, tuple(aggregates))
-        self._watcher: Watcher | None = None
+        self._watcher: FolderWatcher | None = None
         self._version = 0
         self.tap = Tap()
 
@@ -386,7 +386,7 @@ class SparkRegister(RunningRegister[Start]):
 
     def _watch(self, place: Watched, seen: Mapping[str, str], every: Duration) -> None:
         seconds = parse_duration(every, option="watch_every") / SECOND
-        self._watcher = Watcher(lambda: wanted(self._session, place), self._follow, seconds)
+        self._watcher = FolderWatcher(lambda: wanted(self._session, place), self._follow, seconds)
         self._watcher.start(seen)
 
     def _at_end(self) -> None:

@@ -34,7 +34,7 @@ from panes.register.queries import Asked, Queries
 from panes.spark.bind import bind_query, comparable
 from panes.spark.host import require_progress, with_watermark
 from panes.spark.query import Sink
-from panes.spark.register.prepared_rows import PreparedRows
+from panes.spark.register.prepared_rows import PreparedStreamRows
 from panes.spark.register.watched_queries import LOG
 
 _REFUSALS = (PanesError, PySparkException, RecursionError)
@@ -54,7 +54,7 @@ class RegisteredQueries:
         self._watched: set[str] = set()
         self.version = 0
         self._removed: dict[str, str] = {}
-        self.prepared = PreparedRows(stream, frame, run, aggregates)
+        self.prepared = PreparedStreamRows(stream, frame, run, aggregates)
 
     def copied(self) -> RegisteredQueries:
         """The same queries, to try a change on."""

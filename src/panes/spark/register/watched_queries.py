@@ -44,7 +44,7 @@ def wanted(session: SparkSession, place: Watched) -> dict[str, str]:
     return texts
 
 
-class Watcher:
+class FolderWatcher:
     """Looks at a watched place again and again, in a thread of its own."""
 
     def __init__(

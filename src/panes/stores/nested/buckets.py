@@ -30,10 +30,10 @@ _ROUNDING = 1 << 19
 
 
 @dataclass(frozen=True, slots=True)
-class Interval:
+class AnswerBounds:
     """Where an answer lies: ``low <= answer <= high``.
 
-    >>> 7 in Interval(6, 10), 11 in Interval(6, 10)
+    >>> 7 in AnswerBounds(6, 10), 11 in AnswerBounds(6, 10)
     (True, False)
     """
 
@@ -50,7 +50,7 @@ class Buckets:
 
     >>> by_four = Buckets(width=4, origin=-10)
     >>> [by_four.interval(b) for b in by_four.numbers(np.array([7, -10, 5.5])).tolist()]
-    [Interval(low=6, high=10), Interval(low=-10, high=-6), Interval(low=2, high=6)]
+    [AnswerBounds(low=6, high=10), AnswerBounds(low=-10, high=-6), AnswerBounds(low=2, high=6)]
     """
 
     width: Number
@@ -89,9 +89,9 @@ class Buckets:
             return self.origin + number * self.width
         return float(self.origin) + float(number) * float(self.width)
 
-    def interval(self, number: int) -> Interval:
+    def interval(self, number: int) -> AnswerBounds:
         """What is known of a value in a bucket."""
-        return Interval(self.edge(number), self.edge(number + 1))
+        return AnswerBounds(self.edge(number), self.edge(number + 1))
 
     def units(self) -> Units:
         """Width and origin as whole multiples of one unit, for exact sums."""

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from panes.arrays.order_keys import decode, encode, has_key
 from panes.errors import ColumnTypeError, InputError, OptionError
-from panes.stores.nested.reach import Reach
+from panes.stores.nested.reach import NestedReach
 
 
 class NestedWindows(ABC):
@@ -27,7 +27,7 @@ class NestedWindows(ABC):
             raise OptionError(f"nested windows share min or max; asked for {aggregate!r}")
         self._flip = np.int64(-1 if aggregate == "min" else 0)
         self._type: pa.DataType | None = None
-        self._reach = Reach(max_size)
+        self._reach = NestedReach(max_size)
 
     @property
     def end(self) -> int:

@@ -21,7 +21,7 @@ from panes.axis import LIMIT
 from panes.errors import InputError, OptionError
 
 
-class Reach:
+class NestedReach:
     """The end of all windows, and the largest of them."""
 
     def __init__(self, max_size: int) -> None:

@@ -26,8 +26,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from panes.errors import InputError, OptionError
-from panes.stores.nested.buckets import HIGHEST, LOWEST, Buckets, Interval, Number
-from panes.stores.nested.reach import Reach
+from panes.stores.nested.buckets import HIGHEST, LOWEST, AnswerBounds, Buckets, Number
+from panes.stores.nested.reach import NestedReach
 from panes.stores.nested.staircase import Staircase
 from panes.stores.nested.tail import Columns, Tail, in_axis_order, merged
 
@@ -39,7 +39,7 @@ AGGREGATES: tuple[Aggregate, ...] = ("count", "sum", "avg", "min", "max")
 class Bucket:
     """The positions of the rows whose values lie in an interval (report, Figure 2)."""
 
-    values: Interval
+    values: AnswerBounds
     at: tuple[int, ...]
 
 
@@ -49,9 +49,9 @@ class TimeGram:
     >>> gram = TimeGram(width=4, origin=-10, max_size=4)
     >>> gram.add(np.arange(1, 8), np.array([3, -10, -9, 5, 2, 7, -3]))
     >>> gram.ask("max", 3)
-    Interval(low=6, high=10)
+    AnswerBounds(low=6, high=10)
     >>> gram.ask("sum", 4)
-    Interval(low=4, high=20)
+    AnswerBounds(low=4, high=20)
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ class TimeGram:
     def __init__(self, *, width: Number, origin: Number = 0, max_size: int) -> None:
         self.buckets_of = Buckets(width=width, origin=origin)
         self._units = self.buckets_of.units()
-        self._reach = Reach(max_size)
+        self._reach = NestedReach(max_size)
         self._rows = Tail()  # each with the total of bucket numbers before it
         self._total = np.zeros(1, dtype=np.int64)
         self._highest = Staircase()
@@ -107,7 +107,7 @@ class TimeGram:
         >>> gram.merge(np.array([5, 2]), np.array([7, 3]))
         >>> gram.merge(np.array([4]), np.array([1]))
         >>> gram.ask("sum", 2), gram.ask("min", 4)
-        (Interval(low=8, high=10), Interval(low=1, high=2))
+        (AnswerBounds(low=8, high=10), AnswerBounds(low=1, high=2))
         """
         if len(at) != len(values):
             raise InputError(f"{len(at)} positions came with {len(values)} values")
@@ -142,11 +142,11 @@ class TimeGram:
         self._reach.advance(progress)
         self._evict()
 
-    def ask(self, aggregate: Aggregate, size: int) -> Interval | None:
+    def ask(self, aggregate: Aggregate, size: int) -> AnswerBounds | None:
         """Where the answer over ``[end - size, end)`` lies; None if no row does."""
         return self.ask_each(aggregate, [size])[0]
 
-    def ask_each(self, aggregate: Aggregate, sizes: Sequence[int]) -> list[Interval | None]:
+    def ask_each(self, aggregate: Aggregate, sizes: Sequence[int]) -> list[AnswerBounds | None]:
         """The same for many windows at once."""
         if aggregate not in AGGREGATES:
             raise OptionError(
@@ -162,7 +162,7 @@ class TimeGram:
             stored = (count > 0).tolist()
             return [interval[b] if h else None for b, h in zip(found, stored, strict=True)]
         if aggregate == "count":
-            return [Interval(n, n) if n else None for n in count.tolist()]
+            return [AnswerBounds(n, n) if n else None for n in count.tolist()]
         total = self._totals_of(count)
         columns = (c.tolist() for c in (count, total, low, high))
         is_avg = aggregate == "avg"
@@ -187,10 +187,10 @@ class TimeGram:
         first = np.minimum(len(self) - count, len(self) - 1)
         return self._total - self._rows.keys[first] if len(self) else count
 
-    def _sum(self, count: int, total: int, lowest: int, highest: int, divisor: int) -> Interval:
+    def _sum(self, count: int, total: int, lowest: int, highest: int, divisor: int) -> AnswerBounds:
         low, high = self._units.sum_of(count, total)
         parts = divisor * self._units.per_one
-        return Interval(
+        return AnswerBounds(
             -math.inf if lowest == LOWEST else _at_most(low, parts),
             math.inf if highest == HIGHEST else -_at_most(-high, parts),
         )
