@@ -177,3 +177,24 @@ def in_turns(one: Sequence[Any], other: Sequence[Any]) -> list[Any]:
     """Every pair of both; each value of the first is in one pair that is not slow."""
     chosen = [(v, other[i % len(other)]) for i, v in enumerate(one)]
     return [*chosen, *(slow(*pair) for pair in product(one, other) if pair not in chosen)]
+
+
+def open_query(text: str, **options: Any) -> panes.OpenQuery:
+    """A query over one stream or a union, opened with more to look at than all queries have."""
+    query = panes.open(text, **options)
+    assert isinstance(query, panes.OpenQuery)
+    return query
+
+
+def open_join(text: str, **options: Any) -> panes.OpenJoin:
+    """A query over a join, opened."""
+    query = panes.open(text, **options)
+    assert isinstance(query, panes.OpenJoin)
+    return query
+
+
+def open_graph(text: str, **options: Any) -> panes.OpenGraph:
+    """A query with queries inside, opened."""
+    query = panes.open(text, **options)
+    assert isinstance(query, panes.OpenGraph)
+    return query

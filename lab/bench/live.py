@@ -95,12 +95,18 @@ def _in_turns(
     seconds: dict[str, list[float]] = {"alone": [], "with the page": []}
     for turn in range(repeat + 1):  # the first one warms everything up
         for contender, each in seconds.items():
-            query = panes.open(TEXT, lateness="10 seconds", max_ahead=None)
+            query = _opened()
             with _page(query) if contender != "alone" else nullcontext():
                 busy = _pushed(query, batches, every)
             if turn:
                 each.append(busy)
     return {contender: tuple(each) for contender, each in seconds.items()}
+
+
+def _opened() -> panes.OpenQuery:
+    query = panes.open(TEXT, lateness="10 seconds", max_ahead=None)
+    assert isinstance(query, panes.OpenQuery)
+    return query
 
 
 def _pushed(query: panes.OpenQuery, batches: list[pa.Table], every: float) -> float:
@@ -131,7 +137,7 @@ def _page(query: panes.OpenQuery) -> Iterator[None]:
 
 
 def _answers(batches: list[pa.Table], *, has_page: bool) -> pa.Table:
-    query = panes.open(TEXT, lateness="10 seconds", max_ahead=None)
+    query = _opened()
     with _page(query) if has_page else nullcontext():
         given = [query.push(bids=batch) for batch in batches]
         return pa.concat_tables([*given, query.finish()])
@@ -139,7 +145,7 @@ def _answers(batches: list[pa.Table], *, has_page: bool) -> pa.Table:
 
 def _snapshot_seconds(batches: list[pa.Table]) -> float:
     """How long a snapshot takes, as JSON, after so many batches."""
-    query = panes.open(TEXT, lateness="10 seconds", max_ahead=None)
+    query = _opened()
     feed = QueryFeed(query)
     _pushed(query, batches, 0)
     feed.snapshot(Look())

@@ -15,6 +15,7 @@ import panes
 from lab.bench.measure import Report, Timing, timed_in_turns
 from lab.papers.disorder import band, block_sorted
 from lab.papers.skew import dataset
+from panes.language.query_graph import read_graph
 from panes.reference.compare import difference
 
 STORES = ("panes", "eager", "buffered", "adaptive", "adaptive-panes")
@@ -33,7 +34,7 @@ class Workload:
     def run(self, store: str) -> tuple[pa.Table, int]:
         """The answers, and the most bytes that were held."""
         query = panes.open(self.text, lateness=self.lateness, max_ahead=None, store=store)
-        (stream,) = query.query.streams
+        (stream,) = read_graph(self.text).streams
         found, most = [], 0
         for begin in range(0, len(self.table), BATCH):
             found.append(query.push(**{stream: self.table.slice(begin, BATCH)}))

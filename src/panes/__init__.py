@@ -10,6 +10,7 @@ from panes.engine.join_register import JoinRegister
 from panes.engine.open_graph import OpenGraph
 from panes.engine.open_join import OpenJoin
 from panes.engine.open_query import OpenQuery
+from panes.engine.opened import RunningQuery
 from panes.engine.register import Register
 from panes.engine.window_index import WindowIndex
 from panes.errors import (
@@ -65,6 +66,7 @@ __all__ = [
     "QueryError",
     "Register",
     "RejectedRowsWarning",
+    "RunningQuery",
     "SlowFlush",
     "StateError",
     "UnknownColumnError",

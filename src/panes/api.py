@@ -17,7 +17,7 @@ from panes.engine.join_register import JoinRegister
 from panes.engine.open_graph import OpenGraph
 from panes.engine.open_join import OpenJoin
 from panes.engine.open_query import OpenQuery
-from panes.engine.opened import opened
+from panes.engine.opened import RunningQuery, opened
 from panes.engine.register import Register
 from panes.engine.window_index import WindowIndex
 from panes.errors import OptionError, QueryError, RejectedRowsWarning, warn
@@ -298,7 +298,7 @@ def open(
     why: bool = False,
     max_answers: int | None = MOST_ANSWERS,
     stall_rows: int | None = MOST_STALLED,
-) -> Any:
+) -> RunningQuery:
     """Open a window query on a stream: push batches, take final answers.
 
     Threads may share an `OpenQuery`: they take turns.

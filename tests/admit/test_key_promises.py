@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import panes
 from panes.errors import InputError, OptionError
 from tests.strategies import streams
-from tests.support import STORES, assert_same, sorted_answers
+from tests.support import STORES, assert_same, open_query, sorted_answers
 
 TEXT = "SELECT k, count(*) AS n, sum(i) AS s, median(i) AS m FROM t [{window}] GROUP BY k"
 
@@ -25,7 +25,7 @@ def rows(*pairs: tuple[int, str]) -> pa.Table:
 
 def opened(**options: object) -> panes.OpenQuery:
     text = "SELECT k, count(*) AS n FROM t [TUMBLING 10 WATTR at] GROUP BY k"
-    return panes.open(text, **options)  # type: ignore[arg-type]
+    return open_query(text, **options)
 
 
 def test_a_slow_key_does_not_block_the_others() -> None:
@@ -79,7 +79,7 @@ def test_keys_are_forgotten_and_the_promise_is_not() -> None:
 
 def test_every_source_has_to_promise() -> None:
     text = "SELECT k, count(*) AS n FROM (u UNION ALL v) [TUMBLING 10 WATTR at] GROUP BY k"
-    query = panes.open(text)
+    query = open_query(text)
     query.push(u=rows((3, "a")), v=rows((4, "a"), (5, "b")))
     assert not len(query.punctuate(u=10, key={"k": "a"}))
     assert query.punctuate(v=10)["k"].to_pylist() == ["a"]
@@ -96,7 +96,7 @@ def test_honest_promises_for_keys_change_no_answer(
     window: str, table: pa.Table, data: st.DataObject
 ) -> None:
     text = TEXT.format(window=window)
-    query = panes.open(text)
+    query = open_query(text)
     found = [query.push(t=table.slice(0, 0))]
     cuts = sorted(data.draw(st.lists(st.integers(0, len(table)), max_size=5)))
     for begin, end in zip([0, *cuts], [*cuts, len(table)], strict=True):
@@ -113,7 +113,7 @@ def test_honest_promises_for_keys_change_no_answer(
 
 
 def test_some_of_the_grouping_columns_stand_for_all_groups_that_agree() -> None:
-    query = panes.open("SELECT count(*) AS n FROM t [TUMBLING 10 WATTR at] GROUP BY k, x")
+    query = open_query("SELECT count(*) AS n FROM t [TUMBLING 10 WATTR at] GROUP BY k, x")
     query.push(t=pa.table({"at": [1, 2, 3], "k": ["a", "a", "b"], "x": [1.0, math.nan, math.nan]}))
     assert query.punctuate(t=10, key={"x": math.nan})["k"].to_pylist() == ["a", "b"]
     assert query.finish()["x"].to_pylist() == [1.0]
@@ -130,7 +130,7 @@ def test_what_is_no_key_is_refused() -> None:
         query.punctuate(t=1, key={"k": 7})
     with pytest.raises(OptionError, match="at least one grouping column"):
         query.punctuate(t=1, key={})
-    landmark = panes.open("SELECT k, count(*) AS n FROM t [RANGE ALL SLIDE 9 WATTR at] GROUP BY k")
+    landmark = open_query("SELECT k, count(*) AS n FROM t [RANGE ALL SLIDE 9 WATTR at] GROUP BY k")
     landmark.push(t=rows((1, "a")))
     with pytest.raises(panes.QueryError, match="sliding and tumbling"):
         landmark.punctuate(t=1, key={"k": "a"})
@@ -138,7 +138,7 @@ def test_what_is_no_key_is_refused() -> None:
 
 def test_a_stream_that_has_sent_nothing_may_promise_of_a_key() -> None:
     text = "SELECT k, count(*) AS n FROM a UNION b [TUMBLING 10 WATTR at] GROUP BY k"
-    query = panes.open(text)
+    query = open_query(text)
     query.push(a=rows((3, "x"), (4, "y")))
     assert not len(query.punctuate(a=10, key={"k": "x"}))
     assert query.punctuate(b=10, key={"k": "x"})["k"].to_pylist() == ["x"]
@@ -150,7 +150,7 @@ def test_a_promise_of_a_key_that_is_moved_needs_a_batch_of_its_stream() -> None:
         "SELECT k, count(*) AS n FROM (SELECT at + 5 AS at, k FROM a) UNION "
         "(SELECT at, k FROM b) [TUMBLING 10 WATTR at] GROUP BY k"
     )
-    query = panes.open(text)
+    query = open_query(text)
     query.push(a=rows((3, "x")))
     with pytest.raises(InputError, match="needs a batch of `b` first"):
         query.punctuate(b=10, key={"k": "x"})
@@ -160,7 +160,7 @@ def test_a_promise_of_a_key_that_is_moved_needs_a_batch_of_its_stream() -> None:
 def test_a_key_that_comes_after_a_promise_for_another_one_loses_no_row(store: str) -> None:
     """a is promised up to 100; b, which comes later, is not. Dense, so that it turns eager."""
     text = "SELECT k, count(*) AS n FROM s [RANGE 20 SLIDE 10 WATTR at] GROUP BY k"
-    query = panes.open(text, store=store)
+    query = open_query(text, store=store)
     query.push(s=rows((1, "a"), (30, "a")))
     query.punctuate(s=100, key={"k": "a"})
     query.push(s=rows(*[(5, "b")] * 10, *[(95, "b")] * 10, *[(105, "b")] * 300))
@@ -172,7 +172,7 @@ def test_a_key_that_comes_after_a_promise_for_another_one_loses_no_row(store: st
 @pytest.mark.parametrize("store", STORES)
 def test_a_promise_for_a_key_may_come_when_all_keys_are_forgotten(store: str) -> None:
     text = "SELECT k, count(*) AS n FROM s [TUMBLING 10 WATTR at] GROUP BY k"
-    query = panes.open(text, store=store)
+    query = open_query(text, store=store)
     many = 20_000
     query.push(s=pa.table({"at": np.full(many, 5), "k": np.arange(many)}))
     query.punctuate(s=100)
@@ -183,7 +183,7 @@ def test_a_promise_for_a_key_may_come_when_all_keys_are_forgotten(store: str) ->
 
 
 def test_a_key_is_not_rounded() -> None:
-    query = panes.open("SELECT k, count(*) AS n FROM s [TUMBLING 10 WATTR at] GROUP BY k")
+    query = open_query("SELECT k, count(*) AS n FROM s [TUMBLING 10 WATTR at] GROUP BY k")
     query.push(s=pa.table({"at": [1], "k": [1]}))
     with pytest.raises(panes.PanesError, match=r"1\.5 is none"):
         query.punctuate(s=10, key={"k": 1.5})

@@ -13,6 +13,7 @@ from lab.bench.command import Measured
 from lab.bench.measure import Report, telling
 from panes.axis import BEGINNING, Axis
 from panes.cli.meter import Reached, meter, reached_by, steps
+from tests.support import open_query
 
 TIME = Axis("time", "ts", pa.timestamp("us"))
 
@@ -85,7 +86,7 @@ def test_a_benchmark_tells_its_step_and_the_rows_it_has_timed(
 
 
 def test_what_a_query_has_reached() -> None:
-    query = panes.open("SELECT count(*) AS n FROM s [TUMBLING 10 WATTR at]", lateness=0)
+    query = open_query("SELECT count(*) AS n FROM s [TUMBLING 10 WATTR at]", lateness=0)
     query.push(s=pa.table({"at": [1, 25]}))
     query.push(s=pa.table({"at": [7]}))
     assert reached_by(query).words() == "at 25 · 1 late"

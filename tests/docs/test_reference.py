@@ -23,6 +23,7 @@ REFERENCE = Path(__file__).parents[2] / "docs" / "reference"
 FUNCTIONS = (REFERENCE / "functions.md").read_text()
 CLASSES: dict[str, type] = {
     "LivePage": panes.LivePage,
+    "RunningQuery": panes.RunningQuery,
     "OpenQuery": panes.OpenQuery,
     "OpenJoin": panes.OpenJoin,
     "OpenGraph": panes.OpenGraph,

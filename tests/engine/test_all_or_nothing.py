@@ -20,7 +20,7 @@ from panes.reference.compare import same
 from panes.stores.durations import ArrivalSkew
 from tests.engine.bombs import Bomb, calls
 from tests.spark.streaming import some_rows
-from tests.support import ORDERED, PARTITIONED, PER_ROW, STORES, WINDOWS
+from tests.support import ORDERED, PARTITIONED, PER_ROW, STORES, WINDOWS, open_join, open_query
 
 TRIES = 7
 
@@ -156,7 +156,7 @@ def test_a_step_of_a_join_that_fails_anywhere_leaves_no_trace(name: str) -> None
 
 def test_a_join_that_would_give_too_much_is_as_it_was() -> None:
     text = "SELECT l.at FROM l JOIN r ON r.at BETWEEN l.at AND l.at"
-    query = panes.open(text, max_answers=100)
+    query = open_join(text, max_answers=100)
     many, one = pa.table({"at": [5] * 40}), pa.table({"at": [5]})
     query.push(l=many, r=many.slice(0, 0))
     for _ in range(2):
@@ -169,7 +169,7 @@ def test_a_join_that_would_give_too_much_is_as_it_was() -> None:
 def test_answers_are_counted_over_all_blocks_of_a_step() -> None:
     # Positions far apart lie in different blocks, each with few pairs.
     text = "SELECT l.at FROM l JOIN r ON r.at BETWEEN l.at AND l.at + 1"
-    query = panes.open(text, max_answers=9)
+    query = open_join(text, max_answers=9)
     far = pa.table({"at": [n * 1_000 for n in range(10)]})
     query.push(l=far, r=far.slice(0, 0))
     with pytest.raises(LimitError, match="10 answers"):
@@ -186,7 +186,7 @@ CANNOT = "cannot evaluate"
 
 def test_answers_that_cannot_be_computed_leave_the_query_as_it_was() -> None:
     """A bad value comes, and then the batch again without it: nothing is lost or counted twice."""
-    query = panes.open(NEWEST, lateness=0)
+    query = open_query(NEWEST, lateness=0)
     query.push(s=rows(1, 2, s=["2026-01-03", "2026-01-04"]))
     for _ in range(2):
         with pytest.raises(PanesError, match=CANNOT):
@@ -199,7 +199,7 @@ def test_answers_that_cannot_be_computed_leave_the_query_as_it_was() -> None:
 
 
 def test_finish_and_punctuate_can_be_asked_again() -> None:
-    query = panes.open(NEWEST)
+    query = open_query(NEWEST)
     query.push(s=rows(1, s=["x"]))
     for _ in range(2):
         with pytest.raises(PanesError, match=CANNOT):
@@ -207,7 +207,7 @@ def test_finish_and_punctuate_can_be_asked_again() -> None:
     query.push(s=rows(2, s=["y"]))
     with pytest.raises(PanesError, match=CANNOT):
         query.punctuate(s=50)
-    assert query.progress == panes.open(NEWEST).progress
+    assert query.progress == open_query(NEWEST).progress
     assert query.state["partials"] == 1
 
 
@@ -229,7 +229,7 @@ def test_a_users_aggregate_may_fail() -> None:
         type=pa.float64(),
     )
     text = "SELECT k, shaky(x) AS n FROM s [RANGE 20 SLIDE 10 WATTR at] GROUP BY k"
-    calm, shaken = (panes.open(text, lateness=0, aggregates=[shaky]) for _ in range(2))
+    calm, shaken = (open_query(text, lateness=0, aggregates=[shaky]) for _ in range(2))
     failed: list[str] = []
     for step in steps():
         failing = ""

@@ -14,7 +14,7 @@ from panes.answers import release
 from panes.engine.open_query import OpenQuery
 from panes.errors import NoProgressWarning, OptionError, RejectedRowsWarning
 from panes.planning.terms import Run
-from tests.support import ORDERED, PARTITIONED, PER_ROW, STORES, WINDOWS
+from tests.support import ORDERED, PARTITIONED, PER_ROW, STORES, WINDOWS, open_query
 
 COUNT = "SELECT k, count(*) AS n FROM s [{}] GROUP BY k"
 
@@ -28,7 +28,7 @@ def table(at: list[int], **columns: Sequence[object]) -> pa.Table:
 
 def test_bytes_of_keys_rows_and_answers_are_counted() -> None:
     long = ["x" * 1_000 + str(i) for i in range(50)]
-    query = panes.open(COUNT.format("TUMBLING 10 WATTR at"), lateness=0)
+    query = open_query(COUNT.format("TUMBLING 10 WATTR at"), lateness=0)
     query.push(s=table(list(range(5)) * 10, k=long))
     state = query.state
     assert state["key_bytes"] > 50_000
@@ -45,7 +45,7 @@ def test_bytes_of_keys_rows_and_answers_are_counted() -> None:
 def test_bytes_of_rows_that_wait_are_counted(window: str) -> None:
     keys = " GROUP BY k" if "RATTR" not in window else ""
     selected = "k, " if "RATTR" in window or keys else ""
-    query = panes.open(f"SELECT {selected}count(*) AS n FROM s [{window}]{keys}", lateness=10**6)
+    query = open_query(f"SELECT {selected}count(*) AS n FROM s [{window}]{keys}", lateness=10**6)
     rows = table(list(range(300)), k=["a"] * 300, b=[True] * 300)
     query.push(s=rows)
     assert query.state["waiting_rows"] > 0
@@ -53,21 +53,21 @@ def test_bytes_of_rows_that_wait_are_counted(window: str) -> None:
 
 
 def test_bytes_before_the_origin_is_known_are_counted() -> None:
-    query = panes.open(COUNT.format("TUMBLING 10 WATTR at ORIGIN FIRST"), lateness=1_000)
+    query = open_query(COUNT.format("TUMBLING 10 WATTR at ORIGIN FIRST"), lateness=1_000)
     query.push(s=table(list(range(100))))
     assert query.state["waiting_bytes"] > 800
 
 
 def test_bytes_that_distinct_remembers_are_counted() -> None:
     text = "SELECT count(*) AS n FROM (SELECT DISTINCT at, k FROM s) [TUMBLING 10 WATTR at]"
-    query = panes.open(text, lateness=10**6)
+    query = open_query(text, lateness=10**6)
     query.push(s=table(list(range(100))))
     assert query.state["operator_bytes"] > 1_600
 
 
 @pytest.mark.parametrize("store", STORES)
 def test_every_store_counts_its_keys(store: str) -> None:
-    query = panes.open(COUNT.format("TUMBLING 10 WATTR at"), lateness=0, store=store)
+    query = open_query(COUNT.format("TUMBLING 10 WATTR at"), lateness=0, store=store)
     query.push(s=table(list(range(5)), k=["x" * 10_000 + str(i) for i in range(5)]))
     assert query.state["key_bytes"] > 50_000
 
@@ -91,7 +91,7 @@ def test_a_register_counts_keys_tables_and_rows() -> None:
 def test_answers_in_line_are_counted_and_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(release, "MOST_WAITING", 30)
     text = COUNT.format("TUMBLING 10 WATTR at")
-    query = panes.open(text, lateness=0, flush=panes.SlowFlush(at_most=2))
+    query = open_query(text, lateness=0, flush=panes.SlowFlush(at_most=2))
     given, keys = 0, [str(i) for i in range(20)]
     for second in range(0, 100, 10):
         given += len(query.push(s=table([second] * 20, k=keys)))
@@ -114,24 +114,24 @@ def pushes(query: OpenQuery, count: int, rows: int = 10) -> Iterator[int]:
 
 
 def test_a_stream_without_progress_is_told_once() -> None:
-    query = panes.open(COUNT.format("TUMBLING 10 WATTR at"), stall_rows=150)
+    query = open_query(COUNT.format("TUMBLING 10 WATTR at"), stall_rows=150)
     assert list(pushes(query, 40)) == [14]
 
 
 def test_a_few_large_batches_are_no_stall() -> None:
-    query = panes.open(COUNT.format("TUMBLING 10 WATTR at"), stall_rows=150)
+    query = open_query(COUNT.format("TUMBLING 10 WATTR at"), stall_rows=150)
     assert list(pushes(query, 9, rows=1_000)) == []
 
 
 def test_progress_begins_the_count_again() -> None:
-    query = panes.open(COUNT.format("TUMBLING 10 WATTR at"), stall_rows=150)
+    query = open_query(COUNT.format("TUMBLING 10 WATTR at"), stall_rows=150)
     assert list(pushes(query, 14)) == []
     query.punctuate(s=1)
     assert list(pushes(query, 40)) == [15]  # the first push after it is progress itself
 
 
 def test_promises_for_one_key_are_progress() -> None:
-    query = panes.open(COUNT.format("TUMBLING 10 WATTR at"), stall_rows=150)
+    query = open_query(COUNT.format("TUMBLING 10 WATTR at"), stall_rows=150)
     assert list(pushes(query, 14)) == []
     query.punctuate(s=1, key={"k": "a"})
     assert list(pushes(query, 14)) == []
@@ -139,16 +139,16 @@ def test_promises_for_one_key_are_progress() -> None:
 
 @pytest.mark.parametrize("options", [{"lateness": 0}, {"stall_rows": None}, {"rows_late": 1}])
 def test_what_makes_progress_or_is_told_not_to_is_silent(options: dict[str, int | None]) -> None:
-    query = panes.open(
+    query = open_query(
         COUNT.format("TUMBLING 10 WATTR at"),
-        **{"stall_rows": 20, **options},  # type: ignore[arg-type]
+        **{"stall_rows": 20, **options},
     )
     assert list(pushes(query, 60)) == []
 
 
 def test_a_silent_stream_of_a_union_is_named() -> None:
     text = "SELECT count(*) AS n FROM (s UNION ALL control) [TUMBLING 10 WATTR at]"
-    query = panes.open(text, lateness=0, stall_rows=100)
+    query = open_query(text, lateness=0, stall_rows=100)
     rows = pa.table({"at": pa.array(range(20), pa.int64())})
     for _ in range(9):
         query.push(s=rows)
@@ -157,7 +157,7 @@ def test_a_silent_stream_of_a_union_is_named() -> None:
 
 
 def test_rows_counted_as_they_arrive_need_no_progress() -> None:
-    query = panes.open(COUNT.format("ROWS 4"), stall_rows=20)
+    query = open_query(COUNT.format("ROWS 4"), stall_rows=20)
     assert list(pushes(query, 30)) == []
 
 
@@ -176,7 +176,7 @@ def test_a_register_without_progress_is_told_once() -> None:
 @pytest.mark.parametrize("wrong", [0, -1, 1.5, "many"])
 def test_stall_rows_is_a_number_of_rows(wrong: object) -> None:
     with pytest.raises(OptionError, match="stall_rows"):
-        panes.open(COUNT.format("TUMBLING 10 WATTR at"), stall_rows=wrong)  # type: ignore[arg-type]
+        open_query(COUNT.format("TUMBLING 10 WATTR at"), stall_rows=wrong)
 
 
 # Positions far ahead
@@ -189,7 +189,7 @@ def test_one_position_far_ahead_closes_nothing() -> None:
     at     1  5  12 | 13  10^15  14        max_ahead = 1000
                           ^^^^^ rejected: nothing within 1000 below it
     """
-    query = panes.open(INTEGER, lateness=2, max_ahead=1_000)
+    query = open_query(INTEGER, lateness=2, max_ahead=1_000)
     query.push(s=table([1, 5, 12]))
     with pytest.warns(RejectedRowsWarning, match="1 row is further ahead"):
         query.push(s=table([13, 10**15, 14]))
@@ -291,13 +291,13 @@ def test_streams_of_a_union_are_believed_each_by_itself() -> None:
 
 
 def test_a_length_of_time_is_refused_on_an_integer_axis() -> None:
-    query = panes.open(INTEGER, lateness=0, max_ahead="2 days")
+    query = open_query(INTEGER, lateness=0, max_ahead="2 days")
     with pytest.raises(OptionError, match="max_ahead is a whole number"):
         query.push(s=table([1]))
     with pytest.raises(OptionError, match="none is ahead"):
-        panes.open(COUNT.format("ROWS 4"), max_ahead=7)
+        open_query(COUNT.format("ROWS 4"), max_ahead=7)
     with pytest.raises(OptionError, match="max_ahead needs a unit"):
-        panes.open("SELECT count(*) AS n FROM s [TUMBLING 1 minute WATTR ts]", max_ahead=7)
+        open_query("SELECT count(*) AS n FROM s [TUMBLING 1 minute WATTR ts]", max_ahead=7)
 
 
 @pytest.mark.parametrize("window", [w for w in (*WINDOWS, *PARTITIONED, *ORDERED) if "at" in w])

@@ -12,6 +12,7 @@ import panes
 from panes.errors import PanesError
 from panes.language.join_query import JoinQuery
 from panes.language.parse import parse
+from panes.language.query_graph import read_graph
 from panes.language.read import read
 from panes.language.row_question import read_row_question
 from tests.fuzz.tables import TABLE
@@ -68,7 +69,7 @@ def _as_explained(text: str) -> None:
 def _as_stream(text: str) -> None:
     query = panes.open(text, max_ahead=None, rows_late=2, why=True, max_answers=MOST_ANSWERS)
     for begin in range(0, len(TABLE), 5):
-        query.push(**dict.fromkeys(query.query.streams, TABLE.slice(begin, 5)))
+        query.push(**dict.fromkeys(read_graph(text).streams, TABLE.slice(begin, 5)))
     query.explain()
     query.finish()
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import panes
-from panes.engine.open_graph import OpenGraph
+from panes import RunningQuery
 from panes.planning.terms import Late
 from tests.graph import drawn
 
@@ -77,13 +77,13 @@ def test_late_rows_count_as_they_count_in_the_inner_query_alone(
     same(found, query.answers(stream, alone), query.text)
 
 
-def _pushed(running: OpenGraph, stream: pa.Table, data: st.DataObject) -> pa.Table:
+def _pushed(running: RunningQuery, stream: pa.Table, data: st.DataObject) -> pa.Table:
     return _in_batches(
         running, stream, sorted(data.draw(st.lists(st.integers(0, len(stream)), max_size=6)))
     )
 
 
-def _in_batches(running: OpenGraph, stream: pa.Table, cuts: list[int]) -> pa.Table:
+def _in_batches(running: RunningQuery, stream: pa.Table, cuts: list[int]) -> pa.Table:
     edges = [0, *cuts, len(stream)]
     found = [running.push(s=stream.slice(a, b - a)) for a, b in itertools.pairwise(edges)]
     found.append(running.finish())

@@ -9,6 +9,7 @@ import pytest
 
 import panes
 from panes.errors import OptionError, QueryError
+from tests.support import open_graph
 
 PEAKS = "SELECT k, max(x) AS m FROM s [TUMBLING 10 WATTR at] GROUP BY k"
 
@@ -37,7 +38,7 @@ def test_an_outer_window_closes_in_the_step_that_closes_its_last_inner_one() -> 
     outer   |---------|---------|
     rows     x  x  x            P    progress reaches 20: both close at once
     """
-    query = panes.open(f"SELECT sum(m) AS t FROM ({PEAKS}) [TUMBLING 20]")
+    query = open_graph(f"SELECT sum(m) AS t FROM ({PEAKS}) [TUMBLING 20]")
     assert not len(query.push(s=rows(1, 4, 13)))
     assert query.punctuate(s=19).num_rows == 0
     assert query.punctuate(s=20).to_pylist() == [{"window_start": 0, "window_end": 20, "t": 2}]
@@ -67,7 +68,7 @@ def test_with_names_parts_and_a_part_without_windows_is_put_where_its_name_stand
 def test_a_part_that_is_said_twice_is_one_part() -> None:
     select = f"SELECT a.k AS k, b.m AS m FROM ({PEAKS}) a JOIN ({PEAKS}) b"
     text = f"{select} ON a.window_end = b.window_end"
-    query = panes.open(text)
+    query = open_graph(text)
     assert [part.name for part in query.query.parts] == ["inner_1", ""]
 
 
@@ -87,7 +88,7 @@ def test_a_z_score_is_one_query() -> None:
 def test_a_failing_outer_part_leaves_no_trace_in_the_inner_one() -> None:
     """The inner window is closed by the same push; pushed again, it is answered once."""
     text = f"SELECT sum(1 / (m - 1)) AS t FROM ({PEAKS}) [TUMBLING 20]"
-    query = panes.open(text, lateness=0)
+    query = open_graph(text, lateness=0)
     query.push(s=rows(1, x=2))
     with pytest.raises(panes.PanesError):
         query.push(s=pa.concat_tables([rows(11, x=1), rows(45, x=2)]))
@@ -96,7 +97,7 @@ def test_a_failing_outer_part_leaves_no_trace_in_the_inner_one() -> None:
 
 
 def test_state_returns_to_nothing_at_each_level() -> None:
-    query = panes.open(f"SELECT sum(m) AS t FROM ({PEAKS}) [RANGE 100 SLIDE 10]", lateness=0)
+    query = open_graph(f"SELECT sum(m) AS t FROM ({PEAKS}) [RANGE 100 SLIDE 10]", lateness=0)
     for at in range(0, 2_000, 7):
         query.push(s=rows(at))
         assert query.state["partials"] < 16
@@ -105,7 +106,7 @@ def test_state_returns_to_nothing_at_each_level() -> None:
 
 
 def test_late_rows_are_those_of_the_stream() -> None:
-    query = panes.open(f"SELECT sum(m) AS t FROM ({PEAKS}) [TUMBLING 20]", lateness=0)
+    query = open_graph(f"SELECT sum(m) AS t FROM ({PEAKS}) [TUMBLING 20]", lateness=0)
     query.push(s=rows(5, 35))
     query.push(s=rows(6))
     assert query.late["at"].to_pylist() == [6]
@@ -118,7 +119,7 @@ def test_a_stream_is_joined_with_windows_over_it() -> None:
         SELECT s.at AS at, w.m AS m FROM s JOIN ({PEAKS}) w
         ON s.k = w.k AND s.at >= w.window_end AND s.at < w.window_end + 10
     """
-    query = panes.open(text, lateness=5)
+    query = open_graph(text, lateness=5)
     found = [query.push(s=rows(at)) for at in (1, 12, 23, 34)] + [query.finish()]
     at = sorted(a for table in found if table.num_columns for a in table["at"].to_pylist())
     assert at == [12, 23, 34]
@@ -164,13 +165,13 @@ REFUSED = {
 @pytest.mark.parametrize(("text", "why"), REFUSED.values(), ids=REFUSED)
 def test_what_cannot_be_answered_is_refused_when_it_is_described(text: str, why: str) -> None:
     with pytest.raises(QueryError, match=why):
-        panes.open(text, lateness=0)
+        open_graph(text, lateness=0)
 
 
 def test_revisions_and_registers_take_no_query_with_others_inside() -> None:
     text = f"SELECT sum(m) AS t FROM ({PEAKS}) [TUMBLING 20]"
     with pytest.raises(OptionError, match="other windows have counted"):
-        panes.open(text, late="revise", lateness=0)
+        open_graph(text, late="revise", lateness=0)
     with pytest.raises(QueryError, match=r"stands behind the parenthesis"):
         panes.register("s").add("q", text)
 
@@ -189,7 +190,7 @@ def test_ten_levels_deep() -> None:
         text = f"SELECT sum(n) AS n FROM ({text}) [TUMBLING {2 ** (level + 1)}]"
     stream = rows(*range(512))
     assert panes.sql(text, s=stream)["n"].to_pylist() == [512]
-    query = panes.open(text, lateness=0)
+    query = open_graph(text, lateness=0)
     found = [query.push(s=stream.slice(i, 100)) for i in range(0, 512, 100)] + [query.finish()]
     assert sum(sum(t["n"].to_pylist()) for t in found if t.num_columns) == 512
 

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import panes
 from tests.graph.drawn import in_order
+from tests.support import open_graph
 
 ROWS = st.lists(st.tuples(st.integers(0, 60), st.integers(0, 9)), min_size=1, max_size=20)
 SPLIT = "(SELECT at, x FROM {s} WHERE x > 4 UNION ALL SELECT at + 3 AS at, 10 - x AS x FROM {t})"
@@ -43,7 +44,7 @@ def test_it_is_two_streams_with_the_same_rows(
     wanted = in_order(panes.sql(apart, s=s, t=s)).to_pylist()
     assert in_order(panes.sql(twice, s=s)).to_pylist() == wanted
     assert in_order(panes.oracle(twice, s=s)).to_pylist() == wanted
-    query = panes.open(twice, lateness=60)
+    query = open_graph(twice, lateness=60)
     found = [query.push(s=s.slice(0, cut)), query.push(s=s.slice(cut)), query.finish()]
     found = [table for table in found if table.num_columns]
     assert in_order(pa.concat_tables(found)).to_pylist() == wanted
@@ -66,7 +67,7 @@ def test_a_promise_reaches_every_place_and_moves_as_its_rows_do() -> None:
     s         |---------|        promised: 10
     at + 3       |---------|     so 13 here, and 10 of both
     """
-    query = panes.open(TEXTS["split"].format(s="s", t="s"))
+    query = open_graph(TEXTS["split"].format(s="s", t="s"))
     query.push(s=stream([(1, 9), (9, 2)]))
     assert query.punctuate(s=9).num_rows == 0
     assert query.punctuate(s=10)["n"].to_pylist() == [1, 1]

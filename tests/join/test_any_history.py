@@ -24,6 +24,7 @@ from tests.join.histories import (
 )
 from tests.join.histories import sides as two_sides
 from tests.join.nested_loops import EVER, How, NestedLoops, Partners, Row, Step
+from tests.support import open_join
 
 PARTNERS = st.sampled_from([*BANDS, *WINDOWS])
 
@@ -36,7 +37,7 @@ def expected(steps: list[Step], loops: NestedLoops) -> list[list[object]]:
 @settings(max_examples=25)
 @given(partners=PARTNERS, steps=histories())
 def test_each_step_gives_what_it_proves(how: How, partners: Partners, steps: list[Step]) -> None:
-    query = panes.open(join_text(how, partners))
+    query = open_join(join_text(how, partners))
     assert run(query, steps) == expected(steps, NestedLoops(partners, how))
     assert not len(query.late)
 
@@ -47,7 +48,7 @@ def test_each_step_gives_what_it_proves(how: How, partners: Partners, steps: lis
 def test_late_rows_meet_what_is_stored_and_rows_are_stored_while_a_partner_may_come(
     how: How, partners: Partners, steps: list[Step]
 ) -> None:
-    query, loops = panes.open(join_text(how, partners)), NestedLoops(partners, how)
+    query, loops = open_join(join_text(how, partners)), NestedLoops(partners, how)
     query.push(l=table([]), r=table([]))
     for step in steps:
         want = sorted(loops.step(step), key=repr)
@@ -65,7 +66,7 @@ def test_late_rows_meet_what_is_stored_and_rows_are_stored_while_a_partner_may_c
 def test_dropped_late_rows_are_as_if_they_had_not_come(
     how: How, partners: Partners, steps: list[Step]
 ) -> None:
-    query = panes.open(join_text(how, partners), late="drop")
+    query = open_join(join_text(how, partners), late="drop")
     loops, in_time = NestedLoops(partners, how), []
     for step in steps:
         left = tuple(r for r in step.left if r.at >= loops.promised[0])
@@ -99,7 +100,7 @@ def test_a_bound_on_lateness_promises_for_each_side(
     partners: Partners, steps: list[Step], lateness: int, how: How
 ) -> None:
     query, loops = (
-        panes.open(join_text(how, partners), lateness=lateness),
+        open_join(join_text(how, partners), lateness=lateness),
         NestedLoops(partners, how),
     )
     query.push(l=table([]), r=table([]))

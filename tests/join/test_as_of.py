@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import panes
 from tests.join.histories import END, histories, sides, table, taken, told
 from tests.join.nested_loops import LastRows, Row, Step
+from tests.support import open_join
 
 WORDS = {"inner": "ASOF JOIN", "left": "ASOF LEFT JOIN"}
 RANGES = st.sampled_from([1, 3, 10, 100])
@@ -29,7 +30,7 @@ def text(how: str, size: int, further: str = "") -> str:
 def test_each_step_gives_the_rows_whose_last_partner_it_proves(
     how: str, steps: list[Step], size: int
 ) -> None:
-    query, loops = panes.open(text(how, size)), LastRows(size, how)  # type: ignore[arg-type]
+    query, loops = open_join(text(how, size)), LastRows(size, how)  # type: ignore[arg-type]
     query.push(l=table([]), r=table([]))
     for step in steps:
         assert taken(query, step) == sorted(loops.step(step), key=repr)
@@ -126,7 +127,7 @@ def test_a_late_row_finds_what_is_stored_for_rows_in_time() -> None:
     # l promises 15, RANGE 10: rows of r before 5 are forgotten
     # l          late, at 9: would find r 0, which is forgotten; it is not given as alone either
     # l               late, at 12: finds r 1
-    query = panes.open(text("left", 10))
+    query = open_join(text("left", 10))
     query.push(l=table([]), r=table([Row(0, (1,), 0), Row(10, (1,), 1)]))
     query.punctuate(l=15, r=15)
     assert query.state["right_rows"] == 1
@@ -144,7 +145,7 @@ def test_a_window_above_an_as_of_join_loses_nothing(steps: list[Step], size: int
             f"SELECT count(*) AS n [TUMBLING 3 WATTR {at}] FROM l ASOF LEFT JOIN r "
             f"[RANGE {size} WATTR at] ON l.k = r.k"
         )
-        query = panes.open(asked)
+        query = open_join(asked)
         query.push(l=table([]), r=table([]))
         parts = []
         for step in steps:

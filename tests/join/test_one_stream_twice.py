@@ -29,6 +29,7 @@ from tests.join.histories import (
     told,
 )
 from tests.join.nested_loops import How, NestedLoops, Partners, Step
+from tests.support import open_join
 
 S = pa.table({"t": [1, 2, 3, 11, 12], "k": [7, 8, 9, 10, None], "v": [5, -2, 3, 4, 1]})
 U = pa.table({"t": [2, 4, 12], "k": [1, 2, 3], "v": [9, -9, 0]})
@@ -40,7 +41,7 @@ def all_rows(answers: pa.Table) -> list[str]:
 
 def opened(text: str, step: int = 2, **streams: pa.Table) -> pa.Table:
     """What a query gives whose streams come in small batches."""
-    query = panes.open(text, schema={name: rows.schema for name, rows in streams.items()})
+    query = open_join(text, schema={name: rows.schema for name, rows in streams.items()})
     parts = [
         query.push(**{name: rows.slice(first, step) for name, rows in streams.items()})
         for first in range(0, max(map(len, streams.values())), step)
@@ -177,7 +178,7 @@ def test_any_selects_of_one_stream_join_as_duckdb_says(
 def test_each_step_of_a_stream_joined_with_itself_gives_what_it_proves(
     how: How, partners: Partners, steps: list[Step]
 ) -> None:
-    query, loops = panes.open(text_of_one(how, partners)), NestedLoops(partners, how)
+    query, loops = open_join(text_of_one(how, partners)), NestedLoops(partners, how)
     taken_of_one(query, Step())
     for step in map(of_one, steps):
         assert taken_of_one(query, step) == sorted(loops.step(step), key=repr)
@@ -192,7 +193,7 @@ def test_late_rows_have_the_columns_of_the_side_that_they_came_too_late_for() ->
         "ON b.t BETWEEN a.t - 1 AND a.t + 1"
     )
     rows = pa.table({"t": [1, 20, 2], "v": [1, 2, 3], "name": ["x", "y", "z"]})
-    query, register = panes.open(text, lateness=1), panes.register(["s"], lateness=1)
+    query, register = open_join(text, lateness=1), panes.register(["s"], lateness=1)
     register.add("near", text)
     for step in range(3):
         query.push(s=rows.slice(step, 1))

@@ -9,6 +9,7 @@ import panes
 from panes.engine.open_join import OpenJoin
 from tests.join.histories import WORDS, condition, table, told
 from tests.join.nested_loops import How, InBand, InWindows, Partners, Row
+from tests.support import open_join
 
 NOTHING = table([])
 
@@ -20,9 +21,9 @@ def rows(*at: int, key: int | None = 1) -> pa.Table:
 
 def opened(how: How, partners: Partners, late: str = "open") -> OpenJoin:
     given = "l.id AS a" + ("" if how in ("semi", "anti") else ", r.id AS b")
-    query: OpenJoin = panes.open(
+    query = open_join(
         f"SELECT {given} FROM l {WORDS[how]} r {condition(partners)}",
-        late=late,  # type: ignore[arg-type]
+        late=late,
     )
     query.push(l=NOTHING, r=NOTHING)
     return query
@@ -180,7 +181,7 @@ def test_late_rows_that_are_dropped_join_nothing_and_are_reported() -> None:
 def test_a_union_promises_what_its_slowest_stream_does() -> None:
     #  (a UNION ALL b) as l LEFT JOIN r within 1: r alone says when a row of l has no partner,
     #  and both a and b when a row of r is forgotten
-    query = panes.open(
+    query = open_join(
         "SELECT l.id AS a, r.id AS b FROM (a UNION ALL b) AS l JOIN r "
         "ON l.k = r.k AND r.at BETWEEN l.at - 1 AND l.at + 1"
     )
@@ -193,7 +194,7 @@ def test_a_union_promises_what_its_slowest_stream_does() -> None:
 
 
 def test_a_stream_joined_with_itself_is_pushed_once() -> None:
-    query = panes.open(
+    query = open_join(
         "SELECT x.id AS a, y.id AS b FROM s x JOIN s y ON x.k = y.k AND y.at > x.at "
         "AND y.at <= x.at + 3"
     )
@@ -205,7 +206,7 @@ def test_a_stream_joined_with_itself_is_pushed_once() -> None:
 
 def test_three_streams_are_joined_by_joining_again() -> None:
     #  l 1      r within 2 of l: 2      m within 2 after r: 4
-    query = panes.open(
+    query = open_join(
         "SELECT l.id AS a, r.id AS b, m.id AS c "
         "FROM l JOIN r ON r.at BETWEEN l.at - 2 AND l.at + 2 "
         "LEFT JOIN m ON m.at BETWEEN r.at AND r.at + 2"

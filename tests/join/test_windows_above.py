@@ -22,6 +22,7 @@ from panes.join.rule import Progress
 from panes.windows.partners import Band
 from tests.join.histories import END, WORDS, condition, histories, table
 from tests.join.nested_loops import EVER, How, InBand, InWindows, NestedLoops, Row, Step
+from tests.support import open_join
 
 BANDS = st.sampled_from([InBand(0, 0), InBand(-2, 2), InBand(0, 5), InBand(3, 7), InBand(-6, -2)])
 Position = Callable[[int, int], int]
@@ -96,7 +97,7 @@ def test_a_window_above_is_answered_in_the_step_that_completes_it(
     lefts = {r.id: r.at for s in steps for r in s.left}
     rights = {r.id: r.at for s in steps for r in s.right}
     loops, rows, given_ends = NestedLoops(band, how), Counter[int](), set[int]()
-    for step, got in zip([*steps, END], steps_of(panes.open(text), steps), strict=True):
+    for step, got in zip([*steps, END], steps_of(open_join(text), steps), strict=True):
         for a, b, _ in loops.step(step):
             here = [None if a is None else lefts[a], None if b is None else rights[b]]
             own = [x for x in here if x is not None]
@@ -125,7 +126,7 @@ def test_groups_by_both_positions_close_by_joint_punctuation(
     rights = {r.id: r.at for s in steps for r in s.right}
     loops = NestedLoops(band, how)
     waiting = Counter[tuple[int | None, int | None]]()
-    for step, got in zip([*steps, END], steps_of(panes.open(text), steps), strict=True):
+    for step, got in zip([*steps, END], steps_of(open_join(text), steps), strict=True):
         for a, b, _ in loops.step(step):
             waiting[lefts.get(a), rights.get(b)] += 1  # type: ignore[arg-type]
         left, right = loops.promised
@@ -155,7 +156,7 @@ def test_windows_of_the_join_itself_close_when_both_sides_have_passed(
 ) -> None:
     text = f"SELECT count(*) AS n FROM l {WORDS[how]} r {condition(windows)}"
     loops, rows = NestedLoops(windows, how), Counter[int]()
-    for step, got in zip([*steps, END], steps_of(panes.open(text), steps), strict=True):
+    for step, got in zip([*steps, END], steps_of(open_join(text), steps), strict=True):
         rows.update(end for _, _, end in loops.step(step) if end is not None)
         due = {end: n for end, n in rows.items() if end <= min(loops.promised)}
         for end in due:
@@ -174,7 +175,7 @@ def test_what_each_left_row_found_is_folded_without_pairs(
         f"SELECT l.id, l.at, count(r.id) AS n, sum(r.id) AS s, max(r.at) AS m "
         f"FROM l {WORDS[how]} r {condition(band)} GROUP BY l.id, l.at"
     )
-    query = panes.open(text)
+    query = open_join(text)
     rights = {r.id: r.at for s in steps for r in s.right}
     lefts = {r.id: r for s in steps for r in s.left}
     loops, given_ids = NestedLoops(band, how), set[int]()
@@ -203,7 +204,7 @@ def test_rows_alone_reach_the_window_over_the_later_position() -> None:
         "SELECT count(*) AS n [TUMBLING 4 WATTR max(l.at, r.at)] FROM l FULL JOIN r "
         "ON l.k = r.k AND r.at BETWEEN l.at AND l.at + 5"
     )
-    query = panes.open(text)
+    query = open_join(text)
     query.push(l=table([Row(3, (1,), 0)]), r=table([Row(2, (1,), 0)]))
     assert len(query.punctuate(l=4, r=4)) == 0
     assert query.punctuate(r=9)["n"].to_pylist() == [2]
@@ -218,7 +219,7 @@ def test_an_as_of_join_promises_only_what_waiting_rows_leave() -> None:
         "SELECT count(*) AS n [TUMBLING 3 WATTR r.at] FROM l ASOF JOIN r [RANGE 10 WATTR at] "
         "ON l.k = r.k"
     )
-    query = panes.open(text)
+    query = open_join(text)
     query.push(l=table([Row(50, (1,), 0)]), r=table([Row(45, (1,), 0)]))
     assert len(query.punctuate(l=100, r=50)) == 0
     answers = query.punctuate(r=58).to_pylist()

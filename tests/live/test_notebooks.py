@@ -10,6 +10,7 @@ import pytest
 import panes
 from panes.html import table_html
 from tests.live.streams import TEXT, bids
+from tests.support import open_join, open_query
 
 EVIL = "<script>alert(1)</script>"
 
@@ -38,7 +39,7 @@ def test_names_and_values_are_escaped() -> None:
     assert html.count("&lt;script&gt;") == 2
     column = f"`{EVIL}`"
     text = f"SELECT {column}, count(*) AS n FROM s [TUMBLING 10 WATTR at] GROUP BY {column}"
-    query = panes.open(text, lateness=0)
+    query = open_query(text, lateness=0)
     query.push(s=pa.table({"at": [1], EVIL: ["x"]}))
     reg = panes.register("s", lateness=0)
     reg.add(EVIL, f"SELECT count(*) AS n FROM s [TUMBLING 10 WATTR at] WHERE {column} = 'x'")
@@ -49,7 +50,7 @@ def test_names_and_values_are_escaped() -> None:
 
 
 def test_a_running_query_tells_how_it_stands() -> None:
-    query = panes.open(TEXT, lateness=5)
+    query = open_query(TEXT, lateness=5)
     assert "open" in shown(query)
     query.push(bids=bids([1, 12, 25]))
     assert "20, lateness of bids" in shown(query)
@@ -58,7 +59,7 @@ def test_a_running_query_tells_how_it_stands() -> None:
 
 
 def test_a_join_and_a_register_tell_how_they_stand() -> None:
-    join = panes.open("SELECT l.price FROM l [RANGE 5 WATTR at], r [RANGE 5 WATTR at] "
+    join = open_join("SELECT l.price FROM l [RANGE 5 WATTR at], r [RANGE 5 WATTR at] "
                       "WHERE l.item = r.item", lateness=0)  # fmt: skip
     join.push(l=bids([1]), r=bids([2]))
     assert "open join" in shown(join)

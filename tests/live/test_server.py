@@ -19,11 +19,12 @@ from panes.live.query_feed import QueryFeed
 from panes.live.server import LiveServer
 from panes.live.snapshot import Snapshot
 from tests.live.streams import TEXT, ask, bids
+from tests.support import open_query
 
 
 @pytest.fixture
 def page() -> Iterator[panes.LivePage]:
-    query = panes.open(TEXT, lateness=5)
+    query = open_query(TEXT, lateness=5)
     with panes.live(query) as page:
         query.push(bids=bids([1, 3, 12, 25]))
         yield page
@@ -103,7 +104,7 @@ def test_only_loopback_is_listened_on(page: panes.LivePage) -> None:
 
 
 def test_after_it_is_closed_nothing_answers_and_nobody_watches() -> None:
-    query = panes.open(TEXT, lateness=5)
+    query = open_query(TEXT, lateness=5)
     page = panes.live(query)
     port = urlsplit(page.url).port or 0
     page.close()
@@ -114,7 +115,7 @@ def test_after_it_is_closed_nothing_answers_and_nobody_watches() -> None:
 
 def test_a_connection_that_was_kept_open_ends_with_the_page() -> None:
     """Browsers ask again on the same connection: that must not be served by what is closed."""
-    page = panes.live(panes.open(TEXT, lateness=5))
+    page = panes.live(open_query(TEXT, lateness=5))
     parts = urlsplit(page.url)
     connection = http.client.HTTPConnection(parts.netloc, timeout=20)
     connection.request("GET", f"/api/snapshot?{parts.query}")
@@ -125,7 +126,7 @@ def test_a_connection_that_was_kept_open_ends_with_the_page() -> None:
 
 
 def test_a_port_that_is_taken_is_refused_in_words(page: panes.LivePage) -> None:
-    query = panes.open(TEXT, lateness=5)
+    query = open_query(TEXT, lateness=5)
     with pytest.raises(OptionError, match=r"cannot be used for a live page"):
         panes.live(query, port=urlsplit(page.url).port or 0)
     assert query.watcher is None, "nobody would ever end to watch it"
@@ -134,13 +135,13 @@ def test_a_port_that_is_taken_is_refused_in_words(page: panes.LivePage) -> None:
 @pytest.mark.parametrize("port", [-1, 65_536, True, "80", 1.5])
 def test_a_port_that_does_not_exist_is_refused_in_words(port: Any) -> None:
     with pytest.raises(OptionError, match="whole number from 0 to 65535"):
-        panes.live(panes.open(TEXT, lateness=5), port=port)
+        panes.live(open_query(TEXT, lateness=5), port=port)
 
 
 @pytest.mark.parametrize("token", ["", b"secret", 5])
 def test_a_token_that_anyone_could_leave_out_is_refused(token: Any) -> None:
     with pytest.raises(OptionError, match="at least one character"):
-        panes.live(panes.open(TEXT, lateness=5), token=token)
+        panes.live(open_query(TEXT, lateness=5), token=token)
 
 
 def test_browsers_leave_the_usual_port_out_of_the_host(page: panes.LivePage) -> None:
@@ -153,7 +154,7 @@ def test_browsers_leave_the_usual_port_out_of_the_host(page: panes.LivePage) -> 
 
 
 def test_two_pages_of_one_query_both_go_on() -> None:
-    query = panes.open(TEXT, lateness=5)
+    query = open_query(TEXT, lateness=5)
     with panes.live(query) as one:
         with panes.live(query) as two, panes.live(query) as three:
             query.push(bids=bids([1, 30]))
@@ -173,7 +174,7 @@ def test_two_pages_of_one_register_both_go_on() -> None:
 
 
 def test_a_page_that_is_closed_shows_nothing_more() -> None:
-    query = panes.open(TEXT, lateness=5)
+    query = open_query(TEXT, lateness=5)
     page = panes.live(query)
     page.close()
     page.close()
@@ -183,7 +184,7 @@ def test_a_page_that_is_closed_shows_nothing_more() -> None:
 
 
 def test_only_a_register_can_be_edited(page: panes.LivePage) -> None:
-    query = panes.open(TEXT, lateness=5)
+    query = open_query(TEXT, lateness=5)
     with pytest.raises(OptionError, match="edit=True is for a register"):
         panes.live(query, edit=True)
     assert query.watcher is None
@@ -210,7 +211,7 @@ def test_a_snapshot_that_fails_is_told() -> None:
 
 def test_the_same_address_shows_the_next_query(page: panes.LivePage) -> None:
     before = ask(page.url)[2]
-    again = panes.open(TEXT, lateness=5)
+    again = open_query(TEXT, lateness=5)
     page.show(again, title="again")
     after = ask(page.url)[2]
     assert after["run"] != before["run"]
@@ -224,7 +225,7 @@ class Counting:
 
     def __init__(self) -> None:
         self.looks = 0
-        self._feed = QueryFeed(panes.open(TEXT, lateness=5))
+        self._feed = QueryFeed(open_query(TEXT, lateness=5))
 
     def snapshot(self, look: Look) -> Snapshot:
         self.looks += 1
@@ -251,7 +252,7 @@ def test_several_pages_cost_what_one_does() -> None:
 
 def test_a_page_that_does_not_read_makes_nobody_wait() -> None:
     """Pushes go on while a reader has asked and takes nothing in; what it missed is not kept."""
-    query = panes.open(TEXT, lateness=5)
+    query = open_query(TEXT, lateness=5)
     with panes.live(query) as page:
         parts = urlsplit(page.url)
         with socket.create_connection(("127.0.0.1", parts.port or 0)) as slow:
@@ -267,7 +268,7 @@ def test_hostile_names_and_keys_travel_as_plain_json() -> None:
     rows = bids([1, 30]).set_column(1, evil, [[evil, evil]])
     named = f"`{evil}`"
     text = f"SELECT {named}, count(*) AS n FROM bids [TUMBLING 10 WATTR at] GROUP BY {named}"
-    query = panes.open(text, lateness=0)
+    query = open_query(text, lateness=0)
     with panes.live(query, title=evil) as page:
         query.push(bids=rows)
         status, headers, shown = ask(page.url)

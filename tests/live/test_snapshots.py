@@ -17,6 +17,7 @@ from panes.live.live_page import feed_of
 from panes.live.query_feed import QueryFeed
 from panes.live.snapshot import VERSION, Snapshot
 from tests.live.streams import TEXT, bids
+from tests.support import open_join, open_query
 
 
 def looked(feed: QueryFeed, look: Look = Look()) -> Snapshot:  # noqa: B008 - frozen
@@ -24,7 +25,7 @@ def looked(feed: QueryFeed, look: Look = Look()) -> Snapshot:  # noqa: B008 - fr
 
 
 def opened(lateness: int = 5) -> tuple[panes.OpenQuery, QueryFeed]:
-    query = panes.open(TEXT, lateness=lateness)
+    query = open_query(TEXT, lateness=lateness)
     return query, QueryFeed(query)
 
 
@@ -103,7 +104,7 @@ def test_a_batch_that_is_refused_leaves_no_trace() -> None:
 
 
 def test_a_batch_that_fails_is_told_until_one_succeeds() -> None:
-    query = panes.open("SELECT sum(1 / x) AS s FROM bids [TUMBLING 10 WATTR at]", lateness=5)
+    query = open_query("SELECT sum(1 / x) AS s FROM bids [TUMBLING 10 WATTR at]", lateness=5)
     feed = QueryFeed(query)
     query.push(bids=pa.table({"at": [1], "x": [1]}))
     with pytest.raises(panes.PanesError):
@@ -132,7 +133,7 @@ def test_answers_are_a_table_and_a_line_for_each_key() -> None:
 
 
 def test_answers_that_are_no_numbers_are_in_the_table_and_on_no_line() -> None:
-    query = panes.open(TEXT.replace("count(*) AS n, ", ""), lateness=0)
+    query = open_query(TEXT.replace("count(*) AS n, ", ""), lateness=0)
     feed = QueryFeed(query)
     prices = [None, float("nan"), float("inf"), 4.0, 5.0]
     items = ["null", "nan", "inf", "four", "null"]
@@ -167,7 +168,7 @@ def test_answers_in_steps_are_seen_too() -> None:
 
 def test_watching_changes_no_answer_and_ends_with_the_page() -> None:
     watched, feed = opened()
-    alone = panes.open(TEXT, lateness=5)
+    alone = open_query(TEXT, lateness=5)
     for at in ([1, 3, 12, 25], [30, 14, 31], [90]):
         assert watched.push(bids=bids(at)).equals(alone.push(bids=bids(at)))
     feed.detach()
@@ -179,7 +180,7 @@ def test_watching_changes_no_answer_and_ends_with_the_page() -> None:
     "window", ["ROWS 3", "RANGE 5 RATTR at SLIDE 1 ROW", "RANGE ALL SLIDE 10 WATTR at"]
 )
 def test_every_kind_of_window_is_shown(window: str) -> None:
-    query = panes.open(
+    query = open_query(
         f"SELECT count(*) AS n FROM bids [{window}]", lateness=None if "ROWS" in window else 0
     )
     feed = QueryFeed(query)
@@ -192,7 +193,7 @@ def test_every_kind_of_window_is_shown(window: str) -> None:
 
 
 def test_a_join_is_shown() -> None:
-    query = panes.open(
+    query = open_join(
         "SELECT l.item, r.price FROM l [RANGE 5 WATTR at], r [RANGE 5 WATTR at] "
         "WHERE l.item = r.item",
         lateness=0,
@@ -205,7 +206,7 @@ def test_a_join_is_shown() -> None:
 
 
 def test_a_snapshot_is_versioned_json_and_always_bounded() -> None:
-    query = panes.open(TEXT, lateness=5, max_answers=None)
+    query = open_query(TEXT, lateness=5, max_answers=None)
     feed = QueryFeed(query)
     rng = np.random.default_rng(1)
     for start in range(0, 400_000, 20_000):
@@ -224,7 +225,7 @@ def test_a_snapshot_is_versioned_json_and_always_bounded() -> None:
 
 def test_numbers_that_json_does_not_know_become_text() -> None:
     text = "SELECT item, sum(price) AS s FROM bids [TUMBLING 10 WATTR at] GROUP BY item"
-    query = panes.open(text, lateness=0)
+    query = open_query(text, lateness=0)
     feed = QueryFeed(query)
     rows = pa.table({"at": [1, 2, 15], "item": ["a", "b", "c"],
                      "price": [float("nan"), float("inf"), 1.0]})  # fmt: skip

@@ -19,7 +19,7 @@ from lab.papers.union import Meld, Merge
 from panes.axis import Axis
 from panes.operators.distinct import Distinct
 from tests.strategies import cuts_of, streams
-from tests.support import assert_same, sorted_answers
+from tests.support import assert_same, open_query, sorted_answers
 
 INNER = (
     "(SELECT * FROM t WHERE i > 0)",
@@ -40,7 +40,7 @@ def test_a_select_inside_from_is_the_oracles_in_any_order_and_split(
     moved = 3 if "+ 3" in inner else 0
     order = data.draw(st.permutations(range(len(table))))
     shuffled = table.take(pa.array(order, pa.int64()))
-    query = panes.open(text)
+    query = open_query(text)
     found = []
     for begin, end in cuts_of(data, table):
         found.append(query.push(t=shuffled.slice(begin, end - begin)))
@@ -65,7 +65,7 @@ def test_each_side_of_a_union_has_its_own_select(table: pa.Table, split: int) ->
 
 def test_duplicates_are_dropped_and_forgotten_once_progress_has_passed_them() -> None:
     text = "SELECT count(*) AS n FROM (SELECT DISTINCT at, k FROM s) [TUMBLING 10 WATTR at]"
-    query = panes.open(text, lateness=5, late="drop")
+    query = open_query(text, lateness=5, late="drop")
     query.push(s=pa.table({"at": [1, 1, 2], "k": ["a", "a", "a"]}))
     distinct = query._inputs.chains["s"].operators[-1]
     assert isinstance(distinct, Distinct)
@@ -76,7 +76,7 @@ def test_duplicates_are_dropped_and_forgotten_once_progress_has_passed_them() ->
 
 def test_a_refused_batch_is_not_remembered_as_seen() -> None:
     text = "SELECT sum(x) AS s FROM (SELECT DISTINCT at, x FROM s) [TUMBLING 10 WATTR at]"
-    query = panes.open(text)
+    query = open_query(text)
     query.push(s=pa.table({"at": [1], "x": [1]}))
     with pytest.raises(panes.PanesError):
         query.push(s=pa.table({"at": [2], "x": ["two"]}))
@@ -90,7 +90,7 @@ def test_a_promise_in_time_moves_with_the_rows() -> None:
         "SELECT count(*) AS n FROM (SELECT ts + INTERVAL 1 HOUR AS ts FROM s) "
         "[TUMBLING 1 hour WATTR ts]"
     )
-    query = panes.open(text)
+    query = open_query(text)
     noon = dt.datetime(2026, 1, 1, 12, tzinfo=dt.UTC)
     query.push(s=pa.table({"ts": pa.array([noon], pa.timestamp("us", "UTC"))}))
     assert not len(query.punctuate(s="2026-01-01T12:30:00Z"))
@@ -101,12 +101,12 @@ def test_a_promise_in_time_moves_with_the_rows() -> None:
 def test_a_position_that_could_reorder_rows_is_refused() -> None:
     text = "SELECT count(*) AS n FROM (SELECT -at AS at FROM s) [TUMBLING 10 WATTR at]"
     table = pa.table({"at": [1, 11]})
-    query = panes.open(text)
+    query = open_query(text)
     query.push(s=table)
     with pytest.raises(panes.QueryError, match="another order"):
         query.punctuate(s=12)
     with pytest.raises(panes.QueryError, match="another order"):
-        panes.open(text, punctuation="at").push(s=table)
+        open_query(text, punctuation="at").push(s=table)
     assert_same(query.finish(), panes.oracle(text, s=table))
     assert_same(panes.sql(text, s=table), panes.oracle(text, s=table))
 
@@ -140,14 +140,14 @@ def test_text_and_numbers_are_time(expression: str) -> None:
     """
     text = MINUTES.format(expression)
     assert_same(panes.sql(text, t=NUMBERS_AND_TEXTS), panes.oracle(text, t=NUMBERS_AND_TEXTS))
-    query = panes.open(text, lateness="10 seconds", late="drop")
+    query = open_query(text, lateness="10 seconds", late="drop")
     found = [query.push(t=NUMBERS_AND_TEXTS.slice(n, 1))["n"].to_pylist() for n in range(5)]
     assert (found, query.finish()["n"].to_pylist()) == ([[], [], [], [2], []], [1, 1])
 
 
 @pytest.mark.parametrize("expression", READ_AS_TIME)
 def test_promises_are_about_the_time_that_is_read(expression: str) -> None:
-    query = panes.open(MINUTES.format(expression))
+    query = open_query(MINUTES.format(expression))
     query.push(t=NUMBERS_AND_TEXTS)
     assert query.punctuate(t="1970-01-01T00:01:00Z")["n"].to_pylist() == [3]
 
@@ -155,12 +155,12 @@ def test_promises_are_about_the_time_that_is_read(expression: str) -> None:
 @pytest.mark.parametrize("expression", ["date_trunc('minute', ts)", "CAST(ts AS TIMESTAMP)"])
 def test_promises_are_moved_by_what_keeps_the_order(expression: str) -> None:
     moments = pa.table({"ts": pa.array([0, 59_000_000, 61_000_000], pa.timestamp("us", "UTC"))})
-    query = panes.open(MINUTES.format(expression), punctuation="ts")
+    query = open_query(MINUTES.format(expression), punctuation="ts")
     assert query.push(t=moments)["n"].to_pylist() == [2]
 
 
 def test_text_that_is_no_time_is_set_aside_where_it_is_tried() -> None:
-    query = panes.open(MINUTES.format("try_cast(s AS TIMESTAMP)"), lateness="1 second")
+    query = open_query(MINUTES.format("try_cast(s AS TIMESTAMP)"), lateness="1 second")
     query.push(t=pa.table({"s": ["1970-01-01 00:00:05", "soon"]}))
     assert (len(query.rejected), query.finish()["n"].to_pylist()) == (1, [1])
 
@@ -220,7 +220,7 @@ TUMBLING = "[TUMBLING 10 WATTR at]"
 
 def test_a_refused_batch_is_not_remembered_by_a_promise_either() -> None:
     text = f"SELECT sum(x + 10) AS s FROM (SELECT DISTINCT at, x FROM s) {TUMBLING}"
-    query = panes.open(text)
+    query = open_query(text)
     query.push(s=at(1, x=[1]))
     with pytest.raises(panes.PanesError):
         query.push(s=at(2, 3, x=[1, 2**63 - 1]))
@@ -232,13 +232,13 @@ def test_a_refused_batch_is_not_remembered_by_a_promise_either() -> None:
 @pytest.mark.parametrize("late", ["open", "revise"])
 def test_a_late_duplicate_is_still_a_duplicate_while_a_window_counts_it(late: panes.Late) -> None:
     text = "SELECT count(*) AS n FROM (SELECT DISTINCT at FROM s) [RANGE 20 SLIDE 10 WATTR at]"
-    query = panes.open(text, lateness=0, late=late)
+    query = open_query(text, lateness=0, late=late)
     found = [query.push(s=at(11, 15)), query.push(s=at(11)), query.finish()]
     assert pa.concat_tables(found)["n"].to_pylist() == [2, 2]
 
 
 def test_a_promise_before_the_first_batch_moves_with_the_rows_too() -> None:
-    query = panes.open(f"SELECT count(*) AS n FROM (SELECT at - 3 AS at FROM s) {TUMBLING}")
+    query = open_query(f"SELECT count(*) AS n FROM (SELECT at - 3 AS at FROM s) {TUMBLING}")
     query.punctuate(s=10)
     query.push(s=at(10, 11, 12))
     assert not len(query.late)
@@ -246,20 +246,20 @@ def test_a_promise_before_the_first_batch_moves_with_the_rows_too() -> None:
 
 
 def test_a_silent_stream_may_promise_without_ever_sending_a_batch() -> None:
-    query = panes.open(f"SELECT count(*) AS n FROM (u UNION ALL v) {TUMBLING}", lateness=0)
+    query = open_query(f"SELECT count(*) AS n FROM (u UNION ALL v) {TUMBLING}", lateness=0)
     query.push(u=at(1, 25))
     assert query.punctuate(v=30)["n"].to_pylist() == [1]
 
 
 def test_rows_that_are_filtered_out_make_progress() -> None:
     text = f"SELECT count(*) AS n FROM (SELECT at FROM s WHERE x > 0) {TUMBLING}"
-    query = panes.open(text, lateness=0)
+    query = open_query(text, lateness=0)
     assert query.push(s=at(1, 15, x=[1, -1]))["n"].to_pylist() == [1]
 
 
 def test_promises_in_a_column_are_seen_before_the_filter_and_moved() -> None:
     text = f"SELECT count(*) AS n FROM (SELECT at - 5 AS at FROM s WHERE x > 0) {TUMBLING}"
-    query = panes.open(text, punctuation="p")
+    query = open_query(text, punctuation="p")
     query.push(s=at(6, x=[1], p=pa.array([None], pa.int64())))
     promise = pa.table(
         {
@@ -284,7 +284,7 @@ def test_promises_in_a_column_are_seen_before_the_filter_and_moved() -> None:
 )
 def test_what_is_not_understood_inside_from_is_refused(inner: str, said: str) -> None:
     with pytest.raises(panes.QueryError, match=said):
-        panes.open(f"SELECT count(*) AS n FROM ({inner}) {TUMBLING}")
+        open_query(f"SELECT count(*) AS n FROM ({inner}) {TUMBLING}")
 
 
 def test_names_inside_from_may_be_qualified() -> None:

@@ -22,6 +22,7 @@ from tests.support import (
     PER_ROW,
     STORES,
     assert_same,
+    open_query,
     select,
     sorted_answers,
 )
@@ -44,7 +45,7 @@ def test_a_partition_closes_its_own_windows_as_soon_as_they_are_full(
     window: str, table: pa.Table, where: str, data: st.DataObject
 ) -> None:
     text = f"SELECT count(*) AS n, sum(i) AS s, median(x) AS m FROM t [{window}] {where}"
-    query = panes.open(text)
+    query = open_query(text)
     keys = len(query.query.keys)
     found = []
     for begin, end in cuts_of(data, table):
@@ -63,7 +64,7 @@ def test_rows_that_a_column_orders_may_come_in_any_order(
 ) -> None:
     """They wait for honest promises, and are numbered as the oracle numbers all of them."""
     text = f"SELECT k, count(*) AS n, sum(i) AS s, max(x) AS m FROM t [{window}] {where} GROUP BY k"
-    query = panes.open(text)
+    query = open_query(text)
     keys = len(query.query.keys)
     found = []
     for begin, end in cuts_of(data, table):
@@ -78,7 +79,7 @@ def test_rows_that_a_column_orders_may_come_in_any_order(
 
 
 def test_a_row_that_comes_after_its_place_was_taken_is_late() -> None:
-    query = panes.open("SELECT count(*) AS n FROM t [ROWS 2 WATTR at]", lateness=0)
+    query = open_query("SELECT count(*) AS n FROM t [ROWS 2 WATTR at]", lateness=0)
     assert query.push(t=at(1, 5))["window_end"].to_pylist() == [1]
     query.push(t=at(3))
     assert query.late["reason"].to_pylist() == ["behind progress 5; all its windows are closed"]
@@ -86,7 +87,7 @@ def test_a_row_that_comes_after_its_place_was_taken_is_late() -> None:
 
 
 def test_lateness_is_measured_as_the_column_that_orders() -> None:
-    query = panes.open("SELECT count(*) AS n FROM t [ROWS 2 WATTR at]", lateness="1 second")
+    query = open_query("SELECT count(*) AS n FROM t [ROWS 2 WATTR at]", lateness="1 second")
     with pytest.raises(OptionError, match="so lateness is a whole number"):
         query.push(t=at(1))
 
@@ -109,7 +110,7 @@ def test_per_row_answers_do_not_depend_on_the_split_or_on_punctuation(
 ) -> None:
     aggregates = "count(*) AS n, sum(i) AS total, max(x) AS m, median(i) AS q, last(s) AS l"
     text = f"SELECT at, s, x + 1 AS y, {aggregates} FROM t [{window}] {where}"
-    query = panes.open(text)
+    query = open_query(text)
     found = []
     for begin, end in cuts_of(data, table):
         found.append(query.push(t=table.slice(begin, end - begin)))
@@ -130,7 +131,7 @@ COUNT = "SELECT at, count(*) AS n FROM t [RANGE 10 RATTR at SLIDE 1 ROW]"
 
 def test_the_bins_of_the_thesis() -> None:
     """Figure 6-5: t5 comes out of order, between t1 and t2; then progress passes t2."""
-    query = panes.open(COUNT)
+    query = open_query(COUNT)
     for position in (10, 14, 17, 22, 12):  # t1 .. t5; t4 lies past the end bin of t1
         query.push(t=at(position))
     closed = query.punctuate(t=15)
@@ -139,7 +140,7 @@ def test_the_bins_of_the_thesis() -> None:
 
 
 def test_a_late_row_counts_where_it_still_can_and_has_no_answer_of_its_own() -> None:
-    query = panes.open(COUNT, lateness=0)
+    query = open_query(COUNT, lateness=0)
     query.push(t=at(10, 20))
     assert query.push(t=at(14)).to_pylist() == []
     assert query.late["reason"].to_pylist() == ["behind progress 20; counted in its open windows"]
@@ -147,7 +148,7 @@ def test_a_late_row_counts_where_it_still_can_and_has_no_answer_of_its_own() -> 
 
 
 def test_a_row_too_late_for_any_window_is_told_so() -> None:
-    query = panes.open(COUNT, lateness=0)
+    query = open_query(COUNT, lateness=0)
     query.push(t=at(10, 20))
     query.push(t=at(9))
     assert "all its windows are closed" in query.late["reason"][0].as_py()
@@ -155,14 +156,14 @@ def test_a_row_too_late_for_any_window_is_told_so() -> None:
 
 
 def test_dropped_late_rows_count_nowhere() -> None:
-    query = panes.open(COUNT, lateness=0, late="drop")
+    query = open_query(COUNT, lateness=0, late="drop")
     query.push(t=at(10, 20))
     query.push(t=at(14))
     assert query.finish().to_pylist() == [{"at": 20, "n": 1}]
 
 
 def test_bins_and_rows_are_forgotten_when_progress_has_passed() -> None:
-    query = panes.open(COUNT, lateness=0)
+    query = open_query(COUNT, lateness=0)
     for begin in range(0, 5_000, 100):
         query.push(t=at(*range(begin, begin + 100)))
         assert query.state["partials"] <= 110
@@ -171,7 +172,7 @@ def test_bins_and_rows_are_forgotten_when_progress_has_passed() -> None:
 
 def test_keys_that_are_gone_are_forgotten_while_rows_wait() -> None:
     text = "SELECT k, at, count(*) AS n FROM t [RANGE 10 RATTR at SLIDE 1 ROW PA k]"
-    query = panes.open(text, lateness=5)
+    query = open_query(text, lateness=5)
     found = []
     for begin in range(0, 30_000, 3_000):
         rows = pa.array(range(begin, begin + 3_000))
@@ -218,6 +219,6 @@ def test_a_partition_that_comes_after_others_have_closed_windows_loses_none(
     store: str,
 ) -> None:
     """a's first window is closed when b's first row comes; b has a first window too."""
-    query = panes.open("SELECT count(*) AS n FROM s [ROWS 1 SLIDE 1 ROW PA k]", store=store)
+    query = open_query("SELECT count(*) AS n FROM s [ROWS 1 SLIDE 1 ROW PA k]", store=store)
     assert query.push(s=at(1, k=["a"]))["k"].to_pylist() == ["a"]
     assert query.push(s=at(2, k=["b"]))["k"].to_pylist() == ["b"]

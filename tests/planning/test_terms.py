@@ -11,6 +11,7 @@ import pytest
 import panes
 from panes.axis import Duration
 from panes.errors import OptionError
+from tests.support import open_query
 
 TIME = "SELECT count(*) AS n FROM s [TUMBLING 1 minute WATTR ts]"
 NUMBER = "SELECT count(*) AS n FROM s [TUMBLING 10 WATTR at]"
@@ -28,21 +29,21 @@ NUMBER = "SELECT count(*) AS n FROM s [TUMBLING 10 WATTR at]"
 )
 def test_a_length_of_time_needs_a_unit(options: dict[str, Any]) -> None:
     with pytest.raises(OptionError, match="needs a unit") as refused:
-        panes.open(TIME, **options)
+        open_query(TIME, **options)
     assert 'seconds"' in str(refused.value)
 
 
 @pytest.mark.parametrize("lateness", [0, "10 seconds", dt.timedelta(seconds=10)])
 def test_none_at_all_needs_no_unit(lateness: Duration) -> None:
-    panes.open(TIME, lateness=lateness)
+    open_query(TIME, lateness=lateness)
 
 
 def test_numbers_are_measured_in_numbers() -> None:
-    assert panes.open(NUMBER, lateness=10).terms.lateness == 10
+    assert open_query(NUMBER, lateness=10).terms.lateness == 10
 
 
 def test_rows_that_a_time_orders_need_a_unit_once_that_is_known() -> None:
-    query = panes.open("SELECT count(*) AS n FROM s [ROWS 2 WATTR ts]", lateness=10)
+    query = open_query("SELECT count(*) AS n FROM s [ROWS 2 WATTR ts]", lateness=10)
     with pytest.raises(OptionError, match="needs a unit"):
         query.push(s=pa.table({"ts": [dt.datetime(2026, 1, 1)]}))
 

@@ -33,6 +33,7 @@ from tests.join.histories import (
     told,
 )
 from tests.join.nested_loops import How, InBand, InWindows, LastRows, NestedLoops, Row, Step
+from tests.support import open_join as opened_join
 
 PARTNERS = (InBand(-3, 2), InBand(1, 4), InWindows(10, 5), InWindows(5, 5), InWindows(3, 5))
 
@@ -92,7 +93,7 @@ def wrong() -> list[str]:
 
 
 def _streamed(partners: InBand | InWindows, how: How) -> bool:
-    loops, query = NestedLoops(partners, how), panes.open(join_text(how, partners))
+    loops, query = NestedLoops(partners, how), opened_join(join_text(how, partners))
     query.push(l=table([]), r=table([]))
     for step in STEPS:
         if taken(query, step) != sorted(loops.step(step), key=repr):
@@ -105,7 +106,7 @@ def _streamed(partners: InBand | InWindows, how: How) -> bool:
 def _one_stream(how: How) -> bool:
     """One stream on both sides, through SELECTs that differ."""
     partners = InBand(-3, 2)
-    loops, query = NestedLoops(partners, how), panes.open(text_of_one(how, partners))
+    loops, query = NestedLoops(partners, how), opened_join(text_of_one(how, partners))
     taken_of_one(query, Step())
     for step in map(of_one, STEPS):
         if taken_of_one(query, step) != sorted(loops.step(step), key=repr):
@@ -114,7 +115,7 @@ def _one_stream(how: How) -> bool:
 
 
 def _as_of(size: int) -> bool:
-    query = panes.open(f"SELECT l.id AS a, r.id AS b FROM l ASOF LEFT JOIN r [RANGE {size} "
+    query = opened_join(f"SELECT l.id AS a, r.id AS b FROM l ASOF LEFT JOIN r [RANGE {size} "
                        "WATTR at] ON l.k = r.k")  # fmt: skip
     query.push(l=table([]), r=table([]))
     loops = LastRows(size, "left")
@@ -128,7 +129,7 @@ def _as_of(size: int) -> bool:
 
 def _positions() -> bool:
     """Groups by both positions, which close by joint punctuation."""
-    query = panes.open("SELECT l.at AS a, r.at AS b, count(*) AS n FROM l JOIN r "
+    query = opened_join("SELECT l.at AS a, r.at AS b, count(*) AS n FROM l JOIN r "
                        "ON r.at BETWEEN l.at - 3 AND l.at + 2 GROUP BY l.at, r.at")  # fmt: skip
     query.push(l=table([]), r=table([]))
     given: set[tuple[int, int]] = set()
@@ -159,7 +160,7 @@ def _above() -> bool:
             f"SELECT count(*) AS n [TUMBLING 4 WATTR {of}] FROM l FULL JOIN r ON l.k = r.k "
             "AND r.at BETWEEN l.at - 3 AND l.at + 2"
         )
-        query = panes.open(text)
+        query = opened_join(text)
         parts = [query.push(l=table([]), r=table([]))]
         want = panes.oracle(text, l=left, r=right)
         for step in IN_TIME:

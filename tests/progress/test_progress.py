@@ -22,7 +22,7 @@ from panes.progress.describe import Describe
 from panes.progress.promise import Promise
 from panes.windows.cut import Edges
 from tests.strategies import streams
-from tests.support import assert_same, sorted_answers
+from tests.support import assert_same, open_query, sorted_answers
 
 TEXT = "SELECT count(*) AS n FROM s [TUMBLING 10 WATTR at]"
 
@@ -91,7 +91,7 @@ def test_the_filter_passes_every_end_of_a_window_once_and_nothing_else(
 
 
 def test_fine_punctuation_reaches_the_store_once_per_window() -> None:
-    query = panes.open(TEXT)
+    query = open_query(TEXT)
     query.push(s=at(1, 15))
     for tick in range(1, 31):
         query.punctuate(s=tick)
@@ -99,7 +99,7 @@ def test_fine_punctuation_reaches_the_store_once_per_window() -> None:
 
 
 def test_answers_say_what_closed_their_window() -> None:
-    query = panes.open(TEXT, lateness=5, why=True)
+    query = open_query(TEXT, lateness=5, why=True)
     assert query.push(s=at(1, 16))["closed_by"].to_pylist() == ["lateness of s"]
     assert query.punctuate(s=20)["closed_by"].to_pylist() == ["punctuation of s"]
     query.push(s=at(22))
@@ -107,7 +107,7 @@ def test_answers_say_what_closed_their_window() -> None:
 
 
 def test_in_a_union_the_slower_stream_is_named() -> None:
-    query = panes.open(
+    query = open_query(
         "SELECT count(*) AS n FROM (u UNION ALL v) [TUMBLING 10 WATTR at]", lateness=0, why=True
     )
     query.push(u=at(1, 30))
@@ -116,7 +116,7 @@ def test_in_a_union_the_slower_stream_is_named() -> None:
 
 def test_a_key_that_closed_its_own_windows_says_so() -> None:
     text = "SELECT k, count(*) AS n FROM s [TUMBLING 10 WATTR at] GROUP BY k"
-    query = panes.open(text, why=True)
+    query = open_query(text, why=True)
     query.push(s=pa.table({"at": [1, 2], "k": ["a", "b"]}))
     answers = query.punctuate(s=10, key={"k": "a"})
     assert answers["k"].to_pylist() == ["a"]
@@ -124,7 +124,7 @@ def test_a_key_that_closed_its_own_windows_says_so() -> None:
 
 
 def test_a_column_of_that_name_is_not_overwritten() -> None:
-    query = panes.open("SELECT count(*) AS closed_by FROM s [TUMBLING 10 WATTR at]", why=True)
+    query = open_query("SELECT count(*) AS closed_by FROM s [TUMBLING 10 WATTR at]", why=True)
     with pytest.raises(panes.QueryError, match="`closed_by` of their own"):
         query.push(s=at(1))
 
@@ -157,12 +157,12 @@ def test_a_heartbeat_closes_windows_during_a_lull() -> None:
 
 def test_a_heartbeat_is_asked_for_first() -> None:
     with pytest.raises(OptionError, match="no heartbeat"):
-        panes.open(TEXT).beat()
+        open_query(TEXT).beat()
 
 
 def test_rows_late_and_lateness_are_one_or_the_other() -> None:
     with pytest.raises(OptionError, match="both say how late a row may be"):
-        panes.open(TEXT, lateness=3, rows_late=3)
+        open_query(TEXT, lateness=3, rows_late=3)
 
 
 @given(table=streams, late=st.integers(0, 8), step=st.integers(1, 9))
@@ -174,7 +174,7 @@ def test_rows_within_their_bound_give_the_oracles_answers(
     order = sorted(range(len(table)), key=lambda i: i + (i * 7) % (late + 1))
     disordered = ordered.take(pa.array(order, pa.int64()))
     text = "SELECT k, count(*) AS n, sum(i) AS s FROM t [RANGE 12 SLIDE 5 WATTR at] GROUP BY k"
-    query = panes.open(text, rows_late=late)
+    query = open_query(text, rows_late=late)
     found = [query.push(t=disordered.slice(b, step)) for b in range(0, len(table), step)]
     found.append(query.push(t=table.slice(0, 0)))
     found.append(query.finish())
@@ -184,7 +184,7 @@ def test_rows_within_their_bound_give_the_oracles_answers(
 
 def test_a_promise_made_before_the_first_batch_makes_no_counted_row_late() -> None:
     """Where rows are counted, a row's number is never behind, in the first batch as in others."""
-    query = panes.open("SELECT count(*) AS n FROM s [RANGE 2 ROWS SLIDE 2 ROWS]", late="drop")
+    query = open_query("SELECT count(*) AS n FROM s [RANGE 2 ROWS SLIDE 2 ROWS]", late="drop")
     query.punctuate(s=10)
     assert query.push(s=pa.table({"x": [1, 2, 3, 4]}))["n"].to_pylist() == [2, 2]
     assert not len(query.late)
@@ -192,23 +192,23 @@ def test_a_promise_made_before_the_first_batch_makes_no_counted_row_late() -> No
 
 @pytest.mark.parametrize("promise", [np.int64(20), 20])
 def test_a_promise_may_be_any_whole_number(promise: int) -> None:
-    query = panes.open(TEXT)
+    query = open_query(TEXT)
     query.push(s=at(1))
     assert len(query.punctuate(s=promise)) == 1
 
 
 @pytest.mark.parametrize("promise", [20.5, None, "2026-01-01", 2**70, {"item": 7}])
 def test_a_promise_that_is_none_is_refused_and_changes_nothing(promise: object) -> None:
-    query = panes.open(TEXT)
+    query = open_query(TEXT)
     query.push(s=at(1))
     with pytest.raises(panes.PanesError):
-        query.punctuate(s=promise)
+        query.punctuate(s=promise)  # type: ignore[arg-type]
     assert not len(query.punctuate(s=5))
 
 
 def test_an_unrelated_keys_promise_is_not_named_as_the_reason() -> None:
     text = "SELECT k, count(*) AS n FROM s [TUMBLING 10 WATTR at] GROUP BY k"
-    query = panes.open(text, lateness=0, why=True)
+    query = open_query(text, lateness=0, why=True)
     query.push(s=pa.table({"at": [1], "k": [1]}))
     query.punctuate(s=100, key={"k": 7})
     answers = query.push(s=pa.table({"at": [15], "k": [1]}))

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 import panes
 from panes.errors import StateError
+from panes.language.query_graph import read_graph
 from panes.shards.names import ENDED
 from panes.shards.state import ABOUT
 from panes.shards.stored_runs import RECALL
@@ -69,7 +70,7 @@ def test_every_batch_gives_what_it_gives_in_one_process(
     alone = panes.open(text, lateness=given_, late=late, max_ahead=None)
     host = Host(text, lateness=ticks, late=late)
     for batch in batches_of(seed, count, within):
-        mine = {name: batch[name] for name in alone.query.streams}
+        mine = {name: batch[name] for name in read_graph(text).streams}
         outcomes = host.push(**mine)
         assert_rows(host.answers(outcomes), alone.push(**mine))
         assert sum(len(o.late) for o in outcomes) == alone.late.num_rows

@@ -37,6 +37,7 @@ from tests.support import (
     WINDOWS,
     assert_same,
     in_turns,
+    open_query,
     select,
 )
 
@@ -69,7 +70,7 @@ def test_every_batch_gives_what_one_process_gives(
     aggregates = ("count(*)", "sum(i)", "max(x)", "avg(d)", "min_by(s, i)")
     text = f"SELECT k, {select(aggregates)} FROM s [{window}] WHERE b OR i > 0 GROUP BY k"
     host = ShardedQuery(text, lateness=lateness, late=late, tasks=tasks)
-    query = panes.open(text, lateness=lateness, late=late)
+    query = open_query(text, lateness=lateness, late=late)
     for batch in in_batches(stream, sizes):
         got = host.push(s=batch)
         assert_same(host.answers(got), query.push(s=batch))
@@ -109,7 +110,7 @@ def test_every_batch_of_windows_that_count_rows_gives_what_one_process_gives(
         text = text.replace("SELECT", "SELECT at, i + 1 AS j,").replace("RANGE ", "RANGE 9")
     wait = None if lateness is None else lateness * 64
     host = ShardedQuery(text, lateness=wait, late=late, tasks=tasks)
-    query = panes.open(text, lateness=wait, late=late)
+    query = open_query(text, lateness=wait, late=late)
     for batch in in_batches(stream, sizes):
         got = host.push(s=batch)
         assert_same(host.answers(got), query.push(s=batch))
@@ -128,7 +129,7 @@ def test_every_aggregate_survives_being_sent_and_kept(
     aggregate: str, stream: pa.Table, sizes: list[int]
 ) -> None:
     text = f"SELECT k, {aggregate} AS c FROM s [RANGE 23 SLIDE 5 WATTR at] GROUP BY k"
-    host, query = ShardedQuery(text, lateness=4), panes.open(text, lateness=4)
+    host, query = ShardedQuery(text, lateness=4), open_query(text, lateness=4)
     for number, batch in enumerate(in_batches(stream, sizes)):
         host.forgetful = number != 1
         assert_same(host.answers(host.push(s=batch)), query.push(s=batch))
@@ -144,7 +145,7 @@ def test_several_sources_progress_at_the_slowest(
     batches: list[tuple[pa.Table, pa.Table]], lateness: int
 ) -> None:
     text = "SELECT k, count(*) AS n FROM (u UNION ALL v) [RANGE 20 SLIDE 7 WATTR at] GROUP BY k"
-    host, query = ShardedQuery(text, lateness=lateness), panes.open(text, lateness=lateness)
+    host, query = ShardedQuery(text, lateness=lateness), open_query(text, lateness=lateness)
     for u, v in batches:
         got = host.push(u=u, v=v)
         assert_same(host.answers(got), query.push(u=u, v=v))
@@ -173,7 +174,7 @@ def test_promises_in_a_column_close_windows(batches: list[pa.Table], lateness: i
     """A row without a position is a promise and nothing else; without one, it is rejected."""
     text = "SELECT count(*) AS n FROM s [RANGE 10 SLIDE 4 WATTR at]"
     host = ShardedQuery(text, promising_schema(), lateness=lateness, punctuation="promise")
-    query = panes.open(text, lateness=lateness, punctuation="Promise")
+    query = open_query(text, lateness=lateness, punctuation="Promise")
     rejected = 0
     for batch in batches:
         got = host.push(s=batch)
@@ -191,7 +192,7 @@ def test_a_long_wait_does_not_make_many_blocks() -> None:
     """Without progress every pane stays open; blocks grow longer instead of more."""
     text = "SELECT count(*) AS n, median(at) AS mid FROM s [TUMBLING 5 WATTR at]"
     schema = pa.schema({"at": pa.int64()})
-    host, query = ShardedQuery(text, schema, lateness=10**9), panes.open(text, lateness=10**9)
+    host, query = ShardedQuery(text, schema, lateness=10**9), open_query(text, lateness=10**9)
     for begin in range(0, 10_000, 1_000):
         rows = pa.table({"at": pa.array(range(begin, begin + 1_000), pa.int64())})
         assert_same(host.answers(host.push(s=rows)), query.push(s=rows))
@@ -203,7 +204,7 @@ def test_a_batch_far_from_the_others_costs_only_its_own_blocks() -> None:
     """A year of silence at one-second slides: the state is what the open windows hold."""
     text = "SELECT count(*) AS n FROM s [RANGE 60 SLIDE 1 WATTR at]"
     schema = pa.schema({"at": pa.int64()})
-    host, query = ShardedQuery(text, schema, lateness=5), panes.open(text, lateness=5)
+    host, query = ShardedQuery(text, schema, lateness=5), open_query(text, lateness=5)
     for at in (0, 31_536_000, 31_536_010):
         rows = pa.table({"at": pa.array([at], pa.int64())})
         assert_same(host.answers(host.push(s=rows)), query.push(s=rows))
@@ -353,7 +354,7 @@ def test_every_batch_of_early_and_revised_answers_is_that_of_one_process(
     aggregates = ("count(*)", "sum(i)", "max(x)", "median(i)", "min_by(s, i)")
     text = f"SELECT k, {select(aggregates)} FROM t [{window}] GROUP BY k{early}"
     host = ShardedQuery(text, lateness=lateness, late="revise", revise_within=within)
-    query = panes.open(text, lateness=lateness, late="revise", revise_within=within)
+    query = open_query(text, lateness=lateness, late="revise", revise_within=within)
     for batch in in_batches(table, sizes):
         if len(batch):
             assert_same(told(host, host.push(t=batch)), ordered(query.push(t=batch)))

@@ -12,7 +12,7 @@ import pyarrow as pa
 import panes
 from panes.cli.demo_stage import tell
 from panes.cli.live_option import STAY, staying
-from panes.engine.open_query import OpenQuery
+from panes.engine.opened import RunningQuery
 from panes.sample_streams import bids
 
 QUERY = (
@@ -27,7 +27,7 @@ _BETWEEN = 0.25
 @contextmanager
 def page_beside() -> Iterator[None]:
     """A live page while the block runs; on a terminal, also afterwards while somebody looks."""
-    query: OpenQuery = panes.open(QUERY, lateness="10 seconds", max_ahead=None)
+    query = panes.open(QUERY, lateness="10 seconds", max_ahead=None)
     stop = Event()
     coming = Thread(target=_push, args=(query, stop), daemon=True)
     coming.start()
@@ -41,7 +41,7 @@ def page_beside() -> Iterator[None]:
         coming.join()
 
 
-def _push(query: OpenQuery, stop: Event) -> None:
+def _push(query: RunningQuery, stop: Event) -> None:
     """Batch after batch until there are no more or nobody wants them."""
     rows: pa.Table = bids(_ROWS, keys=12, hours=_HOURS)
     for begin in range(0, len(rows), _BATCH):

@@ -19,6 +19,7 @@ from panes.cli.show import say
 from panes.cli.verdict import Outcome, judge, why_no_answers
 from panes.errors import ASKED_WRONGLY, OptionError, PanesError
 from panes.language.join_query import JoinQuery
+from panes.language.query_graph import read_graph
 from panes.sample_streams import bids, packets
 from panes.windows.spec import PerRow
 
@@ -162,7 +163,7 @@ def _why_not_compared(
 
 
 def _nothing(text: str, streams: Streams, rows: int) -> PanesError:
-    asked = panes.open(text).query
+    asked = read_graph(text).asked
     return PanesError(
         f"nothing to compare: no answers to {_short(text)}",
         hint=why_no_answers(asked, streams, rows),
@@ -198,12 +199,12 @@ def _in_order(text: str, answers: pa.Table) -> pa.Table:
 
 def _key_columns(text: str, answers: pa.Table) -> list[str]:
     """The columns that say which question an answer is to."""
-    query = panes.open(text).query
-    by_all = isinstance(query, JoinQuery) or (
-        query.window is not None and isinstance(query.window.spec, PerRow)
-    )
+    query = read_graph(text).asked
     columns: list[str] = answers.column_names
-    return columns if by_all else columns[: 2 + len(query.keys)]
+    if isinstance(query, JoinQuery):
+        return columns
+    is_per_row = query.window is not None and isinstance(query.window.spec, PerRow)
+    return columns if is_per_row else columns[: 2 + len(query.keys)]
 
 
 def _oracle(text: str, streams: Streams) -> pa.Table:
@@ -219,7 +220,7 @@ def _in_batches(text: str, streams: Streams) -> pa.Table:
     """Streams shuffled (unless rows are counted) and pushed in turns, in uneven batches."""
     query = panes.open(text)
     rng = np.random.default_rng(0)
-    asked = query.query
+    asked = read_graph(text).asked
     counted = (
         not isinstance(asked, JoinQuery)
         and asked.window is not None
@@ -248,14 +249,14 @@ def _given(
     if not inputs:
         raise OptionError("verify needs the streams that the query reads", hint="--input name=path")
     text = read_query(path)
-    sources = InputFiles.parse_all(inputs, timestamp_format, read=panes.open(text).query.streams)
+    sources = InputFiles.parse_all(inputs, timestamp_format, read=read_graph(text).streams)
     yield text, {s.name: pa.concat_tables(s.batches()).slice(0, rows) for s in sources}
 
 
 def _built_in(rows: int) -> Iterator[tuple[str, Streams]]:
     streams = {"bids": bids(rows, keys=12, hours=0.5), **packets(rows, minutes=4)}
     for text in QUERIES:
-        named = panes.open(text).query.streams
+        named = read_graph(text).streams
         yield text, {name: streams[name].slice(0, rows) for name in named}
 
 

@@ -21,6 +21,8 @@ from panes.crash.place import Place, answers_in, is_released, release
 from panes.crash.trial import StreamTrial
 from panes.crash.verdict import Verdict, exact_columns, judge
 from panes.language.join_query import JoinQuery
+from panes.language.query import Query
+from panes.language.query_graph import read_graph
 from panes.spark.host import tried_by
 from panes.spark.query import send, split
 from panes.windows.spec import PerRow
@@ -126,7 +128,7 @@ class QueryJob:
         """What should have been given, and set apart."""
         plain = {"lateness", "bounded", "max_ahead", "flush"}
         if self.ends and self.sink != "split" and self.options.keys() <= plain:
-            query = panes.open(self.text).query
+            query = read_graph(self.text).asked
             if not query.emits_early:
                 whole = {name: pa.concat_tables(tables) for name, tables in streams.items()}
                 return panes.oracle(self.text, **whole), {}
@@ -134,7 +136,7 @@ class QueryJob:
 
     def _keys(self, want: pa.Table) -> list[str]:
         """The columns that say which question an answer is to."""
-        query = panes.open(self.text).query
+        query = read_graph(self.text).asked
         if isinstance(query, JoinQuery):
             return exact_columns(want)
         if query.window is not None and isinstance(query.window.spec, PerRow):
@@ -250,7 +252,8 @@ class RegisterJob:
         found = Verdict()
         for name, want in self._wanted(streams).items():
             got = answers_in(place.out / ANSWERS / f"query={name}")
-            query = panes.open(self._text(name)).query
+            query = read_graph(self._text(name)).asked
+            assert isinstance(query, Query), "the register is of one stream"
             found += judge(got, want, want.column_names[: 2 + len(query.shown_keys)])
         return found
 

@@ -20,6 +20,7 @@ import panes
 from panes.crash.jobs import Change, Job, QueryJob, RegisterJob, Streams, mirrored
 from panes.errors import PanesError
 from panes.language.join_query import JoinQuery
+from panes.language.query_graph import read_graph
 
 BATCHES = 4
 _FIRST, _SECOND = "as_given", "added_later"
@@ -72,7 +73,7 @@ def cut(table: pa.Table, batches: int) -> list[pa.Table]:
 
 def _lateness(text: str, streams: Streams) -> dict[str, object]:
     """The least lateness with which no row is late; nothing where no lateness does it."""
-    query = panes.open(text).query
+    query = read_graph(text).asked
     if isinstance(query, JoinQuery):  # its sides may lie on columns of different names
         return {}
     window = query.window

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import pyarrow as pa
 
@@ -18,6 +18,66 @@ from panes.planning.terms import Run
 
 Opened: TypeAlias = OpenQuery | OpenJoin | OpenGraph
 """A query of any kind while it runs in this process."""
+
+
+class RunningQuery(Protocol):
+    """A query on streams, whatever it is over: rows go in, final answers come out.
+
+    It is an `OpenQuery`, an `OpenJoin` or an `OpenGraph`, which can do more.
+    """
+
+    def push(self, /, **batches: Any) -> pa.Table:
+        """Take in a batch of each of some streams; gives the answers that are final now."""
+        ...
+
+    def punctuate(self, /, **promised: Any) -> pa.Table:
+        """Promise that no later row of a stream lies before an instant; gives what that closes."""
+        ...
+
+    def beat(self) -> pa.Table:
+        """Let the clock say how far the streams are, as `heartbeat` allows."""
+        ...
+
+    def early(self) -> pa.Table:
+        """Windows that are still open, as they are now."""
+        ...
+
+    def finish(self) -> pa.Table:
+        """The streams have ended: gives all answers that are left."""
+        ...
+
+    def take_late(self) -> pa.Table:
+        """Late rows, which are forgotten then."""
+        ...
+
+    def explain(self, *, details: bool = False) -> str:
+        """The plan, as text; see `panes.explain`."""
+        ...
+
+    @property
+    def late(self) -> pa.Table:
+        """Late rows, with the reason."""
+        ...
+
+    @property
+    def rejected(self) -> pa.Table:
+        """Rows that have no place on the axis, with the reason."""
+        ...
+
+    @property
+    def progress(self) -> Any:
+        """Up to where the streams are complete: a position, or one for each side or query."""
+        ...
+
+    @property
+    def state(self) -> Mapping[str, int]:
+        """How much is stored."""
+        ...
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether the streams have ended."""
+        ...
 
 
 def opened(
