@@ -17,24 +17,24 @@ from panes.asking.look_up import planned_question
 from panes.asking.row_questions import ordering_of
 from panes.asking.row_window import answered
 from panes.axis import parse_instant
+from panes.expressions.projection import Projection
 from panes.language.parse import parse
 from panes.language.query import Query
 from panes.language.row_question import RowQuestion, read_row_question
 from panes.planning.plan import Plan, plan
-from panes.planning.scalar import Projection
 from panes.planning.terms import Run, Terms, agree
-from panes.register.queries import Queries
 from panes.shards.find_rows import find_rows
 from panes.shards.names import AT, EVERY_SOURCE, PROMISE, ROW, SOURCE
 from panes.shards.register_filler import read_columns
 from panes.shards.register_shard import LIVE, Definition, RegisterOutcome, RegisterShard, combiner
 from panes.shards.state import ABOUT
 from panes.shards.stored_runs import RECALL
+from panes.sharing.queries import Queries
 from panes.stores import codec
 
 
 class ShardedRegister:
-    """As `panes.engine.register.Register`, through combiners and shards."""
+    """As `panes.process.register.Register`, through combiners and shards."""
 
     def __init__(
         self, stream: str, run: Run, schema: pa.Schema, *, shards: int = 3, tasks: int = 2

@@ -16,9 +16,9 @@ import numpy as np
 
 from lab.papers.plain_scan import PlainScan
 from lab.papers.sliding_tree import SlidingTree, mean_tests
-from panes.schedule.optimise import optimise
-from panes.schedule.sliding_graph import SlidingGraph
-from panes.schedule.timers import Timers
+from panes.progress.optimise import optimise
+from panes.progress.sliding_graph import SlidingGraph
+from panes.progress.timers import Timers
 from panes.windows.cut import Edges
 
 Step = Callable[[int, int], Sequence[Edges] | np.ndarray]

@@ -20,9 +20,9 @@ import panes
 from lab.bench.measure import Report, Timing, timed_in_turns
 from lab.papers.plain_scan import PlainScan
 from panes.axis import SECOND
+from panes.progress.timers import Timers
 from panes.reference.compare import difference
 from panes.sample_streams import bids
-from panes.schedule.timers import Timers
 from panes.windows.cut import Edges
 
 AGGREGATES = (

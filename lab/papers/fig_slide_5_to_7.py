@@ -21,7 +21,7 @@ from lab.papers.slide_runs import (
     same_due,
     tuple_by_tuple,
 )
-from panes.schedule.optimise import optimise
+from panes.progress.optimise import optimise
 
 QUERIES = (10, 30, 50, 100, 1_000, 5_000, 10_000)
 MOST = (200, 800, 2_000)

@@ -12,8 +12,8 @@ from statistics import mean, median
 
 from lab.papers.figure import Claim, Figure, Grid, Measured, Panel, Points
 from lab.papers.slide_runs import FINDERS, Run, algorithm_1, graph_of, random_slides, same_due
-from panes.schedule.optimise import optimise
-from panes.schedule.sliding_graph import SlidingGraph
+from panes.progress.optimise import optimise
+from panes.progress.sliding_graph import SlidingGraph
 
 QUERIES = (10, 30, 50, 100, 1_000, 5_000, 10_000)
 TUPLES = 100_000

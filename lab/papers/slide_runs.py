@@ -19,8 +19,8 @@ from lab.papers.plain_scan import PlainScan
 from lab.papers.sliding_tree import SlidingTree
 from panes.arrays.compiled import compiled
 from panes.errors import WrongAnswerError
-from panes.schedule.sliding_graph import SlidingGraph
-from panes.schedule.timers import Timers
+from panes.progress.sliding_graph import SlidingGraph
+from panes.progress.timers import Timers
 from panes.windows.cut import Edges
 
 Integers = NDArray[np.int64]

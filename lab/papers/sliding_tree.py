@@ -12,7 +12,7 @@ due is answered by going there, so there is no stack::
     skip to  .   3   3   12  3   3   5   5  ...                   3 due,  9 due, ...
 
 Cost: the groups that are due and their children. Where many slides share no divisor the root has
-many children; `panes.schedule.optimise` adds dummies then, and `panes.schedule.timers` needs none.
+many children; `panes.progress.optimise` adds dummies then, and `panes.progress.timers` needs none.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from fractions import Fraction
 import numpy as np
 
 from panes.arrays.compiled import compiled
-from panes.schedule.sliding_graph import SlidingGraph
+from panes.progress.sliding_graph import SlidingGraph
 from panes.windows.cut import Edges
 from panes.windows.families import last_edge
 

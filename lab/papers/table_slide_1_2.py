@@ -17,7 +17,7 @@ import numpy as np
 from lab.papers.figure import Claim, Figure, Grid, Measured, Panel, Points
 from lab.papers.remote_time import SlideOnArrival, SynchronisedClock
 from panes.errors import WrongAnswerError
-from panes.schedule.timers import Timers
+from panes.progress.timers import Timers
 from panes.windows.cut import Edges
 
 PERIOD = 120

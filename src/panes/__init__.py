@@ -6,13 +6,6 @@ import pyarrow as pa
 
 from panes.aggregates.custom import CustomAggregate, WindowFunction
 from panes.api import explain, live, open, register, sql, window_index
-from panes.engine.join_register import JoinRegister
-from panes.engine.open_graph import OpenGraph
-from panes.engine.open_join import OpenJoin
-from panes.engine.open_query import OpenQuery
-from panes.engine.opened import RunningQuery
-from panes.engine.register import Register
-from panes.engine.window_index import WindowIndex
 from panes.errors import (
     ArithmeticOverflowError,
     ColumnTypeError,
@@ -36,6 +29,13 @@ from panes.html import table_html
 from panes.live.live_page import LivePage
 from panes.planning.flush import LazyFlush, SlowFlush
 from panes.planning.terms import Late
+from panes.process.join_register import JoinRegister
+from panes.process.open_graph import OpenGraph
+from panes.process.open_join import OpenJoin
+from panes.process.open_query import OpenQuery
+from panes.process.opened import RunningQuery
+from panes.process.register import Register
+from panes.process.window_index import WindowIndex
 from panes.reference.oracle import oracle
 
 

@@ -12,14 +12,6 @@ import pyarrow as pa
 
 from panes.aggregates.custom import UserAggregate
 from panes.axis import Duration
-from panes.engine.in_steps import answers_of, require_steps
-from panes.engine.join_register import JoinRegister
-from panes.engine.open_graph import OpenGraph
-from panes.engine.open_join import OpenJoin
-from panes.engine.open_query import OpenQuery
-from panes.engine.opened import RunningQuery, opened
-from panes.engine.register import Register
-from panes.engine.window_index import WindowIndex
 from panes.errors import OptionError, QueryError, RejectedRowsWarning, warn
 from panes.frames import is_spark, require_streams, to_table, together
 from panes.html import Explained
@@ -27,7 +19,7 @@ from panes.index.g_index import GROUPS
 from panes.language.join_query import JoinQuery
 from panes.language.query_graph import QueryGraph, read_graph
 from panes.live.live_page import LivePage, feed_of
-from panes.operators.inner import derived_schemas, joined_schemas
+from panes.nodes.inner import derived_schemas, joined_schemas
 from panes.planning.choose_store import choose_store
 from panes.planning.explain import explain as explain_plan
 from panes.planning.explain import explain_unbound
@@ -37,6 +29,14 @@ from panes.planning.join_query_plan import plan_join_query
 from panes.planning.options import require_options
 from panes.planning.plan import plan
 from panes.planning.terms import Late, Run
+from panes.process.in_steps import answers_of, require_steps
+from panes.process.join_register import JoinRegister
+from panes.process.open_graph import OpenGraph
+from panes.process.open_join import OpenJoin
+from panes.process.open_query import OpenQuery
+from panes.process.opened import RunningQuery, opened
+from panes.process.register import Register
+from panes.process.window_index import WindowIndex
 from panes.progress.stall import MOST_STALLED
 from panes.windows.limit import MOST_ANSWERS
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from panes.algebra.monoid import Columns
+from panes.aggregates.monoid import Columns
 from panes.arrays.ordering import number_pairs, sort
 from panes.arrays.slots import moved
 from panes.stores.panes import by_group

@@ -16,8 +16,8 @@ import pyarrow as pa
 import pytest
 
 import panes
-from panes.engine.register import Register
 from panes.errors import QueryError
+from panes.process.register import Register
 
 COUNT = "SELECT count(*) AS n FROM t [TUMBLING 10 WATTR at]"
 RANGE, ROWS = "SELECT at FROM t [RANGE {} WATTR at]", "SELECT at FROM t [ROWS {}]"

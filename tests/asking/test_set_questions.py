@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import panes
-from panes.engine.register import Register
 from panes.errors import QueryError
+from panes.process.register import Register
 from tests.support import assert_rows
 
 W = "[RANGE 20 SLIDE 10 WATTR at]"

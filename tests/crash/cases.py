@@ -13,7 +13,7 @@ import pyarrow as pa
 import panes
 from panes.crash.jobs import Change, Job, QueryJob, RegisterJob, Streams
 from panes.crash.join_jobs import JoinRegisterJob
-from tests.register.workload import QUERIES, rows
+from tests.sharing.workload import QUERIES, rows
 
 BATCHES = 3
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from panes.expressions.names import NAMES
+from panes.expressions.rules import Rule
+from panes.expressions.table import APPROXIMATED, RULES
 from panes.language.functions import ON_SPARK, REFUSED, SCALARS
-from panes.scalar.names import NAMES
-from panes.scalar.rules import Rule
-from panes.scalar.table import APPROXIMATED, RULES
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "scalar_functions.md"
 HEAD = """\

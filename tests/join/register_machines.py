@@ -23,7 +23,7 @@ from hypothesis.stateful import (
 )
 
 import panes
-from panes.register.failures import QueriesFailed
+from panes.sharing.failures import QueriesFailed
 from tests.join.registered_queries import (
     FAILING,
     LATENESS,

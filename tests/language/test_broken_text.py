@@ -8,7 +8,7 @@ import pytest
 
 import panes
 from panes.errors import InputError, PanesError, QueryError
-from panes.planning import scalar
+from panes.expressions import projection as scalar
 
 COUNT = "SELECT upper(item) AS u, count(*) AS n FROM s [TUMBLING 10 WATTR at] GROUP BY upper(item)"
 GOOD = pa.table({"at": [1], "item": ["a"]})

@@ -19,11 +19,11 @@ from sqlglot import exp
 
 import panes
 from panes.errors import QueryError
+from panes.expressions.balance import balance
+from panes.expressions.dialect import parse_select
 from panes.language.depth import MOST_DEEP, MOST_OPEN
 from panes.language.parse import parse
 from panes.language.read import read
-from panes.scalar.balance import balance
-from panes.scalar.dialect import parse_select
 from tests.deep import DEEP, LONG, asked
 
 ROWS = pa.table({"at": [1, 2, 3], "v": [1, 2, 30_000], "s": ["a", "1", "x"]})

@@ -17,11 +17,11 @@ from sqlglot import exp
 
 import panes
 from panes.errors import PanesError
+from panes.expressions.projection import _answered, _database
 from panes.language.expressions import quoted, require_known
 from panes.language.functions import REFUSED, SCALARS
 from panes.language.grammar import parse_select
 from panes.language.tokens import tokenize
-from panes.planning.scalar import _answered, _database
 from tests.hostile import ATTACKS, HOSTILE_NAMES, PLACES
 
 BIDS = pa.table(

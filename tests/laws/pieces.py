@@ -12,13 +12,13 @@ from panes.aggregates.count_min import SketchShape
 from panes.aggregates.custom import CustomAggregate
 from panes.aggregates.extremes import by_other, by_time, least_or_greatest
 from panes.aggregates.hll_sketches import HllPiece
+from panes.aggregates.lanes import Op
 from panes.aggregates.moments import HigherMoments, Moments
 from panes.aggregates.sketches import Sketch
 from panes.aggregates.theta_sketches import ThetaPiece
 from panes.aggregates.tuple_sketches import TuplePiece
 from panes.aggregates.tuple_summaries import Folding, SummaryMode
 from panes.aggregates.vectors import Bitmap, CountMin
-from panes.algebra.lanes import Op
 from tests.support import SCHEMA
 
 I, X, S, D, B = (Argument(SCHEMA.get_field_index(n), SCHEMA.field(n).type) for n in "ixsdb")

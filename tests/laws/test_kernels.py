@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from panes.aggregates.extremes import ObjectLanes
-from panes.algebra.lanes import Op
-from panes.algebra.monoid import Columns, Lanes, Monoid
+from panes.aggregates.lanes import Op
+from panes.aggregates.monoid import Columns, Lanes, Monoid
 from panes.kernels.block_scan import block_scan
 from panes.kernels.choose import choose, roll
 from panes.kernels.disjoint_table import disjoint_table

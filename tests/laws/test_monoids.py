@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 from panes.aggregates import hll_bytes, theta_bytes
 from panes.aggregates.aggregate import Piece, Rows
 from panes.aggregates.hll import Hll
+from panes.aggregates.monoid import Columns, Monoid, merge_slots
 from panes.aggregates.theta import Theta
 from panes.aggregates.tuples import Tuples
-from panes.algebra.monoid import Columns, Monoid, merge_slots
 from panes.reference.compare import same
 from tests.laws.pieces import PIECES
 from tests.strategies import streams

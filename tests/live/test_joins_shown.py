@@ -9,8 +9,8 @@ import panes
 from panes.errors import InputError
 from panes.live.feed import Look
 from panes.live.join_register_feed import JoinRegisterFeed
-from tests.engine.registered_joins import LEFT, QUERIES, RIGHT, registered
 from tests.live.streams import ask
+from tests.process.registered_joins import LEFT, QUERIES, RIGHT, registered
 
 
 def test_queries_share_joins_and_rows_are_counted_once() -> None:

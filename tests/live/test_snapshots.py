@@ -10,12 +10,12 @@ import pyarrow as pa
 import pytest
 
 import panes
-from panes.engine import in_steps
 from panes.errors import OptionError
 from panes.live.feed import Look
 from panes.live.live_page import feed_of
 from panes.live.query_feed import QueryFeed
 from panes.live.snapshot import VERSION, Snapshot
+from panes.process import in_steps
 from tests.live.streams import TEXT, bids
 from tests.support import open_join, open_query
 

@@ -25,8 +25,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 import panes
 from panes.arrays import key_numbers as groups
-from panes.engine.register import Register
 from panes.language.query import WINDOW_COLUMNS
+from panes.process.register import Register
 from panes.reference.compare import same
 from tests.oracle.alone import (
     CALLS,

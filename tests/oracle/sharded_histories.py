@@ -14,7 +14,7 @@ from hypothesis.stateful import invariant
 
 from panes.errors import PanesError
 from panes.planning.terms import Run
-from panes.register.failures import QueriesFailed, failed_reading
+from panes.sharing.failures import QueriesFailed, failed_reading
 from tests.oracle.alone import SCHEMA
 from tests.oracle.histories import Histories
 from tests.sharded_register import ShardedRegister

@@ -17,7 +17,7 @@ from lab.papers.slide_runs import algorithm_1, graph_of, plain, random_slides, s
 from lab.papers.sliding_tree import mean_tests
 from lab.papers.table_slide_1_2 import BY_CLOCK, BY_PROGRESS, BY_TUPLE, TABLE_I, TABLE_II, Slid
 from panes.errors import WrongAnswerError
-from panes.schedule.optimise import optimise
+from panes.progress.optimise import optimise
 
 
 def test_both_algorithms_name_the_groups_whose_slide_divides_the_tuple_count() -> None:

@@ -7,8 +7,8 @@ import pytest
 from sqlglot import exp
 
 import panes
-from panes.planning import scalar
-from panes.planning.scalar import Projection
+from panes.expressions import projection as scalar
+from panes.expressions.projection import Projection
 
 INTERRUPTS = [KeyboardInterrupt(), SystemExit(3)]
 DOUBLED = exp.Mul(this=exp.column("price"), expression=exp.Literal.number(2))

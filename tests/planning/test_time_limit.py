@@ -7,7 +7,7 @@ import pytest
 
 import panes
 from panes.errors import LimitError
-from panes.planning import time_limit
+from panes.expressions import time_limit
 
 
 def test_a_batch_that_takes_too_long_is_stopped_and_the_query_goes_on(

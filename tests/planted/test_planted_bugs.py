@@ -15,10 +15,10 @@ import pytest
 
 import panes
 from panes.aggregates.aggregate import Selection
-from panes.algebra.monoid import Lanes
-from panes.fill import fragment as fragments
-from panes.pipelines import sliding as pipeline
+from panes.aggregates.monoid import Lanes
+from panes.nodes import sliding as pipeline
 from panes.reference.compare import difference
+from panes.stores import fragment as fragments
 from panes.stores import keyed_panes as partials
 from panes.stores import panes as store
 from panes.stores import rows_and_partials

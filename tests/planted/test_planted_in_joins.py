@@ -11,15 +11,15 @@ import pyarrow as pa
 import pytest
 
 import panes
-from panes.engine import open_join
 from panes.join import oa_join
 from panes.join.as_of import AsOfJoin
 from panes.join.oa_join import _Step
 from panes.join.progress import joint
 from panes.join.rule import Progress
 from panes.join.time_blocks import TimeBlocks
-from panes.pipelines import join_stage, joined_rows
-from panes.pipelines.join_stage import JoinStage
+from panes.nodes import join_stage, joined_rows
+from panes.nodes.join_stage import JoinStage
+from panes.process import open_join
 from panes.windows.partners import Band, CommonWindows, Reach
 from tests.join.histories import (
     END,

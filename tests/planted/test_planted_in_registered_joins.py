@@ -15,16 +15,16 @@ from hypothesis import settings
 from hypothesis.stateful import run_state_machine_as_test
 
 from panes.arrays.columns import column_of
-from panes.engine import join_register
-from panes.engine.newest_rows import NewestRows
-from panes.pipelines import missed_rows
-from panes.pipelines.missed_rows import Whole
+from panes.nodes import missed_rows
+from panes.nodes.missed_rows import Whole
 from panes.planning.join_plan import JoinPlan
+from panes.process import join_register
+from panes.process.newest_rows import NewestRows
 from panes.shards import shared_join_shard
 from panes.shards.missed_queries import MissedQueries
 from panes.windows.partners import Band
-from tests.engine.registered_joins import require_whole_windows
 from tests.join.register_machines import SETTINGS, JoinRegisterMachine, SharedShardsMachine
+from tests.process.registered_joins import require_whole_windows
 from tests.shards.join_host import FAR, require_late_after_an_end
 
 Function = Callable[..., Any]

@@ -10,11 +10,11 @@ from collections.abc import Callable
 import pyarrow as pa
 import pytest
 
-from panes.scalar import casts
-from panes.scalar import types as t
-from panes.scalar.rules import Rule
-from panes.scalar.table import RULES
-from tests.scalar import examples
+from panes.expressions import casts
+from panes.expressions import types as t
+from panes.expressions.rules import Rule
+from panes.expressions.table import RULES
+from tests.expressions import examples
 
 Plant = Callable[[pytest.MonkeyPatch], None]
 

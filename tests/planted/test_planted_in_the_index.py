@@ -14,7 +14,6 @@ import pytest
 from hypothesis import Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
-from panes.admit.set_aside import RowPile
 from panes.arrays import order_keys
 from panes.index import aux_ring, bw, db, domain, keys, ring, row_ring
 from panes.index.form_aggr import AggrForm
@@ -24,6 +23,7 @@ from panes.index.g_index import GIndex
 from panes.index.kinds import KINDS, Kind
 from panes.index.live_window import LiveWindow
 from panes.index.row_ring import RowRing
+from panes.nodes.set_aside import RowPile
 from tests.index.histories import begin_small, histories
 
 Function = Callable[..., Any]

@@ -17,22 +17,22 @@ from hypothesis.stateful import run_state_machine_as_test
 from panes.asking import ask_panes as ask
 from panes.asking.row_tail import RowTail
 from panes.axis import BEGINNING
-from panes.engine.register import Register
 from panes.planning.terms import Terms
-from panes.register import queries
-from panes.register.classed_panes import ClassedPanes
-from panes.register.completeness import Completeness
-from panes.register.needs import Needs
-from panes.register.shape import Computed, Shape
-from panes.register.shared_store import SharedStore
-from panes.schedule.sliding_graph import SlidingGraph
+from panes.process.register import Register
+from panes.progress.sliding_graph import SlidingGraph
 from panes.shards import register_state
+from panes.sharing import queries
+from panes.sharing.classed_panes import ClassedPanes
+from panes.sharing.completeness import Completeness
+from panes.sharing.needs import Needs
+from panes.sharing.shape import Computed, Shape
+from panes.sharing.shared_store import SharedStore
 from panes.stores.contents import ValueSet
 from panes.stores.multisets import ValueStore
 from panes.windows.many import Rulers
-from tests.engine import pictures
 from tests.oracle.histories import HISTORIES, Histories, forget_keys_early
 from tests.oracle.sharded_histories import ShardedHistories
+from tests.process import pictures
 
 Function = Callable[..., Any]
 

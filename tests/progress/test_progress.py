@@ -14,9 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import panes
-from panes.engine.open_query import OpenQuery
 from panes.errors import OptionError
 from panes.planning.terms import Run
+from panes.process.open_query import OpenQuery
 from panes.progress.bounds import WithinLateness, WithinRows
 from panes.progress.describe import Describe
 from panes.progress.promise import Promise

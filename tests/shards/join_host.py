@@ -9,11 +9,11 @@ import numpy as np
 import pyarrow as pa
 
 import panes
+from panes.expressions.projection import Projection
 from panes.language.join_text import read_join
-from panes.operators.inner import joined_schemas
-from panes.pipelines.joined_rows import with_edges
+from panes.nodes.inner import joined_schemas
+from panes.nodes.joined_rows import with_edges
 from panes.planning.join_query_plan import plan_join_query
-from panes.planning.scalar import Projection
 from panes.planning.terms import Terms
 from panes.shards.combiner import Combiner
 from panes.shards.join_filler import SideFiller

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
+from panes.expressions.projection import Projection
 from panes.planning.join_plan import JoinPlan
-from panes.planning.scalar import Projection
 from panes.shards.names import AT, PASSING, ROW, SOURCE, column_name
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import pyarrow as pa
 
 from panes.language.join_text import read_join
-from panes.operators.inner import joined_schemas
+from panes.nodes.inner import joined_schemas
 from panes.planning.join_query_plan import plan_join_query
 from panes.planning.terms import Terms
 from panes.shards.combiner import Combiner

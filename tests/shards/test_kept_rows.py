@@ -18,8 +18,8 @@ from panes.errors import QueryError, StateError
 from panes.planning.terms import Late, Run
 from panes.shards.state import ABOUT
 from panes.stores import codec
-from tests.register.workload import QUERIES, SCHEMA, assert_same_answers, rows
 from tests.sharded_register import ShardedRegister
+from tests.sharing.workload import QUERIES, SCHEMA, assert_same_answers, rows
 
 EVERY = "SELECT * FROM s [RANGE 60 WATTR at]"
 QUESTIONS = (

@@ -9,15 +9,15 @@ import pyarrow.compute as pc
 import pytest
 
 import panes
-from panes.engine.register import Register
 from panes.errors import StateError
 from panes.planning.terms import Late, Run
-from panes.register.manifest import Manifest, QueryEntry, from_json, to_json
+from panes.process.register import Register
 from panes.shards.register_shard import LIVE
 from panes.shards.state import ABOUT
+from panes.sharing.manifest import Manifest, QueryEntry, from_json, to_json
 from panes.stores import codec
-from tests.register.workload import QUERIES, SCHEMA, assert_same_answers, rows
 from tests.sharded_register import ShardedRegister
+from tests.sharing.workload import QUERIES, SCHEMA, assert_same_answers, rows
 
 
 @pytest.mark.parametrize("late", ["open", "drop"])

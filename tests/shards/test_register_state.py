@@ -15,15 +15,15 @@ import panes
 from panes.aggregates.arithmetic import Count, LimbSum
 from panes.errors import StateError
 from panes.planning.terms import Run
-from panes.register import manifest, needs, queries
-from panes.register.columns import SharedRows
-from panes.register.failures import QueriesFailed, reasons_in
 from panes.shards import register_state
 from panes.shards.state import ABOUT
+from panes.sharing import manifest, needs, queries
+from panes.sharing.columns import SharedRows
+from panes.sharing.failures import QueriesFailed, reasons_in
 from panes.stores import codec
 from panes.stores.contents import ValueSet
-from tests.register.workload import QUERIES, SCHEMA, assert_same_answers, rows
 from tests.sharded_register import ShardedRegister
+from tests.sharing.workload import QUERIES, SCHEMA, assert_same_answers, rows
 
 FIRST, SECOND = rows(1, 60, 0), rows(2, 60, 30)
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import panes
-from panes.register.failures import QueriesFailed
+from panes.sharing.failures import QueriesFailed
 from tests.join_queries import NEAR_AT, REGISTERED, L, R, batches
 from tests.shards.shared_joins_host import Host
 from tests.support import assert_rows

@@ -26,7 +26,7 @@ from panes.crash.place import answers_in, write_batches
 from panes.crash.verdict import Verdict, judge
 from panes.errors import PanesError, StateError
 from panes.spark.checkpoint import require_whole
-from tests.register.workload import QUERIES, rows
+from tests.sharing.workload import QUERIES, rows
 from tests.spark.streaming import read_stream, run_to_end
 
 pytestmark = pytest.mark.slow

@@ -6,10 +6,10 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from panes.algebra.lanes import Op
-from panes.algebra.monoid import Lanes
-from panes.fill.fragment import Fragment, merged
+from panes.aggregates.lanes import Op
+from panes.aggregates.monoid import Lanes
 from panes.stores import fragments as module
+from panes.stores.fragment import Fragment, merged
 from panes.stores.fragments import Fragments
 
 COUNT = Lanes(Op.ADD, ("n",), (0,))

@@ -18,8 +18,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from panes.algebra.monoid import Columns, Monoid, Slots
-from panes.algebra.ranks import Rule
+from panes.aggregates.monoid import Columns, Monoid, Slots
+from panes.aggregates.ranks import Rule
 from panes.arrays.columns import without_nulls
 from panes.arrays.type_names import type_name
 from panes.errors import ColumnTypeError

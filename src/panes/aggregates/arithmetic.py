@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from panes.aggregates.aggregate import Argument, Bounded, Rows, Selection, nullable, require_numbers
 from panes.aggregates.identity import identity
-from panes.algebra.lanes import Op
-from panes.algebra.monoid import Columns, Lanes, Slots
+from panes.aggregates.lanes import Op
+from panes.aggregates.monoid import Columns, Lanes, Slots
 from panes.arrays.columns import without_nulls
 from panes.arrays.compiled import compiled
 from panes.errors import ArithmeticOverflowError, ColumnTypeError

@@ -22,8 +22,8 @@ from panes.aggregates.aggregate import (
 )
 from panes.aggregates.arithmetic import Count
 from panes.aggregates.identity import identity
-from panes.algebra.lanes import Op
-from panes.algebra.monoid import Columns, Lanes, Slots
+from panes.aggregates.lanes import Op
+from panes.aggregates.monoid import Columns, Lanes, Slots
 from panes.arrays.columns import without_nulls
 from panes.errors import ColumnTypeError
 

@@ -28,9 +28,9 @@ from panes.aggregates import (
 from panes.aggregates.aggregate import Aggregate, Argument, Bounded, Selection
 from panes.aggregates.count_min import SketchShape
 from panes.aggregates.custom import UserAggregate
+from panes.aggregates.lanes import Op
+from panes.aggregates.ranks import Rule
 from panes.aggregates.tuple_summaries import Folding, Kind
-from panes.algebra.lanes import Op
-from panes.algebra.ranks import Rule
 from panes.arrays import order_keys
 from panes.errors import ColumnTypeError, QueryError
 

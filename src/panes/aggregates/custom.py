@@ -18,8 +18,8 @@ import pyarrow as pa
 
 from panes.aggregates.aggregate import Argument, Bounded, Holistic, Rows, Selection
 from panes.aggregates.identity import identity
+from panes.aggregates.monoid import Columns, Slots, merge_slots
 from panes.aggregates.multiset import from_values
-from panes.algebra.monoid import Columns, Slots, merge_slots
 from panes.arrays.type_names import type_name
 from panes.errors import PanesError, UserFunctionError, pass_interrupt
 

@@ -29,8 +29,8 @@ from numpy.typing import NDArray
 
 from panes.aggregates.aggregate import Argument, Bounded, Rows, Selection
 from panes.aggregates.identity import identity
-from panes.algebra.lanes import Op, Scalar, absorb, load, store
-from panes.algebra.monoid import Columns, Lanes, Monoid, Slots
+from panes.aggregates.lanes import Op, Scalar, absorb, load, store
+from panes.aggregates.monoid import Columns, Lanes, Monoid, Slots
 from panes.arrays import nested_keys, order_keys
 from panes.arrays.columns import without_nulls
 from panes.arrays.compiled import compiled

@@ -27,8 +27,8 @@ from panes.aggregates.hll import (
 )
 from panes.aggregates.hll_bytes import read, written
 from panes.aggregates.identity import identity
+from panes.aggregates.monoid import Columns, Objects, Slots
 from panes.aggregates.murmur128 import has_bytes, hashes, is_binary, is_text_or_binary
-from panes.algebra.monoid import Columns, Objects, Slots
 from panes.errors import ColumnTypeError, PanesError, QueryError
 
 

@@ -24,8 +24,8 @@ from panes.aggregates.aggregate import (
     require_numbers,
 )
 from panes.aggregates.identity import identity
-from panes.algebra.lanes import Op
-from panes.algebra.monoid import Columns, Lanes, Slots
+from panes.aggregates.lanes import Op
+from panes.aggregates.monoid import Columns, Lanes, Slots
 
 MOMENTS = Lanes(Op.MOMENTS, ("n", "mean", "m2"), (0.0, 0.0, 0.0))
 HIGHER_MOMENTS = Lanes(Op.HIGHER_MOMENTS, ("n", "mean", "m2", "m3", "m4"), (0.0,) * 5)

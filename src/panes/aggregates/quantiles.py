@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from panes.aggregates.aggregate import Argument, Holistic, Multiset
 from panes.aggregates.multiset import holistic, take
-from panes.algebra.ranks import Rule
+from panes.aggregates.ranks import Rule
 from panes.arrays import order_keys
 from panes.errors import ColumnTypeError, QueryError
 

@@ -20,7 +20,7 @@ import pyarrow as pa
 from panes.aggregates.aggregate import Argument, Bounded, Rows, Selection
 from panes.aggregates.arithmetic import Count
 from panes.aggregates.identity import identity
-from panes.algebra.monoid import Columns, Slots, merged_objects
+from panes.aggregates.monoid import Columns, Slots, merged_objects
 from panes.arrays import order_keys
 from panes.errors import ColumnTypeError, QueryError
 

@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from panes.aggregates.aggregate import Argument, Bounded, Rows, Selection
 from panes.aggregates.identity import identity
+from panes.aggregates.monoid import Columns, Objects, Slots
 from panes.aggregates.murmur128 import has_bytes, hashes, is_binary, is_text_or_binary
 from panes.aggregates.theta import (
     ALL,
@@ -30,7 +31,6 @@ from panes.aggregates.theta import (
     united,
 )
 from panes.aggregates.theta_bytes import read, written
-from panes.algebra.monoid import Columns, Objects, Slots
 from panes.errors import ColumnTypeError, QueryError
 
 Form = Literal["values", "union", "intersection"]

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from panes.aggregates.aggregate import Argument, Bounded, Rows, Selection
 from panes.aggregates.identity import identity
+from panes.aggregates.monoid import Columns, Objects, Slots
 from panes.aggregates.murmur128 import has_bytes, hashes
 from panes.aggregates.theta import ALL, DEFAULT_LG
 from panes.aggregates.theta_sketches import (
@@ -36,7 +37,6 @@ from panes.aggregates.tuple_tables import (
     order_of_values,
 )
 from panes.aggregates.tuples import Tuples, cut, empty, intersected, of_keys, united
-from panes.algebra.monoid import Columns, Objects, Slots
 from panes.errors import ArithmeticOverflowError, ColumnTypeError, QueryError
 
 _LEAST_INT, _GREATEST_INT = -(1 << 31), (1 << 31) - 1

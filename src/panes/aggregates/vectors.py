@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from panes.aggregates.aggregate import Argument, Bounded, Rows, Selection
 from panes.aggregates.count_min import SketchShape, buckets
 from panes.aggregates.identity import identity
+from panes.aggregates.monoid import Columns, Slots, merged_objects
 from panes.aggregates.murmur128 import is_binary, is_text_or_binary
-from panes.algebra.monoid import Columns, Slots, merged_objects
 from panes.errors import ColumnTypeError, PanesError
 
 BITMAP_BYTES = 4096

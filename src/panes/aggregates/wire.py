@@ -16,11 +16,11 @@ from panes.aggregates.aggregate import Piece
 from panes.aggregates.custom import CustomPiece
 from panes.aggregates.extremes import ObjectPick
 from panes.aggregates.hll_sketches import HllPiece
+from panes.aggregates.monoid import Columns
 from panes.aggregates.sketches import Sketch
 from panes.aggregates.theta_sketches import ThetaPiece
 from panes.aggregates.tuple_sketches import TuplePiece
 from panes.aggregates.vectors import Bitmap, CountMin
-from panes.algebra.monoid import Columns
 from panes.arrays import nested_keys
 from panes.errors import QueryError
 

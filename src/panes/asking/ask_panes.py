@@ -14,12 +14,12 @@ from panes.answers.select import selected
 from panes.asking.refusals import inside_a_pane, not_all_rows, not_stored, not_that_far
 from panes.axis import BEGINNING, FOREVER
 from panes.planning.plan import Plan
-from panes.register.completeness import after
-from panes.register.due import Due, Finish
-from panes.register.needs import needed_by
-from panes.register.roll_together import answer
-from panes.register.shape import Member, Shape
-from panes.register.shared_store import SharedStore
+from panes.sharing.completeness import after
+from panes.sharing.due import Due, Finish
+from panes.sharing.needs import needed_by
+from panes.sharing.roll_together import answer
+from panes.sharing.shape import Member, Shape
+from panes.sharing.shared_store import SharedStore
 from panes.windows.cut import Cut
 from panes.windows.families import next_edge
 from panes.windows.spec import Sliding

@@ -8,9 +8,9 @@ import pyarrow as pa
 from sqlglot import exp
 
 from panes.asking.row_window import outputs_of
+from panes.expressions.projection import resolve
 from panes.language.row_question import RowQuestion
-from panes.planning.scalar import resolve
-from panes.register.keep import Keep
+from panes.sharing.keep import Keep
 
 
 def columns_read(asked: RowQuestion, schema: pa.Schema) -> list[str]:

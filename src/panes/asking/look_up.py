@@ -17,8 +17,8 @@ from sqlglot import exp
 from panes.axis import FOREVER
 from panes.language.query import KEY, Query
 from panes.planning.plan import Plan
-from panes.register.needs import needed_by
-from panes.register.shared_store import SharedStore
+from panes.sharing.needs import needed_by
+from panes.sharing.shared_store import SharedStore
 
 Stores: TypeAlias = Mapping[tuple[exp.Expression, ...], SharedStore]
 

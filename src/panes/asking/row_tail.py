@@ -13,11 +13,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from panes.admit.arrival import Arrival
 from panes.answers.select import projected
 from panes.asking.refusals import no_rows, not_known_yet, too_few_rows
 from panes.axis import ARRIVAL, BEGINNING
-from panes.pipelines.sliding import SlidingPipeline
+from panes.nodes.arrival import Arrival
+from panes.nodes.sliding import SlidingPipeline
 from panes.planning.plan import Plan
 from panes.windows.spec import Sliding
 

@@ -22,9 +22,9 @@ from panes.asking.row_look_up import LookUp, look_up_of
 from panes.asking.row_tail import RowTail, require_rows
 from panes.axis import ARRIVAL, BEGINNING, Axis
 from panes.errors import QueryError
+from panes.expressions.projection import Projection, resolve
 from panes.language.query import WINDOW_COLUMNS
 from panes.language.row_question import Ordering, RowQuestion
-from panes.planning.scalar import Projection, resolve
 
 Positions = NDArray[np.int64]
 

@@ -26,7 +26,7 @@ from panes.asking.row_tail import RowTail
 from panes.asking.structures import Batch, Positions, SharedStructure, structure_for
 from panes.axis import BEGINNING
 from panes.errors import PanesError
-from panes.register.columns import SharedRows
+from panes.sharing.columns import SharedRows
 
 
 class SharedStructures:

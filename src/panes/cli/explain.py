@@ -11,14 +11,14 @@ from panes.api import explain as explain_text
 from panes.axis import format_duration
 from panes.cli.files import InputFiles
 from panes.cli.run import Store, TimestampFormat, read_lateness, read_query
-from panes.engine.opened import Opened, opened
 from panes.errors import OptionError
 from panes.language.parse import parse
 from panes.language.query_graph import read_graph
 from panes.planning.terms import Run
-from panes.schedule.draw import draw_dot, draw_mermaid, draw_tree
-from panes.schedule.optimise import optimise
-from panes.schedule.sliding_graph import SlidingGraph
+from panes.process.opened import Opened, opened
+from panes.progress.draw import draw_dot, draw_mermaid, draw_tree
+from panes.progress.optimise import optimise
+from panes.progress.sliding_graph import SlidingGraph
 from panes.windows.families import ends_of
 from panes.windows.spec import Landmark, Sliding
 

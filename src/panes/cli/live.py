@@ -15,11 +15,11 @@ from panes.cli.live_option import STAY, LiveStay, live_page
 from panes.cli.meter import meter, reached_by
 from panes.cli.run import Inputs, QueryFile, TimestampFormat, read_lateness, read_query
 from panes.cli.show import say
-from panes.engine.open_query import OpenQuery
-from panes.engine.opened import Opened, opened
 from panes.language.query import Query
 from panes.language.query_graph import read_graph
 from panes.planning.terms import Run
+from panes.process.open_query import OpenQuery
+from panes.process.opened import Opened, opened
 
 EXAMPLE = "Example: panes live busy.sql --input bids=bids.parquet --speed 600"
 

@@ -28,10 +28,10 @@ from rich.text import Text
 
 from panes.axis import BEGINNING, FOREVER, Axis
 from panes.cli.show import console as stderr
-from panes.engine.open_graph import OpenGraph
-from panes.engine.open_join import OpenJoin
-from panes.engine.opened import Opened
-from panes.engine.register import Register
+from panes.process.open_graph import OpenGraph
+from panes.process.open_join import OpenJoin
+from panes.process.opened import Opened
+from panes.process.register import Register
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,9 +23,9 @@ from panes.cli.run import (
     require_spark,
 )
 from panes.cli.show import say
-from panes.engine.register import Register
 from panes.errors import FailedQueryWarning, OptionError, PanesError
 from panes.path_part import path_part, require_path_part
+from panes.process.register import Register
 
 EXAMPLE = "Example: panes register queries --input bids=bids.parquet --output answers"
 

@@ -18,11 +18,11 @@ from panes.cli.live_option import STAY, Live, LiveStay, live_page
 from panes.cli.meter import meter, reached_by
 from panes.cli.outputs import OutputFile
 from panes.cli.show import say
-from panes.engine import in_steps
-from panes.engine.open_query import OpenQuery
-from panes.engine.opened import Opened, opened
 from panes.errors import OptionError, PanesError
 from panes.planning.terms import Run
+from panes.process import in_steps
+from panes.process.open_query import OpenQuery
+from panes.process.opened import Opened, opened
 from panes.stores.store import STORES
 from panes.windows.limit import MOST_ANSWERS
 

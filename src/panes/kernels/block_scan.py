@@ -14,7 +14,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from panes.algebra.monoid import Columns, Monoid
+from panes.aggregates.monoid import Columns, Monoid
 from panes.windows.cover import Cover
 
 

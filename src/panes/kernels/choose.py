@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from panes.algebra.monoid import Columns, Lanes, Monoid
+from panes.aggregates.monoid import Columns, Lanes, Monoid
 from panes.kernels.block_scan import block_scan
 from panes.kernels.from_scratch import from_scratch
 from panes.kernels.running import running

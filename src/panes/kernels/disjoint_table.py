@@ -26,8 +26,8 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from panes.algebra.lanes import Scalar, combine, load, store
-from panes.algebra.monoid import Columns, Lanes
+from panes.aggregates.lanes import Scalar, combine, load, store
+from panes.aggregates.monoid import Columns, Lanes
 from panes.arrays.compiled import compiled
 from panes.axis import BEGINNING, FOREVER
 from panes.kernels.tables import by_table
@@ -50,7 +50,7 @@ def disjoint_table(
     Panes stand pane by pane, each with all its `groups`; `of` says which of several tables of panes
     a run is over.
 
-    >>> from panes.algebra.lanes import Op
+    >>> from panes.aggregates.lanes import Op
     >>> count = Lanes(Op.ADD, ("n",), (0,))
     >>> panes = np.array([[1, 10, 2, 20, 3, 30]])
     >>> disjoint_table(count, panes, np.array([0, 1]), np.array([3, 2]), groups=2)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from panes.algebra.monoid import Columns, Monoid
+from panes.aggregates.monoid import Columns, Monoid
 from panes.windows.cover import Cover
 
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from panes.algebra.lanes import Op
-from panes.algebra.monoid import Columns, Lanes
+from panes.aggregates.lanes import Op
+from panes.aggregates.monoid import Columns, Lanes
 from panes.arrays.compiled import compiled
 from panes.kernels.tables import by_table
 

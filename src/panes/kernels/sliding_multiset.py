@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from panes.algebra.ranks import Rule
+from panes.aggregates.ranks import Rule
 from panes.arrays.compiled import compiled
 
 _CHOICES = {"all": 0, "top": 1, "share": 2}

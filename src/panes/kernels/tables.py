@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from panes.algebra.monoid import Columns
+from panes.aggregates.monoid import Columns
 
 _NARROW = 1 << 16
 

@@ -14,8 +14,8 @@ from functools import cache
 
 import numpy as np
 
-from panes.algebra.lanes import Scalar, combine, load, store
-from panes.algebra.monoid import Columns, Lanes
+from panes.aggregates.lanes import Scalar, combine, load, store
+from panes.aggregates.monoid import Columns, Lanes
 from panes.arrays.compiled import compiled
 from panes.windows.cover import Cover
 

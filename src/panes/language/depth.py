@@ -3,7 +3,7 @@
 Reading, planning and evaluating go down an expression level by level, here and in every engine, so
 what is too deep is refused before anything does. Brackets are counted before the text is read,
 levels of a tree before it is used. A chain of AND or OR is only as deep as the logarithm of its
-length (`panes.scalar.balance`).
+length (`panes.expressions.balance`).
 """
 
 from __future__ import annotations

@@ -22,11 +22,11 @@ from sqlglot.errors import SqlglotError
 from panes.aggregates.catalog import CATALOG, is_aggregate
 from panes.aggregates.custom import UserAggregate
 from panes.aggregates.refused import REFUSED as REFUSED_AGGREGATES
+from panes.expressions.dialect import UnsignedShift
 from panes.language.elsewhere import OVER, SUBQUERY
 from panes.language.functions import CLOCK, CLOCKS_BY_DEFAULT, REFUSED, SCALARS
 from panes.language.growth import require_short, takes_function
 from panes.language.places import error_in
-from panes.scalar.dialect import UnsignedShift
 
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 _NUMBER = re.compile(r"(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\Z")

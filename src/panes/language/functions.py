@@ -1,6 +1,6 @@
 """The scalar functions that a query may call: names of Spark's, and no others.
 
-Those of `panes.scalar.table` mean the same on every engine. A few more are evaluated by Spark
+Those of `panes.expressions.table` mean the same on every engine. A few more are evaluated by Spark
 alone, where the query is asked there. The result of each depends on its arguments alone. Functions
 that read a clock, draw random numbers, look at settings, files or Java, or make several rows of
 one are left out; `REFUSED` says why, for those that people are likely to try.
@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from panes.scalar import clock
-from panes.scalar.names import NAMES
+from panes.expressions import clock
+from panes.expressions.names import NAMES
 
 
 def _words(text: str) -> frozenset[str]:

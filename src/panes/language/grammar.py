@@ -11,9 +11,9 @@ from sqlglot.tokens import Token, TokenType
 
 from panes.aggregates.catalog import CATALOG
 from panes.errors import QueryError
+from panes.expressions.balance import balance
+from panes.expressions.dialect import CallParser, Scalar, likes_apart
 from panes.language.depth import require_shallow
-from panes.scalar.balance import balance
-from panes.scalar.dialect import CallParser, Scalar, likes_apart
 
 STREAM = "__stream"
 """What stands in FROM in place of the streams."""

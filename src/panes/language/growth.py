@@ -1,4 +1,4 @@
-"""What may not grow is refused when the text is read; the lists are in `panes.scalar.sizes`.
+"""What may not grow is refused when the text is read; the lists are in `panes.expressions.sizes`.
 
 Functions whose result is as long as an argument says: the length is written in the query.
 
@@ -19,10 +19,10 @@ from math import prod
 from sqlglot import exp
 
 from panes.axis import written_whole
+from panes.expressions.lambdas import FUNCTIONS
+from panes.expressions.sizes import LOOKING, MAKING, MOST_MADE, MOST_STEPS, PATTERNS
 from panes.language.backtracking import degree
 from panes.language.places import error_in
-from panes.scalar.lambdas import FUNCTIONS
-from panes.scalar.sizes import LOOKING, MAKING, MOST_MADE, MOST_STEPS, PATTERNS
 
 MOST_LENGTH = 100_000
 _LENGTHS = {"repeat": 1, "lpad": 1, "rpad": 1, "space": 0, "array_repeat": 1}
@@ -38,7 +38,7 @@ _FORMATS = ("printf", "format_string")
 def require_short(tree: exp.Expression) -> None:
     """Refuse an expression whose result may be very long.
 
-    >>> from panes.scalar.dialect import parse_select
+    >>> from panes.expressions.dialect import parse_select
     >>> require_short(parse_select("SELECT repeat(repeat(s, 1000), 1000)").expressions[0])
     Traceback (most recent call last):
     panes.errors.QueryError: line 1, column 8: the result of `REPEAT(REPEAT(s, 1000), 1000)` may \

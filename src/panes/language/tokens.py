@@ -12,8 +12,8 @@ from sqlglot.errors import TokenError
 from sqlglot.tokens import Token, TokenType
 
 from panes.errors import QueryError
+from panes.expressions.dialect import Scalar, straightened
 from panes.language.depth import require_few_open
-from panes.scalar.dialect import Scalar, straightened
 
 
 class TokenReader:

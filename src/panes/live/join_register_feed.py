@@ -14,15 +14,15 @@ from typing import Literal
 
 import pyarrow as pa
 
-from panes.engine.join_register import JoinRegister
-from panes.engine.watched import add_watcher, remove_watcher
 from panes.live.feed import Look
 from panes.live.followed import FollowedAnswers
 from panes.live.joins_shown import joins_axis, joins_shown, joins_text
 from panes.live.recorder import Recorder, Where, position
 from panes.live.register_shown import keys_of
 from panes.live.snapshot import Snapshot
-from panes.register.join_view import JoinsView
+from panes.process.join_register import JoinRegister
+from panes.process.watched import add_watcher, remove_watcher
+from panes.sharing.join_view import JoinsView
 
 _COST = "joined rows that it was given; of a fold, which makes no pairs, its answers"
 

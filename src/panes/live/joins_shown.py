@@ -11,7 +11,7 @@ from panes.axis import Axis, format_duration
 from panes.live.register_shown import MOST_QUERIES, MOST_TEXT, so_many
 from panes.live.snapshot import AxisShown, QueryShown, RegisterShown
 from panes.planning.join_query_plan import JoinQueryPlan
-from panes.register.join_view import JoinedQuery, JoinsView
+from panes.sharing.join_view import JoinedQuery, JoinsView
 from panes.windows.spec import Sliding
 
 

@@ -7,16 +7,16 @@ from html import escape
 from threading import Event
 from types import TracebackType
 
-from panes.engine.join_register import JoinRegister
-from panes.engine.open_graph import OpenGraph
-from panes.engine.open_join import OpenJoin
-from panes.engine.open_query import OpenQuery
-from panes.engine.register import Register
 from panes.errors import OptionError
 from panes.live.feed import Feed
 from panes.live.join_register_feed import JoinRegisterFeed
 from panes.live.query_feed import QueryFeed
 from panes.live.register_feed import RegisterFeed
+from panes.process.join_register import JoinRegister
+from panes.process.open_graph import OpenGraph
+from panes.process.open_join import OpenJoin
+from panes.process.open_query import OpenQuery
+from panes.process.register import Register
 
 _GLANCE = 0.2
 

@@ -8,9 +8,6 @@ from collections.abc import Mapping
 from typing import Literal
 
 from panes.axis import BEGINNING, FOREVER
-from panes.engine.open_join import OpenJoin
-from panes.engine.open_query import OpenQuery
-from panes.engine.watched import add_watcher, remove_watcher
 from panes.language.query import Query
 from panes.live.feed import Look
 from panes.live.pane_counts import PaneCounts
@@ -19,6 +16,9 @@ from panes.live.snapshot import AxisShown, PanesShown, Snapshot, WindowsShown
 from panes.live.windows_near import windows_near
 from panes.planning.describe import describe
 from panes.planning.plan import Plan
+from panes.process.open_join import OpenJoin
+from panes.process.open_query import OpenQuery
+from panes.process.watched import add_watcher, remove_watcher
 from panes.windows.cut import cut
 from panes.windows.spec import Landmark, Sliding
 

@@ -1,6 +1,6 @@
 """What is remembered of a run while it goes on: bounded, and cheap for whoever pushes.
 
-A recorder watches one query (`panes.engine.watched`). In the thread that pushes it counts, takes
+A recorder watches one query (`panes.process.watched`). In the thread that pushes it counts, takes
 a few positions, and keeps references; everything else waits until a snapshot is asked for. How much
 is kept, and what a batch costs, does not depend on rows, keys or windows.
 """
@@ -15,7 +15,6 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from panes.admit.gate import Admitted
 from panes.axis import BEGINNING, FOREVER
 from panes.live.answer_history import AnswerHistory
 from panes.live.apart import Apart
@@ -23,6 +22,7 @@ from panes.live.pane_counts import PaneCounts
 from panes.live.scatter import Scatter
 from panes.live.snapshot import Counts
 from panes.live.timeline import Timeline
+from panes.nodes.gate import Admitted
 
 _STATE_EVERY = 0.25
 """Seconds between two looks at how much is stored."""

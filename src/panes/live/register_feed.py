@@ -18,8 +18,6 @@ from numpy.typing import NDArray
 
 from panes.answers.portions import QueryAnswers
 from panes.axis import BEGINNING, FOREVER
-from panes.engine.register import Register
-from panes.engine.watched import add_watcher, remove_watcher
 from panes.live.feed import Look
 from panes.live.followed import FollowedAnswers
 from panes.live.pane_counts import PaneCounts
@@ -34,7 +32,9 @@ from panes.live.register_shown import (
 )
 from panes.live.snapshot import PanesShown, Snapshot, WindowsShown
 from panes.live.windows_near import windows_of
-from panes.register.view import RegisteredQuery, RegisterView
+from panes.process.register import Register
+from panes.process.watched import add_watcher, remove_watcher
+from panes.sharing.view import RegisteredQuery, RegisterView
 
 _MOST_WAITING = 64
 _ORDER_EVERY = 1.0

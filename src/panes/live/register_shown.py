@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 
 from panes.axis import format_duration
 from panes.live.snapshot import AxisShown, GroupShown, QueryShown, RegisterShown
-from panes.register.join_view import JoinedQuery
-from panes.register.view import RegisteredQuery, RegisterView
+from panes.sharing.join_view import JoinedQuery
+from panes.sharing.view import RegisteredQuery, RegisterView
 from panes.windows.spec import Sliding
 
 MOST_QUERIES = 60

@@ -24,8 +24,8 @@ from panes.axis import (
     written_whole,
 )
 from panes.errors import OptionError, PanesError, QueryError
+from panes.expressions.intervals import read_interval
 from panes.planning.joined_columns import operands
-from panes.scalar.intervals import read_interval
 from panes.windows.partners import Band
 
 COMPARISONS = (exp.LT, exp.LTE, exp.GT, exp.GTE, exp.EQ)

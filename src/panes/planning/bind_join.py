@@ -16,6 +16,7 @@ from sqlglot import exp
 
 from panes.axis import Axis, axis_over
 from panes.errors import ColumnTypeError, QueryError
+from panes.expressions.projection import Projection
 from panes.language.clause import Parts, written
 from panes.language.join_query import Join, Side, Source
 from panes.language.query import Query, Window
@@ -33,7 +34,6 @@ from panes.planning.joined_columns import (
     require_names,
 )
 from panes.planning.plan import plan
-from panes.planning.scalar import Projection
 from panes.planning.using import joined_columns, using_sides
 from panes.planning.utc_days import tell_of_days
 from panes.windows.partners import CommonWindows

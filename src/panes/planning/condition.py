@@ -14,8 +14,8 @@ import pyarrow.compute as pc
 from sqlglot import exp
 
 from panes.arrays.columns import column_of
-from panes.fill.filter_regions import Threshold
-from panes.planning.scalar import Projection
+from panes.expressions.projection import Projection
+from panes.stores.filter_regions import Threshold
 
 Condition = Callable[[pa.Table], pa.Array]
 

@@ -1,6 +1,6 @@
 """How answers of windows with very many keys are spread over batches (thesis 8.3.3).
 
-These are options. `panes.answers.release` does what they say.
+These are options. `panes.nodes.release` does what they say.
 """
 
 from __future__ import annotations

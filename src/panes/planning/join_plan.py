@@ -11,9 +11,9 @@ from typing import TypeAlias
 import pyarrow as pa
 
 from panes.axis import Axis
+from panes.expressions.projection import Projection
 from panes.language.join_query import How, Source
 from panes.planning.plan import Plan
-from panes.planning.scalar import Projection
 from panes.windows.partners import CommonWindows, Partners
 from panes.windows.spec import PanedSpec
 

@@ -17,6 +17,7 @@ from sqlglot import exp
 from panes.aggregates.catalog import is_aggregate
 from panes.aggregates.custom import UserAggregate
 from panes.errors import QueryError
+from panes.expressions.projection import Projection
 from panes.language.clause import Parts, window_of
 from panes.language.join_query import Join, JoinQuery
 from panes.language.places import error_in
@@ -26,7 +27,6 @@ from panes.planning.bind_join import plan_join
 from panes.planning.join_plan import JoinPlan
 from panes.planning.joined_columns import JoinedColumns, column
 from panes.planning.plan import Plan, plan
-from panes.planning.scalar import Projection
 from panes.planning.using import using_columns
 from panes.windows.partners import Band
 from panes.windows.spec import Sliding

@@ -15,10 +15,10 @@ import pyarrow as pa
 from sqlglot import exp
 
 from panes.errors import QueryError, UnknownColumnError
+from panes.expressions.projection import find_column
 from panes.language.join_query import Join, Side
 from panes.language.places import error_in
 from panes.language.query import WINDOW_COLUMNS
-from panes.planning.scalar import find_column
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ from panes.aggregates.catalog import Call, build
 from panes.aggregates.custom import UserAggregate
 from panes.axis import ARRIVAL, Axis, axis_over
 from panes.errors import ColumnTypeError, MissingStreamError, QueryError
+from panes.expressions.projection import Projection, find_column, resolve
 from panes.html import text_html
 from panes.language.query import (
     AGGREGATE,
@@ -35,7 +36,6 @@ from panes.planning.answer_columns import (
     lowered_names,
 )
 from panes.planning.condition import is_plain
-from panes.planning.scalar import Projection, find_column, resolve
 from panes.planning.utc_days import tell_of_days
 from panes.planning.where import passing
 from panes.stores.contents import Contents, ValueSet

@@ -6,8 +6,8 @@ import pyarrow as pa
 from sqlglot import exp
 
 from panes.errors import QueryError
+from panes.expressions.projection import resolve
 from panes.language.query import Query
-from panes.planning.scalar import resolve
 
 
 def passing(query: Query, schema: pa.Schema, stream: str) -> exp.Expression | None:

@@ -6,8 +6,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from panes.expressions.projection import Projection, resolve
 from panes.language.query import Inner
-from panes.planning.scalar import Projection, resolve
 from panes.reference.folds import order
 
 

@@ -16,12 +16,12 @@ import pyarrow as pa
 from sqlglot import exp
 
 from panes.aggregates.custom import UserAggregate
+from panes.expressions.projection import Projection
 from panes.language.join_query import Join, JoinQuery, Side, Source
 from panes.language.query import WINDOW_COLUMNS, Query
 from panes.planning.join_plan import JoinPlan, SourcePlan
 from panes.planning.join_query_plan import AT, PAIRS, JoinQueryPlan, plan_join_query
 from panes.planning.joined_columns import JoinedColumns, joined_name
-from panes.planning.scalar import Projection
 from panes.planning.using import joined_columns, side_schema, using_sides
 from panes.reference.derived import derived
 from panes.reference.folds import order

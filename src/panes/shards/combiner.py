@@ -19,10 +19,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from panes.admit.gate import believed_up_to
-from panes.admit.set_aside import no_position, too_far_ahead, too_far_ahead_of_others
 from panes.arrays.columns import column_of
 from panes.axis import LIMIT
+from panes.nodes.gate import believed_up_to
+from panes.nodes.set_aside import no_position, too_far_ahead, too_far_ahead_of_others
 from panes.shards.marks import Marks, marks_table
 from panes.shards.names import (
     ASIDE,

@@ -17,11 +17,11 @@ from panes.asking.kept_columns import columns_read
 from panes.asking.refusals import column_not_kept, no_rows, not_known_yet, not_that_long
 from panes.axis import BEGINNING, FOREVER, Axis
 from panes.language.row_question import RowQuestion
-from panes.register.completeness import after
-from panes.register.keep import Keep
 from panes.shards.kept_ledger import KeptLedger
 from panes.shards.register_state import newest_row
 from panes.shards.run_bytes import unpacked
+from panes.sharing.completeness import after
+from panes.sharing.keep import Keep
 
 Tables = Mapping[str, pa.Table]
 

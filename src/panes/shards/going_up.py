@@ -16,8 +16,8 @@ import numpy as np
 import pyarrow as pa
 
 from panes.axis import LIMIT
-from panes.pipelines.join_stage import JoinStage
-from panes.pipelines.joined_rows import complete_groups, passing_rows, placed_rows
+from panes.nodes.join_stage import JoinStage
+from panes.nodes.joined_rows import complete_groups, passing_rows, placed_rows
 from panes.planning.join_query_plan import AT, Aggregation, JoinQueryPlan
 from panes.shards.names import ENDED
 from panes.shards.state import State

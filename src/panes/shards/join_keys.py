@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import pyarrow as pa
 from sqlglot import exp
 
+from panes.expressions.projection import Projection
 from panes.planning.join_plan import JoinPlan
-from panes.planning.scalar import Projection
 
 
 @dataclass(frozen=True, slots=True)

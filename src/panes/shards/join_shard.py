@@ -15,11 +15,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from panes.admit.set_aside import late_reasons
 from panes.arrays.columns import column_of
 from panes.axis import FOREVER, LIMIT
 from panes.join.rule import Arrivals
-from panes.pipelines.join_stage import Above, JoinStage
+from panes.nodes.join_stage import Above, JoinStage
+from panes.nodes.set_aside import late_reasons
 from panes.planning.join_plan import JoinPlan, SourcePlan
 from panes.planning.join_query_plan import JoinQueryPlan
 from panes.planning.join_terms import COUNTED, FORGOTTEN

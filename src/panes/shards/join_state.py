@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from panes.axis import BEGINNING
 from panes.join.partner_runs import PartnerRunsJoin
-from panes.pipelines.join_stage import JoinStage
+from panes.nodes.join_stage import JoinStage
 from panes.planning.join_plan import JoinPlan
 from panes.planning.terms import Terms
 from panes.progress.promise import Promise

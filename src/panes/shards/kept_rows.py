@@ -22,13 +22,13 @@ from panes.arrays.columns import column_of
 from panes.arrays.type_names import type_name
 from panes.axis import FOREVER
 from panes.join.sorted_rows import SortedRows
-from panes.register.completeness import after
-from panes.register.keep import Keep
 from panes.shards.kept_ledger import KeptColumn, KeptLedger
 from panes.shards.names import AT, KEPT, column_name
 from panes.shards.query_filler import rows_by_shard
 from panes.shards.state import State
 from panes.shards.stored_runs import StoredRuns
+from panes.sharing.completeness import after
+from panes.sharing.keep import Keep
 
 
 def sent_rows(at: NDArray[np.int64], columns: Sequence[pa.Array]) -> pa.Table:

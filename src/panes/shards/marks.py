@@ -12,8 +12,8 @@ from dataclasses import asdict, dataclass
 import numpy as np
 import pyarrow as pa
 
-from panes.admit.set_aside import late_reasons
 from panes.axis import FOREVER, Axis
+from panes.nodes.set_aside import late_reasons
 from panes.progress.promise import Promise
 from panes.shards.names import AT, ENDED, EVERY_SOURCE, MARKS, ROW, SOURCE, positions_name
 from panes.stores.parcel import widened

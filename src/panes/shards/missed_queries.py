@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from panes.axis import BEGINNING
 from panes.errors import QueryError
-from panes.pipelines.missed_rows import Missed, Whole
+from panes.nodes.missed_rows import Missed, Whole
 from panes.shards.shared_joins import SharedJoin, SharedQuery
 from panes.shards.state import State
 from panes.stores import codec

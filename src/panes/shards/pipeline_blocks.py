@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from panes.pipelines.pipeline import StorePipeline
+from panes.nodes.pipeline import StorePipeline
 from panes.planning.plan import Plan
 from panes.shards.blocks import MOST_BLOCKS, Blocks
 from panes.shards.state import State

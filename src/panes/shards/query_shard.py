@@ -17,10 +17,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from panes.admit.arrival import Arrival
-from panes.answers.status import marked, next_early, status_columns
 from panes.axis import BEGINNING, FOREVER
-from panes.pipelines.choose import pipeline_of
+from panes.nodes.arrival import Arrival
+from panes.nodes.choose import pipeline_of
+from panes.nodes.status import marked, next_early, status_columns
 from panes.planning.plan import Plan
 from panes.planning.terms import Terms
 from panes.shards.marks import have_ended, late_rows, observe_marks, oldest_late, read_marks

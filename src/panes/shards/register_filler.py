@@ -15,14 +15,14 @@ from numpy.typing import NDArray
 from sqlglot import exp
 
 from panes.arrays.columns import column_of
-from panes.register.failures import naming
-from panes.register.parcels import split
-from panes.register.queries import Queries
-from panes.register.shared_store import SharedStore
 from panes.shards.kept_rows import kept_by_shard, sent_rows
 from panes.shards.names import AT, KEPT, ROWS, column_name
 from panes.shards.query_filler import rows_by_shard
 from panes.shards.shard_of import shards_of
+from panes.sharing.failures import naming
+from panes.sharing.parcels import split
+from panes.sharing.queries import Queries
+from panes.sharing.shared_store import SharedStore
 from panes.stores.parcel import to_tables
 
 

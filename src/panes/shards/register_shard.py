@@ -24,10 +24,6 @@ from panes.errors import StateError
 from panes.planning.plan import Plan
 from panes.planning.terms import Terms
 from panes.progress.promise import Promise
-from panes.register.failures import naming
-from panes.register.parcels import split, take
-from panes.register.queries import Queries
-from panes.register.shared_store import SharedStore
 from panes.shards.blocks import MOST_BLOCKS, Blocks, block_table, span_under
 from panes.shards.combiner import Combiner
 from panes.shards.kept_ledger import KeptLedger
@@ -38,6 +34,10 @@ from panes.shards.recall import Recall
 from panes.shards.register_filler import RegisterFiller, columns_of_rows, tables_of
 from panes.shards.register_state import Written, require_register, take_up, to_tables
 from panes.shards.state import ABOUT, State
+from panes.sharing.failures import naming
+from panes.sharing.parcels import split, take
+from panes.sharing.queries import Queries
+from panes.sharing.shared_store import SharedStore
 from panes.stores import codec
 from panes.stores.parcel import from_tables
 

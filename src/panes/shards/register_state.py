@@ -22,11 +22,11 @@ from panes.aggregates.aggregate import Piece
 from panes.aggregates.identity import Identity, difference
 from panes.axis import BEGINNING
 from panes.errors import StateError
-from panes.register.completeness import after
-from panes.register.needs import Stored, identity_of, implying, read_by
-from panes.register.queries import Queries
-from panes.register.shape import Computed, Shape
-from panes.register.shared_store import SharedStore
+from panes.sharing.completeness import after
+from panes.sharing.needs import Stored, identity_of, implying, read_by
+from panes.sharing.queries import Queries
+from panes.sharing.shape import Computed, Shape
+from panes.sharing.shared_store import SharedStore
 from panes.stores.contents import ValueSet
 from panes.stores.state_format import FORMAT, format_table, require_format
 from panes.windows.cut import Cut, Edges

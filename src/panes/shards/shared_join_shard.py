@@ -14,10 +14,9 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 
 from panes.arrays.columns import column_of
-from panes.pipelines.joined_rows import selected_rows
-from panes.pipelines.missed_rows import Whole, sure_rows
+from panes.nodes.joined_rows import selected_rows
+from panes.nodes.missed_rows import Whole, sure_rows
 from panes.planning.terms import Terms
-from panes.register.failures import noted, require_none
 from panes.shards.combiner import Combiner
 from panes.shards.going_up import GoingUp, Gone
 from panes.shards.join_shard import JoinOutcome, JoinShard
@@ -29,6 +28,7 @@ from panes.shards.query_filler import PlanFiller
 from panes.shards.shard_of import shards_of
 from panes.shards.shared_joins import SharedJoin, SharedQuery, address, addressed
 from panes.shards.state import State
+from panes.sharing.failures import noted, require_none
 from panes.stores import codec
 
 ANSWERS, MISSED = "answers", "missed"

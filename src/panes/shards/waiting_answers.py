@@ -11,9 +11,9 @@ from collections.abc import Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from panes.answers.release import ReleaseQueue
-from panes.answers.status import CLOSED_BY, STATUS, ends_of
 from panes.errors import StateError
+from panes.nodes.release import ReleaseQueue
+from panes.nodes.status import CLOSED_BY, STATUS, ends_of
 from panes.planning.flush import Flush, shared_by
 from panes.planning.plan import Plan
 from panes.planning.terms import Terms

@@ -13,15 +13,15 @@ import pyarrow as pa
 
 from panes.answers.select import projected
 from panes.axis import FOREVER
-from panes.pipelines.joined_rows import named_windows
-from panes.pipelines.missed_rows import whole_windows
+from panes.nodes.joined_rows import named_windows
+from panes.nodes.missed_rows import whole_windows
 from panes.planning.terms import Terms
-from panes.register.failures import noted, require_none
 from panes.shards.many_states import ManyStates
 from panes.shards.query_shard import Outcome, QueryShard
 from panes.shards.shared_join_shard import ANSWERS, MISSED
 from panes.shards.shared_joins import SharedJoin, SharedQuery, address
 from panes.shards.state import State
+from panes.sharing.failures import noted, require_none
 from panes.stores import codec
 
 

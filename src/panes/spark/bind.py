@@ -15,12 +15,12 @@ from sqlglot import exp
 from panes.aggregates.custom import UserAggregate
 from panes.axis import DAY, LIMIT
 from panes.errors import QueryError
+from panes.expressions.projection import Projection, resolve
 from panes.frames import require_streams
 from panes.language.expressions import quoted
 from panes.language.parse import parse
 from panes.language.query import Inner, Query
 from panes.planning.plan import Plan, plan
-from panes.planning.scalar import Projection, resolve
 from panes.spark.column_names import PASSES
 from panes.spark.expressions import spark_sql
 from panes.spark.internals import to_arrow_schema

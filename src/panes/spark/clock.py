@@ -10,10 +10,18 @@ from __future__ import annotations
 import pyarrow as pa
 from sqlglot import exp
 
+from panes.expressions.clock import HINT, IN_JAVA, REASON, reads_clock
+from panes.expressions.table import RULES
+from panes.expressions.types import (
+    BINARY,
+    DATE,
+    STRING,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    as_spark,
+    parse_type,
+)
 from panes.language.places import error_in
-from panes.scalar.clock import HINT, IN_JAVA, REASON, reads_clock
-from panes.scalar.table import RULES
-from panes.scalar.types import BINARY, DATE, STRING, TIMESTAMP, TIMESTAMP_NTZ, as_spark, parse_type
 
 _MOMENTS = (DATE, TIMESTAMP, TIMESTAMP_NTZ)
 _TEMPORAL = exp.DataType.TEMPORAL_TYPES

@@ -1,7 +1,7 @@
 """Expressions as Spark is asked them: no text is read by the clock, and nothing multiplies.
 
-What one process measures before it calls a function (`panes.scalar.measured`), Spark measures as
-well. Its regular expressions and its LIKE try one way after the other, so they get text that is
+What one process measures before it calls a function (`panes.expressions.measured`), Spark measures
+as well. Its regular expressions and its LIKE try one way after the other, so they get text that is
 short enough for them.
 """
 
@@ -11,11 +11,11 @@ from collections.abc import Callable
 
 from sqlglot import exp
 
+from panes.expressions.measured import too_much
+from panes.expressions.sizes import LOOKING, MAKING, MOST_MADE, MOST_STEPS, SHORT
 from panes.language.backtracking import degree, degree_of_like
 from panes.language.expressions import to_sql
 from panes.language.growth import searched
-from panes.scalar.measured import too_much
-from panes.scalar.sizes import LOOKING, MAKING, MOST_MADE, MOST_STEPS, SHORT
 from panes.spark.clock import without_clock
 
 _MOST_TRIES = 10**9

@@ -28,7 +28,7 @@ from panes.live.register_shown import (
 from panes.live.snapshot import AnswersShown, AxisShown, SetAsideShown, Snapshot, WindowsShown
 from panes.live.windows_near import windows_of
 from panes.planning.explain import explain_unbound
-from panes.register.view import RegisterView
+from panes.sharing.view import RegisterView
 from panes.spark.join.register import SparkJoinRegister
 from panes.spark.live_rows import LiveRows
 from panes.spark.register.register import SparkRegister

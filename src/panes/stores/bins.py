@@ -23,15 +23,15 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from panes.aggregates.aggregate import Rows
-from panes.algebra.monoid import Columns, Monoid
+from panes.aggregates.monoid import Columns, Monoid
 from panes.arrays.key_numbers import KeyNumbers
 from panes.arrays.ordering import number_pairs
 from panes.arrays.slots import distinct, moved
 from panes.arrays.workers import workers
-from panes.fill.fill import fill
-from panes.fill.fragment import Fragment
 from panes.kernels.choose import roll
 from panes.stores.contents import Contents
+from panes.stores.fill import fill
+from panes.stores.fragment import Fragment
 from panes.stores.panes import by_group
 from panes.stores.rolled import AnswerPartials
 from panes.windows.cover import Cover, Wids, runs_under

@@ -11,10 +11,10 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from panes.algebra.monoid import Monoid
+from panes.aggregates.monoid import Monoid
 from panes.arrays.slots import distinct
 from panes.axis import BEGINNING, FOREVER
-from panes.fill.fragment import Fragment, joined, merged, shared_columns
+from panes.stores.fragment import Fragment, joined, merged, shared_columns
 
 _MOST_FRAGMENTS = 16
 

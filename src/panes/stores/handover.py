@@ -14,7 +14,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from panes.arrays.slots import compact_slots
-from panes.fill.fragment import Fragment
+from panes.stores.fragment import Fragment
 from panes.stores.parcel import Counted, Parcel
 
 Integers: TypeAlias = NDArray[np.int64]

@@ -14,13 +14,13 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from panes.aggregates.aggregate import Rows
-from panes.algebra.monoid import Columns
+from panes.aggregates.monoid import Columns
 from panes.arrays.key_numbers import KeyNumbers
 from panes.arrays.slots import distinct
 from panes.arrays.workers import workers
-from panes.fill.fill import fill
-from panes.fill.fragment import Fragment, merged
 from panes.stores.contents import Contents
+from panes.stores.fill import fill
+from panes.stores.fragment import Fragment, merged
 from panes.stores.handover import IsWanted, PartOf, opened, split
 from panes.stores.multisets import ValueStore
 from panes.stores.panes import PaneStore, Rolled, by_window

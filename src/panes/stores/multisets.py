@@ -19,10 +19,10 @@ from panes.aggregates.arithmetic import COUNT
 from panes.arrays.key_numbers import KeyNumbers
 from panes.arrays.nested_keys import stored, stored_type
 from panes.arrays.slots import distinct, moved
-from panes.fill.fill import ALL_ROWS, fill
-from panes.fill.fragment import Fragment, merged
 from panes.kernels.sliding_multiset import SlidingMultiset
 from panes.stores.contents import ValueSet
+from panes.stores.fill import ALL_ROWS, fill
+from panes.stores.fragment import Fragment, merged
 from panes.stores.panes import PaneStore, Rolled, by_group
 from panes.stores.parcel import Counted
 from panes.windows.cover import Wids, runs_under

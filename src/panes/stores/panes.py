@@ -15,12 +15,12 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from panes.algebra.monoid import Columns, Monoid
+from panes.aggregates.monoid import Columns, Monoid
 from panes.arrays.compiled import compiled
 from panes.arrays.slots import is_dense, moved
 from panes.arrays.spread import spread
-from panes.fill.fragment import Fragment, merged
 from panes.kernels.choose import roll
+from panes.stores.fragment import Fragment, merged
 from panes.stores.fragments import Fragments
 from panes.windows.cover import Cover, Wids, cover, runs_under
 from panes.windows.extent import edges_of, extent, windows_closed

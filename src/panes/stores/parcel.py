@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from panes.aggregates import wire
 from panes.aggregates.aggregate import Piece
-from panes.algebra.monoid import Columns
+from panes.aggregates.monoid import Columns
 from panes.arrays.columns import column_of
 
 _KEYS, _STARTS, _PANES, _VALUES = "keys", "starts", "panes", "values"

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from panes.algebra.monoid import Columns
+from panes.aggregates.monoid import Columns
 from panes.kernels.sliding_multiset import SlidingMultiset
 from panes.windows.cover import Cover
 

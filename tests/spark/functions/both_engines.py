@@ -12,11 +12,11 @@ from pyspark.sql import DataFrame
 from sqlglot import exp
 
 from panes.errors import ColumnTypeError, PanesError
+from panes.expressions.projection import Projection, resolve
+from panes.expressions.types import VOID, spark_name
 from panes.language.expressions import require_known
 from panes.language.grammar import parse_select
 from panes.language.tokens import tokenize
-from panes.planning.scalar import Projection, resolve
-from panes.scalar.types import VOID, spark_name
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 import panes
 from panes.errors import QueryError
-from panes.planning.scalar import resolve
+from panes.expressions.projection import resolve
 from panes.spark.expressions import spark_sql
 from tests.clock_texts import ERRORS, FINE, NULLS, ROWS, WRITTEN
 from tests.spark.functions.both_engines import read

@@ -1,4 +1,4 @@
-"""The intervals of `tests/scalar/written_intervals.py`, asked of Spark."""
+"""The intervals of `tests/expressions/written_intervals.py`, asked of Spark."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from tests.scalar.written_intervals import INTERVALS, REFUSED
+from tests.expressions.written_intervals import INTERVALS, REFUSED
 
 
 def test_spark_says_the_same_of_every_interval(spark: SparkSession) -> None:

@@ -21,8 +21,8 @@ from pyspark.sql import DataFrame, SparkSession
 from sqlglot import exp
 
 from panes.errors import PanesError
-from panes.scalar.rules import Parameter
-from panes.scalar.table import APPROXIMATED, RULES
+from panes.expressions.rules import Parameter
+from panes.expressions.table import APPROXIMATED, RULES
 from tests.spark.functions.awkward_values import Drawn, drawn, rows
 from tests.spark.functions.both_engines import (
     Answer,

@@ -8,9 +8,9 @@ from pyspark.sql import SparkSession
 
 import panes
 from panes.errors import QueryError
-from panes.planning.scalar import resolve
+from panes.expressions.projection import resolve
 from panes.spark.expressions import spark_sql
-from tests.scalar.long_values import BOMBS, EXPLODING, LONG, PLAIN, SHORT, WRITTEN
+from tests.expressions.long_values import BOMBS, EXPLODING, LONG, PLAIN, SHORT, WRITTEN
 from tests.spark.functions.both_engines import read
 
 SEARCHES = (

@@ -1,4 +1,4 @@
-"""Registers on Spark for tests: queries beside those of `tests.register.workload`, and places."""
+"""Registers on Spark for tests: queries beside those of `tests.sharing.workload`, and places."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 
 import panes
 from panes.spark.register.register import SparkRegister
-from tests.register.workload import QUERIES
+from tests.sharing.workload import QUERIES
 from tests.spark.streaming import read_stream
 
 LATENESS = 4

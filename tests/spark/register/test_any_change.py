@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 
 import panes
 from panes.errors import FailedQueryWarning, QueryError
-from panes.register.manifest import QueryEntry
+from panes.sharing.manifest import QueryEntry
 from panes.spark.register import manifest_file
 from panes.spark.register.run import Planned
 from tests.deep import DEEP, LONG

@@ -21,7 +21,7 @@ import panes.spark
 from panes.errors import PanesError, QueryError, StateError
 from panes.spark.register import ask, ask_rows
 from panes.spark.register.register import SparkRegister
-from tests.register.workload import QUERIES, rows
+from tests.sharing.workload import QUERIES, rows
 from tests.spark.register.registered import LATENESS, placed, registered
 from tests.spark.streaming import as_batches, at_seconds, nearly_ordered, read_stream, some_rows
 from tests.support import assert_rows

@@ -22,8 +22,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 import panes
 import panes.spark
-from panes.engine.register import Register
 from panes.errors import FailedQueryWarning, QueryError
+from panes.process.register import Register
 from panes.spark.register.register import SparkRegister
 from tests.failing_aggregates import brittle, picky, shaky
 from tests.spark.streaming import as_batches, metrics, read_stream

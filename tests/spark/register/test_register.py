@@ -17,10 +17,10 @@ from pyspark.sql import DataFrame, SparkSession
 
 import panes
 import panes.spark
-from panes.engine.register import Register
 from panes.errors import OptionError, QueryError, StateError
+from panes.process.register import Register
 from panes.spark.register import deliver
-from tests.register.workload import QUERIES, SCHEMA, rows
+from tests.sharing.workload import QUERIES, SCHEMA, rows
 from tests.spark.register.registered import LATENESS, MORE, placed, registered
 from tests.spark.streaming import as_batches, found
 from tests.support import assert_rows

@@ -20,9 +20,9 @@ from pyspark.sql import functions as F  # noqa: N812 - as everyone writes it
 from panes.aggregates.aggregate import Piece, Selection
 from panes.aggregates.arithmetic import Count, FloatSum, LimbSum, split_limbs
 from panes.aggregates.extremes import ObjectPick, Pick
+from panes.aggregates.lanes import Op
 from panes.aggregates.moments import Moments
-from panes.algebra.lanes import Op
-from panes.algebra.monoid import Columns
+from panes.aggregates.monoid import Columns
 from panes.arrays import nested_keys, order_keys
 from panes.arrays.columns import without_nulls
 from panes.shards.names import AT

@@ -17,9 +17,9 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everyone writes it
 
-from panes.admit.arrival import Arrival
 from panes.arrays.columns import column_of
-from panes.pipelines.per_row import PerRowPipeline
+from panes.nodes.arrival import Arrival
+from panes.nodes.per_row import PerRowPipeline
 from panes.planning.plan import Plan
 from panes.shards.names import AT, PASSING, column_name
 from panes.spark.answers import handed_over, handed_over_schema, selected

@@ -24,9 +24,8 @@ from panes.aggregates import wire
 from panes.aggregates.aggregate import Rows
 from panes.arrays.columns import column_of
 from panes.arrays.key_numbers import KeyNumbers
-from panes.fill.fill import fill
 from panes.language.query import KEY
-from panes.pipelines.sliding import SlidingPipeline
+from panes.nodes.sliding import SlidingPipeline
 from panes.planning.plan import Plan
 from panes.shards.names import AT, column_name
 from panes.spark.answers import handed_over, handed_over_schema, selected
@@ -34,6 +33,7 @@ from panes.spark.batch.fill import aggregates, is_filled_by_spark, pane_start, p
 from panes.spark.bind import BoundQuery, sql, ticks
 from panes.spark.column_names import COUNT, NEWEST, PANE, TAG
 from panes.spark.internals import spark_type
+from panes.stores.fill import fill
 from panes.windows.cut import cut
 from panes.windows.spec import Landmark
 

@@ -17,7 +17,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everyone writes it
 
 from panes.language.expressions import quoted
-from panes.pipelines.join_stage import WID
+from panes.nodes.join_stage import WID
 from panes.planning.join_plan import JoinPlan
 from panes.shards.names import AT, column_name
 from panes.spark.answers import named

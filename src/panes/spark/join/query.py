@@ -12,7 +12,7 @@ from panes.errors import QueryError
 from panes.language.expressions import quoted
 from panes.language.join_query import JoinQuery
 from panes.language.query import WINDOW_COLUMNS
-from panes.pipelines.join_stage import WID
+from panes.nodes.join_stage import WID
 from panes.planning.join_query_plan import AT, Aggregation, JoinQueryPlan
 from panes.planning.terms import Run, agree
 from panes.shards.names import PROMISE

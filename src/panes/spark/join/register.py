@@ -17,7 +17,6 @@ from dataclasses import dataclass, replace
 from pyspark.sql import DataFrame
 
 from panes.aggregates.custom import UserAggregate
-from panes.engine.added import Added
 from panes.errors import OptionError, QueryError, UnknownStreamError
 from panes.html import facts_line
 from panes.language.join_query import JoinQuery
@@ -25,9 +24,10 @@ from panes.language.join_text import is_join, read_join
 from panes.path_part import require_path_part
 from panes.planning.explain_join import explain_join
 from panes.planning.terms import Run
-from panes.register.failures import reasons_in
-from panes.register.join_view import JoinedQuery, JoinsView
+from panes.process.added import Added
 from panes.shards.shared_joins import shared_joins
+from panes.sharing.failures import reasons_in
+from panes.sharing.join_view import JoinedQuery, JoinsView
 from panes.spark.bind import require_alike
 from panes.spark.internals import runs_here
 from panes.spark.join.bind import BoundJoin, bind_join

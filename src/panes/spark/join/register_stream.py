@@ -25,7 +25,6 @@ from panes.errors import QueryError
 from panes.language.query import WINDOW_COLUMNS
 from panes.path_part import path_part
 from panes.planning.terms import Run, Terms, require_streamable
-from panes.register.failures import noted, require_none
 from panes.shards.combiner import Combiner
 from panes.shards.join_filler import SideFiller
 from panes.shards.join_keys import shard_keys
@@ -33,6 +32,7 @@ from panes.shards.names import AT, PROMISE, SOURCE
 from panes.shards.shared_join_shard import SharedJoinShard, SharedOutcome
 from panes.shards.shared_joins import EVERY_JOIN, SentJoins, SharedJoin, SharedQuery, addressed
 from panes.shards.windows_above_shard import AboveOutcome, WindowsAboveShard
+from panes.sharing.failures import noted, require_none
 from panes.spark.column_names import PACKAGE, SHARD, STATUS
 from panes.spark.host import Beside, Hosted, host, named_batch, shard_numbers
 from panes.spark.internals import dumps, spark_type

@@ -21,7 +21,7 @@ from pyspark.sql import types as T  # noqa: N812
 from panes.axis import parse_duration
 from panes.errors import OptionError, QueryError
 from panes.language.expressions import quoted
-from panes.pipelines.join_stage import WID, Above
+from panes.nodes.join_stage import WID, Above
 from panes.planning.join_query_plan import AT, Aggregation, JoinQueryPlan
 from panes.planning.join_terms import require_join_options, require_streamable_join
 from panes.planning.terms import Run, Terms, agree, require_clock, require_terms

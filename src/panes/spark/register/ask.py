@@ -19,11 +19,11 @@ from panes.errors import QueryError
 from panes.language.query import Query
 from panes.planning.plan import Plan
 from panes.planning.terms import Terms
-from panes.register.queries import Queries
 from panes.shards.names import KEPT
 from panes.shards.register_shard import Definition, as_lowered, resumed
 from panes.shards.register_state import take_up
 from panes.shards.state import ABOUT
+from panes.sharing.queries import Queries
 from panes.spark.host import STATE_NAME
 from panes.spark.internals import STATE_OPERATOR, dumps, has_commit, to_arrow_schema
 from panes.spark.register.lowered import finished, lowered_schema, with_ticks

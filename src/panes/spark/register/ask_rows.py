@@ -22,14 +22,14 @@ from panes.asking.kept_columns import columns_read
 from panes.asking.row_questions import ordering_of
 from panes.asking.row_window import outputs_of
 from panes.errors import QueryError, StateError
+from panes.expressions.projection import resolve
 from panes.language.parse import parse
 from panes.language.row_question import Ordering, RowQuestion
 from panes.planning.plan import Plan
-from panes.planning.scalar import resolve
-from panes.register.queries import Queries
 from panes.shards.find_rows import FoundRows, find_rows
 from panes.shards.names import AT, KEPT
 from panes.shards.state import ABOUT
+from panes.sharing.queries import Queries
 from panes.spark.answers import edge_texts, named
 from panes.spark.bind import arrow_schema, bind_query, sql
 from panes.spark.column_names import PLACE

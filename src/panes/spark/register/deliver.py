@@ -21,8 +21,8 @@ from panes.errors import PanesError
 from panes.language.query import WINDOW_COLUMNS
 from panes.live.apart import Kind
 from panes.planning.plan import Plan
-from panes.register.failures import QueriesFailed, failing
 from panes.shards.names import ROW
+from panes.sharing.failures import QueriesFailed, failing
 from panes.spark.answers import named
 from panes.spark.column_names import PACKAGE
 from panes.spark.host import named_batch

@@ -11,7 +11,7 @@ from __future__ import annotations
 from pyspark.sql import SparkSession
 
 from panes.errors import StateError
-from panes.register.manifest import Manifest, from_json, to_json
+from panes.sharing.manifest import Manifest, from_json, to_json
 from panes.spark.internals import is_used
 from panes.spark.internals import lines as read_lines
 

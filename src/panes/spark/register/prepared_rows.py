@@ -18,7 +18,7 @@ from panes.language.parse import parse
 from panes.language.query import Query
 from panes.language.row_question import RowQuestion, read_row_question
 from panes.planning.terms import Run, agree, require_clock, require_lateness
-from panes.register.queries import Queries
+from panes.sharing.queries import Queries
 from panes.spark.bind import arrow_schema
 from panes.spark.register.ask_rows import require_answerable
 

@@ -20,7 +20,6 @@ from pyspark.sql import DataFrame
 
 from panes.aggregates.custom import UserAggregate
 from panes.axis import SECOND, Duration, parse_duration
-from panes.engine.added import Added
 from panes.errors import OptionError, QueryError
 from panes.html import facts_line
 from panes.language.parse import parse
@@ -28,8 +27,9 @@ from panes.language.query import Query
 from panes.language.row_question import RowQuestion, read_row_question
 from panes.planning.plan import Plan
 from panes.planning.terms import Run
-from panes.register.explain import explain_keep, explain_stores
-from panes.register.view import RegisterView, version_of, view_of
+from panes.process.added import Added
+from panes.sharing.explain import explain_keep, explain_stores
+from panes.sharing.view import RegisterView, version_of, view_of
 from panes.spark.bind import bind_query
 from panes.spark.host import shard_numbers
 from panes.spark.internals import runs_here

@@ -22,7 +22,7 @@ from panes.language.query import Query
 from panes.path_part import require_path_part
 from panes.planning.plan import Plan
 from panes.planning.terms import Run, Terms, agree, require_clock, require_lateness
-from panes.register.manifest import (
+from panes.sharing.manifest import (
     FailedEntry,
     Manifest,
     QueryEntry,
@@ -30,7 +30,7 @@ from panes.register.manifest import (
     store_entries,
     take_up_queries,
 )
-from panes.register.queries import Asked, Queries
+from panes.sharing.queries import Asked, Queries
 from panes.spark.bind import bind_query, comparable
 from panes.spark.host import require_progress, with_watermark
 from panes.spark.query import Sink

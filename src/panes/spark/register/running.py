@@ -12,7 +12,7 @@ from typing import Generic
 from pyspark.sql.streaming.query import StreamingQuery
 
 from panes.errors import FailedQueryWarning, warn
-from panes.register.failures import set_aside_words
+from panes.sharing.failures import set_aside_words
 from panes.spark.register.run import Begun, RegisterRun
 from panes.spark.register.watched_queries import LOG
 

@@ -21,15 +21,15 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everyone writes it
 from pyspark.sql import types as T  # noqa: N812
 
-from panes.admit.gate import promise_column
 from panes.answers.portions import Portion, joined
 from panes.language.expressions import quoted
+from panes.nodes.gate import promise_column
 from panes.planning.plan import Plan
 from panes.planning.terms import Terms
-from panes.register.queries import Queries
 from panes.shards.names import AT, PROMISE, ROW, SOURCE, TOO_FAR_AHEAD
 from panes.shards.register_filler import read_columns
 from panes.shards.register_shard import Definition, RegisterOutcome, RegisterShard, combiner
+from panes.sharing.queries import Queries
 from panes.spark.bind import arrow_schema, sql, ticks
 from panes.spark.column_names import PACKAGE
 from panes.spark.host import Hosted, host

@@ -1,7 +1,7 @@
 """Which queries make a batch of a register fail on Spark.
 
 A failure may arise in three places. In a shard, or while answers are finished and delivered, the
-error itself names the queries at fault (`panes.register.failures.QueriesFailed`). Where Spark
+error itself names the queries at fault (`panes.sharing.failures.QueriesFailed`). Where Spark
 evaluates the expressions of all queries together, before the shuffle, nothing does. Then a trial
 runs the same micro-batch once more on the same checkpoint, only to get hold of its rows, and the
 expressions of each query are evaluated over them by themselves.
@@ -19,8 +19,8 @@ from uuid import uuid4
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 
-from panes.register.failures import QueriesFailed, failing, reasons_in
 from panes.shards.register_filler import read_columns
+from panes.sharing.failures import QueriesFailed, failing, reasons_in
 from panes.spark.expressions import spark_sql
 from panes.spark.internals import without_snapshots
 from panes.spark.register.deliver import Deliver, SinkError, work_out

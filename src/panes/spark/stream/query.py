@@ -18,11 +18,11 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everyone writes it
 from pyspark.sql import types as T  # noqa: N812
 
-from panes.admit.gate import promise_column
-from panes.answers.status import STATUS as STATUS_OF_ANSWER
-from panes.answers.status import require_flushable, status_columns
 from panes.errors import QueryError
 from panes.language.expressions import quoted
+from panes.nodes.gate import promise_column
+from panes.nodes.status import STATUS as STATUS_OF_ANSWER
+from panes.nodes.status import require_flushable, status_columns
 from panes.planning.plan import Plan
 from panes.planning.terms import Run, Terms, require_streamable
 from panes.shards.combiner import Combiner

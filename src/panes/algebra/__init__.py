@@ -1,1 +1,0 @@
-"""Monoids over columns: what every aggregate is made of, and nothing about windows."""

@@ -1,1 +1,0 @@
-"""Hosts a plan in this process: Arrow tables in, Arrow tables out."""

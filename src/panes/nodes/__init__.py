@@ -1,0 +1,1 @@
+"""What rows and promises go through on their way: streams, SELECT, joins, windows of every kind."""

@@ -1,1 +1,0 @@
-"""From progress to the windows of one query that are due."""

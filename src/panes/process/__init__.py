@@ -1,0 +1,1 @@
+"""Runs queries and graphs of them in this process: Arrow tables in, Arrow tables out."""

@@ -1,0 +1,159 @@
+"""Windows above a join: joined rows are aggregated as the rows of one stream.
+
+The stream of joined rows makes progress of its own (`panes.join.progress`): a window above is
+answered as soon as no joined row can come into it any more, which may be long before the band has
+passed. Groups by the positions of both sides close by joint punctuation, one by one (thesis 7.2).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+import pyarrow as pa
+
+from panes.aggregates.custom import UserAggregate
+from panes.axis import LIMIT
+from panes.language.query import WINDOW_COLUMNS
+from panes.nodes.join_stage import JoinStage
+from panes.nodes.joined_rows import complete_groups, named_windows, placed_rows
+from panes.planning.join_query_plan import AT, PAIRS, Aggregation, JoinQueryPlan
+from panes.planning.terms import Run
+from panes.process.open_query import OpenQuery
+
+
+class Above(Protocol):
+    """What joined rows are made into."""
+
+    def take(self, joined: pa.Table, stage: JoinStage) -> pa.Table:
+        """Take in joined rows; gives the answers that are final by what the join promises now."""
+        ...
+
+    def finish(self, joined: pa.Table) -> pa.Table:
+        """Take in the last joined rows; gives all answers that are left."""
+        ...
+
+    def early(self) -> pa.Table:
+        """The windows that are still open, as they are now."""
+        ...
+
+    @property
+    def stored(self) -> dict[str, int]:
+        """How much is stored above the join."""
+        ...
+
+    @property
+    def next_end(self) -> int | None:
+        """No window that is yet to be answered ends before; None if there are no windows."""
+        ...
+
+
+def above(plan: JoinQueryPlan, run: Run, aggregates: Sequence[UserAggregate]) -> Above | None:
+    """What aggregates the joined rows of a plan; None if none are made, or given as they are."""
+    if plan.aggregation is None or plan.aggregation.fold is not None:
+        return None
+    if plan.aggregation.by == "positions":
+        return PositionGroups(plan, plan.aggregation, aggregates)
+    return JoinedWindows(plan, plan.aggregation, run, aggregates)
+
+
+class JoinedWindows:
+    """Joined rows in windows over a position of theirs."""
+
+    def __init__(
+        self,
+        plan: JoinQueryPlan,
+        aggregation: Aggregation,
+        run: Run,
+        aggregates: Sequence[UserAggregate],
+    ) -> None:
+        self._plan, self._by = plan, aggregation.by
+        terms = Run(
+            max_ahead=None, bounded=run.bounded, why=run.why, flush=run.flush,
+            store=run.store, max_answers=run.max_answers,
+        )  # fmt: skip
+        self._query = OpenQuery(aggregation.query, terms, aggregates=aggregates)
+
+    def take(self, joined: pa.Table, stage: JoinStage) -> pa.Table:
+        """Take in joined rows; gives the answers that are final by what the join promises now."""
+        found = self._query.push(**{PAIRS: placed_rows(self._plan, self._by, joined)})
+        assert self._by != "positions"
+        progress = stage.progress_above(self._by)
+        if progress > -LIMIT:
+            closed = self._query.punctuate(pairs=min(progress, LIMIT - 1))
+            found = pa.concat_tables([found, closed])
+        return self._named(found)
+
+    def finish(self, joined: pa.Table) -> pa.Table:
+        """Take in the last joined rows; gives all answers that are left."""
+        found = self._query.push(**{PAIRS: placed_rows(self._plan, self._by, joined)})
+        return self._named(pa.concat_tables([found, self._query.finish()]))
+
+    def early(self) -> pa.Table:
+        """The windows that are still open, as they are now."""
+        return self._named(self._query.early())
+
+    @property
+    def stored(self) -> dict[str, int]:
+        """How much is stored above the join."""
+        return {name: self._query.state[name] for name in ("keys", "partials", "bytes")}
+
+    @property
+    def next_end(self) -> int:
+        """No window that is yet to be answered ends before, as the windows above count."""
+        return self._query.next_end
+
+    def _named(self, answers: pa.Table) -> pa.Table:
+        return named_windows(self._plan, self._by, answers)
+
+
+class PositionGroups:
+    """Joined rows in groups by the positions of one side or both, without windows."""
+
+    def __init__(
+        self, plan: JoinQueryPlan, aggregation: Aggregation, aggregates: Sequence[UserAggregate]
+    ) -> None:
+        self._plan, self._aggregation, self._aggregates = plan, aggregation, aggregates
+        self._waiting: pa.Table | None = None
+
+    def take(self, joined: pa.Table, stage: JoinStage) -> pa.Table:
+        """Take in joined rows; gives the groups that no joined row can come into any more."""
+        rows = joined if self._waiting is None else pa.concat_tables([self._waiting, joined])
+        complete = complete_groups(self._plan, self._aggregation, rows, stage)
+        self._waiting = rows.filter(pa.array(~complete)).combine_chunks()
+        return self._grouped(rows.filter(pa.array(complete)))
+
+    def finish(self, joined: pa.Table) -> pa.Table:
+        """Take in the last joined rows; gives all groups that are left."""
+        rows = joined if self._waiting is None else pa.concat_tables([self._waiting, joined])
+        self._waiting = None
+        return self._grouped(rows)
+
+    def early(self) -> pa.Table:
+        """All groups that are not complete, as they are now."""
+        joined = self._plan.joined_schema().empty_table()
+        return self._grouped(joined if self._waiting is None else self._waiting)
+
+    @property
+    def stored(self) -> dict[str, int]:
+        """How much is stored above the join: rows of groups that are not complete."""
+        waiting = self._waiting
+        return {
+            "keys": 0,
+            "partials": 0 if waiting is None else len(waiting),
+            "bytes": 0 if waiting is None else waiting.nbytes,
+        }
+
+    @property
+    def next_end(self) -> None:
+        """There are no windows."""
+
+    def _grouped(self, rows: pa.Table) -> pa.Table:
+        """Aggregates of whole groups: windows play no part, so all rows lie in one."""
+        once = rows.append_column(AT, pa.array(np.zeros(len(rows), dtype=np.int64)))
+        query = OpenQuery(
+            self._aggregation.query, Run(bounded=True, max_ahead=None), aggregates=self._aggregates
+        )
+        query.push(**{PAIRS: once})
+        return query.finish().drop_columns(list(WINDOW_COLUMNS))

@@ -1,1 +1,0 @@
-"""Which windows are due when progress moves: sliding groups, their graph, their timers."""

@@ -1,0 +1,133 @@
+"""The manifest of a register: its queries and the numbers that name things in its state.
+
+One line of JSON with a checksum, without any panes. Queries, stores and columns keep their numbers
+for life.
+"""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+
+from panes.errors import StateError
+from panes.sharing.columns import Numbering
+from panes.sharing.queries import Asked, Failed, Queries, StateNumbers
+from panes.stores.state_format import require_version
+
+_FORMAT = 2
+
+
+@dataclass(frozen=True, slots=True)
+class QueryEntry:
+    """A query as it was added. `watched`: it came from the watched folder, and goes with it."""
+
+    name: str
+    text: str
+    serial: int
+    deadline: int | None = None
+    sink: str | None = None
+    watched: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class FailedEntry:
+    """A query that was set aside, and why. `deadline` is in microseconds."""
+
+    name: str
+    text: str
+    deadline: int | None
+    reason: str
+    sink: str | None = None
+    watched: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class StoreEntry:
+    """The number of a store, the numbers of its columns, and the first that no column has had."""
+
+    serial: int
+    columns: Mapping[str, int]
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """A register at rest. `removed` are queries that were removed while it ran, by name.
+
+    Stores are listed by their identities, questions that rows are kept for by their texts.
+    """
+
+    stream: str
+    shards: int
+    last: int
+    queries: Sequence[QueryEntry] = ()
+    stores: Mapping[str, StoreEntry] = field(default_factory=dict)
+    removed: Mapping[str, str] = field(default_factory=dict)
+    failed: Sequence[FailedEntry] = ()
+    version: int = 0
+    prepared: Sequence[str] = ()
+
+
+def to_json(manifest: Manifest) -> str:
+    """A manifest as text."""
+    said = json.dumps(asdict(manifest))
+    return json.dumps({"format": _FORMAT, "crc32": zlib.crc32(said.encode()), "register": said})
+
+
+def from_json(text: str, place: str) -> Manifest:
+    """What `to_json` wrote; `place` is where it was found."""
+    try:
+        read = json.loads(text)
+        found, checksum, said = (read.get(name) for name in ("format", "crc32", "register"))
+    except (ValueError, AttributeError) as error:
+        raise _damaged(place) from error
+    require_version("a register", found, _FORMAT)
+    if not isinstance(said, str) or zlib.crc32(said.encode()) != checksum:
+        raise _damaged(place)
+    register = json.loads(said)
+    register["queries"] = [QueryEntry(**q) for q in register["queries"]]
+    register["failed"] = [FailedEntry(**q) for q in register["failed"]]
+    register["stores"] = {title: StoreEntry(**s) for title, s in register["stores"].items()}
+    return Manifest(**register)
+
+
+def _damaged(place: str) -> StateError:
+    return StateError(
+        f"the list of queries in {place} is damaged",
+        hint="take it from a backup, or start with a new checkpoint",
+    )
+
+
+def store_entries(queries: Queries) -> dict[str, StoreEntry]:
+    """The numbers of all stores and their columns."""
+    numbered = [(s.title, s.serial, s.rows.numbering) for s in queries.stores.values()]
+    return {title: StoreEntry(serial, n.columns, n.end) for title, serial, n in numbered}
+
+
+def failed_entries(queries: Queries) -> list[FailedEntry]:
+    """The queries that were set aside."""
+    return [FailedEntry(n, f.text, f.deadline, f.reason) for n, f in queries.failed.items()]
+
+
+def take_up_queries(
+    manifest: Manifest,
+    queries: Queries,
+    entries: Iterable[QueryEntry],
+    bind: Callable[[Asked], None],
+    refusals: tuple[type[Exception], ...] = (),
+) -> None:
+    """Add queries again, under the numbers that they had.
+
+    One that is refused by such an error is set aside, and the others go on.
+    """
+    stores = {t: (s.serial, Numbering(s.columns, s.end)) for t, s in manifest.stores.items()}
+    queries.numbers = StateNumbers(manifest.last, stores)
+    queries.failed = {f.name: Failed(f.text, f.deadline, f.reason) for f in manifest.failed}
+    for entry in entries:
+        try:
+            asked = queries.read(entry.name, entry.text)
+            bind(replace(asked, serial=entry.serial, deadline=entry.deadline))
+        except refusals as error:
+            queries.failed[entry.name] = Failed(entry.text, entry.deadline, str(error))
