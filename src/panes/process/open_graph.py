@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
@@ -22,13 +22,14 @@ from panes.axis import BEGINNING
 from panes.errors import OptionError, QueryError, UnknownStreamError
 from panes.html import Explained, facts_html, facts_line
 from panes.language.join_query import JoinQuery
-from panes.language.query import WINDOW_TIME, Query
+from panes.language.query import Query
 from panes.language.query_graph import Part, QueryGraph
+from panes.nodes.parts import require_parts, run_of
+from panes.nodes.promised_answers import as_rows, column_read, least
 from panes.planning.terms import Run
 from panes.process.in_turn import Turn
 from panes.process.open_join import OpenJoin
 from panes.process.open_query import Instant, OpenQuery
-from panes.process.promised_answers import as_rows, column_read, least, promising_columns
 from panes.process.step import in_turn, step, whole
 from panes.process.watched import Watcher
 
@@ -94,13 +95,7 @@ class OpenGraph:
         now: Callable[[], int] = lambda: time.time_ns() // 1_000,
     ) -> None:
         self.query = query
-        if run.late == "revise":
-            raise OptionError(
-                "late='revise' would answer a window again that other windows have counted",
-                hint="give a lateness that is long enough",
-            )
-        if not run.bounded:
-            _require_promises(query)
+        require_parts(query, run)
         self._nodes = [
             _node(part, query.inside, run, aggregates, query.everywhere(schemas or {}), now)
             for part in query.parts
@@ -272,46 +267,11 @@ def _node(
 ) -> _Node:
     """A part that is yet to see rows, run as was said of the streams it reads."""
     query = part.query
-    run = replace(run, inside=names.intersection(query.streams))
-    if part.name:
-        run = replace(run, flush=None, why=False, store=None)
-    if names.issuperset(query.streams):
-        run = replace(
-            run, lateness=None, rows_late=None, punctuation=None, heartbeat=None, max_ahead=None,
-            stall_rows=None,
-        )  # fmt: skip
+    run = run_of(part, run, names)
     known = {name: schemas[name] for name in query.streams if name in schemas}
     if isinstance(query, JoinQuery):
         return _Node(part, OpenJoin(query, run, aggregates=aggregates, schemas=known, now=now))
     return _Node(part, OpenQuery(query, run, aggregates=aggregates, schemas=known, now=now))
-
-
-def _require_promises(graph: QueryGraph) -> None:
-    """Refuse windows over a column of answers that nothing is promised of: they never close."""
-    parts = graph.everywhere({part.name: part.query for part in graph.parts[:-1]})
-    for part in graph.parts:
-        query = part.query
-        if isinstance(query, JoinQuery):
-            continue
-        for name in query.streams:
-            column = column_read(query, name)
-            inner = parts.get(name)
-            if column is None or inner is None or isinstance(inner, JoinQuery):
-                continue
-            known = promising_columns(inner)
-            if column not in known:
-                raise _no_promise(column, known)
-
-
-def _no_promise(column: str, known: frozenset[str]) -> QueryError:
-    said = f"the answers of the query inside promise nothing of `{column}`"
-    if not known:
-        return QueryError(
-            f"{said}, nor of any other column, so windows over them would never close",
-            hint="windows over tables may lie on any column: panes.sql",
-        )
-    better = WINDOW_TIME if WINDOW_TIME in known else min(known)
-    return QueryError(f"{said}, so windows over it would never close", hint=f"WATTR {better}")
 
 
 def _together(tables: Sequence[pa.Table]) -> pa.Table:
