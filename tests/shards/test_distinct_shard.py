@@ -36,7 +36,7 @@ class Host:
         for task in range(tasks):
             combiner = Combiner(DistinctFiller("at", SCHEMA), 3, notes_positions=False)
             mine = rows[task::tasks]
-            columns = list(zip(*mine, strict=True)) or [[], [], []]
+            columns = [[row[i] for row in mine] for i in range(len(SCHEMA))]
             arrays = [pa.array(c, f.type) for c, f in zip(columns, SCHEMA, strict=True)]
             named = {AT: arrays[0]} | {column_name(i): a for i, a in enumerate(arrays)}
             combiner.add(pa.record_batch(named))
@@ -51,7 +51,7 @@ class Host:
 
 def rows_of(outcomes: list[DistinctOutcome]) -> list[Row]:
     found = [o.answers for o in outcomes if len(o.answers)]
-    return [tuple(row.values()) for t in found for row in t.to_pylist()]  # type: ignore[misc]
+    return [tuple(row.values()) for t in found for row in t.to_pylist()]
 
 
 def same(row: Row) -> str:

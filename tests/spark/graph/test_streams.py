@@ -161,7 +161,7 @@ REFUSED = {
     ),
     "flush of rows": (
         f"SELECT m, sum(m) AS t FROM ({PEAKS}) [RANGE 30 SLIDE 1 ROW RATTR window_end]",
-        {"flush": panes.Flush(1, "random")}, QueryError, "a per-row window has one answer",
+        {"flush": panes.SlowFlush(at_most=1)}, QueryError, "a per-row window has one answer",
     ),
     "no progress": (THREE, {"lateness": None}, OptionError, "nothing says how the stream"),
     "nested values": (
