@@ -98,17 +98,35 @@ def test_every_batch_gives_what_one_process_gives_also_after_a_restart(
 
 
 @pytest.mark.slow
+def test_bounded_streams_of_different_length_end_together(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """Windows over a join of windows: one stream has no data long before the other one ends."""
+    joined = JOINED.replace("FROM s [TUMBLING", "FROM t [TUMBLING")
+    text = f"SELECT k, sum(n) AS n, max(m) AS m FROM ({joined}) [TUMBLING 30 WATTR e] GROUP BY k"
+    batches = {"s": [rows(10, 40), rows(40, 41), rows(41, 70), rows(70, 100)],
+               "t": [rows(12, 90), rows(90, 95)]}  # fmt: skip
+    given: dict[str, Any] = {
+        name: read_stream(spark, as_batches(tmp_path / name, tables))
+        for name, tables in batches.items()
+    }
+    run_to_end(panes.sql(text, bounded=True, **given), tmp_path)
+    wanted = panes.oracle(text, **{name: pa.concat_tables(b) for name, b in batches.items()})
+    assert len(wanted) > 5
+    assert_rows(found(spark, tmp_path / "out"), wanted)
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     [
-        f"SELECT k, sum(n) AS n, max(m) AS m FROM ({JOINED}) [TUMBLING 30 WATTR e] GROUP BY k",
         "SELECT k, count(*) AS n, sum(x) AS t FROM (SELECT DISTINCT at, k, x FROM s) "
         "[RANGE 30 SLIDE 10 WATTR at] GROUP BY k",
         f"SELECT count(*) AS n, sum(m) AS m FROM (SELECT m, window_end FROM ({PEAKS}) UNION ALL "
         f"SELECT DISTINCT n AS m, window_end FROM ({COUNTS}) UNION ALL "
         "SELECT x AS m, at AS window_end FROM s) [TUMBLING 40 WATTR window_end]",
     ],
-    ids=["windows over a join of windows", "DISTINCT", "union of parts and a stream"],
+    ids=["DISTINCT", "union of parts and a stream"],
 )
 def test_bounded_streams_answer_everything_at_their_end(
     spark: SparkSession, tmp_path: Path, text: str
@@ -145,7 +163,7 @@ def test_joins_of_windows_answer_batch_by_batch(spark: SparkSession, tmp_path: P
 # What cannot be
 
 
-REFUSED = {
+REFUSED: dict[str, tuple[str, dict[str, Any], type[Exception], str]] = {
     "revised": (THREE, {"late": "revise"}, OptionError, "would answer a window again"),
     "no promise": (
         f"SELECT max(m) AS m FROM ({PEAKS}) [TUMBLING 40 WATTR m]", {}, QueryError,
@@ -174,7 +192,7 @@ REFUSED = {
 @pytest.mark.parametrize("what", REFUSED)
 def test_what_cannot_be_asked_of_streams_is_refused(spark: SparkSession, what: str) -> None:
     text, options, kind, said = REFUSED[what]
-    given: dict[str, Any] = {"lateness": LATENESS, **options}
+    given = {"lateness": LATENESS, **options}
     frame = spark.readStream.format("rate").load().selectExpr("value AS at", "value AS k", "1 AS x")
     with pytest.raises(kind, match=said):
         panes.sql(text, **given, s=frame)
@@ -184,3 +202,22 @@ def test_a_bounded_stream_needs_no_promise(spark: SparkSession) -> None:
     frame = spark.readStream.format("rate").load().selectExpr("value AS at", "value AS k", "1 AS x")
     text = f"SELECT max(m) AS m FROM ({PEAKS}) [TUMBLING 40 WATTR m]"
     assert panes.sql(text, bounded=True, s=frame).isStreaming
+
+
+def test_explain_shows_every_node(spark: SparkSession) -> None:
+    rate = spark.readStream.format("rate").load()
+    frame = rate.selectExpr("value AS at", "value AS k", "1 AS x")
+    text = (
+        f"WITH p AS ({PEAKS}) SELECT count(*) AS n FROM (SELECT DISTINCT m, window_end FROM p) "
+        "UNION ALL (SELECT m, window_end FROM p) [TUMBLING 40 WATTR window_end]"
+    )
+    said = panes.explain(text, s=frame)
+    assert said.endswith(
+        "spark      one streaming query; each of these is a shuffle and a state:\n"
+        "           p: windows over s; 2 times, once for each place that reads it\n"
+        "           the different rows of p\n"
+        "           asked: windows over p\n"
+    )
+    assert "spark" not in panes.explain(
+        text, s=spark.range(3).selectExpr("id AS at", "id AS k", "1 AS x")
+    )
