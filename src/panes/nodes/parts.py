@@ -14,7 +14,7 @@ from panes.errors import OptionError, QueryError
 from panes.language.join_query import JoinQuery
 from panes.language.query import WINDOW_TIME
 from panes.language.query_graph import Part, QueryGraph
-from panes.nodes.promised_answers import column_read, promising_columns
+from panes.nodes.promised_answers import columns_read, promising_columns
 from panes.planning.terms import Run
 
 
@@ -51,9 +51,10 @@ def _require_promises(graph: QueryGraph) -> None:
         if isinstance(query, JoinQuery):
             continue
         for name in query.streams:
-            column, inner = column_read(query, name), parts.get(name)
-            if column is not None and inner is not None and not isinstance(inner, JoinQuery):
-                require_promise(column, promising_columns(inner))
+            inner = parts.get(name)
+            if inner is not None and not isinstance(inner, JoinQuery):
+                for column in columns_read(query, name):
+                    require_promise(column, promising_columns(inner))
 
 
 def require_promise(column: str, known: Collection[str]) -> None:

@@ -140,17 +140,21 @@ def at_least(at: int, data_type: pa.DataType) -> pa.Array:
         return pa.nulls(1, data_type)
 
 
-def column_read(query: Query, stream: str) -> str | None:
-    """The column of a stream that its rows are placed by; None: they are counted."""
+def columns_read(query: Query, stream: str) -> list[str]:
+    """The columns of a stream that its rows are placed by; none: they are counted."""
     if query.window is None or query.window.column is None:
-        return None
+        return []
     position = query.window.column
-    inner = query.inner[query.streams.index(stream)]
+    inner = query.inner[query.streams.index(stream)] if query.inner else None
     for output in () if inner is None else inner.columns or ():
         if output.name.lower() == position.lower():
-            column = output.expression.find(exp.Column)
-            return None if column is None else column.name.lower()
-    return position.lower()
+            return [column.name.lower() for column in output.expression.find_all(exp.Column)]
+    return [position.lower()]
+
+
+def column_read(query: Query, stream: str) -> str | None:
+    """The column of a stream that its rows are placed by; None: they are counted."""
+    return next(iter(columns_read(query, stream)), None)
 
 
 def least(promised: Mapping[str, int], column: str | None) -> int:
