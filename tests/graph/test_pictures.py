@@ -154,6 +154,10 @@ REFUSED = {
         "beginning",
     ),
     "no promise": (f"SELECT sum(m) AS t FROM ({PEAKS}) [TUMBLING 20 WATTR m]", "promise nothing"),
+    "no promise of a sum": (
+        f"SELECT sum(m) AS t FROM (SELECT m, window_end + k AS e FROM ({PEAKS}) p) [TUMBLING 20 WATTR e]",
+        "promise nothing of `k`",
+    ),
     "never ends": (
         "SELECT sum(n) AS t FROM (SELECT count(*) AS n FROM s [RANGE 6 ROWS SLIDE 2 ROWS PA k]) "
         "[TUMBLING 20]",

@@ -28,10 +28,13 @@ JOINED = (
     f"SELECT a.k AS k, a.m AS m, b.n AS n, a.window_end AS e FROM ({PEAKS}) a LEFT JOIN "
     f"({COUNTS}) b ON a.k = b.k AND a.window_end = b.window_end"
 )
+EXACT = PEAKS.replace("AS m", "AS m, 12 / coalesce(0 * max(x) + 1, 0) AS d")
 THREE = (
-    f"SELECT sum(a) AS t, count(*) AS n FROM (SELECT k, avg(m) AS a FROM ({PEAKS}) z WHERE m > 2 "
-    "[TUMBLING 20] GROUP BY k HAVING avg(m) > 3) [TUMBLING 40 WATTR window_end]"
+    f"SELECT sum(a) AS t, count(*) AS n FROM (SELECT k, avg(m + d) AS a FROM ({EXACT}) z "
+    "WHERE 12 / coalesce(m + 1, 0) < 4 [TUMBLING 20] GROUP BY k HAVING avg(m) > 3) "
+    "[TUMBLING 40 WATTR window_end]"
 )
+"""Whatever is evaluated of what is no answer divides by zero here."""
 
 
 def rows(first: int, end: int) -> pa.Table:
@@ -172,6 +175,10 @@ REFUSED: dict[str, tuple[str, dict[str, Any], type[Exception], str]] = {
     "no promise of a join": (
         f"SELECT max(m) AS m FROM ({JOINED}) [TUMBLING 40 WATTR n]", {}, QueryError,
         "promise nothing of `n`",
+    ),
+    "no promise of a sum": (
+        f"SELECT max(m) AS m FROM (SELECT m, window_end + k AS b FROM ({PEAKS}) z) "
+        "[TUMBLING 40 WATTR b]", {}, QueryError, "promise nothing of `k`",
     ),
     "out of order": (
         f"SELECT max(m) AS m FROM (SELECT m, 0 - window_end AS b FROM ({PEAKS}) z) "
