@@ -213,7 +213,7 @@ def run(
             )
         if streamed:
             stay = live_stay if live else None
-            job = on_spark.Job(text, options, sources, files_per_batch, stay)
+            job = on_spark.StreamJob(text, options, sources, files_per_batch, stay)
             job.run(output, late_output, checkpoint)
         else:
             on_spark.answer(text, options, sources, output)
