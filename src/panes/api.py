@@ -28,7 +28,7 @@ from panes.planning.flush import Flush
 from panes.planning.join_query_plan import plan_join_query
 from panes.planning.options import require_options
 from panes.planning.plan import plan
-from panes.planning.terms import Late, Run
+from panes.planning.terms import Late, StreamOptions
 from panes.process.in_steps import answers_of, require_steps
 from panes.process.join_register import JoinRegister
 from panes.process.open_graph import OpenGraph
@@ -222,7 +222,7 @@ def sql(
     """
     require_options(text=text, frames=frames, aggregates=aggregates, batches=batches)
     streams = together(frames, streams)
-    run = Run(
+    run = StreamOptions(
         lateness=lateness,
         late=late,
         max_ahead=max_ahead,
@@ -358,7 +358,7 @@ def open(
     [{'window_start': 10, 'window_end': 20, 'n': 1}]
     """
     require_options(text=text, aggregates=aggregates, schemas=schema)
-    run = Run(
+    run = StreamOptions(
         lateness=lateness,
         late=late,
         max_ahead=max_ahead,
@@ -468,7 +468,7 @@ def register(
     """
     require_options(stream=stream, schema=schema, aggregates=aggregates, keep_rows=keep_rows,
                     hand_over=hand_over, saved=saved)  # fmt: skip
-    run = Run(
+    run = StreamOptions(
         lateness=lateness,
         late=late,
         max_ahead=max_ahead,
@@ -507,7 +507,7 @@ def register(
 
 
 def _join_register_on_spark(
-    names: Sequence[str], frames: object, run: Run, aggregates: Sequence[UserAggregate]
+    names: Sequence[str], frames: object, run: StreamOptions, aggregates: Sequence[UserAggregate]
 ) -> Any:
     """A register over joins of streaming DataFrames, which are given by name."""
     if not isinstance(frames, Mapping) or set(frames) != set(names):
@@ -702,7 +702,7 @@ def explain(
         return Explained(explain_plan(bound.plan, details=details))
     if run:
         asked = OpenQuery(
-            text, Run(bounded=True, max_ahead=None, store=store), aggregates=aggregates
+            text, StreamOptions(bounded=True, max_ahead=None, store=store), aggregates=aggregates
         )
         require_streams(asked.query.streams, streams)
         asked.push(**streams)
@@ -730,7 +730,7 @@ def _explained_graph(
         columns = importlib.import_module("panes.spark.bind").arrow_schema
         streams = {name: columns(frame).empty_table() for name, frame in streams.items()}
     schemas = {name: to_table(frame, name).schema for name, frame in streams.items()}
-    asked = OpenGraph(graph, Run(bounded=True), aggregates=aggregates, schemas=schemas)
+    asked = OpenGraph(graph, StreamOptions(bounded=True), aggregates=aggregates, schemas=schemas)
     asked.push(**{name: schema.empty_table() for name, schema in schemas.items()})
     return asked.explain(details=details)
 

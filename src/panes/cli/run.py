@@ -19,7 +19,7 @@ from panes.cli.meter import meter, reached_by
 from panes.cli.outputs import OutputFile
 from panes.cli.show import say
 from panes.errors import OptionError, PanesError
-from panes.planning.terms import Run
+from panes.planning.terms import StreamOptions
 from panes.process import in_steps
 from panes.process.open_query import OpenQuery
 from panes.process.opened import Opened, opened
@@ -185,7 +185,7 @@ def run(
     """
     text = read_query(query)
     streamed = any(o is not None for o in (lateness, rows_late, punctuation, checkpoint))
-    options = Run(
+    options = StreamOptions(
         lateness=read_lateness(lateness),
         late=late,
         rows_late=rows_late,
