@@ -24,7 +24,7 @@ from panes.html import Explained, facts_html, facts_line
 from panes.language.join_query import JoinQuery
 from panes.language.query import WINDOW_TIME, Query
 from panes.language.query_graph import Part, QueryGraph
-from panes.planning.terms import Run
+from panes.planning.terms import StreamOptions
 from panes.process.in_turn import Turn
 from panes.process.open_join import OpenJoin
 from panes.process.open_query import Instant, OpenQuery
@@ -87,7 +87,7 @@ class OpenGraph:
     def __init__(
         self,
         query: QueryGraph,
-        run: Run = Run(),  # noqa: B008 - frozen
+        run: StreamOptions = StreamOptions(),  # noqa: B008 - frozen
         *,
         aggregates: Sequence[UserAggregate] = (),
         schemas: Mapping[str, pa.Schema] | None = None,
@@ -265,7 +265,7 @@ class OpenGraph:
 def _node(
     part: Part,
     names: frozenset[str],
-    run: Run,
+    run: StreamOptions,
     aggregates: Sequence[UserAggregate],
     schemas: Mapping[str, pa.Schema],
     now: Callable[[], int],

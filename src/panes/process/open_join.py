@@ -24,7 +24,7 @@ from panes.planning.explain_join import explain_join
 from panes.planning.join_plan import SourcePlan
 from panes.planning.join_query_plan import JoinQueryPlan, plan_join_query
 from panes.planning.join_terms import require_join_options
-from panes.planning.terms import Run
+from panes.planning.terms import StreamOptions
 from panes.process.in_turn import Turn
 from panes.process.join_answers import JoinAnswers
 from panes.process.join_run import JoinRun
@@ -48,7 +48,7 @@ class OpenJoin:
     def __init__(
         self,
         text: str | JoinQuery,
-        run: Run = Run(),  # noqa: B008 - frozen
+        run: StreamOptions = StreamOptions(),  # noqa: B008 - frozen
         *,
         aggregates: Sequence[UserAggregate] = (),
         schemas: Mapping[str, pa.Schema] | None = None,

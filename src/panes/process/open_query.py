@@ -43,7 +43,13 @@ from panes.nodes.status import Answers
 from panes.planning.choose_store import choose_store
 from panes.planning.explain import explain
 from panes.planning.plan import Plan, plan
-from panes.planning.terms import Run, agree, require_streamable, require_terms, stalled
+from panes.planning.terms import (
+    StreamOptions,
+    check_options,
+    require_streamable,
+    require_terms,
+    stalled,
+)
 from panes.process.in_turn import Turn
 from panes.process.promised_answers import promised_by_windows
 from panes.process.run_observer import RunObserver
@@ -80,7 +86,7 @@ class OpenQuery:
     def __init__(
         self,
         text: str | Query,
-        run: Run = Run(),  # noqa: B008 - frozen
+        run: StreamOptions = StreamOptions(),  # noqa: B008 - frozen
         *,
         aggregates: Sequence[UserAggregate] = (),
         schemas: Mapping[str, pa.Schema] | None = None,
@@ -88,7 +94,7 @@ class OpenQuery:
     ) -> None:
         self.query = parse(text, aggregates) if isinstance(text, str) else text
         self._aggregates = tuple(aggregates)
-        self._run, self.terms = run, agree(self.query, run)
+        self._run, self.terms = run, check_options(self.query, run)
         self._now = now
         self._inputs = Inputs.of(self.query, self.terms, is_bounded=run.bounded)
         self._promises = Promises(self.query, self.terms)

@@ -36,7 +36,7 @@ from pyspark.sql.streaming.stateful_processor import (
 )
 
 from panes.errors import OptionError, QueryError
-from panes.planning.terms import Run, Terms
+from panes.planning.terms import CheckedOptions, StreamOptions
 from panes.shards.names import AT, EVERY_SOURCE, PROMISE, SOURCE
 from panes.shards.state import State
 from panes.spark.column_names import PACKAGE, SHARD, WHEN
@@ -130,7 +130,7 @@ def host(
     projected: Sequence[DataFrame],
     hosted: Hosted,
     shards: tuple[int, ...],
-    terms: Terms,
+    terms: CheckedOptions,
     *,
     bounded: bool,
     beside: Sequence[Beside] = (),
@@ -181,7 +181,7 @@ def shard_numbers(session: SparkSession, asked: int | None, *, is_keyed: bool) -
     return one_per_partition(count if is_keyed else 1)
 
 
-def with_watermark(frames: Sequence[DataFrame], column: str, run: Run) -> Run:
+def with_watermark(frames: Sequence[DataFrame], column: str, run: StreamOptions) -> StreamOptions:
     """How late rows may be, from the streams' own ``withWatermark`` if nothing else says it."""
     delays = [watermark_delay(f.schema[column]) for f in frames]
     if run.by_watermark and None in delays:
@@ -200,7 +200,7 @@ def with_watermark(frames: Sequence[DataFrame], column: str, run: Run) -> Run:
     return replace(run, lateness=timedelta(microseconds=max(found)))
 
 
-def require_progress(terms: Terms, *, bounded: bool) -> None:
+def require_progress(terms: CheckedOptions, *, bounded: bool) -> None:
     """Refuse a stream of which nothing would ever close a window."""
     closes = (terms.lateness, terms.punctuation, terms.heartbeat)
     if all(c is None for c in closes) and not bounded:

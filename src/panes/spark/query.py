@@ -18,7 +18,7 @@ from panes.frames import require_streams
 from panes.language.join_query import JoinQuery
 from panes.language.query import WINDOW_TIME, Query
 from panes.language.query_graph import read_graph
-from panes.planning.terms import Run, agree, require_clock, require_lateness
+from panes.planning.terms import StreamOptions, check_options, require_clock, require_lateness
 from panes.spark.batch.answer import answer_bounded
 from panes.spark.bind import bind
 from panes.spark.checkpoint import require_sources
@@ -50,7 +50,7 @@ def answer(
     text: str,
     streams: Mapping[str, DataFrame],
     user: Sequence[UserAggregate] = (),
-    run: Run = Run(),  # noqa: B008 - frozen
+    run: StreamOptions = StreamOptions(),  # noqa: B008 - frozen
 ) -> DataFrame:
     """The answers, as a DataFrame of the same kind as the streams.
 
@@ -68,7 +68,7 @@ def answer(
 
 
 def _answer(
-    text: str, streams: Mapping[str, DataFrame], user: Sequence[UserAggregate], run: Run
+    text: str, streams: Mapping[str, DataFrame], user: Sequence[UserAggregate], run: StreamOptions
 ) -> DataFrame:
     graph = read_graph(text, user)
     require_streams(graph.streams, streams)
@@ -80,7 +80,7 @@ def _answer(
             "then panes.sql(outer, lateness='0 seconds', m=m), which is one streaming query",
         )
     for part in graph.parts[:-1]:
-        found = _answer_query(part.query, graph.everywhere(frames), user, Run())
+        found = _answer_query(part.query, graph.everywhere(frames), user, StreamOptions())
         frames[part.name] = as_rows(found)
     return _answer_query(graph.asked, graph.everywhere(frames), user, run)
 
@@ -89,7 +89,7 @@ def _answer_query(
     query: Query | JoinQuery,
     frames: Mapping[str, DataFrame],
     user: Sequence[UserAggregate],
-    run: Run,
+    run: StreamOptions,
 ) -> DataFrame:
     """The answers of a query with none inside, of those DataFrames that it reads."""
     streams = {name: frames[name] for name in query.streams}
@@ -99,7 +99,7 @@ def _answer_query(
     if bound.is_streaming:
         require_lateness(run.lateness, bound.plan.placing.kind)
         run = with_watermark(bound.frames, bound.plan.axis.column or "", run)
-    terms = agree(bound.plan.query, run)
+    terms = check_options(bound.plan.query, run)
     if bound.is_streaming:
         require_clock(run)
     _require_possible(bound.plan.query, run, is_streaming=bound.is_streaming)
@@ -123,7 +123,7 @@ def as_rows(answers: DataFrame) -> DataFrame:
     return answers.withColumn(WINDOW_TIME, last)
 
 
-def _require_possible(query: Query, run: Run, *, is_streaming: bool) -> None:
+def _require_possible(query: Query, run: StreamOptions, *, is_streaming: bool) -> None:
     """Refuse what only a query in one process can do, or only a stream, before anything runs."""
     on_streams = {
         "late='revise'": run.late == "revise",

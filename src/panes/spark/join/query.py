@@ -14,7 +14,7 @@ from panes.language.join_query import JoinQuery
 from panes.language.query import WINDOW_COLUMNS
 from panes.nodes.join_stage import WID
 from panes.planning.join_query_plan import AT, Aggregation, JoinQueryPlan
-from panes.planning.terms import Run, agree
+from panes.planning.terms import StreamOptions, check_options
 from panes.shards.names import PROMISE
 from panes.spark.answers import named
 from panes.spark.batch.answer import answer_bounded
@@ -31,7 +31,10 @@ from panes.spark.stream.query import rows_apart
 
 
 def answer_join(
-    query: JoinQuery, streams: Mapping[str, DataFrame], user: Sequence[UserAggregate], run: Run
+    query: JoinQuery,
+    streams: Mapping[str, DataFrame],
+    user: Sequence[UserAggregate],
+    run: StreamOptions,
 ) -> DataFrame:
     """The answers, as a DataFrame of the same kind as the streams."""
     bound = bind_join(query, streams, user)
@@ -44,7 +47,7 @@ def answer_join(
     return _aggregated(bound, bound.plan.aggregation, rows)
 
 
-def _answer_stream(bound: BoundJoin, run: Run) -> DataFrame:
+def _answer_stream(bound: BoundJoin, run: StreamOptions) -> DataFrame:
     """The answers, as a streaming DataFrame in append mode."""
     run, terms = terms_of(bound, run)
     plan, found = bound.plan, bound.plan.aggregation
@@ -57,15 +60,17 @@ def _answer_stream(bound: BoundJoin, run: Run) -> DataFrame:
     given = emitted(bound, terms, run, by)
     rows = with_promises(plan, given, of_numbers=found.by in ("window", "positions"))
     placed = rows if by == "positions" else with_position(plan, found, rows)
-    above = Run(
+    above = StreamOptions(
         punctuation=PROMISE, max_ahead=None, shards=run.shards, name=run.name, flush=run.flush,
         why=run.why, max_answers=run.max_answers,
     )  # fmt: skip
     query = bind_query(found.query, (placed,), bound.user)
     if not run.with_late:
-        answers = windows.answer(query, agree(found.query, above), above)
+        answers = windows.answer(query, check_options(found.query, above), above)
         return named_windows(plan, found, answers)
-    tagged = windows.answers_and_set_aside(query, agree(found.query, above), above, bound.frames)
+    tagged = windows.answers_and_set_aside(
+        query, check_options(found.query, above), above, bound.frames
+    )
     flat = tagged.select("answer.*", F.col("apart").alias(SET_ASIDE))
     named = named_windows(plan, found, flat)
     is_apart = F.col(SET_ASIDE).isNotNull()
@@ -86,7 +91,7 @@ def _with_set_aside(bound: BoundJoin, given: DataFrame) -> DataFrame:
     return rows.select(answer.alias("answer"), rows_apart(bound.frames).alias("apart"))
 
 
-def _require_possible(bound: BoundJoin, run: Run) -> None:
+def _require_possible(bound: BoundJoin, run: StreamOptions) -> None:
     """Refuse what only a stream can do, before anything runs."""
     if bound.plan.query.emits_early:
         raise QueryError("EMIT EARLY is for streams, and these DataFrames are bounded")

@@ -24,7 +24,13 @@ from panes.language.expressions import quoted
 from panes.nodes.join_stage import WID, Above
 from panes.planning.join_query_plan import AT, Aggregation, JoinQueryPlan
 from panes.planning.join_terms import require_join_options, require_streamable_join
-from panes.planning.terms import Run, Terms, agree, require_clock, require_terms
+from panes.planning.terms import (
+    CheckedOptions,
+    StreamOptions,
+    check_options,
+    require_clock,
+    require_terms,
+)
 from panes.shards.combiner import Combiner
 from panes.shards.join_filler import SideFiller
 from panes.shards.join_keys import shard_keys
@@ -48,7 +54,7 @@ _TICKS: dict[type[T.DataType], T.DataType] = {
 """Types that do not go through pandas unchanged, and the numbers that stand for them there."""
 
 
-def terms_of(bound: BoundJoin, run: Run) -> tuple[Run, Terms]:
+def terms_of(bound: BoundJoin, run: StreamOptions) -> tuple[StreamOptions, CheckedOptions]:
     """The terms of the joined streams; lateness may come from their own watermarks."""
     plan = bound.plan
     require_join_options(plan.query, run)
@@ -65,7 +71,7 @@ def terms_of(bound: BoundJoin, run: Run) -> tuple[Run, Terms]:
         run = replace(run, lateness=longest)
     asked = plan.join.right.plan.query
     require_terms(run, asked, plan.join.axis.kind)
-    terms = agree(asked, replace(run, flush=None, why=False, store=None))
+    terms = check_options(asked, replace(run, flush=None, why=False, store=None))
     require_clock(run)
     closes = (terms.lateness, terms.punctuation, terms.heartbeat)
     if all(c is None for c in closes) and not run.bounded:
@@ -81,7 +87,9 @@ LiesOn: TypeAlias = Above | Literal["positions"]
 """What windows above a join lie on; groups by positions close by joint punctuation, one by one."""
 
 
-def emitted(bound: BoundJoin, terms: Terms, run: Run, by: LiesOn | None = None) -> DataFrame:
+def emitted(
+    bound: BoundJoin, terms: CheckedOptions, run: StreamOptions, by: LiesOn | None = None
+) -> DataFrame:
     """Everything the shards give, under joined names: joined rows, promises, rows set apart."""
     join = bound.plan.join
     groups = bound.plan if by == "positions" else None
@@ -110,7 +118,9 @@ def emitted(bound: BoundJoin, terms: Terms, run: Run, by: LiesOn | None = None) 
     return _under_joined_names(bound, observed(typed, name, STATUS))
 
 
-def _projected(bound: BoundJoin, terms: Terms, run: Run) -> list[list[DataFrame]]:
+def _projected(
+    bound: BoundJoin, terms: CheckedOptions, run: StreamOptions
+) -> list[list[DataFrame]]:
     """What combiners read of the streams of each side, which are numbered through."""
     found: list[list[DataFrame]] = []
     source = 0
@@ -126,7 +136,7 @@ def _projected(bound: BoundJoin, terms: Terms, run: Run) -> list[list[DataFrame]
 class _Combiners:
     """What every task over the streams of a side does with its rows."""
 
-    def __init__(self, filler: SideFiller, shards: int, terms: Terms) -> None:
+    def __init__(self, filler: SideFiller, shards: int, terms: CheckedOptions) -> None:
         self._filler, self._shards = filler, shards
         self._step = terms.step_on(filler.side.plan.placing.kind)
 

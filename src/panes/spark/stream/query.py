@@ -24,7 +24,7 @@ from panes.nodes.gate import promise_column
 from panes.nodes.status import STATUS as STATUS_OF_ANSWER
 from panes.nodes.status import require_flushable, status_columns
 from panes.planning.plan import Plan
-from panes.planning.terms import Run, Terms, require_streamable
+from panes.planning.terms import CheckedOptions, StreamOptions, require_streamable
 from panes.shards.combiner import Combiner
 from panes.shards.names import AT, PASSING, PROMISE, ROW, SOURCE, TOO_FAR_AHEAD, column_name
 from panes.shards.query_filler import PlanFiller
@@ -54,7 +54,7 @@ REJECTED: Final = "rejected"
 _EMITTED_AT_ONCE = 1 << 16
 
 
-def answer(bound: BoundQuery, terms: Terms, run: Run) -> DataFrame:
+def answer(bound: BoundQuery, terms: CheckedOptions, run: StreamOptions) -> DataFrame:
     """The answers, as a streaming DataFrame in append mode."""
     tagged = _tagged(bound, terms, run, rows=False)
     said = status_columns(bound.plan, terms)
@@ -64,7 +64,10 @@ def answer(bound: BoundQuery, terms: Terms, run: Run) -> DataFrame:
 
 
 def answers_and_set_aside(
-    bound: BoundQuery, terms: Terms, run: Run, row_of: Sequence[DataFrame] | None = None
+    bound: BoundQuery,
+    terms: CheckedOptions,
+    run: StreamOptions,
+    row_of: Sequence[DataFrame] | None = None,
 ) -> DataFrame:
     """Answers and the rows set apart, late or rejected, in one streaming DataFrame.
 
@@ -91,7 +94,9 @@ def rows_apart(frames: Sequence[DataFrame]) -> Column:
     return F.when(apart.isNotNull(), F.struct(apart[KIND], apart[REASON], row))
 
 
-def _tagged(bound: BoundQuery, terms: Terms, run: Run, *, rows: bool) -> DataFrame:
+def _tagged(
+    bound: BoundQuery, terms: CheckedOptions, run: StreamOptions, *, rows: bool
+) -> DataFrame:
     """Everything the store emits: answers before the SELECT, rows set apart, and status."""
     plan = bound.plan
     require_progress(terms, bounded=run.bounded)
@@ -136,7 +141,7 @@ def _tagged(bound: BoundQuery, terms: Terms, run: Run, *, rows: bool) -> DataFra
 def project(
     bound: BoundQuery,
     number: int,
-    terms: Terms,
+    terms: CheckedOptions,
     *,
     source: int | None = None,
     row_of: Sequence[DataFrame] | None = None,
@@ -153,7 +158,7 @@ def project(
 def projected_columns(
     bound: BoundQuery,
     number: int,
-    terms: Terms,
+    terms: CheckedOptions,
     *,
     source: int | None = None,
     row_of: Sequence[DataFrame] | None = None,
