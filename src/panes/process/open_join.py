@@ -137,7 +137,24 @@ class OpenJoin:
         self._finished = True
         return self._step(lambda bound: bound.take(arrow, self._now(), ends=True))
 
+    def require_instants(self, promised: Mapping[str, Instant]) -> None:
+        """Refuse promises that are no positions of the streams."""
+        if self._bound is None and promised:
+            raise no_batch_yet(unseen(self.query, self._schemas), "a promise cannot be understood")
+        if self._bound is not None:
+            self._bound.run.require_instants(promised)
+
     # What there is to see
+
+    @property
+    def run(self) -> StreamOptions:
+        """The options, as they were said."""
+        return self._run
+
+    @property
+    def aggregates(self) -> Sequence[UserAggregate]:
+        """The user's own aggregates."""
+        return self._aggregates
 
     @property
     @in_turn

@@ -234,7 +234,26 @@ class OpenQuery:
         self._finished = True
         return answers.rest()
 
+    def count_on(self, arrived: int) -> None:
+        """So many rows have come before the first one that is pushed: their numbers are taken."""
+        self._arrived = arrived
+
+    def require_instants(self, promised: Mapping[str, Instant]) -> None:
+        """Refuse promises that are no positions of the streams."""
+        for name, instant in promised.items():
+            self._position(name, instant)
+
     # What there is to see
+
+    @property
+    def run(self) -> StreamOptions:
+        """The options, as they were said."""
+        return self._run
+
+    @property
+    def aggregates(self) -> Sequence[UserAggregate]:
+        """The user's own aggregates."""
+        return self._aggregates
 
     @property
     @in_turn
@@ -311,6 +330,11 @@ class OpenQuery:
         stored["operator_bytes"] = sum(chain.nbytes for chain in self._inputs.chains.values())
         stored |= self._set_aside.counts
         return stored | {"total_bytes": bytes_of(stored)}
+
+    @property
+    def is_planned(self) -> bool:
+        """Whether the columns of a stream are known, and with them the plan."""
+        return self._plan is not None
 
     @property
     def plan(self) -> Plan:
