@@ -19,6 +19,7 @@ from panes.html import Explained, facts_html, facts_line
 from panes.language.join_query import JoinQuery
 from panes.language.join_text import read_join
 from panes.nodes.inner import joined_schemas, schemas_made
+from panes.nodes.promised_answers import promised_by_join
 from panes.nodes.set_aside import SetAside
 from panes.planning.explain_join import explain_join
 from panes.planning.join_plan import SourcePlan
@@ -30,7 +31,6 @@ from panes.process.join_answers import JoinAnswers
 from panes.process.join_run import JoinRun
 from panes.process.joined_windows import Above
 from panes.process.open_query import Instant
-from panes.process.promised_answers import promised_by_join
 from panes.process.step import in_turn, step, whole
 from panes.process.watched import Watcher
 

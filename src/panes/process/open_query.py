@@ -37,6 +37,7 @@ from panes.nodes.inputs import Inputs
 from panes.nodes.key_promises import read_key
 from panes.nodes.origin_first import OriginFirst
 from panes.nodes.pipeline import Pipeline
+from panes.nodes.promised_answers import promised_by_windows
 from panes.nodes.promises import Promises
 from panes.nodes.set_aside import SetAside
 from panes.nodes.status import Answers
@@ -51,7 +52,6 @@ from panes.planning.terms import (
     stalled,
 )
 from panes.process.in_turn import Turn
-from panes.process.promised_answers import promised_by_windows
 from panes.process.run_observer import RunObserver
 from panes.process.step import in_turn, step, whole
 from panes.process.watched import Watcher

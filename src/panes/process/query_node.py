@@ -18,11 +18,11 @@ from panes.errors import QueryError
 from panes.language.join_query import JoinQuery
 from panes.language.query import WINDOW_COLUMNS, Query
 from panes.nodes.inner import chain_of
+from panes.nodes.promised_answers import as_rows, column_read, least, promised_by_windows
 from panes.planning.terms import StreamOptions
 from panes.process.node import Step
 from panes.process.open_join import OpenJoin
 from panes.process.open_query import Instant, OpenQuery
-from panes.process.promised_answers import as_rows, column_read, least, promised_by_windows
 from panes.windows.spec import PerRow, Sliding
 
 
