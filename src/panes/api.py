@@ -298,6 +298,8 @@ def open(
     why: bool = False,
     max_answers: int | None = MOST_ANSWERS,
     stall_rows: int | None = MOST_STALLED,
+    state: str | Path | None = None,
+    checkpoint_every: int = 1,
 ) -> RunningQuery:
     """Open a window query on a stream: push batches, take final answers.
 
@@ -372,7 +374,7 @@ def open(
         max_answers=max_answers,
         stall_rows=stall_rows,
     )
-    return opened(text, run, aggregates, schema)
+    return opened(text, run, aggregates, schema, state=state, checkpoint_every=checkpoint_every)
 
 
 @overload

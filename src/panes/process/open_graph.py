@@ -26,6 +26,7 @@ from panes.language.query import WINDOW_TIME, Query
 from panes.language.query_graph import Part, QueryGraph
 from panes.planning.terms import Run
 from panes.process.in_turn import Turn
+from panes.process.keeper import Kept
 from panes.process.open_join import OpenJoin
 from panes.process.open_query import Instant, OpenQuery
 from panes.process.promised_answers import as_rows, column_read, least, promising_columns
@@ -76,7 +77,7 @@ class _Node:
         return (side.plan.query for side in self.query.sides)
 
 
-class OpenGraph:
+class OpenGraph(Kept):
     """A running query that has queries inside: rows go in, final answers come out.
 
     It is used as an `OpenQuery` is. Threads may share it: they take turns.
@@ -220,6 +221,12 @@ class OpenGraph:
     def is_finished(self) -> bool:
         """Whether the streams have ended."""
         return self._finished
+
+    @property
+    def given_columns(self) -> Mapping[str, pa.Schema]:
+        """The columns of batches, of the streams that are known."""
+        found = {name: s for node in self._nodes for name, s in node.query.given_columns.items()}
+        return {name: found[name] for name in self.query.streams if name in found}
 
     @property
     @in_turn
