@@ -20,7 +20,7 @@ from panes.axis import parse_duration
 from panes.errors import OptionError, PanesError, StateError
 from panes.planning.terms import Run
 from panes.process.in_turn import Turn
-from panes.process.object_tree import TreeReader, TreeWriter, WrittenArrays
+from panes.process.object_tree import TreeReader, TreeWriter, Written
 from panes.stores.state_folder import StateFolder
 
 _MOVING = frozenset({"push", "punctuate", "finish"})
@@ -68,7 +68,7 @@ class Keeper:
         self._query, self._said = query, said
         self._standing = _Standing()
         self._streams: list[dict[str, pa.Schema]] = []
-        self._written = WrittenArrays()
+        self._written = Written()
 
     @property
     def pushes(self) -> int:
@@ -106,8 +106,7 @@ class Keeper:
             reader = TreeReader(blocks, self.folder.fetch)
             self._open_streams(reader.value(about["streams"]))
             reader.value(about["query"], self._query)
-            for array, block in reader.arrays:
-                self._written.put(array, block)
+            self._written = reader.written
             self._standing = _Standing(
                 about["pushes"], about["position"], answers=tuple(reader.value(about["answers"]))
             )
@@ -152,23 +151,26 @@ class Keeper:
                 f"{error.strerror or error}; the step has not happened",
                 hint="make room, or mend what is wrong with the disk, and make the call again",
             ) from error
-        self._written = WrittenArrays()
-        for array, block in writer.arrays:
-            self._written.put(array, block)
+        self._written = writer.now
         self._standing = replace(standing, unwritten=0)
 
     def close(self) -> None:
         """Write what is not written yet, and let others have the folder."""
-        if self._standing.unwritten:
-            self.write()
+        try:
+            if self._standing.unwritten:
+                self.write()
+        except BaseException:
+            self._written = Written()  # nothing puts back what stores tell of themselves only once
+            raise
         self.folder.close()
 
     # Within
 
     def _go_back(self, before: _Standing) -> None:
         """The step has not happened; what it wrote is not there for the next writing."""
+        if not self._standing.unwritten:
+            self._written = Written()
         self._standing = before
-        self._written = WrittenArrays()
 
     def _note_streams(self) -> None:
         """Which streams have come together: a plan is made when the first of them come."""

@@ -16,14 +16,16 @@ import weakref
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
+from dataclasses import dataclass
 from threading import RLock
-from typing import Any, TypeAlias
+from typing import Any, Generic, TypeAlias, TypeVar
 
 import numpy as np
 import pyarrow as pa
 
 from panes.aggregates import wire
 from panes.aggregates.aggregate import Piece
+from panes.axis import FOREVER
 from panes.errors import StateError
 from panes.join.rule import Progress
 from panes.join.sorted_rows import SortedRows
@@ -35,6 +37,7 @@ from panes.progress.describe import Describe
 from panes.stores.contents import Contents
 from panes.stores.durations import Durations
 from panes.stores.fragment import Fragment
+from panes.stores.fragments import Fragments
 from panes.stores.row_buffer import BufferedRows
 from panes.stores.state_folder import Block
 from panes.stores.waiting_rows import Waiting
@@ -56,31 +59,52 @@ _PLAIN = (bool, int, float, str, type(None))
 _SEQUENCES = {of.__name__: of for of in (list, tuple, deque, set, frozenset)}
 _IN_BLOCKS = ("array", "piece", "arrow")
 _KEPT = (pa.DataType, pa.Schema, Executor, type(RLock()))
-_ITEM = "item"
+_ITEM, _LOG = "item", "log"
+Thing = TypeVar("Thing")
 
 
-class WrittenArrays:
-    """The blocks of arrays and tables that are in a folder, for as long as these live."""
+class Known(Generic[Thing]):
+    """What is known of objects by their identity, for as long as they live."""
 
     def __init__(self) -> None:
-        self._known: dict[int, tuple[Callable[[], Any], Block]] = {}
+        self._things: dict[int, tuple[Callable[[], Any], Thing]] = {}
 
-    def get(self, array: object) -> Block | None:
-        """The block of an array, if it is written."""
-        of, block = self._known.get(id(array), (None, None))
-        return block if of is not None and of() is array else None
+    def get(self, one: object) -> Thing | None:
+        """What is known of an object."""
+        of, thing = self._things.get(id(one), (None, None))
+        return thing if of is not None and of() is one else None
 
-    def put(self, array: object, block: Block) -> None:
-        """An array is written."""
-        self._known[id(array)] = weakref.ref(array), block
+    def put(self, one: object, thing: Thing) -> None:
+        """Something is known of an object."""
+        self._things[id(one)] = weakref.ref(one), thing
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """A fragment in the log of a store: how much it has, where it ends, and its blocks."""
+
+    size: int
+    last: int
+    tree: Tree
+
+
+class Written:
+    """What the last writing has put into a folder: blocks of arrays, and logs of fragments."""
+
+    def __init__(self) -> None:
+        self.arrays: Known[Block] = Known()
+        self.logs: Known[Sequence[_Entry]] = Known()
 
 
 class TreeWriter:
-    """Writes objects as a tree; `blocks` are those that it refers to by their place."""
+    """Writes objects as a tree; `blocks` are those that it refers to by their place.
 
-    def __init__(self, written: WrittenArrays) -> None:
+    `now` is what is written once the blocks are.
+    """
+
+    def __init__(self, written: Written) -> None:
         self.blocks: list[Block] = []
-        self.arrays: list[tuple[object, Block]] = []
+        self.now = Written()
         self._written = written
         self._numbers: dict[int, int] = {}
         self._places: dict[int, int] = {}
@@ -119,9 +143,40 @@ class TreeWriter:
             return {"again": number}
         number = self._numbers[id(one)] = len(self._numbers)
         before, self._pieces = self._pieces, _pieces_of(one, self._pieces)
-        said = {name: self._attribute(getattr(one, name)) for name in names_of(one)}
+        names = [name for name in names_of(one) if not _is_logged(one, name)]
+        said = {name: self._attribute(getattr(one, name)) for name in names}
+        if isinstance(one, Fragments):
+            said[_LOG] = self._log(one)
         self._pieces = before
         return {"object": type(one).__name__, "as": number, "has": said}
+
+    def _log(self, store: Fragments) -> Tree:
+        """The fragments of a store: those that were written, and behind them what has come since.
+
+        So a writing takes as long as what was added takes, and not as what is stored. Once most of
+        the log is merged or forgotten, it begins anew.
+        """
+        new, known = store.journal(), self._written.logs.get(store)
+        low, _ = store.span() or (FOREVER, FOREVER)
+        entries = [entry for entry in known or () if entry.last >= low]
+        size = sum(entry.size for entry in entries) + sum(map(len, new or ()))
+        if new is None or known is None or size > 2 * len(store):
+            new, entries = list(store.fragments), []
+        entries += [
+            _Entry(len(f), int(f.starts[-1]), self._with_blocks(self.tree(f)))
+            for f in new
+            if len(f)
+        ]
+        self.now.logs.put(store, entries)
+        return {"low": low, "fragments": [self._with_places(entry.tree) for entry in entries]}
+
+    def _with_blocks(self, tree: Tree) -> Tree:
+        """A tree that outlives this writing: with blocks instead of their places."""
+        return _replaced(tree, lambda place: self.blocks[place])
+
+    def _with_places(self, tree: Tree) -> Tree:
+        """The same, as it is written."""
+        return _replaced(tree, self._place_of)
 
     def _attribute(self, one: Any) -> Tree:
         """Functions are those of the query, and never stand among what rows have brought."""
@@ -133,14 +188,14 @@ class TreeWriter:
             return self.tree(one)
         return {
             "piece": place,
-            "at": self._place(one, lambda: _packed(_columns(self._pieces[place], one))),
+            "block": self._place(one, lambda: _packed(_columns(self._pieces[place], one))),
         }
 
     def _array(self, array: Any) -> Tree:
         if array.dtype == object:
             raise TypeError("an array of objects cannot be written")
         about = {"array": str(array.dtype), "shape": list(array.shape)}
-        return {**about, "at": self._place(array, lambda: np.ascontiguousarray(array).data)}
+        return {**about, "block": self._place(array, lambda: np.ascontiguousarray(array).data)}
 
     def _arrow(self, one: Any) -> Tree:
         def packed() -> pa.Buffer:
@@ -152,25 +207,26 @@ class TreeWriter:
             )
 
         kind = next(name for name, of in _ARROW.items() if isinstance(one, of))
-        return {"arrow": kind, "at": self._place(one, packed)}
+        return {"arrow": kind, "block": self._place(one, packed)}
 
     def _place(self, one: object, data: Callable[[], Any]) -> int:
         """Where the block of an array stands among all; it is written if it is not yet."""
-        if id(one) not in self._places:
-            block = self._written.get(one)
-            if block is None:
-                block = Block.of(data())
-                self.arrays.append((one, block))
-            self._places[id(one)] = len(self.blocks)
+        block = self.now.arrays.get(one) or self._written.arrays.get(one) or Block.of(data())
+        self.now.arrays.put(one, block)
+        return self._place_of(block)
+
+    def _place_of(self, block: Block) -> int:
+        if id(block) not in self._places:
+            self._places[id(block)] = len(self.blocks)
             self.blocks.append(block)
-        return self._places[id(one)]
+        return self._places[id(block)]
 
 
 class TreeReader:
     """Reads what a `TreeWriter` wrote into objects that are new."""
 
     def __init__(self, blocks: Sequence[Block], fetch: Callable[[Block], bytes]) -> None:
-        self.arrays: list[tuple[object, Block]] = []
+        self.written = Written()
         self._blocks, self._fetch = blocks, fetch
         self._objects: dict[int, Any] = {}
         self._read: dict[int, Any] = {}
@@ -210,13 +266,19 @@ class TreeReader:
         if is_new and name not in _MADE:
             raise _other_version(f"there is no {name}")
         of = _MADE[name] if is_new else type(fresh)
-        if not is_new and set(names_of(fresh)) != set(tree["has"]):
+        if not is_new and {n for n in names_of(fresh) if not _is_logged(fresh, n)} != {
+            n for n in tree["has"] if n != _LOG
+        }:
             raise _other_version(f"{name} remembers other things")
         # What never changes may be shared with other queries, so it is not filled but made anew.
         one = object.__new__(of) if is_new or _is_frozen(of) else fresh
         self._objects[tree["as"]] = one
         before, self._pieces = self._pieces, _pieces_of(fresh, self._pieces)
         for attribute, said in tree["has"].items():
+            if attribute == _LOG:
+                fragments = [self.value(fragment) for fragment in said["fragments"]]
+                one.fragments = [f.between(said["low"], FOREVER) for f in fragments]
+                continue
             found = self.value(said, None if is_new else getattr(fresh, attribute))
             object.__setattr__(one, attribute, found)
         self._pieces = before
@@ -245,7 +307,7 @@ class TreeReader:
         return _SEQUENCES[kind](items)
 
     def _in_block(self, kind: str, said: Any, tree: Tree) -> Any:
-        place = tree["at"]
+        place = tree["block"]
         if place not in self._read:
             block = self._blocks[place]
             data = self._fetch(block)
@@ -256,8 +318,22 @@ class TreeReader:
             else:
                 found = _of_table(said, _unpacked(data))
             self._read[place] = found
-            self.arrays.append((found, block))
+            self.written.arrays.put(found, block)
         return self._read[place]
+
+
+def _is_logged(one: object, name: str) -> bool:
+    """Whether an attribute is written as the log of a store."""
+    return isinstance(one, Fragments) and name in ("_fragments", "_unread", "_journal", "_repeated")
+
+
+def _replaced(tree: Tree, what: Callable[[Any], Any]) -> Tree:
+    """A tree with something else instead of its places of blocks."""
+    if isinstance(tree, list):
+        return [_replaced(item, what) for item in tree]
+    if not isinstance(tree, dict):
+        return tree
+    return {n: what(of) if n == "block" else _replaced(of, what) for n, of in tree.items()}
 
 
 def _is_value(one: object) -> bool:

@@ -31,7 +31,7 @@ from panes.whole_file import replacing
 FORMAT = 1
 _MAGIC = "panes-state"
 _LOCK, _MANIFEST, _BLOCKS = "lock", "manifest", "blocks-"
-_MOST_FILES = 32
+_MOST_FILES = 256
 
 
 @dataclass(slots=True, eq=False)
