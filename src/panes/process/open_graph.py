@@ -23,6 +23,7 @@ from panes.language.query_graph import QueryGraph
 from panes.nodes.parts import require_parts
 from panes.planning.terms import StreamOptions
 from panes.process.in_turn import Turn
+from panes.process.keeper import Kept
 from panes.process.node import Step
 from panes.process.open_query import Instant
 from panes.process.query_node import Inside, QueryNode
@@ -31,7 +32,7 @@ from panes.process.step import in_turn, step, whole
 from panes.process.watched import Watcher
 
 
-class OpenGraph:
+class OpenGraph(Kept):
     """A running query that has queries inside: rows go in, final answers come out.
 
     It is used as an `OpenQuery` is. Threads may share it: they take turns.
@@ -144,6 +145,14 @@ class OpenGraph:
     def is_finished(self) -> bool:
         """Whether the streams have ended."""
         return self._finished
+
+    @property
+    def given_columns(self) -> Mapping[str, pa.Schema]:
+        """The columns of batches, of the streams that are known."""
+        found = {
+            name: s for node in self._nodes.values() for name, s in node.query.given_columns.items()
+        }
+        return {name: found[name] for name in self.query.streams if name in found}
 
     @property
     @in_turn

@@ -52,8 +52,9 @@ from panes.planning.terms import (
     stalled,
 )
 from panes.process.in_turn import Turn
+from panes.process.keeper import Kept
 from panes.process.run_observer import RunObserver
-from panes.process.step import in_turn, step, whole
+from panes.process.step import in_turn, kept, step, whole
 from panes.process.watched import Watcher
 from panes.progress.stall import Stall
 from panes.stores.durations import ArrivalSkew
@@ -72,7 +73,7 @@ def bytes_of(state: Mapping[str, int]) -> int:
     return sum(size for name, size in state.items() if name.endswith("bytes"))
 
 
-class OpenQuery:
+class OpenQuery(Kept):
     """A running query: rows go in, final answers come out.
 
     Answers are given once, when nothing can change them any more; with ``EMIT EARLY`` before that
@@ -263,6 +264,7 @@ class OpenQuery:
 
     @in_turn
     @whole
+    @kept
     def take_late(self) -> pa.Table:
         """The late rows so far, which are then forgotten: for queries that run for long."""
         return self._set_aside.take_late(self._inputs.derived.values())
@@ -302,6 +304,11 @@ class OpenQuery:
     def is_finished(self) -> bool:
         """Whether the stream has ended."""
         return self._finished
+
+    @property
+    def given_columns(self) -> Mapping[str, pa.Schema]:
+        """The columns of batches, of the streams that are known."""
+        return self._inputs.given
 
     @property
     def punctuations(self) -> Mapping[str, int]:
