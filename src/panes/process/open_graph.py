@@ -22,13 +22,14 @@ from panes.axis import BEGINNING
 from panes.errors import OptionError, QueryError, UnknownStreamError
 from panes.html import Explained, facts_html, facts_line
 from panes.language.join_query import JoinQuery
-from panes.language.query import WINDOW_TIME, Query
+from panes.language.query import Query
 from panes.language.query_graph import Part, QueryGraph
+from panes.nodes.promised_columns import require_promises
 from panes.planning.terms import Run
 from panes.process.in_turn import Turn
 from panes.process.open_join import OpenJoin
 from panes.process.open_query import Instant, OpenQuery
-from panes.process.promised_answers import as_rows, column_read, least, promising_columns
+from panes.process.promised_answers import as_rows, column_read, least
 from panes.process.step import in_turn, step, whole
 from panes.process.watched import Watcher
 
@@ -100,7 +101,7 @@ class OpenGraph:
                 hint="give a lateness that is long enough",
             )
         if not run.bounded:
-            _require_promises(query)
+            require_promises(query)
         self._nodes = [
             _node(part, query.inside, run, aggregates, query.everywhere(schemas or {}), now)
             for part in query.parts
@@ -284,34 +285,6 @@ def _node(
     if isinstance(query, JoinQuery):
         return _Node(part, OpenJoin(query, run, aggregates=aggregates, schemas=known, now=now))
     return _Node(part, OpenQuery(query, run, aggregates=aggregates, schemas=known, now=now))
-
-
-def _require_promises(graph: QueryGraph) -> None:
-    """Refuse windows over a column of answers that nothing is promised of: they never close."""
-    parts = graph.everywhere({part.name: part.query for part in graph.parts[:-1]})
-    for part in graph.parts:
-        query = part.query
-        if isinstance(query, JoinQuery):
-            continue
-        for name in query.streams:
-            column = column_read(query, name)
-            inner = parts.get(name)
-            if column is None or inner is None or isinstance(inner, JoinQuery):
-                continue
-            known = promising_columns(inner)
-            if column not in known:
-                raise _no_promise(column, known)
-
-
-def _no_promise(column: str, known: frozenset[str]) -> QueryError:
-    said = f"the answers of the query inside promise nothing of `{column}`"
-    if not known:
-        return QueryError(
-            f"{said}, nor of any other column, so windows over them would never close",
-            hint="windows over tables may lie on any column: panes.sql",
-        )
-    better = WINDOW_TIME if WINDOW_TIME in known else min(known)
-    return QueryError(f"{said}, so windows over it would never close", hint=f"WATTR {better}")
 
 
 def _together(tables: Sequence[pa.Table]) -> pa.Table:
