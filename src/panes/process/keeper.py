@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from panes.axis import parse_duration
 from panes.errors import OptionError, PanesError, StateError
-from panes.planning.terms import Run
+from panes.planning.terms import StreamOptions
 from panes.process.in_turn import Turn
 from panes.process.object_tree import TreeReader, TreeWriter, Written
 from panes.stores.state_folder import StateFolder
@@ -251,7 +251,7 @@ def keep(query: Keepable, path: str | Path, every: int, said: Mapping[str, Any])
     query._turn.keeper = keeper
 
 
-def said_of(kind: str, text: str, run: Run, aggregates: Any) -> dict[str, Any]:
+def said_of(kind: str, text: str, run: StreamOptions, aggregates: Any) -> dict[str, Any]:
     """What must be the same when a query goes on."""
     options = {f.name: getattr(run, f.name) for f in fields(run) if f.name not in _SAID_ANEW}
     for name in _DURATIONS:

@@ -20,19 +20,19 @@ from panes.html import Explained, facts_html, facts_line
 from panes.language.join_query import JoinQuery
 from panes.language.join_text import read_join
 from panes.nodes.inner import joined_schemas, schemas_made
+from panes.nodes.promised_answers import promised_by_join
 from panes.nodes.set_aside import SetAside
 from panes.planning.explain_join import explain_join
 from panes.planning.join_plan import SourcePlan
 from panes.planning.join_query_plan import JoinQueryPlan, plan_join_query
 from panes.planning.join_terms import require_join_options
-from panes.planning.terms import Run
+from panes.planning.terms import StreamOptions
 from panes.process.in_turn import Turn
 from panes.process.join_answers import JoinAnswers
 from panes.process.join_run import JoinRun
 from panes.process.joined_windows import Above
 from panes.process.keeper import Kept
 from panes.process.open_query import Instant
-from panes.process.promised_answers import promised_by_join
 from panes.process.step import in_turn, kept, step, whole
 from panes.process.watched import Watcher
 
@@ -50,7 +50,7 @@ class OpenJoin(Kept):
     def __init__(
         self,
         text: str | JoinQuery,
-        run: Run = Run(),  # noqa: B008 - frozen
+        run: StreamOptions = StreamOptions(),  # noqa: B008 - frozen
         *,
         aggregates: Sequence[UserAggregate] = (),
         schemas: Mapping[str, pa.Schema] | None = None,
@@ -140,7 +140,24 @@ class OpenJoin(Kept):
         self._finished = True
         return self._step("take", arrow, self._now(), True)
 
+    def require_instants(self, promised: Mapping[str, Instant]) -> None:
+        """Refuse promises that are no positions of the streams."""
+        if self._bound is None and promised:
+            raise no_batch_yet(unseen(self.query, self._schemas), "a promise cannot be understood")
+        if self._bound is not None:
+            self._bound.run.require_instants(promised)
+
     # What there is to see
+
+    @property
+    def run(self) -> StreamOptions:
+        """The options, as they were said."""
+        return self._run
+
+    @property
+    def aggregates(self) -> Sequence[UserAggregate]:
+        """The user's own aggregates."""
+        return self._aggregates
 
     @property
     @in_turn

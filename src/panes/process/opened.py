@@ -12,7 +12,7 @@ from panes.aggregates.custom import UserAggregate
 from panes.errors import OptionError, UnknownStreamError
 from panes.language.join_query import JoinQuery
 from panes.language.query_graph import read_graph
-from panes.planning.terms import Run
+from panes.planning.terms import StreamOptions
 from panes.process.keeper import keep, said_of
 from panes.process.open_graph import OpenGraph
 from panes.process.open_join import OpenJoin
@@ -84,7 +84,7 @@ class RunningQuery(Protocol):
 
 def opened(
     text: str,
-    run: Run,
+    run: StreamOptions,
     aggregates: Sequence[UserAggregate] = (),
     schema: pa.Schema | Mapping[str, pa.Schema] | None = None,
     *,

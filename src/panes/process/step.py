@@ -8,9 +8,11 @@ through as itself: then nothing has happened, and the same batch can be pushed a
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Generator, Iterable
 from functools import partial, wraps
-from typing import Concatenate, ParamSpec, Protocol, TypeVar
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeAlias, TypeVar
+
+import pyarrow as pa
 
 from panes.arrays.workers import apart_from_interrupts
 from panes.errors import interrupt_in
@@ -19,6 +21,8 @@ from panes.process.in_turn import Shared, Turn, too_large
 from panes.process.watched import Watcher
 from panes.windows.limit import limit, limit_to
 
+Steps: TypeAlias = Generator[None, None, pa.Table]
+"""What a step does, with pauses at which it is whole; it ends with answers."""
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
 
@@ -31,6 +35,16 @@ class WatchedSteps(Shared, Protocol):
 
 Self = TypeVar("Self", bound=Shared)
 Watched = TypeVar("Watched", bound=WatchedSteps)
+
+
+def at_once(steps: Iterable[None]) -> Any:
+    """All of it without a pause; gives what it ends with."""
+    going = iter(steps)
+    while True:
+        try:
+            next(going)
+        except StopIteration as end:
+            return end.value
 
 
 def step(

@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 
 import panes
 from panes.errors import QueryError
-from tests.graph.drawn import in_order
+from tests.matrix.drawn import in_order
 
 PEAKS = "SELECT k, max(x) AS m FROM s [RANGE 20 SLIDE 10 WATTR at] GROUP BY k"
 TEXTS = {

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import panes
 from panes import RunningQuery
 from panes.planning.terms import Late
-from tests.graph import drawn
+from tests.matrix import drawn
 
 ROWS = st.lists(
     st.tuples(st.integers(0, 120), st.integers(1, 3), st.integers(0, 9)), min_size=1, max_size=40

@@ -13,7 +13,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from panes.arrays.columns import column_of
-from panes.axis import BEGINNING, LIMIT
+from panes.axis import BEGINNING, DAY, LIMIT
 from panes.language.query import DEFINING, WINDOW_COLUMNS, WINDOW_TIME, Query
 from panes.nodes.join_stage import Above, JoinStage
 from panes.planning.join_query_plan import JoinQueryPlan
@@ -107,6 +107,23 @@ def last_instants(ends: pa.Array) -> pa.Array:
     """The positions one tick before the ends of windows."""
     ticks = ends.view(pa.int64()).to_numpy(zero_copy_only=False)
     return pa.array(ticks - 1).view(ends.type)
+
+
+def at_least(at: int, data_type: pa.DataType) -> pa.Array:
+    """The first value of a column of positions at or after a position; NULL if it has none.
+
+    >>> at_least(1, pa.date32()).to_pylist(), at_least(-300, pa.int8()).to_pylist()
+    ([datetime.date(1970, 1, 2)], [None])
+    """
+    ticks = pa.array([-(-at // DAY) if pa.types.is_date32(data_type) else at], pa.int64())
+    if pa.types.is_timestamp(data_type):
+        return ticks.view(pa.timestamp("us", data_type.tz)).cast(data_type)
+    try:
+        return ticks.cast(pa.int32() if pa.types.is_date32(data_type) else data_type).cast(
+            data_type
+        )
+    except pa.ArrowInvalid:
+        return pa.nulls(1, data_type)
 
 
 def column_read(query: Query, stream: str) -> str | None:

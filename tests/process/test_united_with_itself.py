@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import panes
-from tests.graph.drawn import in_order
+from tests.matrix.drawn import in_order
 from tests.support import open_graph
 
 ROWS = st.lists(st.tuples(st.integers(0, 60), st.integers(0, 9)), min_size=1, max_size=20)
