@@ -214,7 +214,8 @@ def open(text: str, /, **options: Unpack[OpenOptions]) -> RunningQuery:
     given = settled("open", OpenOptions, options)
     aggregates, schema = given["aggregates"], given["schema"]
     require_options(text=text, aggregates=aggregates, schemas=schema)
-    return opened(text, stream_options(given), aggregates, schema)
+    kept = {name: given[name] for name in ("state", "checkpoint_every")}
+    return opened(text, stream_options(given), aggregates, schema, **kept)
 
 
 @overload

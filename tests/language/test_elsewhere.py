@@ -140,3 +140,12 @@ def test_a_refusal_without_such_a_word_stays_as_it_is() -> None:
     with pytest.raises(panes.QueryError) as refused:
         panes.sql("SELECT count(*) FROM bids [TUMBLING 1 hour WATTR ts] ORDER BY n", bids=BIDS)
     assert "answers come ordered by window and key" in str(refused.value)
+
+
+def test_the_function_size_is_no_word_of_another_system() -> None:
+    with pytest.raises(panes.QueryError) as refused:
+        panes.sql(
+            "SELECT max(size(sequence(1, 1000000))) AS n FROM bids [TUMBLING 1 hour WATTR ts]",
+            bids=BIDS,
+        )
+    assert "Hint" not in str(refused.value)

@@ -30,9 +30,9 @@ from panes.sharing.shared_store import SharedStore
 from panes.stores.contents import ValueSet
 from panes.stores.multisets import ValueStore
 from panes.windows.many import Rulers
-from tests.oracle.histories import HISTORIES, Histories, forget_keys_early
-from tests.oracle.sharded_histories import ShardedHistories
 from tests.process import pictures
+from tests.reference.histories import HISTORIES, Histories, forget_keys_early
+from tests.reference.sharded_histories import ShardedHistories
 
 Function = Callable[..., Any]
 

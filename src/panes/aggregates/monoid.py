@@ -1,8 +1,8 @@
 """A monoid over columns: many partials become one, a whole column at a time.
 
 A partial is a 2-D array, one row per *lane* and one column per group, so that one `combine`
-serves a million groups. Laws, checked for every monoid in ``tests/laws``: `empty` is neutral on
-both sides, `combine` is associative and commutative. (Commutative, because rows of one pane
+serves a million groups. Laws, checked for every monoid in ``tests/aggregates``: `empty` is neutral
+on both sides, `combine` is associative and commutative. (Commutative, because rows of one pane
 arrive in any order.)
 
 Two kinds exist. `Lanes` are numbers combined by compiled code, so any kernel may run them;

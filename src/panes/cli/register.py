@@ -93,10 +93,13 @@ def register(
                 "--engine spark",
                 hint="use --checkpoint state",
             )
-        job = require_spark("panes.cli.register_on_spark")
-        job.run(source, queries, output, read_lateness(lateness), late, checkpoint,
-                files_per_batch, follow=follow, explain=explain,
-                live_stay=live_stay if live else None)  # fmt: skip
+        require_spark()
+        from panes.cli import register_on_spark
+
+        register_on_spark.run(
+            source, queries, output, read_lateness(lateness), late, checkpoint, files_per_batch,
+            follow=follow, explain=explain, live_stay=live_stay if live else None,
+        )  # fmt: skip
         return
     if checkpoint is not None or follow:
         raise OptionError(

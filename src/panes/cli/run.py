@@ -196,7 +196,9 @@ def run(
         for option, path in (("--output", output), ("--late-output", late_output or "-")):
             OutputFile.checked(path, option=option, sources=sources, overwrite=overwrite)
     if engine == "spark":
-        on_spark = require_spark("panes.cli.on_spark")
+        require_spark()
+        from panes.cli import on_spark
+
         if live and not streamed:
             raise OptionError(
                 "--live shows a stream, and without --lateness Spark answers the files at once",
@@ -204,7 +206,7 @@ def run(
             )
         if streamed:
             stay = live_stay if live else None
-            job = on_spark.Job(text, options, sources, files_per_batch, stay)
+            job = on_spark.StreamJob(text, options, sources, files_per_batch, stay)
             job.run(output, late_output, checkpoint)
         else:
             on_spark.answer(text, options, sources, output)
@@ -235,10 +237,10 @@ def _answers(asked: Opened, sources: list[InputFiles], batch_rows: int) -> Itera
     yield from in_steps.finish(asked) if isinstance(asked, OpenQuery) else [asked.finish()]
 
 
-def require_spark(module: str) -> ModuleType:
-    """A module of the Spark host, or a clear word if PySpark is not installed."""
+def require_spark() -> ModuleType:
+    """The Spark host, or a clear word if PySpark is not installed."""
     try:
-        return importlib.import_module(module)
+        return importlib.import_module("panes.spark")
     except ModuleNotFoundError as missing:
         raise PanesError(
             f"the Spark engine needs {missing.name}, which is not installed",

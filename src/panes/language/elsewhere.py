@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import pairwise
 
 from panes.errors import QueryError
 from panes.language.tokens import TokenReader, tokenize
@@ -108,5 +109,7 @@ def _hint(text: str) -> str | None:
         reader = TokenReader(tokenize(text))
     except QueryError:
         return None
-    words = (reader.word(ahead) for ahead in range(len(reader.tokens)))
-    return next((WORDS[word] for word in words if word in WORDS), None)
+    words = [reader.word(ahead) for ahead in range(len(reader.tokens) + 1)]
+    sizes = ("SIZE", "(")  # of arrays, which nobody takes for the size of a window
+    found = (word for word, after in pairwise(words) if (word, after) != sizes)
+    return next((WORDS[word] for word in found if word in WORDS), None)

@@ -12,7 +12,7 @@ where its name from WITH stands.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import TypeVar
 
@@ -41,10 +41,14 @@ _AXIS_WORDS = frozenset({"WATTR", "WA", "RATTR", "SATTR"})
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A query that others read by its name; the last one of a text has none."""
+    """A query that others read by its name; the last one of a text has none.
+
+    `place` is where its window clause begins, or what it joins by: what refusals point at.
+    """
 
     name: str
     query: Query | JoinQuery
+    place: Token | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +132,7 @@ class _Parts:
         rest = self._without_with(self._tokens)
         reads: list[str]
         rest, reads = self._without_queries(rest)
-        last = Part("", self._query(rest, reads, self._text))
+        last = Part("", self._query(rest, reads, self._text), _place(rest))
         return QueryGraph(self._text, (*self._reached(last), last))
 
     def _reached(self, last: Part) -> list[Part]:
@@ -298,7 +302,7 @@ class _Parts:
                 raise error_at(
                     place, "a query inside another gives only final answers", "leave out EMIT EARLY"
                 )
-            self._parts.append(Part(name, query))
+            self._parts.append(Part(name, query, _place(body)))
             self._same[words] = name
         return _like(self._same[words], place)
 
@@ -378,6 +382,17 @@ def _has_windows(tokens: list[Token]) -> bool:
         depth += (reader.word() == "(") - (reader.word() == ")")
         reader.take()
     return joins(tokens)
+
+
+def _place(tokens: list[Token]) -> Token | None:
+    """Where the window clause of a query begins, or else what it joins by."""
+    reader, on = TokenReader(tokens), None
+    while reader.here is not None:
+        if is_clause(reader):
+            return reader.here
+        on = reader.here if on is None and reader.word() in ("ON", "USING", "JOIN") else on
+        reader.take()
+    return on or (tokens[0] if tokens else None)
 
 
 def _on_window_time(tokens: list[Token]) -> list[Token]:

@@ -37,6 +37,7 @@ from panes.nodes.inputs import Inputs
 from panes.nodes.key_promises import read_key
 from panes.nodes.origin_first import OriginFirst
 from panes.nodes.pipeline import Pipeline
+from panes.nodes.promised_answers import promised_by_windows
 from panes.nodes.promises import Promises
 from panes.nodes.set_aside import SetAside
 from panes.nodes.status import Answers
@@ -51,9 +52,9 @@ from panes.planning.terms import (
     stalled,
 )
 from panes.process.in_turn import Turn
-from panes.process.promised_answers import promised_by_windows
+from panes.process.keeper import Kept
 from panes.process.run_observer import RunObserver
-from panes.process.step import Steps, at_once, in_turn, step, whole
+from panes.process.step import Steps, at_once, in_turn, kept, step, whole
 from panes.process.watched import Watcher
 from panes.progress.stall import Stall
 from panes.stores.durations import ArrivalSkew
@@ -72,7 +73,7 @@ def bytes_of(state: Mapping[str, int]) -> int:
     return sum(size for name, size in state.items() if name.endswith("bytes"))
 
 
-class OpenQuery:
+class OpenQuery(Kept):
     """A running query: rows go in, final answers come out.
 
     Answers are given once, when nothing can change them any more; with ``EMIT EARLY`` before that
@@ -237,7 +238,26 @@ class OpenQuery:
         self._finished = True
         return answers.rest()
 
+    def count_on(self, arrived: int) -> None:
+        """So many rows have come before the first one that is pushed: their numbers are taken."""
+        self._arrived = arrived
+
+    def require_instants(self, promised: Mapping[str, Instant]) -> None:
+        """Refuse promises that are no positions of the streams."""
+        for name, instant in promised.items():
+            self._position(name, instant)
+
     # What there is to see
+
+    @property
+    def run(self) -> StreamOptions:
+        """The options, as they were said."""
+        return self._run
+
+    @property
+    def aggregates(self) -> Sequence[UserAggregate]:
+        """The user's own aggregates."""
+        return self._aggregates
 
     @property
     @in_turn
@@ -247,6 +267,7 @@ class OpenQuery:
 
     @in_turn
     @whole
+    @kept
     def take_late(self) -> pa.Table:
         """The late rows so far, which are then forgotten: for queries that run for long."""
         return self._set_aside.take_late(self._inputs.derived.values())
@@ -288,6 +309,11 @@ class OpenQuery:
         return self._finished
 
     @property
+    def given_columns(self) -> Mapping[str, pa.Schema]:
+        """The columns of batches, of the streams that are known."""
+        return self._inputs.given
+
+    @property
     def punctuations(self) -> Mapping[str, int]:
         """How often progress moved, and how often it moved past the end of a window."""
         return {"received": self._closing.received, "passed": self._closing.passed}
@@ -314,6 +340,11 @@ class OpenQuery:
         stored["operator_bytes"] = sum(chain.nbytes for chain in self._inputs.chains.values())
         stored |= self._set_aside.counts
         return stored | {"total_bytes": bytes_of(stored)}
+
+    @property
+    def is_planned(self) -> bool:
+        """Whether the columns of a stream are known, and with them the plan."""
+        return self._plan is not None
 
     @property
     def plan(self) -> Plan:

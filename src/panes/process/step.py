@@ -50,13 +50,29 @@ def at_once(steps: Iterable[None]) -> Any:
 def step(
     method: Callable[Concatenate[Watched, Arguments], Result],
 ) -> Callable[Concatenate[Watched, Arguments], Result]:
-    """A step that a watcher is told of. It is undone by what is in `Turn.undo`."""
+    """A step that a watcher is told of, and that is kept. What is in `Turn.undo` undoes it."""
+    written = kept(method)
 
     @wraps(method)
     def stepping(self: Watched, /, *args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
-        return _made(self._turn, self.watcher, partial(method, self, *args, **kwargs))
+        return _made(self._turn, self.watcher, partial(written, self, *args, **kwargs))
 
     return stepping
+
+
+def kept(
+    method: Callable[Concatenate[Self, Arguments], Result],
+) -> Callable[Concatenate[Self, Arguments], Result]:
+    """A part of a turn that is written before it ends, if the object has a keeper."""
+
+    @wraps(method)
+    def keeping(self: Self, /, *args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
+        answers = method(self, *args, **kwargs)
+        if self._turn.keeper is not None:
+            self._turn.keeper.stepped(method.__name__, answers)
+        return answers
+
+    return keeping
 
 
 def in_turn(

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
 
 import pyarrow as pa
 from pyspark.errors import AnalysisException
@@ -21,7 +23,8 @@ from panes.language.expressions import quoted
 from panes.language.parse import parse
 from panes.language.query import Inner, Query
 from panes.planning.plan import Plan, plan
-from panes.spark.column_names import PASSES
+from panes.shards.names import HIDDEN, PROMISE
+from panes.spark.column_names import PASSES, SET_ASIDE
 from panes.spark.expressions import spark_sql
 from panes.spark.internals import to_arrow_schema
 from panes.spark.refusals import in_our_words
@@ -114,7 +117,10 @@ def derived(query: Query, frames: tuple[DataFrame, ...]) -> tuple[Query, tuple[D
 def selected_from(
     frame: DataFrame, inner: Inner | None, stream: str, *, by_flag: bool = False
 ) -> DataFrame:
-    """What a SELECT inside FROM makes of a DataFrame; with a flag, all rows are still there."""
+    """What a SELECT inside FROM makes of a DataFrame; with a flag, all rows are still there.
+
+    A stream still has all duplicates, which a node of their own leaves out.
+    """
     passes = F.lit(True)
     if inner is not None:
         schema = arrow_schema(frame)
@@ -124,20 +130,16 @@ def selected_from(
             with in_our_words([where]):
                 arrow_schema(frame.where(condition))
             passes = F.coalesce(condition, F.lit(False))
-            frame = frame if by_flag else frame.where(condition)
-        columns = [F.col(quoted(name)) for name in frame.columns]
+            frame = frame if by_flag else frame.where(condition | ~is_row(frame))
+        hidden = [F.col(name) for name in frame.columns if name in HIDDEN]
+        columns = [F.col(quoted(name)) for name in frame.columns if name not in HIDDEN]
         if inner.columns is not None:
             trees = [(resolve(o.expression, schema, stream=stream), o.name) for o in inner.columns]
             _selected_types(frame, [tree for tree, _ in trees])
             columns = [sql(tree).alias(name) for tree, name in trees]
-        if inner.distinct and frame.isStreaming:
-            raise QueryError(
-                "SELECT DISTINCT inside FROM is not available on Spark streams",
-                hint="use dropDuplicatesWithinWatermark on the DataFrame",
-            )
         flags = [passes.alias(PASSES)] if by_flag else []
-        frame = frame.select(*columns, *flags)
-        return frame.distinct() if inner.distinct else frame
+        frame = frame.select(*columns, *hidden, *flags)
+        return frame.distinct() if inner.distinct and not frame.isStreaming else frame
     return frame.withColumn(PASSES, passes) if by_flag else frame
 
 
@@ -161,8 +163,19 @@ def _require_order(bound: Plan) -> None:
 
 
 def arrow_schema(frame: DataFrame) -> pa.Schema:
-    """The columns of a DataFrame in Arrow's types."""
-    return to_arrow_schema(frame.schema)
+    """The columns of a DataFrame in Arrow's types, without those that are no user's."""
+    return to_arrow_schema(T.StructType([f for f in frame.schema if f.name not in HIDDEN]))
+
+
+def is_inside(frame: DataFrame) -> bool:
+    """Whether a DataFrame is what a node gives to another: rows, and what is promised of them."""
+    return PROMISE in frame.columns
+
+
+def is_row(frame: DataFrame) -> Column:
+    """Which rows of a DataFrame are rows: no promises, and not set aside."""
+    of_nodes = [F.col(name).isNull() for name in (PROMISE, SET_ASIDE) if name in frame.columns]
+    return reduce(operator.and_, of_nodes, F.lit(True))
 
 
 def comparable(frame: DataFrame) -> pa.Schema:

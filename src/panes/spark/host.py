@@ -134,10 +134,14 @@ def host(
     *,
     bounded: bool,
     beside: Sequence[Beside] = (),
+    elsewhere: Sequence[DataFrame] = (),
+    beating: Sequence[int] = (EVERY_SOURCE,),
 ) -> DataFrame:
     """What all shards give, for streams that have been projected to what a combiner reads.
 
-    Streams `beside` them have other columns, and each a combiner of its own.
+    Streams `beside` them have other columns, and each a combiner of its own. A bounded stream has
+    not ended while streams that are read `elsewhere` in the query have data. A heartbeat is one of
+    the sources that are `beating`.
     """
     session, trial = projected[0].sparkSession, _TRIAL.get()
     if trial is not None:
@@ -145,7 +149,7 @@ def host(
     _require_state_store(session.conf.get("spark.sql.streaming.stateStore.providerClass"))
     united = list(projected)
     if terms.heartbeat is not None:
-        united.append(_heartbeat(session, terms.heartbeat.slack))
+        united.append(_heartbeat(session, terms.heartbeat.slack, beating))
     if bounded:
         united.append(_one_row_per_run(session))
     others = [frame for side in beside for frame in side.projected]
@@ -156,8 +160,10 @@ def host(
     for side in beside:
         others_combine = replace(combine, combiner=side.combiner)
         sent = sent.union(_united(side.projected).mapInArrow(others_combine, _SENT))
-    if bounded and not tasks_tell:
-        read = [source for plan in plans for source in plan.sources]
+    telling = [] if tasks_tell else plans
+    telling += [streaming_plan(frame) for frame in elsewhere] if bounded else []
+    read = [source for plan in telling for source in plan.sources]
+    if read:
         no_rows = _united([source.where(_NEVER).select(*_no_row()) for source in read])
         sent = sent.union(no_rows.mapInArrow(replace(combine, tell_empty=True), _SENT))
     if bounded:
@@ -200,10 +206,10 @@ def with_watermark(frames: Sequence[DataFrame], column: str, run: StreamOptions)
     return replace(run, lateness=timedelta(microseconds=max(found)))
 
 
-def require_progress(terms: CheckedOptions, *, bounded: bool) -> None:
+def require_progress(terms: CheckedOptions, streams: Sequence[str], *, bounded: bool) -> None:
     """Refuse a stream of which nothing would ever close a window."""
-    closes = (terms.lateness, terms.punctuation, terms.heartbeat)
-    if all(c is None for c in closes) and not bounded:
+    told = (name in terms.inside or terms.of(name).makes_progress for name in streams)
+    if not (bounded or all(told)):
         raise OptionError(
             "nothing says how the stream progresses, so no window would ever close",
             hint='give lateness="10 seconds", punctuation=, heartbeat=, or bounded=True for an '
@@ -244,12 +250,13 @@ def _require_state_store(provider: str | None) -> None:
         )
 
 
-def _heartbeat(session: SparkSession, slack: int) -> DataFrame:
-    """Rows that promise, by the clock, that nothing older than `slack` is still to come."""
+def _heartbeat(session: SparkSession, slack: int, sources: Sequence[int]) -> DataFrame:
+    """Rows that promise, by the clock, that nothing older than `slack` is still to come of some."""
     rate = session.readStream.format("rate")
     beats = rate.option("rowsPerSecond", 1).option("numPartitions", 1).load()
     promised = F.unix_micros("timestamp") - F.lit(slack)
-    return beats.select(*_no_row(), promised.alias(PROMISE))
+    of = F.explode(F.array(*map(F.lit, sources))).alias(SOURCE)
+    return beats.select(of, _nowhere(), promised.alias(PROMISE))
 
 
 def _one_row_per_run(session: SparkSession) -> DataFrame:
@@ -267,7 +274,11 @@ def _united(frames: Sequence[DataFrame]) -> DataFrame:
 
 
 def _no_row() -> list[Column]:
-    return [F.lit(EVERY_SOURCE).alias(SOURCE), F.lit(None).cast("long").alias(AT)]
+    return [F.lit(EVERY_SOURCE).alias(SOURCE), _nowhere()]
+
+
+def _nowhere() -> Column:
+    return F.lit(None).cast("long").alias(AT)
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,8 +15,8 @@ from hypothesis.stateful import invariant
 from panes.errors import PanesError
 from panes.planning.terms import StreamOptions
 from panes.sharing.failures import QueriesFailed, failed_reading
-from tests.oracle.alone import SCHEMA
-from tests.oracle.histories import Histories
+from tests.reference.alone import SCHEMA
+from tests.reference.histories import Histories
 from tests.sharded_register import ShardedRegister
 
 Given = dict[str, pa.Table]
