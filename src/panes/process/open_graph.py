@@ -182,7 +182,7 @@ class OpenGraph:
             if not ends:
                 found += node.hear(self.query.everywhere(promised))
             found += [] if then is None else then(node)
-            answers = _together(found)
+            answers = _together(found or [node.query.punctuate()])
             if node.part.name and answers.num_columns and (len(answers) or not node.is_known):
                 flowing[node.part.name] = as_rows(answers)
                 node.is_known = True
