@@ -87,7 +87,7 @@ def _answer_stream(bound: BoundJoin, run: StreamOptions, place: Place) -> DataFr
     return named.select(answer.alias("answer"), F.col(SET_ASIDE).alias("apart"))
 
 
-def _promising(plan: JoinQueryPlan, answers: DataFrame, run: Run) -> DataFrame:
+def _promising(plan: JoinQueryPlan, answers: DataFrame, run: StreamOptions) -> DataFrame:
     return promising(answers, promising_columns_of_join(plan), bounded=run.bounded)
 
 

@@ -22,7 +22,7 @@ from pyspark.sql import types as T  # noqa: N812
 from panes.errors import QueryError
 from panes.language.expressions import quoted
 from panes.nodes.gate import promise_column
-from panes.nodes.promised_answers import promising_columns
+from panes.nodes.promised_columns import promising_columns
 from panes.nodes.status import STATUS as STATUS_OF_ANSWER
 from panes.nodes.status import require_flushable, status_columns
 from panes.planning.plan import Plan
