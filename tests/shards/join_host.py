@@ -14,7 +14,7 @@ from panes.language.join_text import read_join
 from panes.nodes.inner import joined_schemas
 from panes.nodes.joined_rows import with_edges
 from panes.planning.join_query_plan import plan_join_query
-from panes.planning.terms import Terms
+from panes.planning.terms import CheckedOptions
 from panes.shards.combiner import Combiner
 from panes.shards.join_filler import SideFiller
 from panes.shards.join_keys import shard_keys
@@ -39,7 +39,7 @@ class Host:
         self.plan = plan_join_query(query, schemas)
         self.join, self.along = self.plan.join, along
         self.keys = shard_keys(self.join)
-        self.terms, self.tasks = Terms(**terms), tasks  # type: ignore[arg-type]
+        self.terms, self.tasks = CheckedOptions(**terms), tasks  # type: ignore[arg-type]
         self.states: list[dict[str, bytes]] = [{} for _ in range(3 if self.keys[0] else 1)]
 
     def push(self, **batches: pa.Table) -> list[JoinOutcome]:

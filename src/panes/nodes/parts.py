@@ -10,15 +10,13 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import replace
 
-from panes.errors import OptionError, QueryError
-from panes.language.join_query import JoinQuery
-from panes.language.query import WINDOW_TIME
+from panes.errors import OptionError
 from panes.language.query_graph import Part, QueryGraph
-from panes.nodes.promised_answers import columns_read, promising_columns
-from panes.planning.terms import Run
+from panes.nodes.promised_columns import require_promises
+from panes.planning.terms import StreamOptions
 
 
-def require_parts(graph: QueryGraph, run: Run) -> None:
+def require_parts(graph: QueryGraph, run: StreamOptions) -> None:
     """Refuse what queries inside a query cannot be asked with."""
     if run.late == "revise":
         raise OptionError(
@@ -26,10 +24,10 @@ def require_parts(graph: QueryGraph, run: Run) -> None:
             hint="give a lateness that is long enough",
         )
     if not run.bounded:
-        _require_promises(graph)
+        require_promises(graph)
 
 
-def run_of(part: Part, run: Run, inside: Collection[str]) -> Run:
+def run_of(part: Part, run: StreamOptions, inside: Collection[str]) -> StreamOptions:
     """How a part is run: as was said of the streams it reads, of which some are `inside`."""
     streams = part.query.streams
     run = replace(run, inside=frozenset(inside).intersection(streams))
@@ -41,31 +39,3 @@ def run_of(part: Part, run: Run, inside: Collection[str]) -> Run:
             stall_rows=None,
         )  # fmt: skip
     return run
-
-
-def _require_promises(graph: QueryGraph) -> None:
-    """Refuse windows over a column of answers that nothing is promised of: they never close."""
-    parts = graph.everywhere({part.name: part.query for part in graph.parts[:-1]})
-    for part in graph.parts:
-        query = part.query
-        if isinstance(query, JoinQuery):
-            continue
-        for name in query.streams:
-            inner = parts.get(name)
-            if inner is not None and not isinstance(inner, JoinQuery):
-                for column in columns_read(query, name):
-                    require_promise(column, promising_columns(inner))
-
-
-def require_promise(column: str, known: Collection[str]) -> None:
-    """Refuse windows over a column of answers if nothing is promised of it; of `known` ones is."""
-    if column in known:
-        return
-    said = f"the answers of the query inside promise nothing of `{column}`"
-    if not known:
-        raise QueryError(
-            f"{said}, nor of any other column, so windows over them would never close",
-            hint="windows over tables may lie on any column: panes.sql",
-        )
-    better = WINDOW_TIME if WINDOW_TIME in known else min(known)
-    raise QueryError(f"{said}, so windows over it would never close", hint=f"WATTR {better}")

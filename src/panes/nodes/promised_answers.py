@@ -14,18 +14,14 @@ from sqlglot import exp
 
 from panes.arrays.columns import column_of
 from panes.axis import BEGINNING, DAY, LIMIT
-from panes.language.query import DEFINING, WINDOW_COLUMNS, WINDOW_TIME, Query
+from panes.language.query import WINDOW_COLUMNS, WINDOW_TIME, Query
 from panes.nodes.join_stage import Above, JoinStage
+from panes.nodes.promised_columns import column_within, promising_columns
 from panes.planning.join_query_plan import JoinQueryPlan
 from panes.windows.extent import extent
-from panes.windows.spec import Landmark, PerRow, Sliding, Spec
+from panes.windows.spec import Landmark, Sliding, Spec
 
 WINDOW_START, WINDOW_END = WINDOW_COLUMNS
-
-
-def promising_columns(query: Query) -> frozenset[str]:
-    """The columns of a window query's answers that promises move with."""
-    return frozenset(_of_windows(query, 0))
 
 
 def promised_by_windows(query: Query, next_end: int) -> dict[str, int]:
@@ -34,30 +30,17 @@ def promised_by_windows(query: Query, next_end: int) -> dict[str, int]:
 
 
 def _of_windows(query: Query, next_end: int) -> dict[str, int]:
-    window = query.window
-    if window is None:
+    window, named = query.window, promising_columns(query)
+    if window is None or not named:
         return {}
-    if isinstance(window.spec, PerRow):
-        position = (window.column or "").lower()
-        placed = {f"{DEFINING}{i}" for i, c in enumerate(query.defining) if _name(c) == position}
-        same = (o.name.lower() for o in query.outputs if _name(o.expression) in placed)
-        return dict.fromkeys(same, next_end - 1)
-    is_ranked = window.measure == "rows" and window.column is not None
-    if is_ranked or not isinstance(window.spec, Sliding | Landmark):
-        return {}
-    return _of_edges(window.spec, next_end)
+    if isinstance(window.spec, Sliding | Landmark):
+        return _of_edges(window.spec, next_end)
+    return dict.fromkeys(named, next_end - 1)
 
 
 def _of_edges(spec: Spec, next_end: int) -> dict[str, int]:
     found = {WINDOW_TIME: next_end - 1, WINDOW_END: next_end}
     return found | ({WINDOW_START: next_end - spec.size} if isinstance(spec, Sliding) else {})
-
-
-def _name(tree: exp.Expression) -> str:
-    """What a column is called, without regard to case; nothing if it is no plain column."""
-    if not isinstance(tree, exp.Column):
-        return ""
-    return tree.name if tree.name.startswith(DEFINING) else tree.name.lower()
 
 
 def promised_by_join(plan: JoinQueryPlan, stage: JoinStage, next_end: int | None) -> dict[str, int]:
@@ -140,21 +123,11 @@ def at_least(at: int, data_type: pa.DataType) -> pa.Array:
         return pa.nulls(1, data_type)
 
 
-def columns_read(query: Query, stream: str) -> list[str]:
-    """The columns of a stream that its rows are placed by; none: they are counted."""
-    if query.window is None or query.window.column is None:
-        return []
-    position = query.window.column
-    inner = query.inner[query.streams.index(stream)] if query.inner else None
-    for output in () if inner is None else inner.columns or ():
-        if output.name.lower() == position.lower():
-            return [column.name.lower() for column in output.expression.find_all(exp.Column)]
-    return [position.lower()]
-
-
 def column_read(query: Query, stream: str) -> str | None:
-    """The column of a stream that its rows are placed by; None: they are counted."""
-    return next(iter(columns_read(query, stream)), None)
+    """The column of a stream that its rows are placed by; None: no column says it alone."""
+    if query.window is None or query.window.column is None:
+        return None
+    return column_within(query.inner[query.streams.index(stream)], query.window.column)
 
 
 def least(promised: Mapping[str, int], column: str | None) -> int:

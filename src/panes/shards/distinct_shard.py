@@ -20,7 +20,7 @@ from panes.arrays.columns import column_of
 from panes.arrays.key_numbers import KeyNumbers
 from panes.arrays.type_names import type_name
 from panes.axis import BEGINNING
-from panes.planning.terms import Terms
+from panes.planning.terms import CheckedOptions
 from panes.progress.promise import Promise
 from panes.shards.marks import have_ended, observe_marks, read_marks
 from panes.shards.names import ASIDE, AT, ENDED, REJECTED, ROW, ROWS, column_name
@@ -92,7 +92,13 @@ class DistinctShard:
     """
 
     def __init__(
-        self, schema: pa.Schema, within: int | None, terms: Terms, state: State, *, shards: int
+        self,
+        schema: pa.Schema,
+        within: int | None,
+        terms: CheckedOptions,
+        state: State,
+        *,
+        shards: int,
     ) -> None:
         self._schema, self._within, self._state = schema, within, state
         self._same = {

@@ -24,7 +24,7 @@ from panes.nodes.set_aside import late_reasons
 from panes.planning.join_plan import JoinPlan, SourcePlan
 from panes.planning.join_query_plan import JoinQueryPlan
 from panes.planning.join_terms import COUNTED, FORGOTTEN
-from panes.planning.terms import Terms
+from panes.planning.terms import CheckedOptions
 from panes.shards.going_up import GoingUp, Gone
 from panes.shards.join_filler import rows_name
 from panes.shards.join_state import JoinState
@@ -67,7 +67,7 @@ class JoinShard:
     def __init__(
         self,
         join: JoinPlan,
-        terms: Terms,
+        terms: CheckedOptions,
         state: State,
         *,
         shards: int,

@@ -22,7 +22,7 @@ from panes.nodes.arrival import Arrival
 from panes.nodes.choose import pipeline_of
 from panes.nodes.status import marked, next_early, status_columns
 from panes.planning.plan import Plan
-from panes.planning.terms import Terms
+from panes.planning.terms import CheckedOptions
 from panes.shards.marks import have_ended, late_rows, observe_marks, oldest_late, read_marks
 from panes.shards.names import ASIDE, AT, ENDED, PASSING, REJECTED, ROWS, SOURCE, column_name
 from panes.shards.pipeline_blocks import PipelineBlocks
@@ -61,7 +61,7 @@ class Outcome:
 class QueryShard:
     """A shard's part of one query, for one batch."""
 
-    def __init__(self, plan: Plan, terms: Terms, state: State, *, shards: int) -> None:
+    def __init__(self, plan: Plan, terms: CheckedOptions, state: State, *, shards: int) -> None:
         self._plan, self._terms, self._state, self._shards = plan, terms, state, shards
         self._about = about = QueryState.of(plan, terms, state, shards)
         self._status = status_columns(plan, terms)

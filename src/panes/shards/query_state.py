@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from panes.axis import BEGINNING, FOREVER
 from panes.planning.plan import Plan
-from panes.planning.terms import Terms
+from panes.planning.terms import CheckedOptions
 from panes.progress.promise import Promise, meld
 from panes.shards.blocks import Blocks, block_span, block_table
 from panes.shards.query_identity import identify, require_same, to_table
@@ -41,7 +41,7 @@ class QueryState:
     next_early: int | None = None
 
     @classmethod
-    def of(cls, plan: Plan, terms: Terms, state: State, shards: int) -> QueryState:
+    def of(cls, plan: Plan, terms: CheckedOptions, state: State, shards: int) -> QueryState:
         """What a state says; of one that says nothing yet, the beginning."""
         data = state.get(ABOUT)
         if data is None:

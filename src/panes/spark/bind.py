@@ -23,8 +23,8 @@ from panes.language.expressions import quoted
 from panes.language.parse import parse
 from panes.language.query import Inner, Query
 from panes.nodes.inner import chain_of
-from panes.nodes.parts import require_promise
-from panes.nodes.promised_answers import columns_read
+from panes.nodes.promised_answers import column_read
+from panes.nodes.promised_columns import require_promise
 from panes.planning.plan import Plan, plan
 from panes.shards.names import HIDDEN, PROMISE
 from panes.spark.column_names import PASSES, SET_ASIDE
@@ -104,10 +104,12 @@ def derived(query: Query, frames: tuple[DataFrame, ...]) -> tuple[Query, tuple[D
     to be promised of what is made of them.
     """
     for name, frame in zip(query.streams, frames, strict=True):
-        if _needs_promises(frame):
-            for column in columns_read(query, name):
-                require_promise(column, promised_columns(frame))
-            chain_of(query, name, arrow_schema(frame), needs_order=True)
+        if not _needs_promises(frame) or query.window is None or query.window.column is None:
+            continue
+        chain_of(query, name, arrow_schema(frame), needs_order=True)
+        column = column_read(query, name)
+        if column is not None:
+            require_promise(column, promised_columns(frame))
     if not any(query.inner):
         return query, frames
     window = query.window

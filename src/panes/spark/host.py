@@ -29,7 +29,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everyone writes it
 from pyspark.sql import types as T  # noqa: N812
 
 from panes.errors import OptionError, QueryError
-from panes.planning.terms import Run, Terms
+from panes.planning.terms import CheckedOptions, StreamOptions
 from panes.shards.names import AT, EVERY_SOURCE, PROMISE, SOURCE
 from panes.spark.column_names import PACKAGE, SHARD, WHEN
 from panes.spark.internals import UTC, batch_number, streaming_plan, tag_of, watermark_delay
@@ -104,7 +104,7 @@ def host(
     projected: Sequence[DataFrame],
     hosted: Hosted,
     shards: tuple[int, ...],
-    terms: Terms,
+    terms: CheckedOptions,
     *,
     bounded: bool,
     beside: Sequence[Beside] = (),
@@ -162,7 +162,7 @@ def shard_numbers(session: SparkSession, asked: int | None, *, is_keyed: bool) -
     return one_per_partition(count if is_keyed else 1)
 
 
-def with_watermark(frames: Sequence[DataFrame], column: str, run: Run) -> Run:
+def with_watermark(frames: Sequence[DataFrame], column: str, run: StreamOptions) -> StreamOptions:
     """How late rows may be, from the streams' own ``withWatermark`` if nothing else says it."""
     delays = [watermark_delay(f.schema[column]) for f in frames]
     if run.by_watermark and None in delays:
@@ -181,7 +181,7 @@ def with_watermark(frames: Sequence[DataFrame], column: str, run: Run) -> Run:
     return replace(run, lateness=timedelta(microseconds=max(found)))
 
 
-def require_progress(terms: Terms, streams: Sequence[str], *, bounded: bool) -> None:
+def require_progress(terms: CheckedOptions, streams: Sequence[str], *, bounded: bool) -> None:
     """Refuse a stream of which nothing would ever close a window."""
     told = (name in terms.inside or terms.of(name).makes_progress for name in streams)
     if not (bounded or all(told)):

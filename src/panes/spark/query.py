@@ -19,7 +19,7 @@ from panes.language.join_query import JoinQuery
 from panes.language.query import WINDOW_TIME, Query
 from panes.language.query_graph import Part, QueryGraph, read_graph
 from panes.nodes.parts import require_parts, run_of
-from panes.planning.terms import Run, agree, require_clock, require_lateness
+from panes.planning.terms import StreamOptions, check_options, require_clock, require_lateness
 from panes.shards.names import ROW
 from panes.spark.batch.answer import answer_bounded
 from panes.spark.bind import bind, is_inside
@@ -53,7 +53,7 @@ def answer(
     text: str,
     streams: Mapping[str, DataFrame],
     user: Sequence[UserAggregate] = (),
-    run: Run = Run(),  # noqa: B008 - frozen
+    run: StreamOptions = StreamOptions(),  # noqa: B008 - frozen
 ) -> DataFrame:
     """The answers, as a DataFrame of the same kind as the streams.
 
@@ -71,7 +71,7 @@ def answer(
 
 
 def _answer(
-    text: str, streams: Mapping[str, DataFrame], user: Sequence[UserAggregate], run: Run
+    text: str, streams: Mapping[str, DataFrame], user: Sequence[UserAggregate], run: StreamOptions
 ) -> DataFrame:
     """The answers of a query; those of queries inside it are rows of what stands around them.
 
@@ -89,7 +89,7 @@ def _answer(
         frames = {name: f.withColumn(ROW, whole_row(read, f)) for name, f in frames.items()}
     for part in graph.parts:
         inside = {name for name in graph.inside if is_streaming}
-        own = run_of(part, run, inside) if is_streaming or not part.name else Run()
+        own = run_of(part, run, inside) if is_streaming or not part.name else StreamOptions()
         if part.name and is_streaming:
             own = replace(own, name=f"{run.name}_{part.name}")
         place = Place(
@@ -114,7 +114,7 @@ def _answer_query(
     query: Query | JoinQuery,
     frames: Mapping[str, DataFrame],
     user: Sequence[UserAggregate],
-    run: Run,
+    run: StreamOptions,
     place: Place,
 ) -> DataFrame:
     """The answers of a query with none inside, of those DataFrames that it reads."""
@@ -126,7 +126,7 @@ def _answer_query(
         require_lateness(run.lateness, bound.plan.placing.kind)
         own = [frame for frame in bound.frames if not is_inside(frame)]
         run = with_watermark(own, bound.plan.axis.column or "", run) if own else run
-    terms = agree(bound.plan.query, run)
+    terms = check_options(bound.plan.query, run)
     if bound.is_streaming:
         require_clock(run)
     _require_possible(bound.plan.query, run, is_streaming=bound.is_streaming)
@@ -153,7 +153,7 @@ def as_rows(answers: DataFrame) -> DataFrame:
     return answers.withColumn(WINDOW_TIME, last)
 
 
-def _require_possible(query: Query, run: Run, *, is_streaming: bool) -> None:
+def _require_possible(query: Query, run: StreamOptions, *, is_streaming: bool) -> None:
     """Refuse what only a query in one process can do, or only a stream, before anything runs."""
     on_streams = {
         "late='revise'": run.late == "revise",

@@ -7,7 +7,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import panes
-from tests.graph.drawn import in_order
+from tests.support import rows_in_order
 
 PEAKS = "SELECT k, max(x) AS m FROM s [RANGE 20 SLIDE 10 WATTR at] GROUP BY k"
 TEXTS = {
@@ -38,7 +38,7 @@ def test_bounded_dataframes_answer_as_one_process(spark: SparkSession, is_time: 
             text = _in_seconds(text)
         found = panes.sql(text, s=frame).toArrow()
         wanted = panes.sql(text, s=stream)
-        assert in_order(found).to_pylist() == in_order(wanted).to_pylist(), name
+        assert rows_in_order(found) == rows_in_order(wanted), name
 
 
 def _in_seconds(text: str) -> str:

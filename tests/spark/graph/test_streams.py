@@ -17,9 +17,8 @@ from pyspark.sql import SparkSession
 import panes
 import panes.spark
 from panes.errors import OptionError, QueryError
-from tests.graph.drawn import in_order
 from tests.spark.streaming import as_batches, found, metrics, read_stream, run_to_end
-from tests.support import assert_rows
+from tests.support import assert_rows, rows_in_order
 
 LATENESS = 25
 PEAKS = "SELECT k, max(x) AS m FROM s [RANGE 20 SLIDE 10 WATTR at] GROUP BY k"
@@ -58,8 +57,7 @@ ALL = pa.concat_tables([b for b in BATCHES if b is not LATE])
 def by_batch(spark: SparkSession, folder: Path, batches: int) -> list[list[dict[str, object]]]:
     """What a sink of `panes.spark.split` holds, micro-batch by micro-batch."""
     return [
-        in_order(spark.read.parquet(f"{folder}/batch={n}").toArrow()).to_pylist()
-        for n in range(batches)
+        rows_in_order(spark.read.parquet(f"{folder}/batch={n}").toArrow()) for n in range(batches)
     ]
 
 
@@ -73,7 +71,7 @@ def test_every_batch_gives_what_one_process_gives_also_after_a_restart(
     source come out at the end.
     """
     running = panes.open(THREE, lateness=LATENESS)
-    wanted = [in_order(running.push(s=batch)).to_pylist() for batch in BATCHES]
+    wanted = [rows_in_order(running.push(s=batch)) for batch in BATCHES]
     assert sum(map(len, wanted)) > 5
     for part in (BATCHES[:3], BATCHES[3:]):
         first = 0 if part[0] is BATCHES[0] else 3
@@ -153,7 +151,7 @@ def test_joins_of_windows_answer_batch_by_batch(spark: SparkSession, tmp_path: P
     )
     batches = [b for b in BATCHES if b is not LATE]
     running = panes.open(text, lateness=LATENESS)
-    wanted = [in_order(running.push(s=batch)).to_pylist() for batch in batches]
+    wanted = [rows_in_order(running.push(s=batch)) for batch in batches]
     source = read_stream(spark, as_batches(tmp_path / "in", batches))
     asked = panes.sql(text, lateness=LATENESS, with_late=True, s=source)
     write = panes.spark.split(answers=str(tmp_path / "out"))
@@ -178,11 +176,11 @@ REFUSED: dict[str, tuple[str, dict[str, Any], type[Exception], str]] = {
     ),
     "no promise of a sum": (
         f"SELECT max(m) AS m FROM (SELECT m, window_end + k AS b FROM ({PEAKS}) z) "
-        "[TUMBLING 40 WATTR b]", {}, QueryError, "promise nothing of `k`",
+        "[TUMBLING 40 WATTR b]", {}, QueryError, "could put answers in another order",
     ),
     "out of order": (
         f"SELECT max(m) AS m FROM (SELECT m, 0 - window_end AS b FROM ({PEAKS}) z) "
-        "[TUMBLING 40 WATTR b]", {}, QueryError, "could put rows in another order",
+        "[TUMBLING 40 WATTR b]", {}, QueryError, "could put answers in another order",
     ),
     "flush of rows": (
         f"SELECT m, sum(m) AS t FROM ({PEAKS}) [RANGE 30 SLIDE 1 ROW RATTR window_end]",

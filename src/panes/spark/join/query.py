@@ -15,7 +15,7 @@ from panes.language.query import WINDOW_COLUMNS
 from panes.nodes.join_stage import WID
 from panes.nodes.promised_answers import promising_columns_of_join
 from panes.planning.join_query_plan import AT, PAIRS, Aggregation, JoinQueryPlan
-from panes.planning.terms import Run, agree
+from panes.planning.terms import StreamOptions, check_options
 from panes.shards.join_shard import Placed
 from panes.shards.names import HIDDEN
 from panes.spark.answers import guarded, named
@@ -35,7 +35,7 @@ def answer_join(
     query: JoinQuery,
     streams: Mapping[str, DataFrame],
     user: Sequence[UserAggregate],
-    run: Run,
+    run: StreamOptions,
     place: Place = ALONE,
 ) -> DataFrame:
     """The answers, as a DataFrame of the same kind as the streams."""
@@ -49,7 +49,7 @@ def answer_join(
     return _aggregated(bound, bound.plan.aggregation, rows)
 
 
-def _answer_stream(bound: BoundJoin, run: Run, place: Place) -> DataFrame:
+def _answer_stream(bound: BoundJoin, run: StreamOptions, place: Place) -> DataFrame:
     """The answers, as a streaming DataFrame in append mode; with promises if others read them."""
     run, terms = terms_of(bound, run)
     bound, terms = different_sides(bound, terms, run, place)
@@ -65,12 +65,12 @@ def _answer_stream(bound: BoundJoin, run: Run, place: Place) -> DataFrame:
     placed = joined_only(given)
     if found.by != "positions":  # groups have asked WHERE of their rows
         placed = with_position(plan, found, _passing(plan, placed))
-    above = Run(
+    above = StreamOptions(
         inside=frozenset([PAIRS]), max_ahead=None, shards=run.shards, name=run.name,
         flush=run.flush, why=run.why, with_late=run.with_late, max_answers=run.max_answers,
     )  # fmt: skip
     query = bind_query(found.query, (placed,), bound.user)
-    terms = agree(found.query, above)
+    terms = check_options(found.query, above)
     place = Place(place.streams or bound.frames, (), place.promises)
     if place.promises:
         answers = windows.answers_promised(query, terms, above, place)
@@ -86,7 +86,7 @@ def _answer_stream(bound: BoundJoin, run: Run, place: Place) -> DataFrame:
     return named.select(answer.alias("answer"), F.col(SET_ASIDE).alias("apart"))
 
 
-def _promising(plan: JoinQueryPlan, answers: DataFrame, run: Run) -> DataFrame:
+def _promising(plan: JoinQueryPlan, answers: DataFrame, run: StreamOptions) -> DataFrame:
     return promising(answers, promising_columns_of_join(plan), bounded=run.bounded)
 
 
@@ -99,7 +99,7 @@ def _with_set_aside(bound: BoundJoin, given: DataFrame, place: Place) -> DataFra
     return flat.select(answer.alias("answer"), apart.alias("apart"))
 
 
-def _require_possible(bound: BoundJoin, run: Run) -> None:
+def _require_possible(bound: BoundJoin, run: StreamOptions) -> None:
     """Refuse what only a stream can do, before anything runs."""
     if bound.plan.query.emits_early:
         raise QueryError("EMIT EARLY is for streams, and these DataFrames are bounded")

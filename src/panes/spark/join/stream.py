@@ -24,7 +24,13 @@ from panes.nodes.join_stage import WID
 from panes.nodes.promised_answers import at_least
 from panes.planning.join_query_plan import AT, Aggregation, JoinQueryPlan
 from panes.planning.join_terms import require_join_options, require_streamable_join
-from panes.planning.terms import Run, Terms, agree, require_clock, require_terms
+from panes.planning.terms import (
+    CheckedOptions,
+    StreamOptions,
+    check_options,
+    require_clock,
+    require_terms,
+)
 from panes.shards.combiner import Combiner
 from panes.shards.join_filler import SideFiller
 from panes.shards.join_keys import shard_keys
@@ -57,7 +63,7 @@ _TICKS: dict[type[T.DataType], T.DataType] = {
 """Types that do not go through pandas unchanged, and the numbers that stand for them there."""
 
 
-def terms_of(bound: BoundJoin, run: Run) -> tuple[Run, Terms]:
+def terms_of(bound: BoundJoin, run: StreamOptions) -> tuple[StreamOptions, CheckedOptions]:
     """The terms of the joined streams; lateness may come from their own watermarks.
 
     Sides that are answers of a query inside keep their promises, whatever is said of streams.
@@ -78,7 +84,7 @@ def terms_of(bound: BoundJoin, run: Run) -> tuple[Run, Terms]:
         run = replace(run, lateness=longest)
     asked = plan.join.right.plan.query
     require_terms(run, asked, plan.join.axis.kind)
-    terms = agree(asked, replace(run, flush=None, why=False, store=None))
+    terms = check_options(asked, replace(run, flush=None, why=False, store=None))
     require_clock(run)
     closes = (terms.lateness, terms.punctuation, terms.heartbeat)
     if found and all(c is None for c in closes) and not run.bounded:
@@ -91,7 +97,11 @@ def terms_of(bound: BoundJoin, run: Run) -> tuple[Run, Terms]:
 
 
 def emitted(
-    bound: BoundJoin, terms: Terms, run: Run, along: Sequence[Placed] = (), place: Place = ALONE
+    bound: BoundJoin,
+    terms: CheckedOptions,
+    run: StreamOptions,
+    along: Sequence[Placed] = (),
+    place: Place = ALONE,
 ) -> DataFrame:
     """Everything the shards give, under joined names: joined rows, promises, rows set apart.
 
@@ -137,7 +147,9 @@ def emitted(
     return _under_joined_names(bound, observed(typed, name, STATUS))
 
 
-def _projected(bound: BoundJoin, terms: Terms, run: Run, place: Place) -> list[list[DataFrame]]:
+def _projected(
+    bound: BoundJoin, terms: CheckedOptions, run: StreamOptions, place: Place
+) -> list[list[DataFrame]]:
     """What combiners read of the streams of each side, which are numbered through."""
     found: list[list[DataFrame]] = []
     source = 0
@@ -153,7 +165,7 @@ def _projected(bound: BoundJoin, terms: Terms, run: Run, place: Place) -> list[l
 class _Combiners:
     """What every task over the streams of a side does with its rows."""
 
-    def __init__(self, filler: SideFiller, shards: int, terms: Terms) -> None:
+    def __init__(self, filler: SideFiller, shards: int, terms: CheckedOptions) -> None:
         self._filler, self._shards = filler, shards
         self._step = terms.step_on(filler.side.plan.placing.kind)
 
@@ -256,8 +268,8 @@ def lies_on(plan: JoinQueryPlan, found: Aggregation) -> Placed:
 
 
 def different_sides(
-    bound: BoundJoin, terms: Terms, run: Run, place: Place
-) -> tuple[BoundJoin, Terms]:
+    bound: BoundJoin, terms: CheckedOptions, run: StreamOptions, place: Place
+) -> tuple[BoundJoin, CheckedOptions]:
     """The same join, of different rows where FROM takes each row of a stream once."""
     sides = []
     for side in bound.sides:

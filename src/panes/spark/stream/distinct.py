@@ -20,7 +20,7 @@ from panes.axis import BEGINNING
 from panes.nodes.distinct import require_comparable
 from panes.nodes.inputs import remembered
 from panes.nodes.promised_answers import at_least
-from panes.planning.terms import Run, Terms
+from panes.planning.terms import CheckedOptions, StreamOptions
 from panes.shards.combiner import Combiner
 from panes.shards.distinct_shard import DistinctFiller, DistinctOutcome, DistinctShard
 from panes.shards.names import ENDED, HIDDEN, PASSING, PROMISE, ROW, column_name
@@ -40,8 +40,8 @@ from panes.spark.stream.query import (
 
 
 def different_rows(
-    bound: BoundQuery, terms: Terms, run: Run, place: Place
-) -> tuple[BoundQuery, Terms]:
+    bound: BoundQuery, terms: CheckedOptions, run: StreamOptions, place: Place
+) -> tuple[BoundQuery, CheckedOptions]:
     """The same query, of the different rows of those streams of which FROM takes each row once.
 
     Where a stream ends depends on the other streams of the query, too.
@@ -57,7 +57,9 @@ def different_rows(
     return replace(bound, frames=tuple(frames)), replace(terms, inside=terms.inside | found)
 
 
-def _different(bound: BoundQuery, number: int, terms: Terms, run: Run, place: Place) -> DataFrame:
+def _different(
+    bound: BoundQuery, number: int, terms: CheckedOptions, run: StreamOptions, place: Place
+) -> DataFrame:
     """The rows of one stream that have not come before, and what is promised of those to come."""
     plan, frame = bound.plan, bound.frames[number]
     stream = plan.query.streams[number]

@@ -22,11 +22,11 @@ from pyspark.sql import types as T  # noqa: N812
 from panes.errors import QueryError
 from panes.language.expressions import quoted
 from panes.nodes.gate import promise_column
-from panes.nodes.promised_answers import promising_columns
+from panes.nodes.promised_columns import promising_columns
 from panes.nodes.status import STATUS as STATUS_OF_ANSWER
 from panes.nodes.status import require_flushable, status_columns
 from panes.planning.plan import Plan
-from panes.planning.terms import Run, Terms, require_streamable
+from panes.planning.terms import CheckedOptions, StreamOptions, require_streamable
 from panes.shards.combiner import Combiner
 from panes.shards.names import (
     AT,
@@ -94,7 +94,9 @@ class Place:
 ALONE = Place()
 
 
-def answer(bound: BoundQuery, terms: Terms, run: Run, place: Place = ALONE) -> DataFrame:
+def answer(
+    bound: BoundQuery, terms: CheckedOptions, run: StreamOptions, place: Place = ALONE
+) -> DataFrame:
     """The answers, as a streaming DataFrame in append mode."""
     tagged = _tagged(bound, terms, run, place)
     said = status_columns(bound.plan, terms)
@@ -103,7 +105,9 @@ def answer(bound: BoundQuery, terms: Terms, run: Run, place: Place = ALONE) -> D
     return answers.withMetadata(STATUS_OF_ANSWER, {REPLACED: True}) if is_replaced else answers
 
 
-def answers_promised(bound: BoundQuery, terms: Terms, run: Run, place: Place) -> DataFrame:
+def answers_promised(
+    bound: BoundQuery, terms: CheckedOptions, run: StreamOptions, place: Place
+) -> DataFrame:
     """Answers as another query reads them, with what is promised of those to come.
 
     A promise is a row with the first positions that answers may still have. Rows that were set
@@ -120,7 +124,7 @@ def answers_promised(bound: BoundQuery, terms: Terms, run: Run, place: Place) ->
 
 
 def answers_and_set_aside(
-    bound: BoundQuery, terms: Terms, run: Run, place: Place = ALONE
+    bound: BoundQuery, terms: CheckedOptions, run: StreamOptions, place: Place = ALONE
 ) -> DataFrame:
     """Answers and the rows set apart, late or rejected, in one streaming DataFrame.
 
@@ -148,7 +152,9 @@ def rows_apart(frames: Sequence[DataFrame]) -> Column:
     return F.when(apart.isNotNull(), F.struct(apart[KIND], apart[REASON], row))
 
 
-def _tagged(bound: BoundQuery, terms: Terms, run: Run, place: Place = ALONE) -> DataFrame:
+def _tagged(
+    bound: BoundQuery, terms: CheckedOptions, run: StreamOptions, place: Place = ALONE
+) -> DataFrame:
     """Everything the store emits: answers before the SELECT, rows set apart, and status.
 
     If the query `promises`, also what is promised of answers to come.
@@ -202,7 +208,7 @@ def _tagged(bound: BoundQuery, terms: Terms, run: Run, place: Place = ALONE) -> 
 def project(
     bound: BoundQuery,
     number: int,
-    terms: Terms,
+    terms: CheckedOptions,
     *,
     source: int | None = None,
     row_of: Sequence[DataFrame] | None = None,
@@ -219,7 +225,7 @@ def project(
 def projected_columns(
     bound: BoundQuery,
     number: int,
-    terms: Terms,
+    terms: CheckedOptions,
     *,
     source: int | None = None,
     row_of: Sequence[DataFrame] | None = None,
@@ -242,7 +248,7 @@ def projected_columns(
 def placed_columns(
     bound: BoundQuery,
     number: int,
-    terms: Terms,
+    terms: CheckedOptions,
     *,
     source: int | None = None,
     row_of: Sequence[DataFrame] | None = None,

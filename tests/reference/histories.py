@@ -1,11 +1,11 @@
 """Any history of a register: queries come and go, rows come late, progress moves, it is restarted.
 
-After every step the register must have said exactly what `tests.oracle.alone` says of each query:
-no window missing, none twice, none too early, in order. What is drawn is small and interlocks, so
-that queries meet: windows from 1 to 60 long, whose edges fall together or not, short ones beside
-long ones (old panes are folded), expressions that are evaluated for some rows and fail for others,
-and rows around the front of the stream, on both sides of what was promised. Keys change as the
-stream goes on, so that old ones vanish. Queries that fail may come back.
+After every step the register must have said exactly what `tests.reference.alone` says of each
+query: no window missing, none twice, none too early, in order. What is drawn is small and
+interlocks, so that queries meet: windows from 1 to 60 long, whose edges fall together or not, short
+ones beside long ones (old panes are folded), expressions that are evaluated for some rows and fail
+for others, and rows around the front of the stream, on both sides of what was promised. Keys change
+as the stream goes on, so that old ones vanish. Queries that fail may come back.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from panes.arrays import key_numbers as groups
 from panes.language.query import WINDOW_COLUMNS
 from panes.process.register import Register
 from panes.reference.compare import same
-from tests.oracle.alone import (
+from tests.reference.alone import (
     CALLS,
     COMPUTED,
     CONDITIONS,

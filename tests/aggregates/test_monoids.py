@@ -1,4 +1,4 @@
-"""The laws every monoid must obey. A new monoid joins by one line in `tests/laws/pieces.py`.
+"""The laws every monoid must obey. A new monoid joins by one line in `tests/aggregates/pieces.py`.
 
 Catches: a wrong neutral element, a combine that depends on grouping or order, an absorb that says
 something else than combine, a merge of slots that loses or repeats a partial.
@@ -21,7 +21,7 @@ from panes.aggregates.monoid import Columns, Monoid, merge_slots
 from panes.aggregates.theta import Theta
 from panes.aggregates.tuples import Tuples
 from panes.reference.compare import same
-from tests.laws.pieces import PIECES
+from tests.aggregates.pieces import PIECES
 from tests.strategies import streams
 from tests.support import SCHEMA
 

@@ -22,7 +22,7 @@ from panes.aggregates.tuple_sketches import TuplePiece
 from panes.aggregates.tuple_summaries import Folding, Kind, SummaryMode
 from panes.arrays.type_names import type_name
 from panes.stores.contents import ValueSet
-from tests.laws.pieces import PIECES
+from tests.aggregates.pieces import PIECES
 
 PINNED = {
     "count": "count/1(present 3)",

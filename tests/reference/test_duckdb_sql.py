@@ -25,7 +25,7 @@ from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
 
 import panes
-from tests.oracle.duckdb_sql import (
+from tests.reference.duckdb_sql import (
     Item,
     Question,
     Row,

@@ -3,7 +3,7 @@
 Catches: a piece, filter or edge that two queries share and should not; a window answered twice, too
 early, from panes that do not know all of its rows, or not at all; anything left behind by a query
 that was removed or by a restart. What a query gets alone is the oracle's answer for streams on
-time, and that of `tests.oracle.alone` for late rows and for when answers come.
+time, and that of `tests.reference.alone` for late rows and for when answers come.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from hypothesis.stateful import run_state_machine_as_test
 
 import panes
 from panes.reference.compare import same
-from tests.oracle.alone import EVERYTHING, NOTHING, Row, answers, table_of
-from tests.oracle.histories import (
+from tests.reference.alone import EVERYTHING, NOTHING, Row, answers, table_of
+from tests.reference.histories import (
     HISTORIES,
     Histories,
     batches,
@@ -30,7 +30,7 @@ from tests.oracle.histories import (
     lines_of,
     questions,
 )
-from tests.oracle.sharded_histories import ShardedHistories
+from tests.reference.sharded_histories import ShardedHistories
 from tests.strategies import streams
 from tests.support import AGGREGATES, assert_same, select, slow
 
