@@ -43,7 +43,6 @@ from panes.windows.limit import MOST_ANSWERS
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from panes.spark.join.register import SparkJoinRegister
     from panes.spark.register.register import SparkRegister
 
 
@@ -394,7 +393,7 @@ def register(stream: Sequence[str], /, **options: Unpack[RegisterOptions]) -> Jo
 @overload
 def register(
     stream: Sequence[str], frame: Mapping[str, DataFrame], /, **options: Unpack[RegisterOptions]
-) -> SparkJoinRegister: ...
+) -> SparkRegister: ...
 
 
 def register(
@@ -484,7 +483,7 @@ def register(
         _refuse({"schema": schema, "keep_rows": keep_rows or None, "hand_over": hand_over,
                  "saved": saved}, "is for a register of one stream")  # fmt: skip
         if frame is not None:
-            return _join_register_on_spark(stream, frame, run, aggregates)
+            return _several_on_spark(stream, frame, run, aggregates)
         _refuse({"shards": shards}, "is for a register on Spark")
         return JoinRegister(stream, run, aggregates=aggregates)
     if frame is not None:
@@ -495,8 +494,7 @@ def register(
             )
         _refuse({"schema": schema, "keep_rows": keep_rows or None, "hand_over": hand_over,
                  "saved": saved}, "is for a register in one process")  # fmt: skip
-        on_spark = importlib.import_module("panes.spark.register.register").SparkRegister
-        return on_spark(stream, frame, run, aggregates)
+        return _register_on_spark({stream: frame}, run, aggregates)
     _refuse({"heartbeat": heartbeat, "shards": shards}, "is for a register on Spark")
     reg = Register(
         stream, run, schema=schema, aggregates=aggregates, keep_rows=keep_rows, hand_over=hand_over
@@ -506,10 +504,10 @@ def register(
     return reg
 
 
-def _join_register_on_spark(
+def _several_on_spark(
     names: Sequence[str], frames: object, run: Run, aggregates: Sequence[UserAggregate]
 ) -> Any:
-    """A register over joins of streaming DataFrames, which are given by name."""
+    """A register of several streaming DataFrames, which are given by name."""
     if not isinstance(frames, Mapping) or set(frames) != set(names):
         raise QueryError(
             "a register of several streams takes a mapping from their names to DataFrames",
@@ -522,8 +520,14 @@ def _join_register_on_spark(
                 f"{type(frame).__name__}",
                 hint='for tables, leave it out and push them: panes.register(("l", "r"))',
             )
-    on_spark = importlib.import_module("panes.spark.join.register").SparkJoinRegister
-    return on_spark({name: frames[name] for name in names}, run, aggregates)
+    return _register_on_spark({name: frames[name] for name in names}, run, aggregates)
+
+
+def _register_on_spark(
+    frames: Mapping[str, object], run: Run, aggregates: Sequence[UserAggregate]
+) -> Any:
+    on_spark = importlib.import_module("panes.spark.register.register").SparkRegister
+    return on_spark(frames, run, aggregates)
 
 
 def _refuse(options: Mapping[str, object], why: str) -> None:

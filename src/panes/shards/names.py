@@ -12,6 +12,9 @@ ASIDE = "__apart"
 """A column of rows that another shard has set aside, with the kind and the reason, and the table of
 a package that has them: they are on their way to the sink."""
 
+WINDOW_START, WINDOW_END = "__start", "__end"
+"""Columns of lowered answers: where an answer's window starts and ends, in ticks."""
+
 TOO_FAR_AHEAD = LIMIT + 1
 """The position of a row that lies too far ahead of the clock."""
 ENDED = LIMIT
