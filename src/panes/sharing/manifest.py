@@ -17,7 +17,7 @@ from panes.sharing.columns import Numbering
 from panes.sharing.queries import Asked, Failed, Queries, StateNumbers
 from panes.stores.state_format import require_version
 
-_FORMAT = 2
+_FORMAT, _READ = 3, (2, 3)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +100,8 @@ def from_json(text: str, place: str) -> Manifest:
         found, checksum, said = (read.get(name) for name in ("format", "crc32", "register"))
     except (ValueError, AttributeError) as error:
         raise _damaged(place) from error
-    require_version("a register", found, _FORMAT)
+    if found not in _READ:
+        require_version("a register", found, _FORMAT)
     if not isinstance(said, str) or zlib.crc32(said.encode()) != checksum:
         raise _damaged(place)
     register = json.loads(said)

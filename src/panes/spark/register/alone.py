@@ -109,6 +109,12 @@ def _read_by(query: Query | JoinQuery, streams: Mapping[str, DataFrame]) -> dict
     for name in query.streams:
         stream = again.get(name, name)
         if stream not in streams:
-            raise UnknownStreamError(stream, streams=tuple(streams))
+            if len(streams) > 1:
+                raise UnknownStreamError(stream, streams=tuple(streams))
+            [only] = streams
+            raise QueryError(
+                f"the query reads `{stream}`, and the register answers queries over `{only}`",
+                hint=f"FROM {only} [RANGE ...]",
+            )
         found[name] = streams[stream]
     return found
