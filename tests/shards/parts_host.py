@@ -20,7 +20,7 @@ from panes.nodes.inner import joined_schemas
 from panes.nodes.status import status_columns
 from panes.planning.join_query_plan import JoinQueryPlan, plan_join_query
 from panes.planning.plan import Plan, plan
-from panes.planning.terms import Run, Terms, agree
+from panes.planning.terms import CheckedOptions, StreamOptions, check_options
 from panes.shards.combiner import Combiner
 from panes.shards.exactness import alone_exact_from, join_exact_from, label, what_was_missed
 from panes.shards.join_filler import SideFiller
@@ -47,7 +47,7 @@ Reads = list[tuple[Use, Callable[[pa.Table], pa.Table]]]
 class PartsHost:
     """A register over streams of these columns; with several streams there may be joins."""
 
-    def __init__(self, schemas: Mapping[str, pa.Schema], run: Run) -> None:
+    def __init__(self, schemas: Mapping[str, pa.Schema], run: StreamOptions) -> None:
         self._schemas, self._run = dict(schemas), run
         self.below: list[dict[str, bytes]] = [{} for _ in range(SHARDS)]
         self.above: list[dict[str, bytes]] = [{} for _ in range(ABOVE)]
@@ -77,7 +77,7 @@ class PartsHost:
             return
         self._numbers += 1
         key = part_key("alone", name, str(self._numbers))
-        self.alone[name] = AloneQuery(key, name, planned, agree(asked, self._run))
+        self.alone[name] = AloneQuery(key, name, planned, check_options(asked, self._run))
         for stream in self.alone[name].streams:
             if self.windows[stream].axis is None:
                 self.windows[stream].axis = planned.placing
@@ -151,7 +151,7 @@ class PartsHost:
         for shared in joins:
             for query in shared.queries:
                 contents[query.name] = self._number(None)
-        terms = Terms(lateness=self._run.lateness, late=self._run.late)  # type: ignore[arg-type]
+        terms = CheckedOptions(lateness=self._run.lateness, late=self._run.late)  # type: ignore[arg-type]
         return RegisterParts(windows, tuple(self.alone.values()), joins, terms, contents)
 
     def _window_parts(self) -> Iterator[StreamWindows]:
@@ -163,7 +163,7 @@ class PartsHost:
             column = queries.axis.column or ""
             any_query = parse(f"SELECT count(*) AS n FROM {stream} [TUMBLING 1 WATTR {column}]")
             sent = Definition.of(queries, cloudpickle.dumps)
-            names, terms = tuple(queries.asked), agree(any_query, self._run)
+            names, terms = tuple(queries.asked), check_options(any_query, self._run)
             yield StreamWindows(self._key(stream), number, stream, column, sent, terms, names)
 
     def _number(self, planned: Plan | None, status: tuple[str, ...] = ()) -> int:
@@ -207,7 +207,7 @@ class PartsHost:
                 for shard, package in outcome.packages:
                     inboxes[shard].append(package)
             for state, inbox in zip(self.above, inboxes, strict=True):
-                shard_above = AboveShard(self._parts(), Terms(), state, shards=ABOVE)
+                shard_above = AboveShard(self._parts(), CheckedOptions(), state, shards=ABOVE)
                 sent += shard_above.take(inbox).sent
         found: dict[str, list[pa.Table]] = {}
         late = {set_aside_content(LATE, i): s for i, s in enumerate(self._schemas)}

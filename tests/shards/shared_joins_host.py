@@ -9,7 +9,7 @@ import pyarrow as pa
 from panes.language.join_text import read_join
 from panes.nodes.inner import joined_schemas
 from panes.planning.join_query_plan import plan_join_query
-from panes.planning.terms import Terms
+from panes.planning.terms import CheckedOptions
 from panes.shards.combiner import Combiner
 from panes.shards.join_filler import SideFiller
 from panes.shards.join_keys import shard_keys
@@ -62,7 +62,7 @@ class Host:
 
     def _parts(self) -> RegisterParts:
         contents = {q.name: 0 for shared in self.joins for q in shared.queries}
-        terms = Terms(lateness=self._lateness)
+        terms = CheckedOptions(lateness=self._lateness)
         return RegisterParts(joins=self.joins, join_terms=terms, contents=contents)
 
     def _shards(self) -> list[PartsShard]:
@@ -78,7 +78,9 @@ class Host:
         schemas = {n: q.schema() for shared in self.joins for q in shared.queries for n in q.twins}
         found = {name: [schema.empty_table()] for name, schema in schemas.items()}
         for state, inbox in zip(self.above, inboxes, strict=True):
-            for sent in AboveShard(self._parts(), Terms(), state, shards=ABOVE).take(inbox).sent:
+            for sent in (
+                AboveShard(self._parts(), CheckedOptions(), state, shards=ABOVE).take(inbox).sent
+            ):
                 table = codec.unpack(sent.package)[PACKED]
                 [name] = set(table.column(TITLE).to_pylist())
                 found[name].append(table.drop_columns([TITLE]))

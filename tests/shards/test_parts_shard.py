@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 import pytest
 
 import panes
-from panes.planning.terms import Run
+from panes.planning.terms import StreamOptions
 from panes.shards.parts_shard import PARTS
 from panes.sharing.failures import QueriesFailed
 from tests.shards.parts_host import PartsHost
@@ -126,7 +126,7 @@ def assert_exact(
 def test_all_kinds_of_queries_over_one_stream(late: str) -> None:
     streams = {"s": rows(1)}
     texts = {**WINDOWS, **COUNTED}
-    host = PartsHost({"s": streams["s"].schema}, Run(lateness=LATENESS, late=late))  # type: ignore[arg-type]
+    host = PartsHost({"s": streams["s"].schema}, StreamOptions(lateness=LATENESS, late=late))  # type: ignore[arg-type]
     given, exact = given_by(host, [set(texts)] * 4, texts, streams)
     assert set(exact.values()) == {None}
     assert_exact(given, exact, texts, streams)
@@ -142,7 +142,7 @@ def test_queries_that_come_later_answer_what_they_have_seen_in_full(seed: int) -
     lists = [set(map(str, first))]
     for _ in range(4):
         lists.append(lists[-1] | set(map(str, rng.choice(names, 2))))
-    host = PartsHost({"s": streams["s"].schema}, Run(lateness=LATENESS))
+    host = PartsHost({"s": streams["s"].schema}, StreamOptions(lateness=LATENESS))
     given, exact = given_by(host, lists, WINDOWS, streams)
     assert_exact(given, exact, WINDOWS, streams)
     assert any(exact.values())
@@ -157,7 +157,7 @@ def test_joins_and_windows_of_each_stream_in_one_register(seed: int) -> None:
     lists = [first]
     for _ in range(3):
         lists.append(lists[-1] | set(map(str, rng.choice(sorted(texts), 3))))
-    host = PartsHost({n: t.schema for n, t in streams.items()}, Run(lateness=LATENESS))
+    host = PartsHost({n: t.schema for n, t in streams.items()}, StreamOptions(lateness=LATENESS))
     given, exact = given_by(host, lists, texts, streams)
     assert_exact(given, exact, texts, streams)
     assert not any(exact[name] for name in first)
@@ -168,7 +168,7 @@ def test_windows_come_to_a_register_that_only_joins() -> None:
     """How far their stream has come is known by the join alone."""
     streams = {"s": rows(3), "r": rows(4)}
     texts = {**WINDOWS, **OVER_SEVERAL}
-    host = PartsHost({n: t.schema for n, t in streams.items()}, Run(lateness=LATENESS))
+    host = PartsHost({n: t.schema for n, t in streams.items()}, StreamOptions(lateness=LATENESS))
     lists = [{"pairs"}, {"pairs", "sums", "of r"}, {"pairs", "sums", "of r", "large", "both"}]
     given, exact = given_by(host, lists, texts, streams)
     assert None not in [exact[name] for name in ("sums", "of r", "large", "both")]
@@ -177,7 +177,7 @@ def test_windows_come_to_a_register_that_only_joins() -> None:
 
 @pytest.mark.parametrize("name", COUNTED)
 def test_what_counts_from_the_first_row_cannot_come_later(name: str) -> None:
-    host = PartsHost({"s": rows(1).schema}, Run(lateness=LATENESS))
+    host = PartsHost({"s": rows(1).schema}, StreamOptions(lateness=LATENESS))
     host.add("sums", WINDOWS["sums"])
     first, second = batches(rows(1), 2)
     host.push(s=first)
@@ -193,7 +193,7 @@ def test_what_counts_from_the_first_row_cannot_come_later(name: str) -> None:
 
 
 def test_a_column_that_nobody_has_read_is_refused() -> None:
-    host = PartsHost({"s": rows(1).schema}, Run(lateness=LATENESS))
+    host = PartsHost({"s": rows(1).schema}, StreamOptions(lateness=LATENESS))
     host.add("sums", WINDOWS["sums"])
     first, second = batches(rows(1), 2)
     host.push(s=first)
@@ -204,7 +204,7 @@ def test_a_column_that_nobody_has_read_is_refused() -> None:
 
 
 def test_before_the_first_row_nothing_is_missed() -> None:
-    host = PartsHost({"s": rows(1).schema}, Run(lateness=LATENESS))
+    host = PartsHost({"s": rows(1).schema}, StreamOptions(lateness=LATENESS))
     host.add("sums", WINDOWS["sums"])
     nothing = rows(1).slice(0, 0)
     host.push(s=nothing)
@@ -215,7 +215,7 @@ def test_before_the_first_row_nothing_is_missed() -> None:
 
 
 def test_nothing_is_kept_of_a_query_that_has_gone() -> None:
-    host = PartsHost({"s": rows(1).schema}, Run(lateness=LATENESS))
+    host = PartsHost({"s": rows(1).schema}, StreamOptions(lateness=LATENESS))
     texts = {**WINDOWS, **COUNTED}
     for name, text in texts.items():
         host.add(name, text)
@@ -235,7 +235,7 @@ def test_nothing_is_kept_of_a_query_that_has_gone() -> None:
 
 def test_a_register_of_shared_windows_keeps_nothing_more_for_its_parts() -> None:
     """Where there are no other parts, a state is what it was before there could be any."""
-    host = PartsHost({"s": rows(1).schema}, Run(lateness=LATENESS))
+    host = PartsHost({"s": rows(1).schema}, StreamOptions(lateness=LATENESS))
     host.add("sums", WINDOWS["sums"])
     for table in batches(rows(1), 3):
         host.push(s=table)
@@ -251,7 +251,7 @@ BAD = {
 
 @pytest.mark.parametrize("bad", BAD)
 def test_a_query_that_fails_is_named(bad: str) -> None:
-    host = PartsHost({"s": rows(1).schema}, Run(lateness=LATENESS))
+    host = PartsHost({"s": rows(1).schema}, StreamOptions(lateness=LATENESS))
     for name, text in {"sums": WINDOWS["sums"], "bad": BAD[bad], "all": COUNTED["all"]}.items():
         host.add(name, text)
     with pytest.raises(QueriesFailed) as failed:
@@ -262,7 +262,7 @@ def test_a_query_that_fails_is_named(bad: str) -> None:
 def test_late_rows_are_told_of_once_for_each_stream() -> None:
     streams = {"s": rows(1), "r": rows(2)}
     texts = {**WINDOWS, **COUNTED, **OVER_SEVERAL}
-    host = PartsHost({n: t.schema for n, t in streams.items()}, Run(lateness=0))
+    host = PartsHost({n: t.schema for n, t in streams.items()}, StreamOptions(lateness=0))
     for name, text in texts.items():
         host.add(name, text)
     for some in zip(*(batches(table, 3) for table in streams.values()), strict=True):
@@ -278,7 +278,9 @@ def test_twins_over_a_join_keep_their_panes_once() -> None:
     text = OVER_SEVERAL["per k"]
 
     def run(names: list[str]) -> tuple[dict[str, list[pa.Table]], int]:
-        host = PartsHost({n: t.schema for n, t in streams.items()}, Run(lateness=LATENESS))
+        host = PartsHost(
+            {n: t.schema for n, t in streams.items()}, StreamOptions(lateness=LATENESS)
+        )
         given, exact = given_by(host, [set(names)] * 3, dict.fromkeys(names, text), streams)
         assert_exact(given, exact, dict.fromkeys(names, text), streams)
         held = len([name for state in host.above for name in state if name != "ledger"])

@@ -21,7 +21,7 @@ from typing import Protocol
 import pyarrow as pa
 
 from panes.axis import BEGINNING, FOREVER
-from panes.planning.terms import Terms
+from panes.planning.terms import CheckedOptions
 from panes.shards.many_states import ManyStates
 from panes.shards.marks import read_marks
 from panes.shards.missed_queries import MissedQueries, Source
@@ -222,7 +222,9 @@ def newest_of(windows: Mapping[str, Source], state: State) -> dict[Source, int]:
 class AboveShard:
     """One shard above those of a register, for one batch: windows above joins, all answers."""
 
-    def __init__(self, parts: RegisterParts, terms: Terms, state: State, *, shards: int) -> None:
+    def __init__(
+        self, parts: RegisterParts, terms: CheckedOptions, state: State, *, shards: int
+    ) -> None:
         self._parts = parts
         self._windows = WindowsAboveShard(parts.joins, terms, state, shards=shards)
 

@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from panes.planning.plan import Plan
-from panes.planning.terms import Terms
+from panes.planning.terms import CheckedOptions
 from panes.shards.recall import Recall
 from panes.shards.register_shard import Definition
 from panes.shards.shared_joins import EVERY_PART, SharedJoin
@@ -37,7 +37,7 @@ class StreamWindows:
     stream: str
     column: str
     definition: Definition
-    terms: Terms
+    terms: CheckedOptions
     names: tuple[str, ...]
 
 
@@ -48,7 +48,7 @@ class AloneQuery:
     key: str
     name: str
     plan: Plan
-    terms: Terms
+    terms: CheckedOptions
 
     @property
     def streams(self) -> list[str]:
@@ -69,7 +69,7 @@ class RegisterParts:
     windows: tuple[StreamWindows, ...] = ()
     alone: tuple[AloneQuery, ...] = ()
     joins: tuple[SharedJoin, ...] = ()
-    join_terms: Terms = field(default_factory=Terms)
+    join_terms: CheckedOptions = field(default_factory=CheckedOptions)
     contents: Mapping[str, int] = field(default_factory=dict)
 
 

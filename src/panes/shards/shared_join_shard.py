@@ -17,7 +17,7 @@ import pyarrow as pa
 from panes.arrays.columns import column_of
 from panes.nodes.joined_rows import selected_rows
 from panes.nodes.missed_rows import Whole, sure_rows
-from panes.planning.terms import Terms
+from panes.planning.terms import CheckedOptions
 from panes.shards.combiner import Combiner
 from panes.shards.going_up import GoingUp, Gone
 from panes.shards.join_shard import JoinOutcome, JoinShard
@@ -54,7 +54,7 @@ class SharedJoinShard:
     def __init__(
         self,
         joins: Sequence[SharedJoin],
-        terms: Terms,
+        terms: CheckedOptions,
         states: ManyStates,
         missed: MissedQueries,
         failing: dict[str, Exception],
@@ -93,7 +93,7 @@ class SharedJoinShard:
                     with noted(self._failing, query.twins):
                         joined, below = outcome.answers, None if has_ended else shard
                         found.packages.extend(self._sent(query, missing, joined, below))
-                self._missed.came({**shard.newest})
+                self._missed.came({(one, by): at for (one, by), at in shard.newest.items()})
         return found
 
     def _whole(self, shared: SharedJoin) -> list[tuple[SharedQuery, Whole | None]]:

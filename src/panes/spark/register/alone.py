@@ -14,7 +14,13 @@ from panes.language.join_text import is_join, read_join
 from panes.language.parse import parse
 from panes.language.query import Query
 from panes.nodes.status import status_columns
-from panes.planning.terms import Run, agree, require_clock, require_lateness, require_streamable
+from panes.planning.terms import (
+    StreamOptions,
+    check_options,
+    require_clock,
+    require_lateness,
+    require_streamable,
+)
 from panes.shards.shared_joins import SharedQuery
 from panes.spark.bind import BoundQuery, bind
 from panes.spark.join.bind import BoundJoin, bind_join
@@ -24,7 +30,7 @@ from panes.spark.join.stream import lies_on, terms_of
 def bind_alone(
     text: str,
     streams: Mapping[str, DataFrame],
-    run: Run,
+    run: StreamOptions,
     aggregates: tuple[UserAggregate, ...],
 ) -> BoundQuery | BoundJoin:
     """A query bound to the streams that it reads, unless a register cannot answer it."""
@@ -43,14 +49,14 @@ def bind_alone(
     require_lateness(run.lateness, plan.placing.kind)
     require_clock(run)
     _require_streamable(bound, plan.query)
-    status_columns(plan, agree(plan.query, run))
+    status_columns(plan, check_options(plan.query, run))
     return bound
 
 
 def _bind_join(
     text: str,
     streams: Mapping[str, DataFrame],
-    run: Run,
+    run: StreamOptions,
     aggregates: tuple[UserAggregate, ...],
 ) -> BoundJoin:
     if len(streams) == 1:

@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everyone writes it
 
 from panes.axis import BEGINNING
-from panes.planning.terms import Terms
+from panes.planning.terms import CheckedOptions
 from panes.shards.exactness import (
     alone_exact_from,
     join_exact_from,
@@ -40,7 +40,7 @@ def exact_from(
     if missed is None:
         return None
     if not isinstance(asked.bound, BoundJoin):
-        part = AloneQuery(asked.key, name, asked.bound.plan, Terms())
+        part = AloneQuery(asked.key, name, asked.bound.plan, CheckedOptions())
         return alone_exact_from(part, missed)
     plans, keys = {name: asked.bound.plan}, {name: asked.key}
     [shared] = shared_joins(plans, registered.aggregates, keys)

@@ -11,7 +11,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everyone writes it
 from panes.language.expressions import quoted
 from panes.nodes.gate import promise_column
 from panes.nodes.status import status_columns
-from panes.planning.terms import Run, Terms
+from panes.planning.terms import CheckedOptions, StreamOptions
 from panes.shards.combiner import Combiner
 from panes.shards.join_filler import SideFiller
 from panes.shards.join_keys import shard_keys
@@ -69,7 +69,7 @@ class PlannedParts:
         for number, (stream, frame) in enumerate(registered.streams.items()):
             queries = Queries(stream)
             key, sent = part_key("rows", stream), Definition.of(queries, dumps)
-            part = StreamWindows(key, number, stream, "", sent, Terms(), ())
+            part = StreamWindows(key, number, stream, "", sent, CheckedOptions(), ())
             columns = {AT: F.lit(None).cast("long"), ROW: row_of(frame)}
             found.reads[stream] = [Read(Use(key, (), _of_windows(part, shards)), columns)]
             windows.append(part)
@@ -126,9 +126,9 @@ class PlannedParts:
         self,
         registered: RegisteredQueries,
         shards: int,
-        run: Run,
+        run: StreamOptions,
         contents: dict[str, int],
-    ) -> tuple[tuple[SharedJoin, ...], Terms]:
+    ) -> tuple[tuple[SharedJoin, ...], CheckedOptions]:
         """The joins, and what the joined streams promise."""
         over = {n: o for n, o in registered.alone.items() if isinstance(o.bound, BoundJoin)}
         bound = {n: o.bound for n, o in over.items() if isinstance(o.bound, BoundJoin)}
@@ -137,7 +137,7 @@ class PlannedParts:
         joins = shared_joins(plans, registered.aggregates, keys)
         first = [bound[shared.queries[0].name] for shared in joins]
         agreed = [terms_of(one, run)[1] for one in first]
-        terms = max(agreed, key=lambda one: one.lateness or 0, default=Terms())
+        terms = max(agreed, key=lambda one: one.lateness or 0, default=CheckedOptions())
         for shared, one in zip(joins, first, strict=True):
             for query in shared.queries:
                 contents[query.name] = self.columns.of_joined(query.schema())
@@ -168,7 +168,7 @@ def _of_side(filler: SideFiller, shards: int, step: int | None) -> Callable[[], 
 
 
 def _windows_read(
-    frame: DataFrame, queries: Queries, terms: Terms, *, rows: bool
+    frame: DataFrame, queries: Queries, terms: CheckedOptions, *, rows: bool
 ) -> dict[str, Column]:
     """What the windows of a stream read: its position, and what any query reads."""
     axis = queries.axis
@@ -192,7 +192,7 @@ def row_of(frame: DataFrame) -> Column:
 
 
 def _sides_read(
-    shared: SharedJoin, of: BoundJoin, terms: Terms, shards: int
+    shared: SharedJoin, of: BoundJoin, terms: CheckedOptions, shards: int
 ) -> Iterator[tuple[str, Read]]:
     """What the sides of a join read, stream by stream."""
     keys, again, source = shard_keys(shared.join), dict(of.plan.query.again), 0

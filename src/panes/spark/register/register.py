@@ -25,7 +25,7 @@ from panes.language.parse import parse
 from panes.language.query import Query
 from panes.language.row_question import RowQuestion, read_row_question
 from panes.planning.plan import Plan
-from panes.planning.terms import Run
+from panes.planning.terms import StreamOptions
 from panes.process.added import Added
 from panes.sharing.join_view import JoinsView
 from panes.sharing.view import RegisterView
@@ -55,7 +55,7 @@ class SparkRegister(RunningRegister):
     def __init__(
         self,
         streams: Mapping[str, DataFrame],
-        run: Run,
+        run: StreamOptions,
         aggregates: Sequence[UserAggregate] = (),
     ) -> None:
         super().__init__()
@@ -406,7 +406,7 @@ class SparkRegister(RunningRegister):
                 self._become(after)
 
 
-def _require_possible(streams: Mapping[str, DataFrame], run: Run) -> None:
+def _require_possible(streams: Mapping[str, DataFrame], run: StreamOptions) -> None:
     for name, frame in streams.items():
         if not frame.isStreaming:
             raise QueryError(

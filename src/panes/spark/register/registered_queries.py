@@ -26,7 +26,13 @@ from panes.language.parse import parse
 from panes.language.query import Query
 from panes.path_part import require_path_part
 from panes.planning.plan import Plan
-from panes.planning.terms import Run, Terms, agree, require_clock, require_lateness
+from panes.planning.terms import (
+    CheckedOptions,
+    StreamOptions,
+    check_options,
+    require_clock,
+    require_lateness,
+)
 from panes.shards.register_parts import ALL_STATE, AloneQuery
 from panes.shards.shared_joins import part_key
 from panes.sharing.columns import Numbering
@@ -68,7 +74,7 @@ class RegisteredQueries:
     def __init__(
         self,
         streams: Mapping[str, DataFrame],
-        run: Run,
+        run: StreamOptions,
         aggregates: tuple[UserAggregate, ...],
     ) -> None:
         self.streams, self.run, self.aggregates = dict(streams), run, aggregates
@@ -143,7 +149,7 @@ class RegisteredQueries:
 
     # What streams promise
 
-    def terms(self, stream: str, *, bounded: bool) -> Terms:
+    def terms(self, stream: str, *, bounded: bool) -> CheckedOptions:
         """What a stream promises, for all windows that share panes alike."""
         queries = self.windows[stream]
         if queries.axis is None:
@@ -160,17 +166,17 @@ class RegisteredQueries:
             bounded=bounded,
         )
 
-    def terms_alone(self, bound: BoundQuery, *, bounded: bool) -> Terms:
+    def terms_alone(self, bound: BoundQuery, *, bounded: bool) -> CheckedOptions:
         """What the streams of a query alone promise."""
         plan = bound.plan
         return self._agreed(plan.query, bound.frames, plan.axis.column, bounded=bounded)
 
     def _agreed(
         self, query: Query, frames: Sequence[DataFrame], column: str | None, *, bounded: bool
-    ) -> Terms:
+    ) -> CheckedOptions:
         run = with_watermark(frames, column or "", replace(self.run, bounded=bounded))
-        terms = agree(query, run)
-        require_progress(terms, bounded=bounded)
+        terms = check_options(query, run)
+        require_progress(terms, query.streams, bounded=bounded)
         return terms
 
     # Queries come and go
@@ -307,7 +313,7 @@ class RegisteredQueries:
     def _place_alone(self, name: str, text: str, deadline: int | None, key: str) -> None:
         bound = bind_alone(text, self.streams, self.run, self.aggregates)
         if isinstance(bound, BoundQuery):
-            for stream in AloneQuery("", name, bound.plan, Terms()).streams:
+            for stream in AloneQuery("", name, bound.plan, CheckedOptions()).streams:
                 self._settle_axis(stream, bound.plan.placing)
             windows = self.windows[bound.plan.query.streams[0]]
             key = key or part_key("alone", name, text, str(windows.numbers.next()))
@@ -329,7 +335,7 @@ class RegisteredQueries:
             self.windows[stream].axis = axis
 
     def _bind(self, queries: Queries, asked: Asked) -> None:
-        agree(asked.query, self.run)
+        check_options(asked.query, self.run)
         require_clock(self.run)
         frame = self.streams[queries.stream]
         if queries.stream not in self._comparable:

@@ -25,7 +25,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everyone writes it
 from pyspark.sql import types as T  # noqa: N812
 
 from panes.axis import parse_duration
-from panes.planning.terms import Run, Terms
+from panes.planning.terms import CheckedOptions, StreamOptions
 from panes.progress.heartbeat import Heartbeat
 from panes.shards.names import AT, SOURCE
 from panes.shards.part_combiners import Uses, use_column
@@ -51,7 +51,7 @@ _OUT = _OUT.add(STATUS, "string")
 def emitted(
     planned: PlannedParts,
     streams: dict[str, DataFrame],
-    run: Run,
+    run: StreamOptions,
     shards: tuple[int, ...],
     *,
     name: str,
@@ -77,7 +77,7 @@ def emitted(
         return observed(given, name, STATUS, failed=failed)
     told = observed(given, f"{name}{JOIN}", STATUS)
     packages = told.where(F.col(STATUS).isNull()).select(SHARD, PACKAGE)
-    quiet = Terms(max_ahead=None, max_answers=run.max_answers)
+    quiet = CheckedOptions(max_ahead=None, max_answers=run.max_answers)
     windows = Hosted(
         combiner=_Forward,
         shard=lambda state: AboveShard(sent.parts(), quiet, state, shards=count),
@@ -89,12 +89,12 @@ def emitted(
     )
 
 
-def _host_terms(run: Run) -> Terms:
+def _host_terms(run: StreamOptions) -> CheckedOptions:
     """What is said of all streams together: a promise by the clock, and how much may leave."""
     beat = None
     if run.heartbeat is not None:
         beat = Heartbeat(parse_duration(run.heartbeat, option="heartbeat"))
-    return Terms(heartbeat=beat, max_answers=run.max_answers)
+    return CheckedOptions(heartbeat=beat, max_answers=run.max_answers)
 
 
 def _read_once(stream: DataFrame, reads: Sequence[Read]) -> DataFrame:
