@@ -51,7 +51,6 @@ from panes.windows.limit import MOST_ANSWERS
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from panes.spark.join.register import SparkJoinRegister
     from panes.spark.register.register import SparkRegister
 
 
@@ -237,7 +236,7 @@ def register(stream: Sequence[str], /, **options: Unpack[RegisterOptions]) -> Jo
 @overload
 def register(
     stream: Sequence[str], frame: Mapping[str, DataFrame], /, **options: Unpack[RegisterOptions]
-) -> SparkJoinRegister: ...
+) -> SparkRegister: ...
 
 
 @with_options(RegisterOptions)
@@ -283,7 +282,7 @@ def register(
     if not isinstance(stream, str):
         _refuse(elsewhere, "is for a register of one stream")
         if frame is not None:
-            return _join_register_on_spark(stream, frame, run, aggregates)
+            return _several_on_spark(stream, frame, run, aggregates)
         _refuse({"shards": run.shards}, "is for a register on Spark")
         return JoinRegister(stream, run, aggregates=aggregates)
     if frame is not None:
@@ -293,8 +292,7 @@ def register(
                 hint='for tables, leave it out and push them: panes.register("bids").push(table)',
             )
         _refuse(elsewhere, "is for a register in one process")
-        on_spark = importlib.import_module("panes.spark.register.register").SparkRegister
-        return on_spark(stream, frame, run, aggregates)
+        return _register_on_spark({stream: frame}, run, aggregates)
     _refuse({"heartbeat": run.heartbeat, "shards": run.shards}, "is for a register on Spark")
     saved = of_one.pop("saved")
     reg = Register(stream, run, aggregates=aggregates, **of_one)
@@ -303,10 +301,10 @@ def register(
     return reg
 
 
-def _join_register_on_spark(
+def _several_on_spark(
     names: Sequence[str], frames: object, run: StreamOptions, aggregates: Sequence[UserAggregate]
 ) -> Any:
-    """A register over joins of streaming DataFrames, which are given by name."""
+    """A register of several streaming DataFrames, which are given by name."""
     if not isinstance(frames, Mapping) or set(frames) != set(names):
         raise QueryError(
             "a register of several streams takes a mapping from their names to DataFrames",
@@ -319,8 +317,14 @@ def _join_register_on_spark(
                 f"{type(frame).__name__}",
                 hint='for tables, leave it out and push them: panes.register(("l", "r"))',
             )
-    on_spark = importlib.import_module("panes.spark.join.register").SparkJoinRegister
-    return on_spark({name: frames[name] for name in names}, run, aggregates)
+    return _register_on_spark({name: frames[name] for name in names}, run, aggregates)
+
+
+def _register_on_spark(
+    frames: Mapping[str, object], run: StreamOptions, aggregates: Sequence[UserAggregate]
+) -> Any:
+    on_spark = importlib.import_module("panes.spark.register.register").SparkRegister
+    return on_spark(frames, run, aggregates)
 
 
 def _refuse(options: Mapping[str, object], why: str) -> None:

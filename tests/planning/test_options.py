@@ -186,7 +186,7 @@ def test_the_signature_for_dataframes_has_the_options_of_the_table() -> None:
     said = {n: p.default for n, p in of_frames.items()}
     assert said == {n: p.default for n, p in of_table.items()}
     kinds = get_type_hints(SqlOptions)
-    own = {**vars(api), "DataFrame": object, "SparkRegister": object, "SparkJoinRegister": object}
+    own = {**vars(api), "DataFrame": object, "SparkRegister": object}
     hints = get_type_hints(get_overloads(api.sql)[0], globalns=own)
     assert all(hints[n] == kind for n, kind in kinds.items() if n != "batches")
 
