@@ -35,6 +35,7 @@ from panes.nodes.key_promises import KeyPromises
 from panes.nodes.promises import Promised
 from panes.process.all_or_nothing import is_unchanging, names_of
 from panes.progress.describe import Describe
+from panes.shards.recall import digest
 from panes.stores.contents import Contents
 from panes.stores.durations import Durations
 from panes.stores.fragment import Fragment
@@ -95,6 +96,7 @@ class Written:
     def __init__(self) -> None:
         self.arrays: Known[Block] = Known()
         self.logs: Known[Sequence[_Entry]] = Known()
+        self.named: dict[str, tuple[bytes, Block]] = {}
 
 
 class TreeWriter:
@@ -137,6 +139,15 @@ class TreeWriter:
         if type(one).__module__.startswith("panes."):
             return self._object(one)
         raise TypeError(f"a state with {type(one).__qualname__} cannot be written")
+
+    def named(self, name: str, data: bytes) -> int:
+        """Bytes that are known by a name; they are written if they have changed."""
+        its_digest = digest(data)
+        of, block = self._written.named.get(name, (b"", None))
+        if block is None or of != its_digest:
+            block = Block.of(data)
+        self.now.named[name] = its_digest, block
+        return self._place_of(block)
 
     def _object(self, one: Any) -> Tree:
         number = self._numbers.get(id(one))
@@ -271,6 +282,12 @@ class TreeReader:
         if kind == "dict":
             return self._dict(said, fresh)
         return self._sequence(kind, said, fresh, tree.get("named"))
+
+    def named(self, name: str, place: int) -> bytes:
+        """The bytes of a name."""
+        data = self._fetch(self._blocks[place])
+        self.written.named[name] = digest(data), self._blocks[place]
+        return data
 
     def _object(self, tree: Tree, fresh: Any) -> Any:
         name = tree["object"]

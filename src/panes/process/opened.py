@@ -104,8 +104,8 @@ def opened(
         query = OpenJoin(asked, run, aggregates=aggregates, schemas=schemas)
     else:
         query = OpenQuery(asked, run, aggregates=aggregates, schemas=schemas)
-    if state is not None:
-        keep(query, state, checkpoint_every, said_of(type(query).__name__, text, run, aggregates))
+    said = said_of(type(query).__name__, {"query": text}, run, aggregates)
+    keep(query, state, checkpoint_every, said)
     return query
 
 
