@@ -324,7 +324,7 @@ def test_a_query_without_a_folder_says_so() -> None:
 
 def test_what_did_not_change_is_not_written_again(tmp_path: Path) -> None:
     """A push writes what it brought, however much is stored, and merges it now and then."""
-    query = panes.open(LONG.text, state=tmp_path)
+    query = _open(tmp_path, LONG)
     folder, sizes = query._turn.keeper.folder, []
     for number in range(40):
         before = folder.written
