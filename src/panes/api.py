@@ -558,4 +558,5 @@ def _explained_join(
         return Explained(text)
     schemas = {name: to_table(frame, name).schema for name, frame in streams.items()}
     bound = plan_join_query(query, joined_schemas(query.join, schemas), aggregates)
+    bound.join.require_types()
     return Explained(explain_join(bound, details=details))

@@ -10,11 +10,9 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import replace
 
-from panes.errors import OptionError, QueryError
-from panes.language.join_query import JoinQuery
-from panes.language.query import WINDOW_TIME
+from panes.errors import OptionError
 from panes.language.query_graph import Part, QueryGraph
-from panes.nodes.promised_answers import column_read, promising_columns
+from panes.nodes.promised_columns import require_promises
 from panes.planning.terms import StreamOptions
 
 
@@ -41,30 +39,3 @@ def run_of(part: Part, run: StreamOptions, inside: Collection[str]) -> StreamOpt
             stall_rows=None,
         )  # fmt: skip
     return run
-
-
-def require_promises(graph: QueryGraph) -> None:
-    """Refuse windows over a column of answers that nothing is promised of: they never close."""
-    parts = graph.everywhere({part.name: part.query for part in graph.parts[:-1]})
-    for part in graph.parts:
-        query = part.query
-        if isinstance(query, JoinQuery):
-            continue
-        for name in query.streams:
-            column, inner = column_read(query, name), parts.get(name)
-            if column is not None and inner is not None and not isinstance(inner, JoinQuery):
-                require_promise(column, promising_columns(inner))
-
-
-def require_promise(column: str, known: Collection[str]) -> None:
-    """Refuse windows over a column of answers if nothing is promised of it; of `known` ones is."""
-    if column in known:
-        return
-    said = f"the answers of the query inside promise nothing of `{column}`"
-    if not known:
-        raise QueryError(
-            f"{said}, nor of any other column, so windows over them would never close",
-            hint="windows over tables may lie on any column: panes.sql",
-        )
-    better = WINDOW_TIME if WINDOW_TIME in known else min(known)
-    raise QueryError(f"{said}, so windows over it would never close", hint=f"WATTR {better}")

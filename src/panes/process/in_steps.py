@@ -20,12 +20,12 @@ from panes.process.step import Steps
 
 def push(query: OpenQuery, batches: Mapping[str, object]) -> Iterator[pa.Table]:
     """As `OpenQuery.push`; the batches are taken in at once, answers when they are asked for."""
-    return _given(query, query.pushing(batches, in_steps=True))
+    return _given(query, query._pushing(batches, in_steps=True))
 
 
 def finish(query: OpenQuery) -> Iterator[pa.Table]:
     """As `OpenQuery.finish`."""
-    return _given(query, query.finishing(in_steps=True))
+    return _given(query, query._finishing(in_steps=True))
 
 
 def answers_of(query: OpenQuery, streams: Mapping[str, object]) -> pa.RecordBatchReader:
@@ -66,7 +66,7 @@ def _given(query: OpenQuery, steps: Steps) -> Iterator[pa.Table]:
         with query._turn.taken():
             try:
                 next(steps)
-                found, is_last = query.taken(), False
+                found, is_last = query._taken(), False
             except StopIteration as end:
                 found, is_last = end.value, True
         if query.watcher is not None and (is_last or len(found)):

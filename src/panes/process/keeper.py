@@ -21,7 +21,7 @@ from panes.errors import OptionError, PanesError, StateError
 from panes.html import Explained
 from panes.planning.terms import StreamOptions
 from panes.process.in_turn import Turn
-from panes.process.object_tree import Tree, TreeReader, TreeWriter, Written
+from panes.process.object_tree import LastWriting, Tree, TreeReader, TreeWriter
 from panes.stores.state_folder import StateFolder
 
 _MOVING = frozenset({"push", "punctuate", "finish"})
@@ -78,7 +78,7 @@ class Keeper:
         self._query, self._said = query, said
         self._standing = _Standing()
         self._streams: list[dict[str, pa.Schema]] = []
-        self._written = Written()
+        self._written = LastWriting()
 
     @property
     def pushes(self) -> int:
@@ -174,7 +174,9 @@ class Keeper:
             if self._standing.unwritten or self._standing.is_changed:
                 self.write()
         except BaseException:
-            self._written = Written()  # nothing puts back what stores tell of themselves only once
+            self._written = (
+                LastWriting()
+            )  # nothing puts back what stores tell of themselves only once
             raise
         self.folder.close()
 
@@ -183,7 +185,7 @@ class Keeper:
     def _go_back(self, before: _Standing) -> None:
         """The step has not happened; what it wrote is not there for the next writing."""
         if not self._standing.unwritten:
-            self._written = Written()
+            self._written = LastWriting()
         self._standing = before
 
     def _note_streams(self) -> None:

@@ -41,7 +41,7 @@ from panes.stores.durations import Durations
 from panes.stores.fragment import Fragment
 from panes.stores.fragments import Fragments
 from panes.stores.row_buffer import BufferedRows
-from panes.stores.state_folder import Block
+from panes.stores.state_folder import FolderBlock
 from panes.stores.waiting_rows import Waiting
 from panes.windows.cut import Cut, Edges
 from panes.windows.spec import Landmark, Sliding
@@ -90,13 +90,13 @@ class _Entry:
     tree: Tree
 
 
-class Written:
+class LastWriting:
     """What the last writing has put into a folder: blocks of arrays, and logs of fragments."""
 
     def __init__(self) -> None:
-        self.arrays: Known[Block] = Known()
+        self.arrays: Known[FolderBlock] = Known()
         self.logs: Known[Sequence[_Entry]] = Known()
-        self.named: dict[str, tuple[bytes, Block]] = {}
+        self.named: dict[str, tuple[bytes, FolderBlock]] = {}
 
 
 class TreeWriter:
@@ -105,9 +105,9 @@ class TreeWriter:
     `now` is what is written once the blocks are.
     """
 
-    def __init__(self, written: Written) -> None:
-        self.blocks: list[Block] = []
-        self.now = Written()
+    def __init__(self, written: LastWriting) -> None:
+        self.blocks: list[FolderBlock] = []
+        self.now = LastWriting()
         self._written = written
         self._numbers: dict[int, int] = {}
         self._places: dict[int, int] = {}
@@ -145,7 +145,7 @@ class TreeWriter:
         its_digest = digest(data)
         of, block = self._written.named.get(name, (b"", None))
         if block is None or of != its_digest:
-            block = Block.of(data)
+            block = FolderBlock.of(data)
         self.now.named[name] = its_digest, block
         return self._place_of(block)
 
@@ -236,11 +236,11 @@ class TreeWriter:
 
     def _place(self, one: object, data: Callable[[], Any]) -> int:
         """Where the block of an array stands among all; it is written if it is not yet."""
-        block = self.now.arrays.get(one) or self._written.arrays.get(one) or Block.of(data())
+        block = self.now.arrays.get(one) or self._written.arrays.get(one) or FolderBlock.of(data())
         self.now.arrays.put(one, block)
         return self._place_of(block)
 
-    def _place_of(self, block: Block) -> int:
+    def _place_of(self, block: FolderBlock) -> int:
         if id(block) not in self._places:
             self._places[id(block)] = len(self.blocks)
             self.blocks.append(block)
@@ -250,8 +250,10 @@ class TreeWriter:
 class TreeReader:
     """Reads what a `TreeWriter` wrote into objects that are new."""
 
-    def __init__(self, blocks: Sequence[Block], fetch: Callable[[Block], bytes]) -> None:
-        self.written = Written()
+    def __init__(
+        self, blocks: Sequence[FolderBlock], fetch: Callable[[FolderBlock], bytes]
+    ) -> None:
+        self.written = LastWriting()
         self._blocks, self._fetch = blocks, fetch
         self._objects: dict[int, Any] = {}
         self._read: dict[int, Any] = {}

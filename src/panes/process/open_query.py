@@ -128,9 +128,9 @@ class OpenQuery(KeptQuery):
         All or nothing: if a batch is refused, or its answers cannot be computed, the query is as it
         was before.
         """
-        return at_once(self.pushing(batches))
+        return at_once(self._pushing(batches))
 
-    def pushing(self, batches: Mapping[str, object], *, in_steps: bool = False) -> Steps:
+    def _pushing(self, batches: Mapping[str, object], *, in_steps: bool = False) -> Steps:
         """The steps of a push: rows are taken in, windows are closed, and the rest is given."""
         arrival = self._take_in(batches)
         self._beat()
@@ -219,9 +219,9 @@ class OpenQuery(KeptQuery):
     @whole
     def finish(self) -> pa.Table:
         """The stream has ended: gives all answers that are left, and forgets everything."""
-        return at_once(self.finishing())
+        return at_once(self._finishing())
 
-    def finishing(self, *, in_steps: bool = False) -> Steps:
+    def _finishing(self, *, in_steps: bool = False) -> Steps:
         """The steps of the end: windows are closed, all is forgotten, and the rest is given."""
         pipeline, answers = self._require_begun()
         yield
@@ -488,7 +488,7 @@ class OpenQuery(KeptQuery):
             answers.close(closed, why)
             yield
 
-    def taken(self) -> pa.Table:
+    def _taken(self) -> pa.Table:
         """The answers since the last pause of a step that pauses."""
         assert self._answers is not None
         return self._answers.taken()
