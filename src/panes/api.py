@@ -40,6 +40,7 @@ from panes.planning.public_options import (
 from panes.planning.terms import Late, StreamOptions
 from panes.process.in_steps import answers_of, require_steps
 from panes.process.join_register import JoinRegister
+from panes.process.keeper import keep, said_of
 from panes.process.open_graph import OpenGraph
 from panes.process.open_join import OpenJoin
 from panes.process.open_query import OpenQuery
@@ -214,6 +215,7 @@ def open(text: str, /, **options: Unpack[OpenOptions]) -> RunningQuery:
     aggregates, schema = given["aggregates"], given["schema"]
     require_options(text=text, aggregates=aggregates, schemas=schema)
     kept = {name: given[name] for name in ("state", "checkpoint_every")}
+    require_options(**kept)
     return opened(text, stream_options(given), aggregates, schema, **kept)
 
 
@@ -276,9 +278,11 @@ def register(
     """
     given = settled("register", RegisterOptions, options)
     aggregates, run = given["aggregates"], stream_options(given)
-    of_one = {name: given[name] for name in ("schema", "keep_rows", "hand_over", "saved")}
-    require_options(stream=stream, aggregates=aggregates, **of_one)
+    of_one = {name: given[name] for name in ("schema", "keep_rows", "hand_over", "saved", "state")}
+    every = given["checkpoint_every"]
+    require_options(stream=stream, aggregates=aggregates, checkpoint_every=every, **of_one)
     elsewhere = {**of_one, "keep_rows": of_one["keep_rows"] or None}
+    elsewhere["checkpoint_every"] = None if every == 1 else every
     if not isinstance(stream, str):
         _refuse(elsewhere, "is for a register of one stream")
         if frame is not None:
@@ -294,10 +298,14 @@ def register(
         _refuse(elsewhere, "is for a register in one process")
         return _register_on_spark({stream: frame}, run, aggregates)
     _refuse({"heartbeat": run.heartbeat, "shards": run.shards}, "is for a register on Spark")
-    saved = of_one.pop("saved")
+    saved, state = of_one.pop("saved"), of_one.pop("state")
+    if state is not None:
+        _refuse({"saved": saved}, "and state are two ways to go on")
     reg = Register(stream, run, aggregates=aggregates, **of_one)
     if saved is not None:
         reg.take_up(saved)
+    said = said_of("Register", {"stream": stream}, run, aggregates)
+    keep(reg, state, every, said)
     return reg
 
 

@@ -105,6 +105,14 @@ class InProcessOptions(TypedDict, total=False):
         "stream by its name. A query is checked at once then. None: the columns are those of the "
         "first batch.",
     ]
+    state: Annotated[
+        str | Path | None,
+        "In one process: a folder that a query or register is kept in. If it is killed, the same "
+        "call goes on where it was. See [restarts](../guides/restarts.md#in-one-process).",
+    ]
+    checkpoint_every: Annotated[
+        int, "With `state`: after how many calls of `push` and the like the folder is written."
+    ]
 
 
 class OnSparkOptions(TypedDict, total=False):
@@ -145,15 +153,6 @@ class SqlOptions(EveryQueryOptions, OneQueryOptions, OnSparkOptions, total=False
 
 class OpenOptions(EveryQueryOptions, OneQueryOptions, InProcessOptions, total=False):
     """The options of `open`."""
-
-    state: Annotated[
-        str | Path | None,
-        "In one process: a folder that the query is kept in. If it is killed, the same call goes "
-        "on where it was. See [restarts](../guides/restarts.md#in-one-process).",
-    ]
-    checkpoint_every: Annotated[
-        int, "With `state`: after how many calls of `push` and the like the folder is written."
-    ]
 
 
 class RegisterOptions(EveryQueryOptions, InProcessOptions, OnSparkOptions, total=False):

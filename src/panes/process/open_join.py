@@ -16,7 +16,7 @@ import pyarrow as pa
 from panes.aggregates.custom import UserAggregate
 from panes.errors import InputError, OptionError, QueryError, UnknownStreamError
 from panes.frames import empty_tables, to_table
-from panes.html import Explained, facts_html, facts_line
+from panes.html import facts_html, facts_line
 from panes.language.join_query import JoinQuery
 from panes.language.join_text import read_join
 from panes.nodes.inner import joined_schemas, schemas_made
@@ -31,13 +31,13 @@ from panes.process.in_turn import Turn
 from panes.process.join_answers import JoinAnswers
 from panes.process.join_run import JoinRun
 from panes.process.joined_windows import Above
-from panes.process.keeper import Kept
+from panes.process.keeper import KeptQuery
 from panes.process.open_query import Instant
 from panes.process.step import in_turn, kept, step, whole
 from panes.process.watched import Watcher
 
 
-class OpenJoin(Kept):
+class OpenJoin(KeptQuery):
     """A running query over a join: rows of both sides go in, joined rows or answers come out.
 
     A pair is given as soon as both its rows are there, a row without partner as soon as progress
@@ -209,7 +209,14 @@ class OpenJoin(Kept):
             held |= {} if self._bound.above is None else self._bound.above.stored
         total = stored["left_bytes"] + stored["right_bytes"] + held["bytes"]
         rows = stored["left_rows"] + stored["right_rows"]
-        return {**held, **stored, "rows": rows, "bytes": total, **self._set_aside.counts}
+        return {
+            **held,
+            **stored,
+            "rows": rows,
+            "bytes": total,
+            **self._set_aside.counts,
+            **self._on_disk,
+        }
 
     @property
     def sides(self) -> Sequence[SourcePlan]:
@@ -231,7 +238,7 @@ class OpenJoin(Kept):
 
     def explain(self, *, details: bool = False) -> str:
         """The plan as text; see `panes.explain`."""
-        return Explained(explain_join(self.plan, details=details))
+        return self._explained(explain_join(self.plan, details=details))
 
     def __repr__(self) -> str:
         how = "finished" if self._finished else "open"

@@ -26,7 +26,7 @@ from panes.errors import (
     warn,
 )
 from panes.frames import empty_tables, to_table
-from panes.html import Explained, facts_html, facts_line
+from panes.html import facts_html, facts_line
 from panes.language.parse import parse
 from panes.language.query import Query
 from panes.nodes.arrival import Arrival, joined
@@ -52,7 +52,7 @@ from panes.planning.terms import (
     stalled,
 )
 from panes.process.in_turn import Turn
-from panes.process.keeper import Kept
+from panes.process.keeper import KeptQuery
 from panes.process.run_observer import RunObserver
 from panes.process.step import Steps, at_once, in_turn, kept, step, whole
 from panes.process.watched import Watcher
@@ -73,7 +73,7 @@ def bytes_of(state: Mapping[str, int]) -> int:
     return sum(size for name, size in state.items() if name.endswith("bytes"))
 
 
-class OpenQuery(Kept):
+class OpenQuery(KeptQuery):
     """A running query: rows go in, final answers come out.
 
     Answers are given once, when nothing can change them any more; with ``EMIT EARLY`` before that
@@ -339,7 +339,7 @@ class OpenQuery(Kept):
             stored["waiting_bytes"] += self._answers.waiting_bytes
         stored["operator_bytes"] = sum(chain.nbytes for chain in self._inputs.chains.values())
         stored |= self._set_aside.counts
-        return stored | {"total_bytes": bytes_of(stored)}
+        return {**stored, "total_bytes": bytes_of(stored), **self._on_disk}
 
     @property
     def is_planned(self) -> bool:
@@ -357,7 +357,7 @@ class OpenQuery(Kept):
         """The plan, and what it was estimated to cost and did so far; see `panes.explain`."""
         store = choose_store(self.plan, self._run.store)
         seen = self._observer.observed()
-        return Explained(explain(self.plan, store, seen, details=details))
+        return self._explained(explain(self.plan, store, seen, details=details))
 
     def __repr__(self) -> str:
         how = "finished" if self._finished else f"open, {self._arrived:,} rows came"
