@@ -14,7 +14,7 @@ import pytest
 from panes.crash import processes
 from panes.crash.jobs import QueryJob, RegisterJob
 from panes.crash.kills import CHANGE, DRIVER, END, STATE, VICTIMS, WORKER, KillPlan, Kills
-from panes.crash.place import Place, answers_in
+from panes.crash.place import JobPlace, answers_in
 from panes.crash.sample import BATCHES, cut, sample
 from panes.crash.trials import cells
 from panes.crash.verdict import Verdict, judge
@@ -113,7 +113,7 @@ def test_answers_of_a_file_sink_are_those_in_its_log(tmp_path: Path) -> None:
 
 
 def test_a_run_tells_how_it_goes(tmp_path: Path) -> None:
-    place = Place(tmp_path)
+    place = JobPlace(tmp_path)
     assert place.said() == {}
     place.say(started=True)
     assert place.said() == {"started": True}

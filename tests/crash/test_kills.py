@@ -28,7 +28,7 @@ from panes.crash.kills import (
     WORKER,
     KillPlan,
 )
-from panes.crash.place import Place
+from panes.crash.place import JobPlace
 from panes.crash.trials import Cell, Torment, drivers_for
 from panes.crash.verdict import Verdict
 from tests.crash.cases import CASES
@@ -37,7 +37,7 @@ from tests.support import slow, torture
 
 def endured(spark: SparkSession, name: str, folder: Path, *kills: tuple[str, int]) -> Verdict:
     """A run in which a worker dies at these points of these batches, until it ends."""
-    case, place = CASES[name], Place(folder / "run")
+    case, place = CASES[name], JobPlace(folder / "run")
     place.make(case.streams, case.job.hidden)
     for point, batch in kills:
         place.kills.plan(point, KillPlan(WORKER, batch))

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import panes.spark
-from panes.crash.place import Place
+from panes.crash.place import JobPlace
 from panes.crash.written import read
 from panes.errors import PanesError
 from panes.spark.session import WARM_DAEMON
@@ -42,7 +42,7 @@ def main() -> None:
     spark = session(sys.argv[1])
     spark.range(2).mapInArrow(lambda rows: rows, "id long").count()  # lets the daemon start, too
     for line in sys.stdin:
-        place = Place(Path(line.strip()))
+        place = JobPlace(Path(line.strip()))
         place.kills.note_driver()
         job = read((place.folder / JOB).read_text(encoding="utf-8"))
         try:

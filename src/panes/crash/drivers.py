@@ -14,7 +14,7 @@ from types import TracebackType
 
 from panes.crash import driver, processes
 from panes.crash.jobs import Job
-from panes.crash.place import Place
+from panes.crash.place import JobPlace
 from panes.crash.written import written
 from panes.errors import PanesError
 
@@ -56,7 +56,7 @@ class Driver:
         """Whether it has not been killed."""
         return self._process.poll() is None
 
-    def begin(self, job: Job, place: Place) -> None:
+    def begin(self, job: Job, place: JobPlace) -> None:
         """Start a job, or let it go on, in its place."""
         (place.folder / driver.JOB).write_text(written(job), encoding="utf-8")
         place.hush()

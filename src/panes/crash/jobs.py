@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 import panes
 from panes.crash.kills import SUNK
-from panes.crash.place import Place, answers_in, is_released, release
+from panes.crash.place import JobPlace, answers_in, is_released, release
 from panes.crash.trial import StreamTrial
 from panes.crash.verdict import Verdict, exact_columns, judge
 from panes.language.join_query import JoinQuery
@@ -51,10 +51,10 @@ class Job(Protocol):
     def changes(self) -> bool:
         """Whether its queries change while it runs."""
 
-    def run(self, spark: Session, place: Place) -> None:
+    def run(self, spark: Session, place: JobPlace) -> None:
         """Run until nothing is left to do."""
 
-    def judged(self, place: Place, streams: Streams) -> Verdict:
+    def judged(self, place: JobPlace, streams: Streams) -> Verdict:
         """What a run has given, against what it should have."""
 
 
@@ -84,7 +84,7 @@ class QueryJob:
     def changes(self) -> bool:
         return False
 
-    def run(self, spark: Session, place: Place) -> None:
+    def run(self, spark: Session, place: JobPlace) -> None:
         """One ``availableNow`` run over everything that is there."""
         with tried_by(StreamTrial(place.kills)):
             frames = {f.name: read_stream(spark, f) for f in sorted(place.rows.iterdir())}
@@ -99,7 +99,7 @@ class QueryJob:
         place.say(started=True)
         query.awaitTermination()
 
-    def _to_folders(self, place: Place) -> Any:
+    def _to_folders(self, place: JobPlace) -> Any:
         kinds = (ANSWERS, LATE, REJECTED)
         splits = split(**{kind: str(place.out / kind) for kind in kinds})
 
@@ -112,7 +112,7 @@ class QueryJob:
 
         return write
 
-    def judged(self, place: Place, streams: Streams) -> Verdict:
+    def judged(self, place: JobPlace, streams: Streams) -> Verdict:
         """Answers, and with ``"split"`` the rows set apart, too."""
         want, apart = self._wanted(streams)
         got = answers_in(place.out / ANSWERS)
@@ -202,7 +202,7 @@ class RegisterJob:
     def changes(self) -> bool:
         return self.change is not None
 
-    def run(self, spark: Session, place: Place) -> None:
+    def run(self, spark: Session, place: JobPlace) -> None:
         """Take in what is there; change the queries; take in the rest."""
         with tried_by(StreamTrial(place.kills)):
             register = self._started(spark, place)
@@ -217,7 +217,7 @@ class RegisterJob:
         finally:
             register.stop()
 
-    def _started(self, spark: Session, place: Place) -> Any:
+    def _started(self, spark: Session, place: JobPlace) -> Any:
         frame = read_stream(spark, place.rows / self.stream)
         register: Any = panes.register(self.stream, frame, **self.options)
         for name, text in self.queries.items():
@@ -235,7 +235,7 @@ class RegisterJob:
             bounded=self.ends,
         )
 
-    def _apply(self, change: Change, register: Any, place: Place) -> None:
+    def _apply(self, change: Change, register: Any, place: JobPlace) -> None:
         """Change the queries, unless that was done before, and let the next batches come."""
         folder = place.rows / self.stream
         if (
@@ -247,7 +247,7 @@ class RegisterJob:
         for path in sorted(folder.glob("_*.parquet")):
             release(folder, int(path.stem.removeprefix("_")))
 
-    def judged(self, place: Place, streams: Streams) -> Verdict:
+    def judged(self, place: JobPlace, streams: Streams) -> Verdict:
         """The answers of every query, against a register in one process that is given the same."""
         found = Verdict()
         for name, want in self._wanted(streams).items():

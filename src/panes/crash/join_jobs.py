@@ -11,7 +11,7 @@ import pyarrow as pa
 import panes
 from panes.crash.jobs import ANSWERS, Frame, Session, Streams, read_stream
 from panes.crash.kills import SUNK
-from panes.crash.place import Place, answers_in
+from panes.crash.place import JobPlace, answers_in
 from panes.crash.trial import StreamTrial
 from panes.crash.verdict import Verdict, exact_columns, judge
 from panes.spark.host import tried_by
@@ -28,7 +28,7 @@ class JoinRegisterJob:
     changes: bool = False
     hidden: int | None = None
 
-    def run(self, spark: Session, place: Place) -> None:
+    def run(self, spark: Session, place: JobPlace) -> None:
         """One run over everything that is there."""
         frames = {f.name: read_stream(spark, f) for f in sorted(place.rows.iterdir())}
         register = panes.register(tuple(frames), frames, **self.options)
@@ -44,7 +44,7 @@ class JoinRegisterJob:
         place.say(started=True)
         register.await_end()
 
-    def judged(self, place: Place, streams: Streams) -> Verdict:
+    def judged(self, place: JobPlace, streams: Streams) -> Verdict:
         """The answers of every query, against the oracle's."""
         whole = {name: pa.concat_tables(tables) for name, tables in streams.items()}
         found = Verdict()
