@@ -20,7 +20,7 @@ from panes.crash.trials import cells
 from panes.crash.verdict import Verdict, judge
 from panes.crash.written import read, written
 from panes.errors import StateError
-from tests.crash.cases import CASES
+from tests.crash.cases import CASES, KINDS
 
 WANT = pa.table({"end": [10, 20, 30], "k": ["a", "a", "b"], "n": [1.5, 2.0, 3.0]})
 
@@ -137,7 +137,7 @@ def test_processes_know_their_sessions() -> None:
 
 @pytest.mark.parametrize("name", CASES)
 def test_a_job_is_told_to_a_driver_as_plain_text(name: str) -> None:
-    assert read(written(CASES[name].job)) == CASES[name].job
+    assert read(written(CASES[name].job, KINDS), KINDS) == CASES[name].job
 
 
 def test_a_duration_is_told_to_the_microsecond() -> None:

@@ -31,7 +31,7 @@ from panes.crash.kills import (
 from panes.crash.place import JobPlace
 from panes.crash.trials import Cell, Torment, drivers_for
 from panes.crash.verdict import Verdict
-from tests.crash.cases import CASES
+from tests.crash.cases import CASES, KINDS
 from tests.support import slow, torture
 
 
@@ -97,7 +97,7 @@ def test_processes_killed(name: str, victim: str, points: tuple[str, ...]) -> No
     """Drivers die with their JVM; after executors, others of the same driver go on."""
     case = CASES[name]
     torment = Torment(case.job, case.streams, seed=5)
-    with drivers_for(victim) as drivers:
+    with drivers_for(victim, KINDS) as drivers:
         assert torment.calm(drivers) == Verdict()
         for point in points:
             tally = torment.tally(drivers, Cell(victim, point), 1)

@@ -1,4 +1,6 @@
-"""A driver of Spark that runs jobs until it is killed: ``python -m panes.crash.driver MASTER``.
+"""A driver of Spark that runs jobs until it is killed.
+
+``python -m panes.crash.driver MASTER [MODULE]``, where a module may know more kinds of jobs.
 
 It is told folders, one a line, each with a job in it. It says in the folder how the job goes.
 """
@@ -44,7 +46,7 @@ def main() -> None:
     for line in sys.stdin:
         place = JobPlace(Path(line.strip()))
         place.kills.note_driver()
-        job = read((place.folder / JOB).read_text(encoding="utf-8"))
+        job = read((place.folder / JOB).read_text(encoding="utf-8"), *sys.argv[2:])
         try:
             job.run(spark, place)
         except Exception as failure:

@@ -24,7 +24,7 @@ from panes.language.join_query import JoinQuery
 from panes.language.query import Query
 from panes.language.query_graph import read_graph
 from panes.spark.host import tried_by
-from panes.spark.query import send, split
+from panes.spark.query import send
 from panes.windows.spec import PerRow
 
 Session = Any  # Spark's session and DataFrame: nothing of PySpark is imported here
@@ -66,11 +66,10 @@ def read_stream(spark: Session, folder: Path) -> Frame:
 
 @dataclass(frozen=True, slots=True)
 class QueryJob:
-    """One query. `sink`: ``"batches"`` (a folder per batch), ``"files"`` (Spark's), ``"split"``."""
+    """One query, whose answers go to a folder for each batch."""
 
     text: str
     options: Mapping[str, Any] = field(default_factory=dict)
-    sink: str = "batches"
 
     @property
     def hidden(self) -> int | None:
@@ -88,51 +87,43 @@ class QueryJob:
         """One ``availableNow`` run over everything that is there."""
         with tried_by(StreamTrial(place.kills)):
             frames = {f.name: read_stream(spark, f) for f in sorted(place.rows.iterdir())}
-            with_late = self.sink == "split"
-            answers: Frame = panes.sql(self.text, **self.options, with_late=with_late, **frames)
-        writer = answers.writeStream.option("checkpointLocation", str(place.checkpoint))
-        if self.sink == "files":
-            writer = writer.format("parquet").option("path", str(place.out / ANSWERS))
-        else:
-            writer = writer.foreachBatch(self._to_folders(place))
+            answers: Frame = panes.sql(self.text, **self.asked, **frames)
+        writer = self.written(answers, place).option("checkpointLocation", str(place.checkpoint))
         query = writer.trigger(availableNow=True).start()
         place.say(started=True)
         query.awaitTermination()
 
-    def _to_folders(self, place: JobPlace) -> Any:
-        kinds = (ANSWERS, LATE, REJECTED)
-        splits = split(**{kind: str(place.out / kind) for kind in kinds})
+    @property
+    def asked(self) -> Mapping[str, Any]:
+        """The options of the stream."""
+        return self.options
+
+    def written(self, answers: Frame, place: JobPlace) -> Any:
+        """The answers on their way to the sink."""
 
         def write(frame: Frame, batch: int) -> None:
-            if self.sink == "split":
-                splits(frame, batch)
-            else:
-                send(frame, str(place.out / ANSWERS), batch)
+            send(frame, str(place.out / ANSWERS), batch)
             place.kills.reach(SUNK, batch)
 
-        return write
+        return answers.writeStream.foreachBatch(write)
 
     def judged(self, place: JobPlace, streams: Streams) -> Verdict:
-        """Answers, and with ``"split"`` the rows set apart, too."""
-        want, apart = self._wanted(streams)
+        """The answers, against those that should be there."""
+        want = self._wanted(streams)
         got = answers_in(place.out / ANSWERS)
         if STATUS in want.column_names and got is not None:
             got, want = _early_once(got), _early_once(want)
-        found = judge(got, want, self._keys(want))
-        for kind, rows in apart.items() if self.sink == "split" else ():
-            given = answers_in(place.out / kind)
-            found += judge(given, rows, exact_columns(rows)) if len(rows) else _none(given)
-        return found
+        return judge(got, want, self._keys(want))
 
-    def _wanted(self, streams: Streams) -> tuple[pa.Table, dict[str, pa.Table]]:
-        """What should have been given, and set apart."""
+    def _wanted(self, streams: Streams) -> pa.Table:
+        """What should have been given."""
         plain = {"lateness", "bounded", "max_ahead", "flush"}
-        if self.ends and self.sink != "split" and self.options.keys() <= plain:
+        if self.ends and self.options.keys() <= plain:
             query = read_graph(self.text).asked
             if not query.emits_early:
                 whole = {name: pa.concat_tables(tables) for name, tables in streams.items()}
-                return panes.oracle(self.text, **whole), {}
-        return mirrored(self.text, self.options, streams)
+                return panes.oracle(self.text, **whole)
+        return mirrored(self.text, self.options, streams)[0]
 
     def _keys(self, want: pa.Table) -> list[str]:
         """The columns that say which question an answer is to."""
@@ -166,10 +157,6 @@ def _early_once(answers: pa.Table) -> pa.Table:
     is_early = pc.equal(answers[STATUS], EARLY)
     early = answers.filter(is_early).group_by(answers.column_names).aggregate([])
     return pa.concat_tables([answers.filter(pc.invert(is_early)), early.cast(answers.schema)])
-
-
-def _none(given: pa.Table | None) -> Verdict:
-    return Verdict(wrong=0 if given is None else len(given))
 
 
 @dataclass(frozen=True, slots=True)

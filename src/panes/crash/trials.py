@@ -273,8 +273,8 @@ class _AtRandom(_Killer):
         return bool(found)
 
 
-def drivers_for(victim: str) -> Drivers:
+def drivers_for(victim: str, kinds: str | None = None) -> Drivers:
     """Executors of their own are there on a local cluster only."""
     if victim == EXECUTOR:
-        return Drivers(CLUSTER, spare=False)
-    return Drivers(LOCAL, spare=victim == DRIVER)
+        return Drivers(CLUSTER, spare=False, kinds=kinds)
+    return Drivers(LOCAL, spare=victim == DRIVER, kinds=kinds)
