@@ -536,4 +536,5 @@ def _explained_join(query: JoinQuery, streams: _Streams, own: _Own, details: boo
         return Explained(text)
     schemas = {name: to_table(frame, name).schema for name, frame in streams.items()}
     bound = plan_join_query(query, joined_schemas(query.join, schemas), own)
+    bound.join.require_types()
     return Explained(explain_join(bound, details=details))

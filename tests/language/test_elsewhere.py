@@ -29,6 +29,7 @@ TRIED = {
     "SELECT count(*) FROM bids GROUP BY SESSION(ts, 5)": "no windows of sessions",
     "SELECT count(*) FROM bids GROUP BY TUMBLE(ts, 10)": "[TUMBLING 10 minutes WATTR ts]",
     "SELECT count(*) FROM bids GROUP BY window(ts, '1 minute')": "[TUMBLING 10 minutes WATTR ts]",
+    "SELECT count(*) FROM bids GROUP BY window(ts, '1 hour', '1 minute')": "SLIDE 1 minute WATTR",
     "SELECT count(*) FROM bids WINDOW TUMBLING (SIZE 10 SECONDS)": "[TUMBLING 10 minutes",
     "SELECT count(*) FROM bids [TUMBLING 1 hour OFFSET 9 WATTR ts]": "ORIGIN 30 minutes",
     "SELECT count(*) FROM bids [TUMBLING 1 day WATTR ts ZONE 'CET']": "those of UTC",

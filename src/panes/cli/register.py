@@ -126,8 +126,9 @@ def register(
         answers: dict[str, list[pa.Table]] = {}
         with meter("rows", source.rows) as bar, warnings.catch_warnings():
             warnings.simplefilter("ignore", FailedQueryWarning)  # they are told at the end
+            known = reg.late.schema  # the columns of earlier runs
             for batch in source.batches():
-                _collect(answers, reg.push(batch))
+                _collect(answers, reg.push(source.in_utc(batch, known)))
                 bar.advance(len(batch), lambda: reached_by(reg))
             explained = reg.explain() if explain else None
             if saved is None:

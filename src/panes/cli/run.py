@@ -156,7 +156,7 @@ def run(
         typer.Option(
             "--keep-open",
             help="On Spark: more files will come in a later run, so do not answer windows that "
-            "are still open at the end.",
+            "are still open at the end. A checkpoint has it in all its runs, or in none.",
         ),
     ] = False,
     overwrite: Overwrite = False,

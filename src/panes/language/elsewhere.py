@@ -13,6 +13,10 @@ from panes.errors import QueryError
 from panes.language.tokens import TokenReader, tokenize
 
 _TUMBLING = "a tumbling window is FROM bids [TUMBLING 10 minutes WATTR ts]"
+_WINDOW = (
+    "the window stands in brackets behind the stream: FROM bids [RANGE 1 hour SLIDE 1 minute WATTR "
+    "ts], or without overlap FROM bids [TUMBLING 10 minutes WATTR ts]"
+)
 _SLIDING = "a sliding window is FROM bids [RANGE 10 minutes SLIDE 5 minutes WATTR ts]"
 _SESSION = (
     "there are no windows of sessions; the window before each row is "
@@ -64,7 +68,7 @@ FORMS = (OVER, WITH, NESTED, WINDOW_INSIDE, JOIN_OUTSIDE, SUBQUERY)
 WORDS = {
     "TUMBLE": _TUMBLING,
     "DESCRIPTOR": _TUMBLING,
-    "WINDOW": _TUMBLING,
+    "WINDOW": _WINDOW,
     "HOP": _SLIDING,
     "HOPPING": _SLIDING,
     "SLIDING": _SLIDING,

@@ -273,11 +273,13 @@ class _Parts:
         """The tokens inside the parenthesis that opens here; the reader stands behind it."""
         opening = reader.take()
         begin, depth = reader.at, 1
-        while reader.here is not None:
-            depth += (reader.word() == "(") - (reader.word() == ")")
-            reader.take()
+        for at, token in enumerate(reader.tokens[begin:], begin):
+            depth += (token.token_type == TokenType.L_PAREN) - (
+                token.token_type == TokenType.R_PAREN
+            )
             if not depth:
-                return reader.tokens[begin : reader.at - 1]
+                reader.at = at + 1
+                return reader.tokens[begin:at]
         raise error_at(opening, "this parenthesis is not closed")
 
     # Parts
@@ -354,16 +356,15 @@ def _as_band(tree: exp.Expression) -> exp.Expression:
 
 def _sides(tokens: list[Token]) -> list[list[Token]]:
     """The SELECTs of a union, or the only one there is."""
-    reader, depth = TokenReader(tokens), 0
-    found: list[list[Token]] = [[]]
-    while reader.here is not None:
-        if depth == 0 and reader.word() == "UNION" and reader.word(1) in ("ALL", "SELECT"):
-            reader.take()
-            reader.skip("ALL")
+    depth, found = 0, list[list[Token]]([[]])
+    for token, behind in zip(tokens, [*tokens[1:], None], strict=True):
+        kind = token.token_type
+        after = None if behind is None else behind.token_type
+        if depth == 0 and kind == TokenType.UNION and after in (TokenType.ALL, TokenType.SELECT):
             found.append([])
-            continue
-        depth += (reader.word() == "(") - (reader.word() == ")")
-        found[-1].append(reader.take())
+        elif kind != TokenType.ALL or found[-1] or len(found) == 1:
+            depth += (kind == TokenType.L_PAREN) - (kind == TokenType.R_PAREN)
+            found[-1].append(token)
     return found if all(side and side[0].text.upper() == "SELECT" for side in found) else [tokens]
 
 

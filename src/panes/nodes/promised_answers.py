@@ -61,6 +61,20 @@ def promised_by_join(plan: JoinQueryPlan, stage: JoinStage, next_end: int | None
     return named
 
 
+def promising_columns_of_join(plan: JoinQueryPlan) -> frozenset[str]:
+    """The columns of the answers of a query over a join that shards of it promise something of.
+
+    Groups by positions are complete one by one, of which no column of the answers tells.
+    """
+    above = plan.aggregation
+    if above is not None and above.by != "window":
+        return frozenset() if above.by == "positions" else promising_columns(above.query)
+    if plan.join.windows is not None:
+        return frozenset(_of_edges(plan.join.windows, 0))
+    sides = (plan.join.left_at, plan.join.right_at)
+    return frozenset(name for at in sides for name in _selected_as(plan, at))
+
+
 def _of_common_windows(plan: JoinQueryPlan, wid: int) -> dict[str, int]:
     """What is promised if no window before one of the join's own will be answered."""
     spec = plan.join.windows

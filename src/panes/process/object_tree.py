@@ -25,6 +25,7 @@ import pyarrow as pa
 
 from panes.aggregates import wire
 from panes.aggregates.aggregate import Piece
+from panes.arrays.key_numbers import Dictionary
 from panes.axis import FOREVER
 from panes.errors import StateError
 from panes.join.rule import Progress
@@ -81,7 +82,7 @@ class Known(Generic[Thing]):
 
 @dataclass(frozen=True, slots=True)
 class _Entry:
-    """A fragment in the log of a store: how much it has, where it ends, and its blocks."""
+    """A part of a log: how much it has, where it ends, and its blocks."""
 
     size: int
     last: int
@@ -143,10 +144,11 @@ class TreeWriter:
             return {"again": number}
         number = self._numbers[id(one)] = len(self._numbers)
         before, self._pieces = self._pieces, _pieces_of(one, self._pieces)
-        names = [name for name in names_of(one) if not _is_logged(one, name)]
-        said = {name: self._attribute(getattr(one, name)) for name in names}
+        said = {name: self._attribute(getattr(one, name)) for name in _written_names(one)}
         if isinstance(one, Fragments):
             said[_LOG] = self._log(one)
+        if isinstance(one, Dictionary):
+            said[_LOG] = self._values(one)
         self._pieces = before
         return {"object": type(one).__name__, "as": number, "has": said}
 
@@ -169,6 +171,18 @@ class TreeWriter:
         ]
         self.now.logs.put(store, entries)
         return {"low": low, "fragments": [self._with_places(entry.tree) for entry in entries]}
+
+    def _values(self, dictionary: Dictionary) -> Tree:
+        """The values of a dictionary, which are only added to, as a few arrays."""
+        entries = list(self._written.logs.get(dictionary) or ())
+        values, begin = dictionary.values, sum(entry.size for entry in entries)
+        if begin < len(values):
+            while entries and entries[-1].size <= 2 * (len(values) - begin):
+                begin -= entries.pop().size
+            tree = self._with_blocks(self.tree(values.slice(begin)))
+            entries.append(_Entry(len(values) - begin, 0, tree))
+        self.now.logs.put(dictionary, entries)
+        return [self._with_places(entry.tree) for entry in entries]
 
     def _with_blocks(self, tree: Tree) -> Tree:
         """A tree that outlives this writing: with blocks instead of their places."""
@@ -266,9 +280,7 @@ class TreeReader:
         if is_new and name not in _MADE:
             raise _other_version(f"there is no {name}")
         of = _MADE[name] if is_new else type(fresh)
-        if not is_new and {n for n in names_of(fresh) if not _is_logged(fresh, n)} != {
-            n for n in tree["has"] if n != _LOG
-        }:
+        if not is_new and {*_written_names(fresh)} != {n for n in tree["has"] if n != _LOG}:
             raise _other_version(f"{name} remembers other things")
         # What never changes may be shared with other queries, so it is not filled but made anew.
         one = object.__new__(of) if is_new or _is_frozen(of) else fresh
@@ -276,13 +288,20 @@ class TreeReader:
         before, self._pieces = self._pieces, _pieces_of(fresh, self._pieces)
         for attribute, said in tree["has"].items():
             if attribute == _LOG:
-                fragments = [self.value(fragment) for fragment in said["fragments"]]
-                one.fragments = [f.between(said["low"], FOREVER) for f in fragments]
+                self._take_log(one, said)
                 continue
             found = self.value(said, None if is_new else getattr(fresh, attribute))
             object.__setattr__(one, attribute, found)
         self._pieces = before
         return one
+
+    def _take_log(self, one: Any, said: Tree) -> None:
+        """Fragments of a store, or values of a dictionary."""
+        if isinstance(one, Fragments):
+            fragments = [self.value(fragment) for fragment in said["fragments"]]
+            one.fragments = [f.between(said["low"], FOREVER) for f in fragments]
+        elif said:
+            one.values = pa.concat_arrays([self.value(values) for values in said])
 
     def _dict(self, said: Tree, fresh: Any) -> dict[Any, Any]:
         before = fresh if isinstance(fresh, Mapping) else {}
@@ -322,9 +341,10 @@ class TreeReader:
         return self._read[place]
 
 
-def _is_logged(one: object, name: str) -> bool:
-    """Whether an attribute is written as the log of a store."""
-    return isinstance(one, Fragments) and name in ("_fragments", "_unread", "_journal", "_repeated")
+def _written_names(one: object) -> list[str]:
+    """The attributes that are written one by one; a log and what is recomputed are none of them."""
+    left_out: frozenset[str] = getattr(type(one), "RECOMPUTED", frozenset())
+    return [name for name in names_of(one) if name not in left_out]
 
 
 def _replaced(tree: Tree, what: Callable[[Any], Any]) -> Tree:

@@ -132,7 +132,7 @@ class QueryNode:
             given.append(self.query.beat())
         if step.is_last:
             given.append(self.query.finish())
-        answers = self._whole(_together(given))
+        answers = self._whole(_together(given or [self.query.punctuate()]))
         return [Portion(-1, [self._name], np.array([0, len(answers)]), answers)]
 
     def hand_on(self, step: Step, given: Sequence[Portion]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 
@@ -22,6 +22,9 @@ from panes.frames import require_streams
 from panes.language.expressions import quoted
 from panes.language.parse import parse
 from panes.language.query import Inner, Query
+from panes.nodes.inner import chain_of
+from panes.nodes.promised_answers import column_read
+from panes.nodes.promised_columns import require_promise
 from panes.planning.plan import Plan, plan
 from panes.shards.names import HIDDEN, PROMISE
 from panes.spark.column_names import PASSES, SET_ASIDE
@@ -97,8 +100,17 @@ def derived(query: Query, frames: tuple[DataFrame, ...]) -> tuple[Query, tuple[D
     """What SELECTs inside FROM make of DataFrames: Spark's own filter, projection and distinct.
 
     On streams rows that are filtered out make progress, so there the filter becomes a column and
-    one more condition of the query, except where rows are counted.
+    one more condition of the query, except where rows are counted. What is promised of answers has
+    to be promised of what is made of them.
     """
+    for name, frame in zip(query.streams, frames, strict=True):
+        known = promised_columns(frame)
+        if known is None or query.window is None or query.window.column is None:
+            continue
+        chain_of(query, name, arrow_schema(frame), needs_order=True)
+        column = column_read(query, name)
+        if column is not None:
+            require_promise(column, known)
     if not any(query.inner):
         return query, frames
     window = query.window
@@ -170,6 +182,26 @@ def arrow_schema(frame: DataFrame) -> pa.Schema:
 def is_inside(frame: DataFrame) -> bool:
     """Whether a DataFrame is what a node gives to another: rows, and what is promised of them."""
     return PROMISE in frame.columns
+
+
+def promising(answers: DataFrame, columns: Collection[str], *, bounded: bool) -> DataFrame:
+    """Answers that are known to promise something of some columns, and of no others.
+
+    Nothing needs to be promised of what is `bounded`: it ends.
+    """
+    known = None if bounded else sorted(columns)
+    return answers.withMetadata(PROMISE, {_PROMISED: known}) if known is not None else answers
+
+
+def promised_columns(frame: DataFrame) -> Collection[str] | None:
+    """The columns of a DataFrame that something is promised of; None if that does not matter."""
+    found: list[str] | None = None
+    if is_inside(frame):
+        found = frame.schema[PROMISE].metadata.get(_PROMISED)
+    return found
+
+
+_PROMISED = "panes.promised"
 
 
 def is_row(frame: DataFrame) -> Column:

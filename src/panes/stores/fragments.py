@@ -22,6 +22,8 @@ _MOST_FRAGMENTS = 16
 class Fragments:
     """Partials of one stream, one column of them for each monoid."""
 
+    RECOMPUTED = frozenset({"_fragments", "_unread", "_journal", "_repeated"})  # of `fragments`
+
     def __init__(self, monoids: Sequence[Monoid]) -> None:
         self.monoids = tuple(monoids)
         self.fragments = ()

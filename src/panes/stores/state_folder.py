@@ -62,10 +62,10 @@ class StateFolder:
         self._sizes: dict[str, int] = {}
         with _as_state_error(self.path, "used"):
             self.path.mkdir(parents=True, exist_ok=True)
+            self._require_own()
             self._let_go = weakref.finalize(self, os.close, _locked(self.path))
         try:
             with _as_state_error(self.path, "used"):
-                self._require_own()
                 if not (self.path / _MANIFEST).exists():
                     self.write({}, [])
         except BaseException:

@@ -13,13 +13,14 @@ from panes.language.expressions import quoted
 from panes.language.join_query import JoinQuery
 from panes.language.query import WINDOW_COLUMNS
 from panes.nodes.join_stage import WID
+from panes.nodes.promised_answers import promising_columns_of_join
 from panes.planning.join_query_plan import AT, PAIRS, Aggregation, JoinQueryPlan
 from panes.planning.terms import StreamOptions, check_options
 from panes.shards.join_shard import Placed
 from panes.shards.names import HIDDEN
 from panes.spark.answers import named
 from panes.spark.batch.answer import answer_bounded
-from panes.spark.bind import bind_query, is_row, sql
+from panes.spark.bind import bind_query, is_row, promising, sql
 from panes.spark.column_names import END, SET_ASIDE, START
 from panes.spark.expressions import spark_sql
 from panes.spark.internals import spark_type
@@ -57,7 +58,8 @@ def _answer_stream(bound: BoundJoin, run: StreamOptions, place: Place) -> DataFr
     if found is None:
         if place.promises:
             along: list[Placed] = ["window"] if plan.names_windows else ["left", "right"]
-            return selected(plan, joined_only(emitted(bound, terms, run, along, place)))
+            given = emitted(bound, terms, run, along, place)
+            return _promising(plan, selected(plan, joined_only(given)), run)
         given = joined_only(emitted(bound, terms, run, place=place))
         return _with_set_aside(bound, given, place) if run.with_late else selected(plan, given)
     given = emitted(bound, terms, run, [lies_on(plan, found)], place)
@@ -72,7 +74,8 @@ def _answer_stream(bound: BoundJoin, run: StreamOptions, place: Place) -> DataFr
     terms = check_options(found.query, above)
     place = Place(place.streams or bound.frames, (), place.promises)
     if place.promises:
-        return named_windows(plan, found, windows.answers_promised(query, terms, above, place))
+        answers = windows.answers_promised(query, terms, above, place)
+        return _promising(plan, named_windows(plan, found, answers), run)
     if not run.with_late:
         return named_windows(plan, found, windows.answer(query, terms, above))
     tagged = windows.answers_and_set_aside(query, terms, above, place)
@@ -82,6 +85,10 @@ def _answer_stream(bound: BoundJoin, run: StreamOptions, place: Place) -> DataFr
     chosen = [F.col(quoted(name)) for name in named.columns if name != SET_ASIDE]
     answer = F.when(~is_apart, F.struct(*chosen))
     return named.select(answer.alias("answer"), F.col(SET_ASIDE).alias("apart"))
+
+
+def _promising(plan: JoinQueryPlan, answers: DataFrame, run: StreamOptions) -> DataFrame:
+    return promising(answers, promising_columns_of_join(plan), bounded=run.bounded)
 
 
 def _with_set_aside(bound: BoundJoin, given: DataFrame, place: Place) -> DataFrame:

@@ -22,6 +22,7 @@ from pyspark.sql import types as T  # noqa: N812
 from panes.errors import QueryError
 from panes.language.expressions import quoted
 from panes.nodes.gate import promise_column
+from panes.nodes.promised_columns import promising_columns
 from panes.nodes.status import STATUS as STATUS_OF_ANSWER
 from panes.nodes.status import require_flushable, status_columns
 from panes.planning.plan import Plan
@@ -49,7 +50,7 @@ from panes.spark.answers import (
     selected,
     with_edges,
 )
-from panes.spark.bind import BoundQuery, arrow_schema, is_inside, is_row, sql, ticks
+from panes.spark.bind import BoundQuery, arrow_schema, is_inside, is_row, promising, sql, ticks
 from panes.spark.column_names import END, PACKAGE, PASSES, SET_ASIDE, STATUS
 from panes.spark.host import REPLACED, Batches, Hosted, host, require_progress, shard_numbers
 from panes.spark.internals import to_arrow_schema
@@ -107,7 +108,8 @@ def answers_promised(
     passes = F.lit(True) if having is None else ~is_row(edged) | sql(having)
     hidden = [name for name in HIDDEN if name in edged.columns]
     given = edged.where(F.col(STATUS).isNull() & passes)
-    return given.selectExpr(*answer_texts(bound.plan), *hidden)
+    answers = given.selectExpr(*answer_texts(bound.plan), *hidden)
+    return promising(answers, promising_columns(bound.plan.query), bounded=run.bounded)
 
 
 def answers_and_set_aside(
