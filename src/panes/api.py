@@ -210,8 +210,8 @@ def open(text: str, /, **options: Unpack[OpenOptions]) -> RunningQuery:
     """
     given = settled("open", OpenOptions, options)
     aggregates, schema = given["aggregates"], given["schema"]
-    require_options(text=text, aggregates=aggregates, schemas=schema)
     kept = {name: given[name] for name in ("state", "checkpoint_every")}
+    require_options(text=text, aggregates=aggregates, schemas=schema, **kept)
     return opened(text, stream_options(given), aggregates, schema, **kept)
 
 

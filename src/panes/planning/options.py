@@ -65,6 +65,10 @@ def _is_stream(value: object) -> bool:
     return isinstance(value, str)
 
 
+def _is_path(value: object) -> bool:
+    return value is None or isinstance(value, str | os.PathLike)
+
+
 def _are_aggregates(value: object) -> bool:
     return isinstance(value, Sequence) and all(isinstance(one, UserAggregate) for one in value)
 
@@ -146,5 +150,7 @@ _KINDS: dict[str, _Kind] = {
         "leave it out, and a new one is made",
     ),
     "edit": _FLAG,
-    "saved": ("a path", _or_none(lambda value: isinstance(value, str | os.PathLike)), None),
+    "saved": ("a path", _is_path, None),
+    "state": ("the path of a folder", _is_path, 'panes.open(text, state="folder")'),
+    "checkpoint_every": ("a number of calls from 1 on", _from(1), None),
 }
