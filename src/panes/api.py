@@ -87,9 +87,6 @@ def sql(
     frames: Mapping[str, object] | None = None,
     /,
     *,
-    aggregates: Sequence[UserAggregate] = (),
-    store: str | None = None,
-    max_answers: int | None = MOST_ANSWERS,
     batches: Literal[True],
     **streams: object,
 ) -> pa.RecordBatchReader: ...
@@ -213,9 +210,8 @@ def open(text: str, /, **options: Unpack[OpenOptions]) -> RunningQuery:
     """
     given = settled("open", OpenOptions, options)
     aggregates, schema = given["aggregates"], given["schema"]
-    require_options(text=text, aggregates=aggregates, schemas=schema)
     kept = {name: given[name] for name in ("state", "checkpoint_every")}
-    require_options(**kept)
+    require_options(text=text, aggregates=aggregates, schemas=schema, **kept)
     return opened(text, stream_options(given), aggregates, schema, **kept)
 
 
@@ -499,11 +495,18 @@ def explain(
     )
     streams = together(frames, streams)
     graph = read_graph(text, aggregates)
-    if not graph.is_single:
-        return _explained_graph(graph, streams, aggregates, details=details)
     query = graph.asked
-    if isinstance(query, JoinQuery):
-        return _explained_join(query, streams, aggregates, details=details)
+    if not graph.is_single or isinstance(query, JoinQuery):
+        if not streams:
+            what = "a join" if graph.is_single else "a query with queries inside"
+            raise QueryError(
+                f"what {what} does follows from the columns of its streams",
+                hint=f"give them: panes.explain(text, {graph.streams[0]}=...)",
+            )
+        if not graph.is_single:
+            return _explained_graph(graph, streams, aggregates, details)
+        assert isinstance(query, JoinQuery)
+        return _explained_join(query, streams, aggregates, details)
     if not streams:
         return Explained(explain_unbound(query, details=details))
     if any(is_spark(frame) for frame in streams.values()):
@@ -522,18 +525,11 @@ def explain(
     return Explained(explain_plan(bound, choose_store(bound, store), details=details))
 
 
-def _explained_graph(
-    graph: QueryGraph,
-    streams: Mapping[str, object],
-    aggregates: Sequence[UserAggregate],
-    *,
-    details: bool,
-) -> str:
-    if not streams:
-        raise QueryError(
-            "what a query with queries inside does follows from the columns of its streams",
-            hint=f"give them: panes.explain(text, {graph.streams[0]}=...)",
-        )
+_Streams = Mapping[str, object]
+_Own = Sequence[UserAggregate]
+
+
+def _explained_graph(graph: QueryGraph, streams: _Streams, own: _Own, details: bool) -> str:
     require_streams(graph.streams, streams)
     on_spark = ""
     if any(is_spark(frame) for frame in streams.values()):
@@ -541,28 +537,17 @@ def _explained_graph(
         columns = importlib.import_module("panes.spark.bind").arrow_schema
         streams = {name: columns(frame).empty_table() for name, frame in streams.items()}
     schemas = {name: to_table(frame, name).schema for name, frame in streams.items()}
-    asked = OpenGraph(graph, StreamOptions(bounded=True), aggregates=aggregates, schemas=schemas)
+    asked = OpenGraph(graph, StreamOptions(bounded=True), aggregates=own, schemas=schemas)
     asked.push(**{name: schema.empty_table() for name, schema in schemas.items()})
     return Explained(asked.explain(details=details) + on_spark)
 
 
-def _explained_join(
-    query: JoinQuery,
-    streams: Mapping[str, object],
-    aggregates: Sequence[UserAggregate],
-    *,
-    details: bool,
-) -> str:
-    if not streams:
-        raise QueryError(
-            "what a join does follows from the columns of its streams",
-            hint="give them: panes.explain(text, l=l, r=r)",
-        )
+def _explained_join(query: JoinQuery, streams: _Streams, own: _Own, details: bool) -> str:
     if any(is_spark(frame) for frame in streams.values()):
         explained = importlib.import_module("panes.spark.join.explain").explain_join_on_spark
-        text: str = explained(query, streams, aggregates, details=details)
+        text: str = explained(query, streams, own, details=details)
         return Explained(text)
     schemas = {name: to_table(frame, name).schema for name, frame in streams.items()}
-    bound = plan_join_query(query, joined_schemas(query.join, schemas), aggregates)
+    bound = plan_join_query(query, joined_schemas(query.join, schemas), own)
     bound.join.require_types()
     return Explained(explain_join(bound, details=details))

@@ -57,6 +57,8 @@ WRONG: dict[str, list[object]] = {
     "schema": [1, "at", {"at": "int"}],
     "hand_over": [1, "print"],
     "saved": [1, True, b"x"],
+    "state": [1, True, b"x"],
+    "checkpoint_every": [None, *COUNT],
     "at": NAME,
     "on": [None, *NAME],
     "size": [None, *LENGTH],
