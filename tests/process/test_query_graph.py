@@ -44,6 +44,14 @@ def test_an_outer_window_closes_in_the_step_that_closes_its_last_inner_one() -> 
     assert query.punctuate(s=20).to_pylist() == [{"window_start": 0, "window_end": 20, "t": 2}]
 
 
+def test_answers_have_their_columns_whether_or_not_there_are_any() -> None:
+    query = open_graph(f"SELECT k, sum(m) AS t FROM ({PEAKS}) [TUMBLING 20] GROUP BY k")
+    given = [*(query.push(s=rows(at)) for at in (1, 2, 13, 47, 48)), query.finish()]
+    assert {tuple(answers.column_names) for answers in given} == {
+        ("window_start", "window_end", "k", "t")
+    }
+
+
 def test_window_end_and_window_start_mean_what_they_say() -> None:
     """The window 0-10 ends at 10, which the outer window 10-20 holds."""
     starts = {}

@@ -13,7 +13,7 @@ import pyarrow as pa
 from hypothesis.stateful import invariant
 
 from panes.errors import PanesError
-from panes.planning.terms import Run
+from panes.planning.terms import StreamOptions
 from panes.sharing.failures import QueriesFailed, failed_reading
 from tests.reference.alone import SCHEMA
 from tests.reference.histories import Histories
@@ -26,7 +26,7 @@ class Driver:
     """A sharded register with what a driver does for it, under the names of one process."""
 
     def __init__(self, **run: Any) -> None:
-        self.sharded = ShardedRegister("t", Run(**run), SCHEMA)
+        self.sharded = ShardedRegister("t", StreamOptions(**run), SCHEMA)
         self.queries, self.ask = self.sharded.queries, self.sharded.ask
         self._told: dict[str, int | None] | None = None
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 from panes.language.join_text import read_join
 from panes.nodes.inner import joined_schemas
 from panes.planning.join_query_plan import plan_join_query
-from panes.planning.terms import Terms
+from panes.planning.terms import CheckedOptions
 from panes.shards.combiner import Combiner
 from panes.shards.join_filler import SideFiller
 from panes.shards.join_keys import shard_keys
@@ -59,7 +59,7 @@ class Host:
         return self._given([shard.finish() for shard in self._shards()])
 
     def _shards(self) -> list[SharedJoinShard]:
-        terms = Terms(lateness=self._lateness)
+        terms = CheckedOptions(lateness=self._lateness)
         return [
             SharedJoinShard(self.joins, terms, state, shards=SHARDS, above=ABOVE)
             for state in self.below
@@ -73,7 +73,7 @@ class Host:
         schemas = {q.name: q.schema() for shared in self.joins for q in shared.queries}
         found = {name: [schema.empty_table()] for name, schema in schemas.items()}
         for state, inbox in zip(self.above, inboxes, strict=True):
-            shard = WindowsAboveShard(self.joins, Terms(), state, shards=ABOVE)
+            shard = WindowsAboveShard(self.joins, CheckedOptions(), state, shards=ABOVE)
             for name, table in shard.take(inbox).answers.items():
                 found[name].append(table)
         return {name: pa.concat_tables(tables) for name, tables in found.items()}

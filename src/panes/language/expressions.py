@@ -58,7 +58,7 @@ def require_known(tree: exp.Expression, user: Sequence[UserAggregate] = ()) -> N
     for inner in tree.find_all(exp.Query):
         if id(inner) != id(tree):
             raise error_in(
-                inner, "a window query is exactly one SELECT, without subqueries", SUBQUERY
+                inner, "an expression is without subqueries: SELECT stands in FROM alone", SUBQUERY
             )
     for node in tree.walk():
         _require_known(node, user)

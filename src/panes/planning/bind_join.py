@@ -421,7 +421,7 @@ def _measure(axis: Axis) -> Measure:
 
 def _common_type(one: pa.DataType, other: pa.DataType) -> pa.DataType | None:
     """The type in which values of both are compared; None if that takes more than a cast."""
-    if pa.types.is_nested(one) or pa.types.is_nested(other):
+    if any(pa.types.is_nested(t) or pa.types.is_interval(t) for t in (one, other)):
         return None
     if one == other:
         return one

@@ -33,7 +33,7 @@ from panes.nodes.missed_rows import Missed, sure_rows
 from panes.nodes.set_aside import SetAside
 from panes.planning.explain_join import explain_join
 from panes.planning.join_query_plan import JoinQueryPlan, plan_join_query
-from panes.planning.terms import Run
+from panes.planning.terms import StreamOptions
 from panes.process.added import Added
 from panes.process.in_turn import Turn
 from panes.process.join_answers import JoinAnswers
@@ -57,7 +57,7 @@ class JoinRegister:
     def __init__(
         self,
         streams: Sequence[str],
-        run: Run = Run(),  # noqa: B008 - frozen
+        run: StreamOptions = StreamOptions(),  # noqa: B008 - frozen
         *,
         aggregates: Sequence[UserAggregate] = (),
         now: Callable[[], int] = lambda: time.time_ns() // 1_000,
@@ -420,7 +420,7 @@ class _SharedJoin:
     def __init__(
         self,
         plan: JoinQueryPlan,
-        run: Run,
+        run: StreamOptions,
         early: Sequence[Callable[[JoinRun], pa.Table]],
         unstored: tuple[int, ...],
     ) -> None:

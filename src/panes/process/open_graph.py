@@ -12,72 +12,27 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import replace
 
 import pyarrow as pa
 
 from panes.aggregates.custom import UserAggregate
-from panes.axis import BEGINNING
 from panes.errors import OptionError, QueryError, UnknownStreamError
 from panes.html import Explained, facts_html, facts_line
-from panes.language.join_query import JoinQuery
-from panes.language.query import Query
-from panes.language.query_graph import Part, QueryGraph
-from panes.nodes.promised_columns import require_promises
-from panes.planning.terms import Run
+from panes.language.query_graph import QueryGraph
+from panes.nodes.parts import require_parts
+from panes.planning.terms import StreamOptions
 from panes.process.in_turn import Turn
-from panes.process.open_join import OpenJoin
-from panes.process.open_query import Instant, OpenQuery
-from panes.process.promised_answers import as_rows, column_read, least
+from panes.process.keeper import Kept
+from panes.process.node import Step
+from panes.process.open_query import Instant
+from panes.process.query_node import Inside, QueryNode
+from panes.process.running_graph import RunningGraph
 from panes.process.step import in_turn, step, whole
 from panes.process.watched import Watcher
 
 
-@dataclass(slots=True)
-class _Node:
-    """A part while it runs; `heard` is what it was last told of each part that it reads."""
-
-    part: Part
-    query: OpenQuery | OpenJoin
-    heard: dict[str, int] = field(default_factory=dict)
-    is_known: bool = False
-
-    @property
-    def streams(self) -> Sequence[str]:
-        return self.part.query.streams
-
-    def push(self, tables: Mapping[str, object]) -> list[pa.Table]:
-        """Take in rows of what it reads."""
-        mine = {name: tables[name] for name in self.streams if name in tables}
-        return [self.query.push(**mine)] if mine else []
-
-    def hear(self, promised: Mapping[str, Mapping[str, int]]) -> list[pa.Table]:
-        """Take in what other parts promise of their answers."""
-        now: dict[str, int] = {}
-        for query in self._reading():
-            for name in query.streams:
-                at = least(promised.get(name, {}), column_read(query, name))
-                if at > self.heard.get(name, BEGINNING):
-                    now[name] = at
-        self.heard |= now
-        return self.punctuate(now)
-
-    def punctuate(self, promised: Mapping[str, Instant]) -> list[pa.Table]:
-        """Take in promises of streams that it reads."""
-        given: dict[str, Any] = dict(promised)
-        return [self.query.punctuate(**given)] if given else []
-
-    def _reading(self) -> Iterable[Query]:
-        """Queries that say by which column the rows of each stream are placed."""
-        query = self.part.query
-        if not isinstance(query, JoinQuery):
-            return (query,)
-        assert isinstance(self.query, OpenJoin)
-        return (side.plan.query for side in self.query.sides)
-
-
-class OpenGraph:
+class OpenGraph(Kept):
     """A running query that has queries inside: rows go in, final answers come out.
 
     It is used as an `OpenQuery` is. Threads may share it: they take turns.
@@ -88,24 +43,22 @@ class OpenGraph:
     def __init__(
         self,
         query: QueryGraph,
-        run: Run = Run(),  # noqa: B008 - frozen
+        run: StreamOptions = StreamOptions(),  # noqa: B008 - frozen
         *,
         aggregates: Sequence[UserAggregate] = (),
         schemas: Mapping[str, pa.Schema] | None = None,
         now: Callable[[], int] = lambda: time.time_ns() // 1_000,
     ) -> None:
         self.query = query
-        if run.late == "revise":
-            raise OptionError(
-                "late='revise' would answer a window again that other windows have counted",
-                hint="give a lateness that is long enough",
+        require_parts(query, run)
+        self._graph = RunningGraph()
+        for part in query.parts:
+            inside = Inside({n: query.again.get(n, n) for n in part.query.streams}, query.names)
+            options = replace(run, flush=None, why=False, store=None) if part.name else run
+            node = QueryNode(
+                part.query, inside, options, aggregates=aggregates, schemas=schemas or {}, now=now
             )
-        if not run.bounded:
-            require_promises(query)
-        self._nodes = [
-            _node(part, query.inside, run, aggregates, query.everywhere(schemas or {}), now)
-            for part in query.parts
-        ]
+            self._graph.add(part.name, node.named(part.name))
         self._finished = False
         self._turn = Turn(run.max_answers)
         self.watcher: Watcher | None = None
@@ -124,7 +77,7 @@ class OpenGraph:
         if not batches:
             raise OptionError("push needs a batch", hint=f"push({self.query.streams[0]}=table)")
         self._require_streams(batches)
-        return self._step(batches)
+        return self._step(Step(dict(batches)))
 
     @step
     @whole
@@ -132,64 +85,35 @@ class OpenGraph:
         """Promise that no later row of a stream lies before an instant; gives what that closes."""
         self._require_running()
         self._require_streams(promised)
-
-        everywhere = self.query.everywhere(promised)
-
-        def told(node: _Node) -> list[pa.Table]:
-            return node.punctuate({n: at for n, at in everywhere.items() if n in node.streams})
-
-        return self._step({}, told)
+        return self._step(Step(told=promised))
 
     @step
     @whole
     def beat(self) -> pa.Table:
         """Let the clock say how far the streams are, as `heartbeat` allows."""
         self._require_running()
-        names = self.query.inside
-
-        def told(node: _Node) -> list[pa.Table]:
-            return [node.query.beat()] if not names.issuperset(node.streams) else []
-
-        return self._step({}, told)
+        return self._step(Step(beats=True))
 
     @in_turn
     @whole
     def early(self) -> pa.Table:
         """The open windows of the last part, as they are now; their answers are not final."""
         self._require_running()
-        return self._nodes[-1].query.early()
+        return self._nodes[""].query.early()
 
     @step
     @whole
     def finish(self) -> pa.Table:
         """The streams have ended: gives all answers that are left, and forgets everything."""
         self._require_running()
-        found = self._step({}, lambda node: [node.query.finish()], ends=True)
+        found = self._step(Step(is_last=True))
         self._finished = True
         return found
 
-    def _step(
-        self,
-        batches: Mapping[str, object],
-        then: Callable[[_Node], list[pa.Table]] | None = None,
-        *,
-        ends: bool = False,
-    ) -> pa.Table:
-        """Every part takes in its rows and promises, and what comes of the step itself."""
-        flowing = dict(batches)
-        promised: dict[str, Mapping[str, int]] = {}
-        for node in self._nodes:
-            found = node.push(self.query.everywhere(flowing))
-            if not ends:
-                found += node.hear(self.query.everywhere(promised))
-            found += [] if then is None else then(node)
-            answers = _together(found)
-            if node.part.name and answers.num_columns and (len(answers) or not node.is_known):
-                flowing[node.part.name] = as_rows(answers)
-                node.is_known = True
-            if node.part.name and node.is_known:
-                promised[node.part.name] = node.query.promised_answers()
-        return answers
+    def _step(self, step: Step) -> pa.Table:
+        """Every part takes in its rows and promises; gives what the last one answers."""
+        *_, (_, [asked]) = self._graph.step(step)
+        return asked.table
 
     # What there is to see
 
@@ -215,7 +139,7 @@ class OpenGraph:
     @in_turn
     def progress(self) -> Mapping[str, object]:
         """How far each query is, by its name; the outermost one is called `asked`."""
-        return {node.part.name or "asked": node.query.progress for node in self._nodes}
+        return {name or "asked": node.query.progress for name, node in self._nodes.items()}
 
     @property
     def is_finished(self) -> bool:
@@ -223,19 +147,27 @@ class OpenGraph:
         return self._finished
 
     @property
+    def given_columns(self) -> Mapping[str, pa.Schema]:
+        """The columns of batches, of the streams that are known."""
+        found = {
+            name: s for node in self._nodes.values() for name, s in node.query.given_columns.items()
+        }
+        return {name: found[name] for name in self.query.streams if name in found}
+
+    @property
     @in_turn
     def state(self) -> Mapping[str, int]:
         """How much is stored, of all parts together; see `OpenQuery.state`."""
         found: dict[str, int] = {}
-        for node in self._nodes:
-            for name, count in node.query.state.items():
+        for node in self._nodes.values():
+            for name, count in node.state.items():
                 found[name] = found.get(name, 0) + count
         return found
 
     def explain(self, *, details: bool = False) -> str:
         """The plan of each part, inner ones first; see `panes.explain`."""
         return Explained(explained(
-            (node.part.name, node.query.explain(details=details)) for node in self._nodes
+            (name, node.explain(details=details)) for name, node in self._nodes.items()
         ))  # fmt: skip
 
     def __repr__(self) -> str:
@@ -249,9 +181,13 @@ class OpenGraph:
 
     # Before anything changes
 
-    def _reading_streams(self) -> list[_Node]:
-        names = self.query.inside
-        return [node for node in self._nodes if not names.issuperset(node.streams)]
+    @property
+    def _nodes(self) -> dict[str, QueryNode]:
+        """The parts by name, the outermost one last; it has none."""
+        return {n: node for n, node in self._graph.nodes.items() if isinstance(node, QueryNode)}
+
+    def _reading_streams(self) -> list[QueryNode]:
+        return [node for node in self._nodes.values() if node.reads_streams]
 
     def _require_running(self) -> None:
         if self._finished:
@@ -261,36 +197,6 @@ class OpenGraph:
         for name in given:
             if name not in self.query.streams:
                 raise UnknownStreamError(name, streams=self.query.streams)
-
-
-def _node(
-    part: Part,
-    names: frozenset[str],
-    run: Run,
-    aggregates: Sequence[UserAggregate],
-    schemas: Mapping[str, pa.Schema],
-    now: Callable[[], int],
-) -> _Node:
-    """A part that is yet to see rows, run as was said of the streams it reads."""
-    query = part.query
-    run = replace(run, inside=names.intersection(query.streams))
-    if part.name:
-        run = replace(run, flush=None, why=False, store=None)
-    if names.issuperset(query.streams):
-        run = replace(
-            run, lateness=None, rows_late=None, punctuation=None, heartbeat=None, max_ahead=None,
-            stall_rows=None,
-        )  # fmt: skip
-    known = {name: schemas[name] for name in query.streams if name in schemas}
-    if isinstance(query, JoinQuery):
-        return _Node(part, OpenJoin(query, run, aggregates=aggregates, schemas=known, now=now))
-    return _Node(part, OpenQuery(query, run, aggregates=aggregates, schemas=known, now=now))
-
-
-def _together(tables: Sequence[pa.Table]) -> pa.Table:
-    """Tables as one; those without columns say nothing."""
-    some = [table for table in tables if table.num_columns]
-    return pa.concat_tables(some) if some else pa.table({})
 
 
 def _all_rows(tables: Iterable[pa.Table]) -> pa.Table:

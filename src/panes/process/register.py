@@ -36,7 +36,7 @@ from panes.language.parse import parse
 from panes.language.query import Query
 from panes.language.row_question import RowQuestion, read_row_question
 from panes.planning.plan import Plan, plan
-from panes.planning.terms import Run, agree
+from panes.planning.terms import StreamOptions, check_options
 from panes.process import register_file
 from panes.process.added import Added
 from panes.process.all_or_nothing import all_or_nothing
@@ -67,7 +67,7 @@ class Register:
     def __init__(
         self,
         stream: str,
-        run: Run = Run(),  # noqa: B008 - frozen
+        run: StreamOptions = StreamOptions(),  # noqa: B008 - frozen
         *,
         schema: pa.Schema | None = None,
         aggregates: Sequence[UserAggregate] = (),
@@ -119,7 +119,7 @@ class Register:
         if asked.query.window is not None:
             self._reading.require_said_axis(asked.query.window.column, name)
         self._queries.failed.pop(name, None)
-        terms = agree(asked.query, self._run)
+        terms = check_options(asked.query, self._run)
         if self._reading.schema is not None:
             self._reading.bind(asked, self._reading.schema)
         self._reading.settle_terms(terms)
@@ -347,7 +347,7 @@ class Register:
         is_placed = query.window is not None and query.window.measure != "rows"
         if query.window is not None:
             self._reading.require_said_axis(query.window.column)
-        terms = agree(query, self._run) if is_placed else None
+        terms = check_options(query, self._run) if is_placed else None
         self._prepared.add(
             (text, width), query, tail=self._reading.tail, settle=self._reading.settle_axis
         )

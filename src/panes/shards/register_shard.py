@@ -22,7 +22,7 @@ from panes.answers.portions import Portion
 from panes.axis import BEGINNING, FOREVER
 from panes.errors import StateError
 from panes.planning.plan import Plan
-from panes.planning.terms import Terms
+from panes.planning.terms import CheckedOptions
 from panes.progress.promise import Promise
 from panes.shards.blocks import MOST_BLOCKS, Blocks, block_table, span_under
 from panes.shards.combiner import Combiner
@@ -113,7 +113,7 @@ FILLED: Recall[Queries] = Recall()
 """Queries that tasks of this process fill panes for, by their definition."""
 
 
-def combiner(definition: Definition, shards: int, terms: Terms) -> Combiner:
+def combiner(definition: Definition, shards: int, terms: CheckedOptions) -> Combiner:
     """What a task does with its rows before the shuffle."""
     queries = FILLED.get(definition.name)
     if queries is None:
@@ -127,7 +127,7 @@ def combiner(definition: Definition, shards: int, terms: Terms) -> Combiner:
 class RegisterShard:
     """A shard's part of a register, for one batch."""
 
-    def __init__(self, definition: Definition, terms: Terms, state: State) -> None:
+    def __init__(self, definition: Definition, terms: CheckedOptions, state: State) -> None:
         self._definition, self._terms, self._state = definition, terms, state
         data = state.get(ABOUT)
         tables = {} if data is None else codec.unpack(data)
@@ -316,7 +316,10 @@ def _noting(live: LiveShard) -> LiveShard:
 
 
 def resumed(
-    queries: Queries, terms: Terms, state: State, about: Mapping[str, pa.Table] | None = None
+    queries: Queries,
+    terms: CheckedOptions,
+    state: State,
+    about: Mapping[str, pa.Table] | None = None,
 ) -> LiveShard:
     """Queries with the panes that a state has for them."""
     if about is None:

@@ -16,7 +16,7 @@ import pyarrow as pa
 from panes.arrays.columns import column_of
 from panes.nodes.joined_rows import selected_rows
 from panes.nodes.missed_rows import Whole, sure_rows
-from panes.planning.terms import Terms
+from panes.planning.terms import CheckedOptions
 from panes.shards.combiner import Combiner
 from panes.shards.going_up import GoingUp, Gone
 from panes.shards.join_shard import JoinOutcome, JoinShard
@@ -56,7 +56,7 @@ class SharedJoinShard:
     def __init__(
         self,
         joins: Sequence[SharedJoin],
-        terms: Terms,
+        terms: CheckedOptions,
         state: State,
         *,
         shards: int,

@@ -7,7 +7,6 @@ import pytest
 from pyspark.sql import SparkSession
 
 import panes
-from panes.errors import QueryError
 from tests.support import rows_in_order
 
 PEAKS = "SELECT k, max(x) AS m FROM s [RANGE 20 SLIDE 10 WATTR at] GROUP BY k"
@@ -47,9 +46,3 @@ def _in_seconds(text: str) -> str:
         for word in ("RANGE", "SLIDE", "TUMBLING"):
             text = text.replace(f"{word} {number}", f"{word} {number} seconds")
     return text
-
-
-def test_streams_are_refused_with_what_to_do(spark: SparkSession) -> None:
-    frame = spark.readStream.format("rate").load().selectExpr("value AS at", "value AS k", "1 AS x")
-    with pytest.raises(QueryError, match="of bounded DataFrames, not of streams"):
-        panes.sql(TEXTS["named"], s=frame)

@@ -23,7 +23,7 @@ from panes.language.join_query import JoinQuery
 from panes.language.join_text import is_join, read_join
 from panes.path_part import require_path_part
 from panes.planning.explain_join import explain_join
-from panes.planning.terms import Run
+from panes.planning.terms import StreamOptions
 from panes.process.added import Added
 from panes.shards.shared_joins import shared_joins
 from panes.sharing.failures import reasons_in
@@ -58,7 +58,10 @@ class SparkJoinRegister(RunningRegister[_Start]):
     """Queries over joins of some streaming DataFrames, run together. See `panes.register`."""
 
     def __init__(
-        self, streams: Mapping[str, DataFrame], run: Run, aggregates: Sequence[UserAggregate] = ()
+        self,
+        streams: Mapping[str, DataFrame],
+        run: StreamOptions,
+        aggregates: Sequence[UserAggregate] = (),
     ) -> None:
         super().__init__()
         require_alike(streams)

@@ -24,7 +24,7 @@ from pyspark.sql import types as T  # noqa: N812
 from panes.errors import QueryError
 from panes.language.query import WINDOW_COLUMNS
 from panes.path_part import path_part
-from panes.planning.terms import Run, Terms, require_streamable
+from panes.planning.terms import CheckedOptions, StreamOptions, require_streamable
 from panes.shards.combiner import Combiner
 from panes.shards.join_filler import SideFiller
 from panes.shards.join_keys import shard_keys
@@ -56,7 +56,7 @@ _OUT = T.StructType().add(QUERY, "string").add(ROWS, "long").add(PACKAGE, "binar
 _OUT = _OUT.add(STATUS, "string")
 
 
-def require_shared(bound: BoundJoin, run: Run) -> None:
+def require_shared(bound: BoundJoin, run: StreamOptions) -> None:
     """Refuse what a register over joins of streams cannot answer, when it is added."""
     terms_of(bound, _to_its_end(run))
     plan, found = bound.plan, bound.plan.aggregation
@@ -87,7 +87,7 @@ def joined_together(
     bound: Mapping[str, BoundJoin],
     joins: Sequence[SharedJoin],
     streams: Mapping[str, DataFrame],
-    run: Run,
+    run: StreamOptions,
 ) -> DataFrame:
     """The packages of all answers, by query, as a streaming DataFrame."""
     session = next(iter(streams.values())).sparkSession
@@ -114,17 +114,22 @@ def joined_together(
     above = Hosted(
         combiner=_Forward,
         shard=lambda state: WindowsAboveShard(
-            sent.joins(), Terms(max_ahead=None, max_answers=run.max_answers), state, shards=count
+            sent.joins(),
+            CheckedOptions(max_ahead=None, max_answers=run.max_answers),
+            state,
+            shards=count,
         ),
         emit=_emit_out,
         output=_OUT,
     )
     packages = told.where(F.col(STATUS).isNull()).select(SHARD, PACKAGE)
-    given = host([packages], above, shards, Terms(max_answers=run.max_answers), bounded=False)
+    given = host(
+        [packages], above, shards, CheckedOptions(max_answers=run.max_answers), bounded=False
+    )
     return observed(given, run.name or DEFAULT, STATUS)
 
 
-def _to_its_end(run: Run) -> Run:
+def _to_its_end(run: StreamOptions) -> StreamOptions:
     """The same, of streams that end; whether they do is said when they start."""
     closes = (run.lateness, run.punctuation, run.heartbeat)
     return run if any(c is not None for c in closes) else replace(run, bounded=True)
@@ -144,7 +149,7 @@ class _Use:
         return _Use, (self.key, self.names, self.filler, {})
 
 
-def _uses(shared: SharedJoin, of: BoundJoin, terms: Terms) -> Iterator[tuple[str, _Use]]:
+def _uses(shared: SharedJoin, of: BoundJoin, terms: CheckedOptions) -> Iterator[tuple[str, _Use]]:
     """What the sides of a join read, stream by stream."""
     keys, source = shard_keys(shared.join), 0
     names = tuple(query.name for query in shared.queries)
@@ -172,7 +177,7 @@ class _Together:
 
     uses: tuple[_Use, ...]
     shards: int
-    terms: Terms
+    terms: CheckedOptions
 
     def __call__(self) -> _Combiners:
         return _Combiners(

@@ -18,15 +18,15 @@ from panes.asking.set_questions import planned_sets
 from panes.errors import QueryError
 from panes.language.query import Query
 from panes.planning.plan import Plan
-from panes.planning.terms import Terms
+from panes.planning.terms import CheckedOptions
 from panes.shards.names import KEPT
 from panes.shards.register_shard import Definition, as_lowered, resumed
 from panes.shards.register_state import take_up
 from panes.shards.state import ABOUT
 from panes.sharing.queries import Queries
-from panes.spark.host import STATE_NAME
 from panes.spark.internals import STATE_OPERATOR, dumps, has_commit, to_arrow_schema
 from panes.spark.register.lowered import finished, lowered_schema, with_ticks
+from panes.spark.state_host import STATE_NAME
 from panes.stores import codec
 from panes.windows.spec import Sliding
 
@@ -64,7 +64,7 @@ def ask(
     frame: DataFrame,
     checkpoint: str,
     queries: Queries,
-    terms: Terms,
+    terms: CheckedOptions,
     query: Query,
     plan_of: Callable[[Query], Plan],
 ) -> DataFrame:
@@ -102,7 +102,7 @@ class AskState:
     state: DataFrame | None
     now: Queries
     definition: Definition
-    terms: Terms
+    terms: CheckedOptions
 
     def __call__(self, plan: Plan) -> DataFrame:
         spec = plan.window.spec
@@ -124,7 +124,7 @@ class AskShard:
     """One shard's answers: to the rows of its state."""
 
     definition: Definition
-    terms: Terms
+    terms: CheckedOptions
     plan: Plan
     schema: pa.Schema
 

@@ -26,7 +26,7 @@ from panes.language.parse import parse
 from panes.language.query import Query
 from panes.language.row_question import RowQuestion, read_row_question
 from panes.planning.plan import Plan
-from panes.planning.terms import Run
+from panes.planning.terms import StreamOptions
 from panes.process.added import Added
 from panes.sharing.explain import explain_keep, explain_stores
 from panes.sharing.view import RegisterView, version_of, view_of
@@ -52,7 +52,11 @@ class SparkRegister(RunningRegister[Start]):
     """Queries over one streaming DataFrame, run together. See `panes.register`."""
 
     def __init__(
-        self, stream: str, frame: DataFrame, run: Run, aggregates: Sequence[UserAggregate] = ()
+        self,
+        stream: str,
+        frame: DataFrame,
+        run: StreamOptions,
+        aggregates: Sequence[UserAggregate] = (),
     ) -> None:
         super().__init__()
         _require_possible(frame, run)
@@ -405,7 +409,7 @@ class SparkRegister(RunningRegister[Start]):
                 self._become(after)
 
 
-def _require_possible(frame: DataFrame, run: Run) -> None:
+def _require_possible(frame: DataFrame, run: StreamOptions) -> None:
     if not frame.isStreaming:
         raise QueryError(
             "a register on Spark runs over a streaming DataFrame, and this one is bounded",

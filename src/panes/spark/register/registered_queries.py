@@ -21,7 +21,13 @@ from panes.errors import OptionError, PanesError, QueryError
 from panes.language.query import Query
 from panes.path_part import require_path_part
 from panes.planning.plan import Plan
-from panes.planning.terms import Run, Terms, agree, require_clock, require_lateness
+from panes.planning.terms import (
+    CheckedOptions,
+    StreamOptions,
+    check_options,
+    require_clock,
+    require_lateness,
+)
 from panes.sharing.manifest import (
     FailedEntry,
     Manifest,
@@ -45,7 +51,11 @@ class RegisteredQueries:
     """The queries over one streaming DataFrame, in the order in which they came."""
 
     def __init__(
-        self, stream: str, frame: DataFrame, run: Run, aggregates: tuple[UserAggregate, ...]
+        self,
+        stream: str,
+        frame: DataFrame,
+        run: StreamOptions,
+        aggregates: tuple[UserAggregate, ...],
     ) -> None:
         self.stream, self.frame, self.run, self.aggregates = stream, frame, run, aggregates
         self.queries = Queries(stream, aggregates)
@@ -83,7 +93,7 @@ class RegisteredQueries:
         asked = self.queries.asked.values()
         return {one.name: one.deadline for one in asked if one.deadline is not None}
 
-    def terms(self, *, bounded: bool) -> Terms:
+    def terms(self, *, bounded: bool) -> CheckedOptions:
         """What the stream promises, for all queries alike."""
         axis, asked = self.queries.axis, [one.query for one in self.queries.asked.values()]
         first = next(iter([*asked, *self.prepared.orderings()]), None)
@@ -94,8 +104,8 @@ class RegisteredQueries:
             )
         run = replace(self.run, bounded=bounded)
         run = with_watermark([self.frame], axis.column or "", run)
-        terms = agree(first, run)
-        require_progress(terms, bounded=bounded)
+        terms = check_options(first, run)
+        require_progress(terms, first.streams, bounded=bounded)
         return terms
 
     # Queries come and go
@@ -183,7 +193,7 @@ class RegisteredQueries:
         self.queries.failed.pop(name, None)
 
     def _plan(self, queries: Queries, asked: Asked) -> None:
-        agree(asked.query, self.run)
+        check_options(asked.query, self.run)
         require_clock(self.run)
 
         def plan_of(query: Query) -> Plan:

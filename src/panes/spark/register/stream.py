@@ -25,7 +25,7 @@ from panes.answers.portions import Portion, joined
 from panes.language.expressions import quoted
 from panes.nodes.gate import promise_column
 from panes.planning.plan import Plan
-from panes.planning.terms import Terms
+from panes.planning.terms import CheckedOptions
 from panes.shards.names import AT, PROMISE, ROW, SOURCE, TOO_FAR_AHEAD
 from panes.shards.register_filler import read_columns
 from panes.shards.register_shard import Definition, RegisterOutcome, RegisterShard, combiner
@@ -70,7 +70,7 @@ def answer_columns(queries: Queries) -> list[Plan]:
 def emitted(
     frame: DataFrame,
     queries: Queries,
-    terms: Terms,
+    terms: CheckedOptions,
     shards: tuple[int, ...],
     *,
     bounded: bool,
@@ -98,7 +98,7 @@ def emitted(
     return observed(given, name, STATUS, failed=len(queries.failed))
 
 
-def _project(frame: DataFrame, queries: Queries, terms: Terms, *, rows: bool) -> DataFrame:
+def _project(frame: DataFrame, queries: Queries, terms: CheckedOptions, *, rows: bool) -> DataFrame:
     """What the combiner needs of the stream: its position, and what any query reads."""
     axis = queries.axis
     assert axis is not None

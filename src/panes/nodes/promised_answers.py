@@ -13,7 +13,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from panes.arrays.columns import column_of
-from panes.axis import BEGINNING, LIMIT
+from panes.axis import BEGINNING, DAY, LIMIT
 from panes.language.query import WINDOW_COLUMNS, WINDOW_TIME, Query
 from panes.nodes.join_stage import Above, JoinStage
 from panes.nodes.promised_columns import column_within, promising_columns
@@ -61,6 +61,20 @@ def promised_by_join(plan: JoinQueryPlan, stage: JoinStage, next_end: int | None
     return named
 
 
+def promising_columns_of_join(plan: JoinQueryPlan) -> frozenset[str]:
+    """The columns of the answers of a query over a join that shards of it promise something of.
+
+    Groups by positions are complete one by one, of which no column of the answers tells.
+    """
+    above = plan.aggregation
+    if above is not None and above.by != "window":
+        return frozenset() if above.by == "positions" else promising_columns(above.query)
+    if plan.join.windows is not None:
+        return frozenset(_of_edges(plan.join.windows, 0))
+    sides = (plan.join.left_at, plan.join.right_at)
+    return frozenset(name for at in sides for name in _selected_as(plan, at))
+
+
 def _of_common_windows(plan: JoinQueryPlan, wid: int) -> dict[str, int]:
     """What is promised if no window before one of the join's own will be answered."""
     spec = plan.join.windows
@@ -90,6 +104,23 @@ def last_instants(ends: pa.Array) -> pa.Array:
     """The positions one tick before the ends of windows."""
     ticks = ends.view(pa.int64()).to_numpy(zero_copy_only=False)
     return pa.array(ticks - 1).view(ends.type)
+
+
+def at_least(at: int, data_type: pa.DataType) -> pa.Array:
+    """The first value of a column of positions at or after a position; NULL if it has none.
+
+    >>> at_least(1, pa.date32()).to_pylist(), at_least(-300, pa.int8()).to_pylist()
+    ([datetime.date(1970, 1, 2)], [None])
+    """
+    ticks = pa.array([-(-at // DAY) if pa.types.is_date32(data_type) else at], pa.int64())
+    if pa.types.is_timestamp(data_type):
+        return ticks.view(pa.timestamp("us", data_type.tz)).cast(data_type)
+    try:
+        return ticks.cast(pa.int32() if pa.types.is_date32(data_type) else data_type).cast(
+            data_type
+        )
+    except pa.ArrowInvalid:
+        return pa.nulls(1, data_type)
 
 
 def column_read(query: Query, stream: str) -> str | None:
