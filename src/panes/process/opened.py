@@ -52,23 +52,6 @@ class RunningQuery(Protocol):
         """Late rows, which are forgotten then."""
         ...
 
-    position: Any
-    """A value of the caller's own that is stored with the next step: see `panes.open`, `state`."""
-
-    @property
-    def pushes(self) -> int:
-        """How many pushes are in the state folder."""
-        ...
-
-    @property
-    def last_answers(self) -> list[Any]:
-        """What the steps gave that were written last."""
-        ...
-
-    def close(self) -> None:
-        """Write what is not written yet, and let another process have the state folder."""
-        ...
-
     def explain(self, *, details: bool = False) -> str:
         """The plan, as text; see `panes.explain`."""
         ...
