@@ -157,6 +157,14 @@ def assert_rows(got: pa.Table, want: pa.Table, *, in_order: bool = False) -> Non
         assert same(list(a), list(b))
 
 
+def rows_in_order(table: pa.Table) -> list[dict[str, object]]:
+    """The rows of answers in an order of their own: joins give them in any."""
+    keys = [(name, "ascending") for name in table.column_names]
+    ordered = table.combine_chunks().sort_by(keys) if keys else table
+    found: list[dict[str, object]] = ordered.to_pylist()
+    return found
+
+
 def answers_to(text: str, **streams: Any) -> list[dict[str, object]]:
     """The answers of tables, without the columns that say which window they are of."""
     rows = panes.sql(text, **streams).to_pylist()

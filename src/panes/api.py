@@ -214,7 +214,8 @@ def open(text: str, /, **options: Unpack[OpenOptions]) -> RunningQuery:
     given = settled("open", OpenOptions, options)
     aggregates, schema = given["aggregates"], given["schema"]
     require_options(text=text, aggregates=aggregates, schemas=schema)
-    return opened(text, stream_options(given), aggregates, schema)
+    kept = {name: given[name] for name in ("state", "checkpoint_every")}
+    return opened(text, stream_options(given), aggregates, schema, **kept)
 
 
 @overload
@@ -549,4 +550,5 @@ def _explained_join(
         return Explained(text)
     schemas = {name: to_table(frame, name).schema for name, frame in streams.items()}
     bound = plan_join_query(query, joined_schemas(query.join, schemas), aggregates)
+    bound.join.require_types()
     return Explained(explain_join(bound, details=details))

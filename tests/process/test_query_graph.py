@@ -44,6 +44,14 @@ def test_an_outer_window_closes_in_the_step_that_closes_its_last_inner_one() -> 
     assert query.punctuate(s=20).to_pylist() == [{"window_start": 0, "window_end": 20, "t": 2}]
 
 
+def test_answers_have_their_columns_whether_or_not_there_are_any() -> None:
+    query = open_graph(f"SELECT k, sum(m) AS t FROM ({PEAKS}) [TUMBLING 20] GROUP BY k")
+    given = [*(query.push(s=rows(at)) for at in (1, 2, 13, 47, 48)), query.finish()]
+    assert {tuple(answers.column_names) for answers in given} == {
+        ("window_start", "window_end", "k", "t")
+    }
+
+
 def test_window_end_and_window_start_mean_what_they_say() -> None:
     """The window 0-10 ends at 10, which the outer window 10-20 holds."""
     starts = {}
@@ -132,16 +140,45 @@ def test_explain_shows_every_part() -> None:
     assert said.count("\nwindow ") == 2
 
 
+MINUTES = "SELECT k, count(*) AS n FROM s [TUMBLING 10 WATTR at] GROUP BY k"
+OF_ROWS = "SELECT count(*) AS n FROM s [RANGE 6 ROWS SLIDE 2 ROWS PA k]"
 REFUSED = {
     "early inside": (f"SELECT sum(m) AS t FROM ({PEAKS} EMIT EARLY) [TUMBLING 20]", "only final"),
+    "early in WITH": (
+        f"WITH p AS ({PEAKS} EMIT EARLY) SELECT sum(m) AS t FROM p [TUMBLING 20]",
+        "only final",
+    ),
+    "early in a union": (
+        f"SELECT sum(m) AS t FROM ({PEAKS} UNION ALL {PEAKS} EMIT EARLY) [TUMBLING 20]",
+        "only final",
+    ),
+    "early in a join": (
+        f"SELECT a.k AS k FROM ({PEAKS} EMIT EARLY) a JOIN ({MINUTES}) b "
+        "ON a.window_end = b.window_end",
+        "only final",
+    ),
     "reads itself": (
         "WITH a AS (SELECT count(*) AS n FROM a [TUMBLING 5 WATTR at]) "
         "SELECT max(n) AS m FROM a [TUMBLING 10]",
         "`a` reads itself",
     ),
+    "joins itself": (
+        "WITH a AS (SELECT s.k AS k FROM s JOIN a ON s.k = a.k [TUMBLING 5 WATTR at]) "
+        "SELECT max(k) AS m FROM a [TUMBLING 10]",
+        "`a` reads itself",
+    ),
+    "reads itself deep inside": (
+        "WITH a AS (SELECT max(n) AS n FROM (SELECT count(*) AS n FROM `A` [TUMBLING 5 WATTR at]) "
+        "[TUMBLING 10]) SELECT max(n) AS m FROM a [TUMBLING 20]",
+        "`a` reads itself",
+    ),
     "one name twice": (
         f"WITH a AS ({PEAKS}), A AS ({PEAKS}) SELECT max(m) AS m FROM a [TUMBLING 10]",
         "two parts",
+    ),
+    "two sides of one name": (
+        f"SELECT a.k AS k FROM ({PEAKS}) a JOIN ({MINUTES}) a ON a.window_end = a.window_end",
+        "two sides of the join are called `a`",
     ),
     "recursive": (
         f"WITH RECURSIVE a AS ({PEAKS}) SELECT max(m) AS m FROM a [TUMBLING 10]",
@@ -154,18 +191,82 @@ REFUSED = {
         "beginning",
     ),
     "no promise": (f"SELECT sum(m) AS t FROM ({PEAKS}) [TUMBLING 20 WATTR m]", "promise nothing"),
+    "no promise per row": (
+        f"SELECT m, sum(m) AS t FROM ({PEAKS}) [RANGE 20 RATTR m SLIDE 1 ROW]",
+        "promise nothing of `m`",
+    ),
+    "no promise on one side of a union": (
+        f"SELECT count(*) AS n FROM (SELECT k, m AS e FROM ({PEAKS}) UNION ALL "
+        "SELECT k, at AS e FROM s) [TUMBLING 20 WATTR e]",
+        "promise nothing of `m`",
+    ),
+    "another order": (
+        f"SELECT sum(m) AS t FROM (SELECT m, 0 - window_end AS e FROM ({PEAKS})) "
+        "[TUMBLING 20 WATTR e]",
+        "`0 - window_end` AS e could put answers in another order",
+    ),
+    "another order by a value": (
+        f"SELECT sum(m) AS t FROM (SELECT m, window_end + m AS e FROM ({PEAKS})) "
+        "[TUMBLING 20 WATTR e]",
+        "`window_end [+] m` AS e could put answers in another order",
+    ),
+    "position left out": (
+        f"SELECT count(*) AS n FROM (SELECT DISTINCT k FROM ({PEAKS})) [TUMBLING 20]",
+        "does not give `window_time`",
+    ),
+    "over a value of a join": (
+        f"SELECT sum(v) AS t FROM (SELECT a.m AS v FROM ({PEAKS}) a JOIN ({MINUTES}) b "
+        "ON a.window_end = b.window_end) [TUMBLING 20 WATTR v]",
+        "promise nothing of `v`",
+    ),
+    "above a join by a value": (
+        f"SELECT sum(a.m) AS t [TUMBLING 10 WATTR a.m] FROM ({PEAKS}) a JOIN ({MINUTES}) b "
+        "ON a.k = b.k AND a.window_end = b.window_end",
+        "kept for ever",
+    ),
     "never ends": (
-        "SELECT sum(n) AS t FROM (SELECT count(*) AS n FROM s [RANGE 6 ROWS SLIDE 2 ROWS PA k]) "
-        "[TUMBLING 20]",
+        f"SELECT sum(n) AS t FROM ({OF_ROWS}) [TUMBLING 20]",
         "never close",
+    ),
+    "joined by keys alone": (
+        f"SELECT a.k AS k FROM ({PEAKS}) a JOIN ({MINUTES}) b ON a.k = b.k",
+        "`a` are joined by `k`, of which they promise nothing: all would be kept for ever",
+    ),
+    "joined by a band of values": (
+        f"SELECT a.k AS k FROM ({PEAKS}) a JOIN ({MINUTES}) b ON a.m BETWEEN b.n - 3 AND b.n",
+        "`a` are joined by `m`, of which they promise nothing",
+    ),
+    "a stream joined by a value": (
+        f"SELECT s.k AS k FROM s JOIN ({PEAKS}) b ON b.m BETWEEN s.at - 3 AND s.at",
+        "`b` are joined by `m`, of which they promise nothing",
+    ),
+    "joined in windows of values": (
+        f"SELECT a.k AS k FROM ({PEAKS}) a JOIN ({PEAKS}) b ON a.k = b.k [TUMBLING 10 WATTR m]",
+        "`a` are joined by `m`",
+    ),
+    "joined answers that promise nothing": (
+        f"SELECT a.n AS n FROM ({OF_ROWS}) a JOIN ({MINUTES}) b ON a.window_end = b.window_end",
+        "promise nothing of any column",
+    ),
+    "as of by a value": (
+        f"SELECT a.k AS k FROM ({PEAKS}) a ASOF JOIN ({PEAKS}) b ON a.k = b.k AND b.m <= a.m "
+        "AND b.m >= a.m - 5",
+        "kept for ever",
     ),
 }  # fmt: skip
 
 
+_PLAIN = [text for name, (text, _) in REFUSED.items() if name == "not closed"]
+
+
 @pytest.mark.parametrize(("text", "why"), REFUSED.values(), ids=REFUSED)
 def test_what_cannot_be_answered_is_refused_when_it_is_described(text: str, why: str) -> None:
-    with pytest.raises(QueryError, match=why):
+    """With the place in the text, and something to write."""
+    with pytest.raises(QueryError, match=why) as refused:
         open_graph(text, lateness=0)
+    assert "line 1, column" in str(refused.value)
+    if text not in _PLAIN:
+        assert "Hint:" in str(refused.value)
 
 
 def test_revisions_and_registers_take_no_query_with_others_inside() -> None:

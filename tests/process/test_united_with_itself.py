@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import panes
-from tests.matrix.drawn import in_order
-from tests.support import open_graph
+from tests.support import open_graph, rows_in_order
 
 ROWS = st.lists(st.tuples(st.integers(0, 60), st.integers(0, 9)), min_size=1, max_size=20)
 SPLIT = "(SELECT at, x FROM {s} WHERE x > 4 UNION ALL SELECT at + 3 AS at, 10 - x AS x FROM {t})"
@@ -41,13 +40,13 @@ def test_it_is_two_streams_with_the_same_rows(
     """Rows come in two batches, none further behind than the lateness."""
     s = stream(rows)
     apart, twice = text.format(s="s", t="t"), text.format(s="s", t="s")
-    wanted = in_order(panes.sql(apart, s=s, t=s)).to_pylist()
-    assert in_order(panes.sql(twice, s=s)).to_pylist() == wanted
-    assert in_order(panes.oracle(twice, s=s)).to_pylist() == wanted
+    wanted = rows_in_order(panes.sql(apart, s=s, t=s))
+    assert rows_in_order(panes.sql(twice, s=s)) == wanted
+    assert rows_in_order(panes.oracle(twice, s=s)) == wanted
     query = open_graph(twice, lateness=60)
     found = [query.push(s=s.slice(0, cut)), query.push(s=s.slice(cut)), query.finish()]
     found = [table for table in found if table.num_columns]
-    assert in_order(pa.concat_tables(found)).to_pylist() == wanted
+    assert rows_in_order(pa.concat_tables(found)) == wanted
     assert query.query.streams == ("s",)
 
 

@@ -200,9 +200,9 @@ def test_many_rows_in_an_odd_order() -> None:
 @pytest.mark.parametrize(
     ("window", "told"),
     [
-        ("ROWS 3 WATTR at", "shards     on Spark, one counts all rows"),
-        ("ROWS 3 WATTR at", "order      rows wait until progress on `at` has passed them"),
-        ("ROWS 3 PA k", "shards     on Spark, rows of one k go to one"),
+        ("ROWS 3 WATTR at", "on Spark   one shard has all rows"),
+        ("ROWS 3 WATTR at", "order      a row waits until progress on `at` has passed it"),
+        ("ROWS 3 PA k", "on Spark   rows of one k go to one shard"),
         (
             "RANGE 3 RATTR at SLIDE 1 ROW",
             "store      panes (half the entries of `bins`; thesis 6.1.4)",

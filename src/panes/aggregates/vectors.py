@@ -17,35 +17,12 @@ from numpy.typing import NDArray
 from panes.aggregates.aggregate import Argument, Bounded, Rows, Selection
 from panes.aggregates.count_min import SketchShape, buckets
 from panes.aggregates.identity import identity
-from panes.aggregates.monoid import Columns, Slots, merged_objects
+from panes.aggregates.monoid import Columns, Objects, Slots
 from panes.aggregates.murmur128 import is_binary, is_text_or_binary
 from panes.errors import ColumnTypeError, PanesError
 
 BITMAP_BYTES = 4096
-Fold = Literal["add", "or", "and"]
-_FOLDS: dict[Fold, np.ufunc] = {"add": np.add, "or": np.bitwise_or, "and": np.bitwise_and}
-
-
-@dataclass(frozen=True, slots=True)
-class VectorMonoid:
-    """Arrays of one length, combined place by place; a stored array never changes."""
-
-    name: str
-    fold: Fold
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        return (self.name,)
-
-    @property
-    def dtype(self) -> np.dtype[np.generic]:
-        return np.dtype(object)
-
-    def empty(self, n: int) -> Columns:
-        return np.full((1, n), None, dtype=object)
-
-    def combine(self, older: Columns, newer: Columns) -> Columns:
-        return merged_objects(older, newer, _FOLDS[self.fold])
+_FOLDS = {"or": np.bitwise_or, "and": np.bitwise_and}
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +32,6 @@ class CountMin:
     shape: SketchShape
     argument: Argument
     selection: Selection
-    monoid: VectorMonoid = VectorMonoid("count-min sketch", "add")
     VERSION: ClassVar[int] = 1
 
     @property
@@ -63,20 +39,18 @@ class CountMin:
         given = self.argument.identity, self.selection.identity
         return identity("count_min", self.VERSION, self.shape.identity, *given)
 
+    @property
+    def monoid(self) -> Objects:
+        return Objects("count-min sketch", np.add)
+
     def lift(self, rows: Rows, slots: Slots, size: int) -> Columns:
-        chosen, own = _chosen(self.selection.slots(rows, slots))
-        result = self.monoid.empty(size)
-        if not len(chosen):
-            return result
-        named, place = np.unique(own, return_inverse=True)
+        values, named, place = _chosen(self, rows, slots)
         cells = self.shape.depth * self.shape.width
         table = np.zeros((len(named), cells + 1), dtype=np.int64)
-        values = rows.columns[self.argument.column].take(pa.array(chosen))
         for row, bucket in enumerate(buckets(self.shape, values)):
             np.add.at(table, (place, row * self.shape.width + bucket), 1)
-        np.add.at(table, (place, cells), 1)
-        _put(result, named, table)
-        return result
+        np.add.at(table[:, cells], place, 1)
+        return _put(self.monoid.empty(size), named, table)
 
     def to_bytes(self, vector: NDArray[np.int64]) -> bytes:
         """The counts as they are stored."""
@@ -102,16 +76,11 @@ class Bitmap:
         return identity("bitmap", self.VERSION, self.fold, *given)
 
     @property
-    def monoid(self) -> VectorMonoid:
-        return VectorMonoid("bitmap", "and" if self.fold == "and" else "or")
+    def monoid(self) -> Objects:
+        return Objects("bitmap", _FOLDS["and" if self.fold == "and" else "or"])
 
     def lift(self, rows: Rows, slots: Slots, size: int) -> Columns:
-        chosen, own = _chosen(self.selection.slots(rows, slots))
-        result = self.monoid.empty(size)
-        if not len(chosen):
-            return result
-        named, place = np.unique(own, return_inverse=True)
-        values = rows.columns[self.argument.column].take(pa.array(chosen))
+        values, named, place = _chosen(self, rows, slots)
         table = np.full(
             (len(named), BITMAP_BYTES), 255 if self.fold == "and" else 0, dtype=np.uint8
         )
@@ -123,8 +92,7 @@ class Bitmap:
             fold = _FOLDS[self.fold]
             for i, data in zip(place, values.to_pylist(), strict=True):
                 table[i] = fold(table[i], _padded(data))
-        _put(result, named, table)
-        return result
+        return _put(self.monoid.empty(size), named, table)
 
     def to_bytes(self, vector: NDArray[np.uint8]) -> bytes:
         """The bits as they are stored."""
@@ -168,15 +136,20 @@ def bitmap(argument: Argument, where: int | None, fold: Literal["set", "or", "an
     return Bounded((piece,), lower, pa.binary(), "none")
 
 
-def _chosen(slots: Slots) -> tuple[NDArray[np.int64], NDArray[np.signedinteger]]:
-    """The rows that are not passed over, and their slots."""
-    chosen = np.flatnonzero(slots >= 0)
-    return chosen, slots[chosen]
+def _chosen(
+    piece: CountMin | Bitmap, rows: Rows, slots: Slots
+) -> tuple[pa.Array, NDArray[np.signedinteger], NDArray[np.intp]]:
+    """The values of rows that are not passed over, the slots they name, and the place of each."""
+    own = piece.selection.slots(rows, slots)
+    chosen = np.flatnonzero(own >= 0)
+    named, place = np.unique(own[chosen], return_inverse=True)
+    return rows.columns[piece.argument.column].take(pa.array(chosen)), named, place
 
 
-def _put(result: Columns, named: NDArray[np.signedinteger], table: NDArray[Any]) -> None:
+def _put(result: Columns, named: NDArray[np.signedinteger], table: NDArray[Any]) -> Columns:
     for slot, vector in zip(named, table, strict=True):
         result[0, slot] = vector
+    return result
 
 
 def _require_positions(at: NDArray[np.int64]) -> None:

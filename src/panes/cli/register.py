@@ -16,6 +16,7 @@ from panes.cli.live_option import STAY, Live, LiveStay, live_page
 from panes.cli.meter import meter, reached_by
 from panes.cli.outputs import OutputFile
 from panes.cli.run import (
+    Engine,
     FilesPerBatch,
     TimestampFormat,
     read_lateness,
@@ -38,9 +39,7 @@ def register(
         Path, typer.Option("--output", "-o", help="A folder for the answers of all queries.")
     ],
     timestamp_format: TimestampFormat = None,
-    engine: Annotated[
-        Literal["local", "spark"], typer.Option(help="Where to run: in this process, or on Spark.")
-    ] = "local",
+    engine: Engine = "local",
     lateness: Annotated[
         str | None,
         typer.Option(help=f"Read the file as a stream. {told('lateness')}"),

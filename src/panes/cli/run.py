@@ -51,6 +51,9 @@ TimestampFormat = Annotated[
     ),
 ]
 
+Engine = Annotated[
+    Literal["local", "spark"], typer.Option(help="Where to run: in this process, or on Spark.")
+]
 Store = Annotated[
     str | None,
     typer.Option(help=f"{told('store')} One of: {', '.join(STORES)}."),
@@ -115,9 +118,7 @@ def run(
         ),
     ] = "-",
     timestamp_format: TimestampFormat = None,
-    engine: Annotated[
-        Literal["local", "spark"], typer.Option(help="Where to run: in this process, or on Spark.")
-    ] = "local",
+    engine: Engine = "local",
     lateness: Annotated[
         str | None,
         typer.Option(help=f"Read the files as streams. {told('lateness')}"),

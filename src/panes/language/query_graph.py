@@ -12,7 +12,7 @@ where its name from WITH stands.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import TypeVar
 
@@ -41,10 +41,14 @@ _AXIS_WORDS = frozenset({"WATTR", "WA", "RATTR", "SATTR"})
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A query that others read by its name; the last one of a text has none."""
+    """A query that others read by its name; the last one of a text has none.
+
+    `place` is where its window clause begins, or what it joins by: what refusals point at.
+    """
 
     name: str
     query: Query | JoinQuery
+    place: Token | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +132,7 @@ class _Parts:
         rest = self._without_with(self._tokens)
         reads: list[str]
         rest, reads = self._without_queries(rest)
-        last = Part("", self._query(rest, reads, self._text))
+        last = Part("", self._query(rest, reads, self._text), _place(rest))
         return QueryGraph(self._text, (*self._reached(last), last))
 
     def _reached(self, last: Part) -> list[Part]:
@@ -269,11 +273,13 @@ class _Parts:
         """The tokens inside the parenthesis that opens here; the reader stands behind it."""
         opening = reader.take()
         begin, depth = reader.at, 1
-        while reader.here is not None:
-            depth += (reader.word() == "(") - (reader.word() == ")")
-            reader.take()
+        for at, token in enumerate(reader.tokens[begin:], begin):
+            depth += (token.token_type == TokenType.L_PAREN) - (
+                token.token_type == TokenType.R_PAREN
+            )
             if not depth:
-                return reader.tokens[begin : reader.at - 1]
+                reader.at = at + 1
+                return reader.tokens[begin:at]
         raise error_at(opening, "this parenthesis is not closed")
 
     # Parts
@@ -298,7 +304,7 @@ class _Parts:
                 raise error_at(
                     place, "a query inside another gives only final answers", "leave out EMIT EARLY"
                 )
-            self._parts.append(Part(name, query))
+            self._parts.append(Part(name, query, _place(body)))
             self._same[words] = name
         return _like(self._same[words], place)
 
@@ -350,16 +356,15 @@ def _as_band(tree: exp.Expression) -> exp.Expression:
 
 def _sides(tokens: list[Token]) -> list[list[Token]]:
     """The SELECTs of a union, or the only one there is."""
-    reader, depth = TokenReader(tokens), 0
-    found: list[list[Token]] = [[]]
-    while reader.here is not None:
-        if depth == 0 and reader.word() == "UNION" and reader.word(1) in ("ALL", "SELECT"):
-            reader.take()
-            reader.skip("ALL")
+    depth, found = 0, list[list[Token]]([[]])
+    for token, behind in zip(tokens, [*tokens[1:], None], strict=True):
+        kind = token.token_type
+        after = None if behind is None else behind.token_type
+        if depth == 0 and kind == TokenType.UNION and after in (TokenType.ALL, TokenType.SELECT):
             found.append([])
-            continue
-        depth += (reader.word() == "(") - (reader.word() == ")")
-        found[-1].append(reader.take())
+        elif kind != TokenType.ALL or found[-1] or len(found) == 1:
+            depth += (kind == TokenType.L_PAREN) - (kind == TokenType.R_PAREN)
+            found[-1].append(token)
     return found if all(side and side[0].text.upper() == "SELECT" for side in found) else [tokens]
 
 
@@ -378,6 +383,17 @@ def _has_windows(tokens: list[Token]) -> bool:
         depth += (reader.word() == "(") - (reader.word() == ")")
         reader.take()
     return joins(tokens)
+
+
+def _place(tokens: list[Token]) -> Token | None:
+    """Where the window clause of a query begins, or else what it joins by."""
+    reader, on = TokenReader(tokens), None
+    while reader.here is not None:
+        if is_clause(reader):
+            return reader.here
+        on = reader.here if on is None and reader.word() in ("ON", "USING", "JOIN") else on
+        reader.take()
+    return on or (tokens[0] if tokens else None)
 
 
 def _on_window_time(tokens: list[Token]) -> list[Token]:

@@ -41,7 +41,7 @@ class Inputs:
     def of(cls, query: Query, terms: CheckedOptions, *, is_bounded: bool) -> Inputs:
         """The inputs of a query that has seen no batch."""
         promises = terms.punctuation is not None or terms.heartbeat is not None
-        return cls(query, _remembered(query, terms), is_bounded, promises and not is_bounded)
+        return cls(query, remembered(query, terms), is_bounded, promises and not is_bounded)
 
     def after(self, tables: Mapping[str, pa.Table]) -> Inputs:
         """The inputs after these batches, which look like those before."""
@@ -79,7 +79,7 @@ class Inputs:
         return {name: self.derived.get(name, first) for name in streams}
 
 
-def _remembered(query: Query, terms: CheckedOptions) -> int | None:
+def remembered(query: Query, terms: CheckedOptions) -> int | None:
     """How far behind progress a late row can still count somewhere; None: always."""
     spec = None if query.window is None else query.window.spec
     if terms.drops_late or not isinstance(spec, Sliding | PerRow):

@@ -31,7 +31,6 @@ from panes.planning.joined_columns import (
     joined_name,
     of_side,
     operands,
-    require_names,
 )
 from panes.planning.plan import plan
 from panes.planning.using import joined_columns, using_sides
@@ -69,7 +68,6 @@ def plan_join(
     gives all columns up, and what WHERE asks of one side alone is asked of joined rows. Where
     rows are aggregated, messages tell of windows above the join.
     """
-    require_names([s.names for s in join.sources])
     bound = _Binding(joined_columns(join, sides), is_aggregated=is_aggregated)
     given = bound.columns.given_by(join)
     asked = [given.qualified(c) for c in conjuncts(where)]
@@ -423,7 +421,7 @@ def _measure(axis: Axis) -> Measure:
 
 def _common_type(one: pa.DataType, other: pa.DataType) -> pa.DataType | None:
     """The type in which values of both are compared; None if that takes more than a cast."""
-    if pa.types.is_nested(one) or pa.types.is_nested(other):
+    if any(pa.types.is_nested(t) or pa.types.is_interval(t) for t in (one, other)):
         return None
     if one == other:
         return one

@@ -146,6 +146,15 @@ class SqlOptions(EveryQueryOptions, OneQueryOptions, OnSparkOptions, total=False
 class OpenOptions(EveryQueryOptions, OneQueryOptions, InProcessOptions, total=False):
     """The options of `open`."""
 
+    state: Annotated[
+        str | Path | None,
+        "In one process: a folder that the query is kept in. If it is killed, the same call goes "
+        "on where it was. See [restarts](../guides/restarts.md#in-one-process).",
+    ]
+    checkpoint_every: Annotated[
+        int, "With `state`: after how many calls of `push` and the like the folder is written."
+    ]
+
 
 class RegisterOptions(EveryQueryOptions, InProcessOptions, OnSparkOptions, total=False):
     """The options of `register`."""
@@ -172,7 +181,7 @@ class RegisterOptions(EveryQueryOptions, InProcessOptions, OnSparkOptions, total
 _DEFAULTS: dict[str, object] = {
     **{field.name: field.default for field in fields(StreamOptions)},
     **{"aggregates": (), "schema": None, "batches": False},
-    **{"keep_rows": 0, "hand_over": None, "saved": None},
+    **{"keep_rows": 0, "hand_over": None, "saved": None, "state": None, "checkpoint_every": 1},
 }
 _SEE = re.compile(r" See \[[^]]+\]\([^)]+\)\.")
 _LINK = re.compile(r"\[([^]]+)\]\([^)]+\)")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
+from typing import Any, Literal
 
 import pyarrow as pa
 
@@ -19,6 +20,7 @@ from panes.html import Explained, facts_html, facts_line
 from panes.language.join_query import JoinQuery
 from panes.language.join_text import read_join
 from panes.nodes.inner import joined_schemas, schemas_made
+from panes.nodes.promised_answers import promised_by_join
 from panes.nodes.set_aside import SetAside
 from panes.planning.explain_join import explain_join
 from panes.planning.join_plan import SourcePlan
@@ -29,13 +31,13 @@ from panes.process.in_turn import Turn
 from panes.process.join_answers import JoinAnswers
 from panes.process.join_run import JoinRun
 from panes.process.joined_windows import Above
+from panes.process.keeper import Kept
 from panes.process.open_query import Instant
-from panes.process.promised_answers import promised_by_join
-from panes.process.step import in_turn, step, whole
+from panes.process.step import in_turn, kept, step, whole
 from panes.process.watched import Watcher
 
 
-class OpenJoin:
+class OpenJoin(Kept):
     """A running query over a join: rows of both sides go in, joined rows or answers come out.
 
     A pair is given as soon as both its rows are there, a row without partner as soon as progress
@@ -58,7 +60,7 @@ class OpenJoin:
         require_join_options(self.query, run)
         self._run, self._aggregates, self._now = run, tuple(aggregates), now
         self._schemas: dict[str, pa.Schema] = {}
-        self._waiting_calls: list[Callable[[_Bound], pa.Table]] = []
+        self._waiting: list[tuple[Literal["take", "punctuate", "beat"], tuple[Any, ...]]] = []
         self._set_aside = SetAside()
         self._bound: _Bound | None = None
         self._finished = False
@@ -81,7 +83,8 @@ class OpenJoin:
             raise OptionError("push needs a batch", hint=f"push({self.query.streams[0]}=table)")
         known = self._schemas
         tables = {name: to_table(batch, name, known.get(name)) for name, batch in batches.items()}
-        return self._step(lambda bound: bound.take(tables, self._now()), tables)
+        self._note(tables)
+        return self._step("take", tables, self._now())
 
     @step
     @whole
@@ -95,7 +98,7 @@ class OpenJoin:
                 raise UnknownStreamError(name, streams=self.query.streams)
         if self._bound is None and promised:
             raise no_batch_yet(unseen(self.query, self._schemas), "a promise cannot be understood")
-        return self._step(lambda bound: bound.punctuate(promised))
+        return self._step("punctuate", promised)
 
     @step
     @whole
@@ -104,7 +107,7 @@ class OpenJoin:
         self._require_running()
         if self._run.heartbeat is None:
             raise OptionError("the query has no heartbeat", hint='open(..., heartbeat="5 seconds")')
-        return self._step(lambda bound: bound.beat(self._now()))
+        return self._step("beat", self._now())
 
     @in_turn
     def early(self) -> pa.Table:
@@ -124,7 +127,7 @@ class OpenJoin:
         self._require_running()
         self._require_bound()
         self._finished = True
-        return self._step(lambda bound: bound.take({}, self._now(), ends=True))
+        return self._step("take", {}, self._now(), True)
 
     @in_turn
     @whole
@@ -135,7 +138,7 @@ class OpenJoin:
         self._note(arrow)
         self._require_bound()
         self._finished = True
-        return self._step(lambda bound: bound.take(arrow, self._now(), ends=True))
+        return self._step("take", arrow, self._now(), True)
 
     def require_instants(self, promised: Mapping[str, Instant]) -> None:
         """Refuse promises that are no positions of the streams."""
@@ -164,6 +167,7 @@ class OpenJoin:
 
     @in_turn
     @whole
+    @kept
     def take_late(self) -> pa.Table:
         """The late rows so far, which are then forgotten: for queries that run for long."""
         return self._set_aside.take_late(self._made())
@@ -188,6 +192,11 @@ class OpenJoin:
     def is_finished(self) -> bool:
         """Whether the streams have ended."""
         return self._finished
+
+    @property
+    def given_columns(self) -> Mapping[str, pa.Schema]:
+        """The columns of batches, of the streams that are known."""
+        return self._schemas
 
     @property
     @in_turn
@@ -235,18 +244,14 @@ class OpenJoin:
 
     # Within
 
-    def _step(
-        self, call: Callable[[_Bound], pa.Table], tables: Mapping[str, pa.Table] | None = None
-    ) -> pa.Table:
+    def _step(self, call: Literal["take", "punctuate", "beat"], *given: Any) -> pa.Table:
         """Make a call, after those that waited for the columns of all sides; or let it wait."""
-        self._note(tables or {})
+        self._waiting.append((call, given))
         if self._bound is None:
-            self._waiting_calls.append(call)
             return pa.table({})
-        calls = [*self._waiting_calls, call]
-        self._waiting_calls.clear()
+        calls, self._waiting = self._waiting, []
         self._bound.run.watcher = self.watcher
-        return pa.concat_tables([one(self._bound) for one in calls])
+        return pa.concat_tables([getattr(self._bound, name)(*given) for name, given in calls])
 
     def _note(self, tables: Mapping[str, pa.Table]) -> None:
         """Remember the columns of streams; once every side is known, make the plan."""
@@ -289,7 +294,7 @@ class _Bound:
         """The windows above the join."""
         return self._answers.above
 
-    def take(self, tables: Mapping[str, pa.Table], now: int, *, ends: bool = False) -> pa.Table:
+    def take(self, tables: Mapping[str, pa.Table], now: int, ends: bool = False) -> pa.Table:
         """Take in batches; with `ends`, they are the last ones."""
         return self._answers.of(self.run.take(tables, now, ends=ends), self.run, ends=ends)
 

@@ -18,11 +18,11 @@ from panes.errors import QueryError
 from panes.language.join_query import JoinQuery
 from panes.language.query import WINDOW_COLUMNS, Query
 from panes.nodes.inner import chain_of
+from panes.nodes.promised_answers import as_rows, column_read, least, promised_by_windows
 from panes.planning.terms import StreamOptions
 from panes.process.node import Step
 from panes.process.open_join import OpenJoin
 from panes.process.open_query import Instant, OpenQuery
-from panes.process.promised_answers import as_rows, column_read, least, promised_by_windows
 from panes.windows.spec import PerRow, Sliding
 
 
@@ -132,7 +132,7 @@ class QueryNode:
             given.append(self.query.beat())
         if step.is_last:
             given.append(self.query.finish())
-        answers = self._whole(_together(given))
+        answers = self._whole(_together(given or [self.query.punctuate()]))
         return [Portion(-1, [self._name], np.array([0, len(answers)]), answers)]
 
     def hand_on(self, step: Step, given: Sequence[Portion]) -> None:

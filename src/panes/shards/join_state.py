@@ -46,7 +46,8 @@ class JoinState:
             runs = tables[_RUNS].to_pylist()
             for stored, about in zip(self._stored, tables[_SIDES].to_pylist(), strict=True):
                 stored.restore(about, [run for run in runs if run["side"] == stored.name])
-        self.promises = [Promise(terms.bound(), at) for at in promised]
+        named = zip(sources, promised, strict=True)
+        self.promises = [Promise(terms.of(name).bound(), at) for name, at in named]
         self.newest: list[int] = newest
         self.stage.resume(self.promised())
 

@@ -45,7 +45,7 @@ class QueryState:
         """What a state says; of one that says nothing yet, the beginning."""
         data = state.get(ABOUT)
         if data is None:
-            promises = [Promise(terms.bound()) for _ in plan.query.streams]
+            promises = [Promise(terms.of(name).bound()) for name in plan.query.streams]
             return cls(promises, _ledger(plan))
         tables = codec.unpack(data)
         require_format(tables, _WHAT, _FORMAT)
@@ -55,7 +55,9 @@ class QueryState:
         blocks = _ledger(plan)
         blocks.span = progress.pop("span")
         blocks.restore(tables[_BLOCKS].to_pylist())
-        return cls([Promise(terms.bound(), at) for at in promised], blocks, **progress)
+        named = zip(plan.query.streams, promised, strict=True)
+        promises = [Promise(terms.of(name).bound(), at) for name, at in named]
+        return cls(promises, blocks, **progress)
 
     def write(self, plan: Plan, state: State, shards: int) -> None:
         """Put everything but the blocks themselves into a state."""

@@ -14,8 +14,10 @@ from pyspark.sql import types as T  # noqa: N812
 
 from panes.language.expressions import quoted
 from panes.language.query import AGGREGATE, WINDOW_COLUMNS
+from panes.nodes.promised_answers import at_least, promised_by_windows
 from panes.planning.answer_columns import AnswerColumn
 from panes.planning.plan import Plan
+from panes.shards.names import PROMISE
 from panes.spark.bind import BoundQuery, sql
 from panes.spark.column_names import END
 from panes.spark.expressions import spark_sql
@@ -33,6 +35,25 @@ def handed_over(lowered: pa.Table) -> pa.Table:
         return lowered.add_column(0, END, pa.array(np.zeros(len(lowered), dtype=np.int64)))
     ends = lowered.column(WINDOW_COLUMNS[1]).combine_chunks().view(pa.int64())
     return lowered.drop_columns(list(WINDOW_COLUMNS)).add_column(0, END, ends)
+
+
+def promise_row(plan: Plan, next_end: int) -> pa.Table:
+    """What is promised of answers to come, as a row with the first positions that they may have.
+
+    No window that ends before `next_end` will be answered.
+    """
+    promised = promised_by_windows(plan.query, next_end)
+    if not promised:
+        return pa.table({PROMISE: pa.array([], pa.int64())})
+    said = pa.table({PROMISE: pa.array([0], pa.int64())})
+    if plan.names_windows:
+        return said.append_column(END, pa.array([next_end], pa.int64()))
+    said = said.append_column(END, pa.array([0], pa.int64()))
+    outputs = [o for o in plan.query.outputs if o.name.lower() in promised]
+    for name in {o.expression.name for o in outputs}:
+        kind = plan.lowered_schema().field(name).type
+        said = said.append_column(name, at_least(promised[outputs[0].name.lower()], kind))
+    return said
 
 
 def handed_over_schema(plan: Plan, status_columns: Sequence[str] = ()) -> T.StructType:

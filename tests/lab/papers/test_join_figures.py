@@ -18,9 +18,9 @@ from lab.papers.figure import Measured
 from lab.papers.flows import Traffic, flow_links
 from lab.papers.joined_counts import OA, OPIB, OPOB
 from lab.papers.joined_unions import sources
+from lab.papers.order_preserving import InputBufferedJoin, OutputBufferedJoin
 from panes.errors import WrongAnswerError
 from panes.join.oa_join import OAJoin
-from panes.join.order_preserving import InputBufferedJoin, OutputBufferedJoin
 from panes.join.rule import Arrivals, JoinedRows, JoinRule, Progress
 from panes.windows.partners import Band
 

@@ -24,9 +24,9 @@ from panes.shards.register_shard import Definition, as_lowered, resumed
 from panes.shards.register_state import take_up
 from panes.shards.state import ABOUT
 from panes.sharing.queries import Queries
-from panes.spark.host import STATE_NAME
 from panes.spark.internals import STATE_OPERATOR, dumps, has_commit, to_arrow_schema
 from panes.spark.register.lowered import finished, lowered_schema, with_ticks
+from panes.spark.state_host import STATE_NAME
 from panes.stores import codec
 from panes.windows.spec import Sliding
 

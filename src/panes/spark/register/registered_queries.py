@@ -105,7 +105,7 @@ class RegisteredQueries:
         run = replace(self.run, bounded=bounded)
         run = with_watermark([self.frame], axis.column or "", run)
         terms = check_options(first, run)
-        require_progress(terms, bounded=bounded)
+        require_progress(terms, first.streams, bounded=bounded)
         return terms
 
     # Queries come and go

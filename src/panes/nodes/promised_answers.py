@@ -13,19 +13,15 @@ import pyarrow as pa
 from sqlglot import exp
 
 from panes.arrays.columns import column_of
-from panes.axis import BEGINNING, LIMIT
-from panes.language.query import DEFINING, WINDOW_COLUMNS, WINDOW_TIME, Query
+from panes.axis import BEGINNING, DAY, LIMIT
+from panes.language.query import WINDOW_COLUMNS, WINDOW_TIME, Query
 from panes.nodes.join_stage import Above, JoinStage
+from panes.nodes.promised_columns import column_within, promising_columns
 from panes.planning.join_query_plan import JoinQueryPlan
 from panes.windows.extent import extent
-from panes.windows.spec import Landmark, PerRow, Sliding, Spec
+from panes.windows.spec import Landmark, Sliding, Spec
 
 WINDOW_START, WINDOW_END = WINDOW_COLUMNS
-
-
-def promising_columns(query: Query) -> frozenset[str]:
-    """The columns of a window query's answers that promises move with."""
-    return frozenset(_of_windows(query, 0))
 
 
 def promised_by_windows(query: Query, next_end: int) -> dict[str, int]:
@@ -34,30 +30,17 @@ def promised_by_windows(query: Query, next_end: int) -> dict[str, int]:
 
 
 def _of_windows(query: Query, next_end: int) -> dict[str, int]:
-    window = query.window
-    if window is None:
+    window, named = query.window, promising_columns(query)
+    if window is None or not named:
         return {}
-    if isinstance(window.spec, PerRow):
-        position = (window.column or "").lower()
-        placed = {f"{DEFINING}{i}" for i, c in enumerate(query.defining) if _name(c) == position}
-        same = (o.name.lower() for o in query.outputs if _name(o.expression) in placed)
-        return dict.fromkeys(same, next_end - 1)
-    is_ranked = window.measure == "rows" and window.column is not None
-    if is_ranked or not isinstance(window.spec, Sliding | Landmark):
-        return {}
-    return _of_edges(window.spec, next_end)
+    if isinstance(window.spec, Sliding | Landmark):
+        return _of_edges(window.spec, next_end)
+    return dict.fromkeys(named, next_end - 1)
 
 
 def _of_edges(spec: Spec, next_end: int) -> dict[str, int]:
     found = {WINDOW_TIME: next_end - 1, WINDOW_END: next_end}
     return found | ({WINDOW_START: next_end - spec.size} if isinstance(spec, Sliding) else {})
-
-
-def _name(tree: exp.Expression) -> str:
-    """What a column is called, without regard to case; nothing if it is no plain column."""
-    if not isinstance(tree, exp.Column):
-        return ""
-    return tree.name if tree.name.startswith(DEFINING) else tree.name.lower()
 
 
 def promised_by_join(plan: JoinQueryPlan, stage: JoinStage, next_end: int | None) -> dict[str, int]:
@@ -76,6 +59,20 @@ def promised_by_join(plan: JoinQueryPlan, stage: JoinStage, next_end: int | None
         if abs(progress) < LIMIT:
             named |= dict.fromkeys(_selected_as(plan, at), progress)
     return named
+
+
+def promising_columns_of_join(plan: JoinQueryPlan) -> frozenset[str]:
+    """The columns of the answers of a query over a join that shards of it promise something of.
+
+    Groups by positions are complete one by one, of which no column of the answers tells.
+    """
+    above = plan.aggregation
+    if above is not None and above.by != "window":
+        return frozenset() if above.by == "positions" else promising_columns(above.query)
+    if plan.join.windows is not None:
+        return frozenset(_of_edges(plan.join.windows, 0))
+    sides = (plan.join.left_at, plan.join.right_at)
+    return frozenset(name for at in sides for name in _selected_as(plan, at))
 
 
 def _of_common_windows(plan: JoinQueryPlan, wid: int) -> dict[str, int]:
@@ -109,17 +106,28 @@ def last_instants(ends: pa.Array) -> pa.Array:
     return pa.array(ticks - 1).view(ends.type)
 
 
+def at_least(at: int, data_type: pa.DataType) -> pa.Array:
+    """The first value of a column of positions at or after a position; NULL if it has none.
+
+    >>> at_least(1, pa.date32()).to_pylist(), at_least(-300, pa.int8()).to_pylist()
+    ([datetime.date(1970, 1, 2)], [None])
+    """
+    ticks = pa.array([-(-at // DAY) if pa.types.is_date32(data_type) else at], pa.int64())
+    if pa.types.is_timestamp(data_type):
+        return ticks.view(pa.timestamp("us", data_type.tz)).cast(data_type)
+    try:
+        return ticks.cast(pa.int32() if pa.types.is_date32(data_type) else data_type).cast(
+            data_type
+        )
+    except pa.ArrowInvalid:
+        return pa.nulls(1, data_type)
+
+
 def column_read(query: Query, stream: str) -> str | None:
-    """The column of a stream that its rows are placed by; None: they are counted."""
+    """The column of a stream that its rows are placed by; None: no column says it alone."""
     if query.window is None or query.window.column is None:
         return None
-    position = query.window.column
-    inner = query.inner[query.streams.index(stream)]
-    for output in () if inner is None else inner.columns or ():
-        if output.name.lower() == position.lower():
-            column = output.expression.find(exp.Column)
-            return None if column is None else column.name.lower()
-    return position.lower()
+    return column_within(query.inner[query.streams.index(stream)], query.window.column)
 
 
 def least(promised: Mapping[str, int], column: str | None) -> int:
