@@ -93,15 +93,15 @@ class Keeper:
     @position.setter
     def position(self, value: Any) -> None:
         try:
-            is_same = json.loads(json.dumps(value)) == value
+            copied = json.loads(json.dumps(value))
         except (TypeError, ValueError):
-            is_same = False
-        if not is_same:
+            copied = None
+        if copied != value:
             raise OptionError(
                 f"a position is what JSON can hold, and {value!r} is not",
                 hint='numbers, text, lists and dicts of these: query.position = {"offset": 17}',
             )
-        self._standing = replace(self._standing, waiting=value, is_waiting=True)
+        self._standing = replace(self._standing, waiting=copied, is_waiting=True)
 
     @property
     def last_answers(self) -> list[Any]:

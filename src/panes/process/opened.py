@@ -81,28 +81,6 @@ class RunningQuery(Protocol):
         """Whether the streams have ended."""
         ...
 
-    @property
-    def position(self) -> Any:
-        """A value of the caller's own: that of the last call that is in the state folder."""
-        ...
-
-    @position.setter
-    def position(self, value: Any) -> None: ...
-
-    @property
-    def pushes(self) -> int:
-        """How many pushes are in, those before a restart included."""
-        ...
-
-    @property
-    def last_answers(self) -> list[Any]:
-        """What the calls returned that were written last, one entry for each."""
-        ...
-
-    def close(self) -> None:
-        """Write what is not written yet, and let another process have the state folder."""
-        ...
-
 
 def opened(
     text: str,
