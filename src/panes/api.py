@@ -40,6 +40,7 @@ from panes.planning.public_options import (
 from panes.planning.terms import Late, StreamOptions
 from panes.process.in_steps import answers_of, require_steps
 from panes.process.join_register import JoinRegister
+from panes.process.keeper import keep, said_of
 from panes.process.open_graph import OpenGraph
 from panes.process.open_join import OpenJoin
 from panes.process.open_query import OpenQuery
@@ -51,7 +52,6 @@ from panes.windows.limit import MOST_ANSWERS
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from panes.spark.join.register import SparkJoinRegister
     from panes.spark.register.register import SparkRegister
 
 
@@ -87,9 +87,6 @@ def sql(
     frames: Mapping[str, object] | None = None,
     /,
     *,
-    aggregates: Sequence[UserAggregate] = (),
-    store: str | None = None,
-    max_answers: int | None = MOST_ANSWERS,
     batches: Literal[True],
     **streams: object,
 ) -> pa.RecordBatchReader: ...
@@ -213,8 +210,8 @@ def open(text: str, /, **options: Unpack[OpenOptions]) -> RunningQuery:
     """
     given = settled("open", OpenOptions, options)
     aggregates, schema = given["aggregates"], given["schema"]
-    require_options(text=text, aggregates=aggregates, schemas=schema)
     kept = {name: given[name] for name in ("state", "checkpoint_every")}
+    require_options(text=text, aggregates=aggregates, schemas=schema, **kept)
     return opened(text, stream_options(given), aggregates, schema, **kept)
 
 
@@ -237,7 +234,7 @@ def register(stream: Sequence[str], /, **options: Unpack[RegisterOptions]) -> Jo
 @overload
 def register(
     stream: Sequence[str], frame: Mapping[str, DataFrame], /, **options: Unpack[RegisterOptions]
-) -> SparkJoinRegister: ...
+) -> SparkRegister: ...
 
 
 @with_options(RegisterOptions)
@@ -277,13 +274,15 @@ def register(
     """
     given = settled("register", RegisterOptions, options)
     aggregates, run = given["aggregates"], stream_options(given)
-    of_one = {name: given[name] for name in ("schema", "keep_rows", "hand_over", "saved")}
-    require_options(stream=stream, aggregates=aggregates, **of_one)
+    of_one = {name: given[name] for name in ("schema", "keep_rows", "hand_over", "saved", "state")}
+    every = given["checkpoint_every"]
+    require_options(stream=stream, aggregates=aggregates, checkpoint_every=every, **of_one)
     elsewhere = {**of_one, "keep_rows": of_one["keep_rows"] or None}
+    elsewhere["checkpoint_every"] = None if every == 1 else every
     if not isinstance(stream, str):
         _refuse(elsewhere, "is for a register of one stream")
         if frame is not None:
-            return _join_register_on_spark(stream, frame, run, aggregates)
+            return _several_on_spark(stream, frame, run, aggregates)
         _refuse({"shards": run.shards}, "is for a register on Spark")
         return JoinRegister(stream, run, aggregates=aggregates)
     if frame is not None:
@@ -293,20 +292,23 @@ def register(
                 hint='for tables, leave it out and push them: panes.register("bids").push(table)',
             )
         _refuse(elsewhere, "is for a register in one process")
-        on_spark = importlib.import_module("panes.spark.register.register").SparkRegister
-        return on_spark(stream, frame, run, aggregates)
+        return _register_on_spark({stream: frame}, run, aggregates)
     _refuse({"heartbeat": run.heartbeat, "shards": run.shards}, "is for a register on Spark")
-    saved = of_one.pop("saved")
+    saved, state = of_one.pop("saved"), of_one.pop("state")
+    if state is not None:
+        _refuse({"saved": saved}, "and state are two ways to go on")
     reg = Register(stream, run, aggregates=aggregates, **of_one)
     if saved is not None:
         reg.take_up(saved)
+    said = said_of("Register", {"stream": stream}, run, aggregates)
+    keep(reg, state, every, said)
     return reg
 
 
-def _join_register_on_spark(
+def _several_on_spark(
     names: Sequence[str], frames: object, run: StreamOptions, aggregates: Sequence[UserAggregate]
 ) -> Any:
-    """A register over joins of streaming DataFrames, which are given by name."""
+    """A register of several streaming DataFrames, which are given by name."""
     if not isinstance(frames, Mapping) or set(frames) != set(names):
         raise QueryError(
             "a register of several streams takes a mapping from their names to DataFrames",
@@ -319,8 +321,14 @@ def _join_register_on_spark(
                 f"{type(frame).__name__}",
                 hint='for tables, leave it out and push them: panes.register(("l", "r"))',
             )
-    on_spark = importlib.import_module("panes.spark.join.register").SparkJoinRegister
-    return on_spark({name: frames[name] for name in names}, run, aggregates)
+    return _register_on_spark({name: frames[name] for name in names}, run, aggregates)
+
+
+def _register_on_spark(
+    frames: Mapping[str, object], run: StreamOptions, aggregates: Sequence[UserAggregate]
+) -> Any:
+    on_spark = importlib.import_module("panes.spark.register.register").SparkRegister
+    return on_spark(frames, run, aggregates)
 
 
 def _refuse(options: Mapping[str, object], why: str) -> None:
@@ -487,11 +495,18 @@ def explain(
     )
     streams = together(frames, streams)
     graph = read_graph(text, aggregates)
-    if not graph.is_single:
-        return _explained_graph(graph, streams, aggregates, details=details)
     query = graph.asked
-    if isinstance(query, JoinQuery):
-        return _explained_join(query, streams, aggregates, details=details)
+    if not graph.is_single or isinstance(query, JoinQuery):
+        if not streams:
+            what = "a join" if graph.is_single else "a query with queries inside"
+            raise QueryError(
+                f"what {what} does follows from the columns of its streams",
+                hint=f"give them: panes.explain(text, {graph.streams[0]}=...)",
+            )
+        if not graph.is_single:
+            return _explained_graph(graph, streams, aggregates, details)
+        assert isinstance(query, JoinQuery)
+        return _explained_join(query, streams, aggregates, details)
     if not streams:
         return Explained(explain_unbound(query, details=details))
     if any(is_spark(frame) for frame in streams.values()):
@@ -510,45 +525,29 @@ def explain(
     return Explained(explain_plan(bound, choose_store(bound, store), details=details))
 
 
-def _explained_graph(
-    graph: QueryGraph,
-    streams: Mapping[str, object],
-    aggregates: Sequence[UserAggregate],
-    *,
-    details: bool,
-) -> str:
-    if not streams:
-        raise QueryError(
-            "what a query with queries inside does follows from the columns of its streams",
-            hint=f"give them: panes.explain(text, {graph.streams[0]}=...)",
-        )
+_Streams = Mapping[str, object]
+_Own = Sequence[UserAggregate]
+
+
+def _explained_graph(graph: QueryGraph, streams: _Streams, own: _Own, details: bool) -> str:
     require_streams(graph.streams, streams)
+    on_spark = ""
     if any(is_spark(frame) for frame in streams.values()):
+        on_spark = importlib.import_module("panes.spark.explain_graph").nodes_of(graph, streams)
         columns = importlib.import_module("panes.spark.bind").arrow_schema
         streams = {name: columns(frame).empty_table() for name, frame in streams.items()}
     schemas = {name: to_table(frame, name).schema for name, frame in streams.items()}
-    asked = OpenGraph(graph, StreamOptions(bounded=True), aggregates=aggregates, schemas=schemas)
+    asked = OpenGraph(graph, StreamOptions(bounded=True), aggregates=own, schemas=schemas)
     asked.push(**{name: schema.empty_table() for name, schema in schemas.items()})
-    return asked.explain(details=details)
+    return Explained(asked.explain(details=details) + on_spark)
 
 
-def _explained_join(
-    query: JoinQuery,
-    streams: Mapping[str, object],
-    aggregates: Sequence[UserAggregate],
-    *,
-    details: bool,
-) -> str:
-    if not streams:
-        raise QueryError(
-            "what a join does follows from the columns of its streams",
-            hint="give them: panes.explain(text, l=l, r=r)",
-        )
+def _explained_join(query: JoinQuery, streams: _Streams, own: _Own, details: bool) -> str:
     if any(is_spark(frame) for frame in streams.values()):
         explained = importlib.import_module("panes.spark.join.explain").explain_join_on_spark
-        text: str = explained(query, streams, aggregates, details=details)
+        text: str = explained(query, streams, own, details=details)
         return Explained(text)
     schemas = {name: to_table(frame, name).schema for name, frame in streams.items()}
-    bound = plan_join_query(query, joined_schemas(query.join, schemas), aggregates)
+    bound = plan_join_query(query, joined_schemas(query.join, schemas), own)
     bound.join.require_types()
     return Explained(explain_join(bound, details=details))

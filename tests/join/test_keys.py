@@ -126,7 +126,7 @@ def test_what_cannot_be_asked_of_pairs_is_refused_when_the_query_is_described(
 ) -> None:
     text = f"SELECT l.at FROM l {how} r ON {asked} AND r.at BETWEEN l.at AND l.at + 3"
     schemas = {"l": PAIRS.schema, "r": PAIRS.schema}
-    with pytest.raises(panes.QueryError, match="which expressions do not read|not translated"):
+    with pytest.raises(panes.QueryError, match=r"which expressions do not read|not translated"):
         panes.open(text, schema=schemas)
     with pytest.raises(panes.QueryError):
         panes.explain(text, l=PAIRS, r=PAIRS)

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from panes.axis import BEGINNING
 from panes.errors import StateError
-from panes.planning.terms import Terms
+from panes.planning.terms import CheckedOptions
 from panes.shards.combiner import Combiner
 from panes.shards.distinct_shard import DistinctFiller, DistinctOutcome, DistinctShard
 from panes.shards.names import AT, ENDED, column_name
@@ -28,7 +28,7 @@ class Host:
     """A cluster in a dict."""
 
     def __init__(self, within: int | None, lateness: int = 5) -> None:
-        self.within, self.terms = within, Terms(lateness=lateness)
+        self.within, self.terms = within, CheckedOptions(lateness=lateness)
         self.states: list[dict[str, bytes]] = [{} for _ in range(3)]
 
     def push(self, rows: list[Row], tasks: int = 2) -> list[DistinctOutcome]:
@@ -36,7 +36,7 @@ class Host:
         for task in range(tasks):
             combiner = Combiner(DistinctFiller("at", SCHEMA), 3, notes_positions=False)
             mine = rows[task::tasks]
-            columns = list(zip(*mine, strict=True)) or [[], [], []]
+            columns = [list(c) for c in zip(*mine, strict=True)] or [[], [], []]
             arrays = [pa.array(c, f.type) for c, f in zip(columns, SCHEMA, strict=True)]
             named = {AT: arrays[0]} | {column_name(i): a for i, a in enumerate(arrays)}
             combiner.add(pa.record_batch(named))
@@ -51,7 +51,7 @@ class Host:
 
 def rows_of(outcomes: list[DistinctOutcome]) -> list[Row]:
     found = [o.answers for o in outcomes if len(o.answers)]
-    return [tuple(row.values()) for t in found for row in t.to_pylist()]  # type: ignore[misc]
+    return [tuple(row.values()) for t in found for row in t.to_pylist()]
 
 
 def same(row: Row) -> str:

@@ -8,7 +8,7 @@ unless its streams are tables.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 
 from sqlglot import exp
 
@@ -30,14 +30,26 @@ def require_promises(graph: QueryGraph) -> None:
         read = graph.everywhere(known)
         if isinstance(part.query, JoinQuery):
             _require_of_join(part, part.query, read)
+            known[part.name] = _of_join(part.query)
         else:
             _require_of_windows(part, part.query, read)
-        known[part.name] = promising_columns(part.query)
+            known[part.name] = promising_columns(part.query)
 
 
-def promising_columns(query: Query | JoinQuery) -> frozenset[str] | None:
-    """The columns that promises may move with; None if only the columns of streams tell."""
-    return _of_join(query) if isinstance(query, JoinQuery) else _of_windows(query)
+def require_promise(column: str, promised: Collection[str], part: Part | None = None) -> None:
+    """Refuse windows over a column of answers, those of a part, if nothing is promised of it."""
+    if column in promised:
+        return
+    said = f"the answers of the query inside promise nothing of `{column}`"
+    better, place = _best(promised), None if part is None else part.place
+    if better is None:
+        raise error_at(
+            place,
+            f"{said}, nor of any other column, so windows over them would never close",
+            "select a position there, too, and window over it; windows over tables may lie on any "
+            "column: panes.sql",
+        )
+    raise error_at(place, f"{said}, so windows over it would never close", f"WATTR {better}")
 
 
 def column_within(inner: Inner | None, position: str) -> str | None:
@@ -55,7 +67,8 @@ def column_within(inner: Inner | None, position: str) -> str | None:
     return None
 
 
-def _of_windows(query: Query) -> frozenset[str]:
+def promising_columns(query: Query) -> frozenset[str]:
+    """The columns that promises of the answers of windows move with."""
     window = query.window
     if window is None:
         return frozenset()
@@ -79,6 +92,7 @@ def _name(tree: exp.Expression) -> str:
 
 
 def _of_join(query: JoinQuery) -> frozenset[str] | None:
+    """The same of a join; None if only the columns of its streams tell."""
     if query.select.is_star:
         return None
     placed = {name for source in query.join.sources for name in _positions(query, source)}
@@ -126,8 +140,7 @@ def _require_of_windows(
         column = column_within(inner, position)
         if column is None:
             raise _out_of_reach(part, position, inner, promised)
-        if column not in promised:
-            raise _no_promise(part, column, promised)
+        require_promise(column, promised, part)
 
 
 def _out_of_reach(
@@ -180,18 +193,5 @@ def _never_forgotten(
     )
 
 
-def _no_promise(part: Part, column: str, promised: frozenset[str]) -> QueryError:
-    said = f"the answers of the query inside promise nothing of `{column}`"
-    better = _best(promised)
-    if better is None:
-        return error_at(
-            part.place,
-            f"{said}, nor of any other column, so windows over them would never close",
-            "select a position there, too, and window over it; windows over tables may lie on any "
-            "column: panes.sql",
-        )
-    return error_at(part.place, f"{said}, so windows over it would never close", f"WATTR {better}")
-
-
-def _best(promised: frozenset[str]) -> str | None:
+def _best(promised: Collection[str]) -> str | None:
     return WINDOW_TIME if WINDOW_TIME in promised else min(promised, default=None)

@@ -81,6 +81,28 @@ class RunningQuery(Protocol):
         """Whether the streams have ended."""
         ...
 
+    @property
+    def position(self) -> Any:
+        """A value of the caller's own: that of the last call that is in the state folder."""
+        ...
+
+    @position.setter
+    def position(self, value: Any) -> None: ...
+
+    @property
+    def pushes(self) -> int:
+        """How many pushes are in, those before a restart included."""
+        ...
+
+    @property
+    def last_answers(self) -> list[Any]:
+        """What the calls returned that were written last, one entry for each."""
+        ...
+
+    def close(self) -> None:
+        """Write what is not written yet, and let another process have the state folder."""
+        ...
+
 
 def opened(
     text: str,
@@ -104,8 +126,8 @@ def opened(
         query = OpenJoin(asked, run, aggregates=aggregates, schemas=schemas)
     else:
         query = OpenQuery(asked, run, aggregates=aggregates, schemas=schemas)
-    if state is not None:
-        keep(query, state, checkpoint_every, said_of(type(query).__name__, text, run, aggregates))
+    said = said_of(type(query).__name__, {"query": text}, run, aggregates)
+    keep(query, state, checkpoint_every, said)
     return query
 
 
