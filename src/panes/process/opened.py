@@ -52,6 +52,23 @@ class RunningQuery(Protocol):
         """Late rows, which are forgotten then."""
         ...
 
+    position: Any
+    """A value of the caller's own: that of the last call that is in the state folder."""
+
+    @property
+    def pushes(self) -> int:
+        """How many pushes are in, those before a restart included."""
+        ...
+
+    @property
+    def last_answers(self) -> list[Any]:
+        """What the calls returned that were written last, one entry for each."""
+        ...
+
+    def close(self) -> None:
+        """Write what is not written yet, and let another process have the state folder."""
+        ...
+
     def explain(self, *, details: bool = False) -> str:
         """The plan, as text; see `panes.explain`."""
         ...
