@@ -1,7 +1,7 @@
 """Every graph on Spark: bounded DataFrames, streams, and streams that stop and go on.
 
-What is dear is for `make test-slow`: of streams one cell is not. The streams stop in the middle, with
-windows open, and go on from their checkpoint.
+What is dear is for `make test-slow`: of streams one cell is not. The streams stop in the middle,
+with windows open, and go on from their checkpoint.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def _batch(graph: Graph, arrivals: Arrivals, late: Late, place: Path) -> pa.Tabl
     spark = SparkSession.getActiveSession()
     assert spark is not None
     frames = {name: spark.createDataFrame(table) for name, table in arrivals.whole().items()}
-    return panes.sql(graph.text, **frames).toArrow()
+    return panes.sql(graph.text, frames).toArrow()
 
 
 def _stream(graph: Graph, arrivals: Arrivals, late: Late, place: Path) -> pa.Table:
@@ -48,7 +48,7 @@ def _run(graph: Graph, arrivals: Arrivals, late: Late, place: Path, stops: list[
             streams[name] = read_stream(spark, as_batches(place / name, tables, first=begin))
         ends = stop == len(arrivals.batches)
         run_to_end(
-            panes.sql(graph.text, lateness=LATENESS, late=late, bounded=ends, **streams), place
+            panes.sql(graph.text, streams, lateness=LATENESS, late=late, bounded=ends), place
         )
         begin = stop
     return found(spark, place / "out")
