@@ -6,9 +6,11 @@ and blocks whose bytes are as they were are not written again.
 
 from __future__ import annotations
 
-from panes.process.object_tree import Tree, TreeReader, TreeWriter
+from panes.process.object_tree import Tree
 from panes.process.reading import Reading
 from panes.process.register_file import StreamState, manifest_of, state_of
+from panes.process.tree_reader import TreeReader
+from panes.process.tree_writer import TreeWriter
 from panes.sharing.manifest import from_json, to_json
 from panes.sharing.queries import Queries
 
