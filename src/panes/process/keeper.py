@@ -200,17 +200,27 @@ class Keeper:
 
     def _open_streams(self, groups: list[dict[str, pa.Table]]) -> None:
         """Let the query meet its streams as it did, without rows."""
+        self._streams = [{name: t.schema for name, t in group.items()} for group in groups]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             for group in groups:
                 try:
                     self._query.open_streams(**group)
                 except PanesError as error:
-                    raise StateError(
-                        f"the state in {self.folder.path} is that of streams with other columns: "
-                        f"{error.message}"
-                    ) from error
-        self._streams = [{name: t.schema for name, t in group.items()} for group in groups]
+                    raise self._other_columns(error.message) from error
+        known = self._query.given_columns
+        for name, schema in ((n, s) for group in self._streams for n, s in group.items()):
+            if known[name] != schema:
+                was, now = (
+                    ", ".join(f"{f.name} {f.type}" for f in s) for s in (schema, known[name])
+                )
+                raise self._other_columns(f"those of `{name}` were {was}, are {now}")
+
+    def _other_columns(self, words: str) -> StateError:
+        return StateError(
+            f"the state in {self.folder.path} is that of streams with other columns: {words}",
+            hint="give the same schema, or name a new folder",
+        )
 
 
 class Kept:
