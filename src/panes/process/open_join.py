@@ -131,6 +131,7 @@ class OpenJoin(OneQuery):
 
     @in_turn
     @whole
+    @kept
     def answer(self, /, **tables: object) -> pa.Table:
         """Take in whole streams at once, which end with it; nothing of them is stored."""
         self._require_running()
