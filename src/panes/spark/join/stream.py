@@ -273,6 +273,8 @@ def different_sides(
     """The same join, of different rows where FROM takes each row of a stream once."""
     sides = []
     for side in bound.sides:
-        alone, terms = different_rows(side, terms, run, place)
+        others = (frame for other in bound.sides if other is not side for frame in other.frames)
+        elsewhere = (*place.elsewhere, *(frame for frame in others if not is_inside(frame)))
+        alone, terms = different_rows(side, terms, run, replace(place, elsewhere=elsewhere))
         sides.append(alone)
     return replace(bound, sides=tuple(sides)), terms
