@@ -29,6 +29,7 @@ from panes.planning.public_options import (
 )
 from panes.planning.terms import Late, StreamOptions
 from panes.process.join_register import JoinRegister
+from panes.process.keeper import keep, said_of
 from panes.process.opened import RunningQuery, opened
 from panes.process.register import Register
 from panes.process.tables import answered
@@ -38,7 +39,6 @@ from panes.windows.limit import MOST_ANSWERS
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from panes.spark.join.register import SparkJoinRegister
     from panes.spark.register.register import SparkRegister
 
 
@@ -187,7 +187,7 @@ def register(stream: Sequence[str], /, **options: Unpack[RegisterOptions]) -> Jo
 @overload
 def register(
     stream: Sequence[str], frame: Mapping[str, DataFrame], /, **options: Unpack[RegisterOptions]
-) -> SparkJoinRegister: ...
+) -> SparkRegister: ...
 
 
 @with_options(RegisterOptions)
@@ -227,13 +227,15 @@ def register(
     """
     given = settled("register", RegisterOptions, options)
     aggregates, run = given["aggregates"], stream_options(given)
-    of_one = {name: given[name] for name in ("schema", "keep_rows", "hand_over", "saved")}
-    require_options(stream=stream, aggregates=aggregates, **of_one)
+    of_one = {name: given[name] for name in ("schema", "keep_rows", "hand_over", "saved", "state")}
+    every = given["checkpoint_every"]
+    require_options(stream=stream, aggregates=aggregates, checkpoint_every=every, **of_one)
     elsewhere = {**of_one, "keep_rows": of_one["keep_rows"] or None}
+    elsewhere["checkpoint_every"] = None if every == 1 else every
     if not isinstance(stream, str):
         _refuse(elsewhere, "is for a register of one stream")
         if frame is not None:
-            return _join_register_on_spark(stream, frame, run, aggregates)
+            return _several_on_spark(stream, frame, run, aggregates)
         _refuse({"shards": run.shards}, "is for a register on Spark")
         return JoinRegister(stream, run, aggregates=aggregates)
     if frame is not None:
@@ -243,20 +245,23 @@ def register(
                 hint='for tables, leave it out and push them: panes.register("bids").push(table)',
             )
         _refuse(elsewhere, "is for a register in one process")
-        on_spark = importlib.import_module("panes.spark.register.register").SparkRegister
-        return on_spark(stream, frame, run, aggregates)
+        return _register_on_spark({stream: frame}, run, aggregates)
     _refuse({"heartbeat": run.heartbeat, "shards": run.shards}, "is for a register on Spark")
-    saved = of_one.pop("saved")
+    saved, state = of_one.pop("saved"), of_one.pop("state")
+    if state is not None:
+        _refuse({"saved": saved}, "and state are two ways to go on")
     reg = Register(stream, run, aggregates=aggregates, **of_one)
     if saved is not None:
         reg.take_up(saved)
+    said = said_of("Register", {"stream": stream}, run, aggregates)
+    keep(reg, state, every, said)
     return reg
 
 
-def _join_register_on_spark(
+def _several_on_spark(
     names: Sequence[str], frames: object, run: StreamOptions, aggregates: Sequence[UserAggregate]
 ) -> Any:
-    """A register over joins of streaming DataFrames, which are given by name."""
+    """A register of several streaming DataFrames, which are given by name."""
     if not isinstance(frames, Mapping) or set(frames) != set(names):
         raise QueryError(
             "a register of several streams takes a mapping from their names to DataFrames",
@@ -269,8 +274,14 @@ def _join_register_on_spark(
                 f"{type(frame).__name__}",
                 hint='for tables, leave it out and push them: panes.register(("l", "r"))',
             )
-    on_spark = importlib.import_module("panes.spark.join.register").SparkJoinRegister
-    return on_spark({name: frames[name] for name in names}, run, aggregates)
+    return _register_on_spark({name: frames[name] for name in names}, run, aggregates)
+
+
+def _register_on_spark(
+    frames: Mapping[str, object], run: StreamOptions, aggregates: Sequence[UserAggregate]
+) -> Any:
+    on_spark = importlib.import_module("panes.spark.register.register").SparkRegister
+    return on_spark(frames, run, aggregates)
 
 
 def _refuse(options: Mapping[str, object], why: str) -> None:

@@ -63,13 +63,15 @@ def explained(
 
 def _explained_graph(graph: QueryGraph, streams: _Streams, own: _Own, details: bool) -> str:
     require_streams(graph.streams, streams)
+    on_spark = ""
     if any(is_spark(frame) for frame in streams.values()):
+        on_spark = importlib.import_module("panes.spark.explain_graph").nodes_of(graph, streams)
         columns = importlib.import_module("panes.spark.bind").arrow_schema
         streams = {name: columns(frame).empty_table() for name, frame in streams.items()}
     schemas = {name: to_table(frame, name).schema for name, frame in streams.items()}
     asked = OpenGraph(graph, StreamOptions(bounded=True), aggregates=own, schemas=schemas)
     asked.push(**{name: schema.empty_table() for name, schema in schemas.items()})
-    return asked.explain(details=details)
+    return Explained(asked.explain(details=details) + on_spark)
 
 
 def _explained_join(query: JoinQuery, streams: _Streams, own: _Own, details: bool) -> str:

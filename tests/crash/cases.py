@@ -50,6 +50,11 @@ CHANGE = Change(2, add={"middle": QUERIES["middle"]}, remove=["keyed"])
 JOINED = "FROM s JOIN t ON s.k = t.k AND t.at BETWEEN s.at - 3 AND s.at + 4"
 PAIRS = f"SELECT s.seq AS i, t.seq AS j, s.k {JOINED}"
 ABOVE = f"SELECT s.k, count(*) AS n, sum(t.x) AS total [RANGE 12 SLIDE 4 WATTR s.at] {JOINED}"
+NESTED = (
+    f"SELECT k, {COUNTS} FROM (SELECT a.k AS k, a.total + b.n AS x, a.window_end AS e FROM "
+    f"({SLIDING}) a JOIN ({SLIDING.replace('FROM s', 'FROM t')}) b "
+    "ON a.k = b.k AND a.window_end = b.window_end) [TUMBLING 20 WATTR e] GROUP BY k"
+)
 SOME = {name: QUERIES[name] for name in ("all", "keyed", "some")}
 
 
@@ -75,6 +80,11 @@ CASES: dict[str, Case] = {
     "a join": Case(QueryJob(PAIRS, ENDS), TWO),
     "windows above an outer join": Case(
         QueryJob(f"{ABOVE} GROUP BY s.k".replace("JOIN t", "LEFT JOIN t"), ENDS), TWO
+    ),
+    "windows over a join of windows": Case(QueryJob(NESTED, ENDS), TWO),
+    "DISTINCT": _case(
+        f"SELECT k, {COUNTS} FROM (SELECT DISTINCT at, k, x FROM s) "
+        "[RANGE 12 SLIDE 4 WATTR at] GROUP BY k"
     ),
     "a register over joins": Case(
         JoinRegisterJob({"pairs": PAIRS, "sums": f"{ABOVE} GROUP BY s.k"}, {"lateness": 20}), TWO

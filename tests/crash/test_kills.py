@@ -53,6 +53,7 @@ KILLED = {
     "a register that changes": ((STORED, 1),),
     "a join": ((BLOCK, 1), (STORED, 2)),
     "windows above an outer join": ((STATE, 1), (END, 0)),
+    "windows over a join of windows": ((STATE, 1), (END, 0)),
     "a register over joins": ((STATE, 1), (STORED, 2)),
     "holistic": ((STORED, 1),),
     "landmark": ((BLOCK, 2),),
@@ -66,6 +67,7 @@ OTHERS = {
     "late='revise'": ((STATE, 2),),
     "split": ((STORED, 2),),
     "Spark's file sink": ((STORED, 1), (END, 0)),
+    "DISTINCT": ((BLOCK, 1), (STORED, 2)),
     "a union": ((STATE, 1), (STORED, 2)),
     "a register": ((BLOCK, 1), (END, 0)),
 }

@@ -27,7 +27,8 @@ def _open(kind: Kind, folder: Path | None = None, **options: Any) -> Any:
 
 def _seen(query: RunningQuery) -> list[object]:
     """What a query shows of itself; Arrow may lay out the same rows in fewer bytes."""
-    state = {name: n for name, n in query.state.items() if not name.endswith("bytes")}
+    state = {name: n for name, n in query.state.items() if "bytes" not in name}
+    state.pop("on_disk", None)
     return [query.late.to_pylist(), query.rejected.to_pylist(), query.progress, state]
 
 

@@ -106,6 +106,14 @@ class InProcessOptions(TypedDict, total=False):
         "stream by its name. A query is checked at once then. None: the columns are those of the "
         "first batch.",
     ]
+    state: Annotated[
+        str | Path | None,
+        "In one process: a folder that a query or register is kept in. If it is killed, the same "
+        "call goes on where it was. See [restarts](../guides/restarts.md#in-one-process).",
+    ]
+    checkpoint_every: Annotated[
+        int, "With `state`: after how many calls of `push` and the like the folder is written."
+    ]
 
 
 class OnSparkOptions(TypedDict, total=False):
@@ -146,15 +154,6 @@ class SqlOptions(EveryQueryOptions, OneQueryOptions, OnSparkOptions, total=False
 
 class OpenOptions(EveryQueryOptions, OneQueryOptions, InProcessOptions, total=False):
     """The options of `open`."""
-
-    state: Annotated[
-        str | Path | None,
-        "In one process: a folder that the query is kept in. If it is killed, the same call goes "
-        "on where it was. See [restarts](../guides/restarts.md#in-one-process).",
-    ]
-    checkpoint_every: Annotated[
-        int, "With `state`: after how many calls of `push` and the like the folder is written."
-    ]
 
 
 class RegisterOptions(EveryQueryOptions, InProcessOptions, OnSparkOptions, total=False):
@@ -275,7 +274,7 @@ def settled(function: str, options: type, given: Mapping[str, Any]) -> dict[str,
             listed = ", ".join(known)
             raise OptionError(
                 f"panes.{function} has no option `{name}`",
-                hint=f"{did_you_mean(name, list(known))}options: {listed}",
+                hint=f"{_rather(name, options)}options: {listed}",
             )
     for name in known:
         if name not in given and name not in _DEFAULTS:
@@ -283,12 +282,21 @@ def settled(function: str, options: type, given: Mapping[str, Any]) -> dict[str,
     return {name: given[name] if name in given else _DEFAULTS[name] for name in known}
 
 
+def _rather(name: str, options: type) -> str:
+    """What to write for a name that is no option: another name, or another function."""
+    functions = {"sql": SqlOptions, "open": OpenOptions, "register": RegisterOptions}
+    having = [f"panes.{f}" for f, taken in functions.items() if name in meanings(taken)]
+    if having:
+        return f"it is one of {' and '.join(having)}; "
+    return did_you_mean(name, list(meanings(options)))
+
+
 def refuse_misspelt(streams: Mapping[str, object]) -> None:
     """Refuse what `sql` would take for a stream: it holds no rows, and is called like an option."""
     for name, value in streams.items():
-        close = did_you_mean(name, list(meanings(SqlOptions)))
+        close = _rather(name, SqlOptions)
         if close and isinstance(value, str | int | float | dt.timedelta):
-            raise OptionError(f"panes.sql has no option `{name}`", hint=close.strip())
+            raise OptionError(f"panes.sql has no option `{name}`", hint=close.rstrip("; "))
 
 
 def stream_options(options: Mapping[str, Any]) -> StreamOptions:

@@ -35,12 +35,13 @@ from panes.nodes.key_promises import KeyPromises
 from panes.nodes.promises import Promised
 from panes.process.all_or_nothing import is_unchanging, names_of
 from panes.progress.describe import Describe
+from panes.shards.recall import digest
 from panes.stores.contents import Contents
 from panes.stores.durations import Durations
 from panes.stores.fragment import Fragment
 from panes.stores.fragments import Fragments
 from panes.stores.row_buffer import BufferedRows
-from panes.stores.state_folder import Block
+from panes.stores.state_folder import FolderBlock
 from panes.stores.waiting_rows import Waiting
 from panes.windows.cut import Cut, Edges
 from panes.windows.spec import Landmark, Sliding
@@ -89,12 +90,13 @@ class _Entry:
     tree: Tree
 
 
-class Written:
+class LastWriting:
     """What the last writing has put into a folder: blocks of arrays, and logs of fragments."""
 
     def __init__(self) -> None:
-        self.arrays: Known[Block] = Known()
+        self.arrays: Known[FolderBlock] = Known()
         self.logs: Known[Sequence[_Entry]] = Known()
+        self.named: dict[str, tuple[bytes, FolderBlock]] = {}
 
 
 class TreeWriter:
@@ -103,9 +105,9 @@ class TreeWriter:
     `now` is what is written once the blocks are.
     """
 
-    def __init__(self, written: Written) -> None:
-        self.blocks: list[Block] = []
-        self.now = Written()
+    def __init__(self, written: LastWriting) -> None:
+        self.blocks: list[FolderBlock] = []
+        self.now = LastWriting()
         self._written = written
         self._numbers: dict[int, int] = {}
         self._places: dict[int, int] = {}
@@ -137,6 +139,15 @@ class TreeWriter:
         if type(one).__module__.startswith("panes."):
             return self._object(one)
         raise TypeError(f"a state with {type(one).__qualname__} cannot be written")
+
+    def named(self, name: str, data: bytes) -> int:
+        """Bytes that are known by a name; they are written if they have changed."""
+        its_digest = digest(data)
+        of, block = self._written.named.get(name, (b"", None))
+        if block is None or of != its_digest:
+            block = FolderBlock.of(data)
+        self.now.named[name] = its_digest, block
+        return self._place_of(block)
 
     def _object(self, one: Any) -> Tree:
         number = self._numbers.get(id(one))
@@ -225,11 +236,11 @@ class TreeWriter:
 
     def _place(self, one: object, data: Callable[[], Any]) -> int:
         """Where the block of an array stands among all; it is written if it is not yet."""
-        block = self.now.arrays.get(one) or self._written.arrays.get(one) or Block.of(data())
+        block = self.now.arrays.get(one) or self._written.arrays.get(one) or FolderBlock.of(data())
         self.now.arrays.put(one, block)
         return self._place_of(block)
 
-    def _place_of(self, block: Block) -> int:
+    def _place_of(self, block: FolderBlock) -> int:
         if id(block) not in self._places:
             self._places[id(block)] = len(self.blocks)
             self.blocks.append(block)
@@ -239,8 +250,10 @@ class TreeWriter:
 class TreeReader:
     """Reads what a `TreeWriter` wrote into objects that are new."""
 
-    def __init__(self, blocks: Sequence[Block], fetch: Callable[[Block], bytes]) -> None:
-        self.written = Written()
+    def __init__(
+        self, blocks: Sequence[FolderBlock], fetch: Callable[[FolderBlock], bytes]
+    ) -> None:
+        self.written = LastWriting()
         self._blocks, self._fetch = blocks, fetch
         self._objects: dict[int, Any] = {}
         self._read: dict[int, Any] = {}
@@ -271,6 +284,12 @@ class TreeReader:
         if kind == "dict":
             return self._dict(said, fresh)
         return self._sequence(kind, said, fresh, tree.get("named"))
+
+    def named(self, name: str, place: int) -> bytes:
+        """The bytes of a name."""
+        data = self._fetch(self._blocks[place])
+        self.written.named[name] = digest(data), self._blocks[place]
+        return data
 
     def _object(self, tree: Tree, fresh: Any) -> Any:
         name = tree["object"]

@@ -11,11 +11,11 @@ from panes.aggregates.custom import UserAggregate
 from panes.errors import QueryError
 from panes.nodes.set_aside import SetAside
 from panes.planning.terms import StreamOptions
-from panes.process.keeper import Kept
+from panes.process.keeper import KeptQuery
 from panes.process.step import in_turn, kept, whole
 
 
-class OneQuery(Kept):
+class OneQuery(KeptQuery):
     """A running query with its options, and the rows that it has set aside."""
 
     _run: StreamOptions

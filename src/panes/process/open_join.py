@@ -16,7 +16,7 @@ import pyarrow as pa
 from panes.aggregates.custom import UserAggregate
 from panes.errors import InputError, OptionError, QueryError, UnknownStreamError
 from panes.frames import empty_tables, to_table
-from panes.html import Explained, facts_html, facts_line
+from panes.html import facts_html, facts_line
 from panes.language.join_query import JoinQuery
 from panes.language.join_text import read_join
 from panes.nodes.inner import joined_schemas, schemas_made
@@ -175,7 +175,14 @@ class OpenJoin(OneQuery):
             held |= {} if self._bound.above is None else self._bound.above.stored
         total = stored["left_bytes"] + stored["right_bytes"] + held["bytes"]
         rows = stored["left_rows"] + stored["right_rows"]
-        return {**held, **stored, "rows": rows, "bytes": total, **self._set_aside.counts}
+        return {
+            **held,
+            **stored,
+            "rows": rows,
+            "bytes": total,
+            **self._set_aside.counts,
+            **self._on_disk,
+        }
 
     @property
     def sides(self) -> Sequence[SourcePlan]:
@@ -197,7 +204,7 @@ class OpenJoin(OneQuery):
 
     def explain(self, *, details: bool = False) -> str:
         """The plan as text; see `panes.explain`."""
-        return Explained(explain_join(self.plan, details=details))
+        return self._explained(explain_join(self.plan, details=details))
 
     def __repr__(self) -> str:
         how = "finished" if self._finished else "open"
@@ -273,14 +280,15 @@ NO_COLUMNS = "its answers have no columns"
 
 
 def unseen(query: JoinQuery, schemas: Mapping[str, pa.Schema]) -> list[str]:
-    """The sides of a join of which nothing is known."""
-    sides = query.join.sources
-    return [s.name for s in sides if not any(name in schemas for name in s.streams)]
+    """A stream of each side of a join of which nothing is known."""
+    sides = [side.streams for side in query.join.sources]
+    missing = (names[0] for names in sides if not any(name in schemas for name in names))
+    return list(dict.fromkeys(dict(query.again).get(name, name) for name in missing))
 
 
-def no_batch_yet(sides: Sequence[str], what: str) -> InputError:
+def no_batch_yet(streams: Sequence[str], what: str) -> InputError:
     """What cannot be done before some sides of a join are known."""
-    names = ", ".join(f"`{name}`" for name in sides)
+    names = ", ".join(f"`{name}`" for name in streams)
     return InputError(
         f"the query has seen no batch of {names}, so {what}",
         hint="push an empty table with the stream's schema, or give panes.open a schema",

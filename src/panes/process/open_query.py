@@ -26,7 +26,7 @@ from panes.errors import (
     warn,
 )
 from panes.frames import empty_tables, to_table
-from panes.html import Explained, facts_html, facts_line
+from panes.html import facts_html, facts_line
 from panes.language.parse import parse
 from panes.language.query import Query
 from panes.nodes.arrival import Arrival, joined
@@ -305,7 +305,7 @@ class OpenQuery(OneQuery):
             stored["waiting_bytes"] += self._answers.waiting_bytes
         stored["operator_bytes"] = sum(chain.nbytes for chain in self._inputs.chains.values())
         stored |= self._set_aside.counts
-        return stored | {"total_bytes": bytes_of(stored)}
+        return {**stored, "total_bytes": bytes_of(stored), **self._on_disk}
 
     @property
     def is_planned(self) -> bool:
@@ -323,7 +323,7 @@ class OpenQuery(OneQuery):
         """The plan, and what it was estimated to cost and did so far; see `panes.explain`."""
         store = choose_store(self.plan, self._run.store)
         seen = self._observer.observed()
-        return Explained(explain(self.plan, store, seen, details=details))
+        return self._explained(explain(self.plan, store, seen, details=details))
 
     def __repr__(self) -> str:
         how = "finished" if self._finished else f"open, {self._arrived:,} rows came"
