@@ -188,7 +188,7 @@ def test_an_option_of_another_function_is_told_where_it_is() -> None:
     with pytest.raises(
         OptionError, match=r"has no option `with_late`\n\nHint: it is one of panes.sql"
     ):
-        panes.open(text, with_late=True)
+        panes.open(text, with_late=True)  # type: ignore[call-arg]
 
 
 def test_the_signature_for_dataframes_has_the_options_of_the_table() -> None:

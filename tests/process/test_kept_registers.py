@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 import panes
@@ -128,6 +129,16 @@ def test_a_push_of_a_register_that_cannot_be_written_has_not_happened(tmp_path: 
                 reg.push(table)
         found.append(_plain(reg.push(table)))
     assert found == expected
+
+
+def test_another_schema_is_refused(tmp_path: Path) -> None:
+    reg = panes.register("t", lateness=3, state=tmp_path)
+    reg.add("sums", QUERIES["sums"])
+    reg.push(GIVEN[0])
+    reg.close()
+    with pytest.raises(StateError, match="a stream with other columns"):
+        panes.register("t", lateness=3, state=tmp_path, schema=pa.schema({"ts": pa.int64()}))
+    panes.register("t", lateness=3, state=tmp_path, schema=GIVEN[0].schema).close()
 
 
 def test_a_register_of_joins_says_that_it_has_no_state_folder(tmp_path: Path) -> None:
