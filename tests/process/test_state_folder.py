@@ -129,25 +129,30 @@ def _pushed(query: Any, batch: dict[str, pa.Table]) -> tuple[str | None, Any]:
     """What is told of a push that fails, or its answers."""
     try:
         return None, query.push(**batch)
-    except StateError as error:
+    except (StateError, KeyboardInterrupt) as error:
         return str(error), None
 
 
+FULL = OSError(errno.ENOSPC, "No space left on device")
+
+
 @pytest.mark.parametrize("number", [0, 3])
+@pytest.mark.parametrize("wrong", [FULL, KeyboardInterrupt()], ids=["full", "interrupted"])
 def test_a_push_that_cannot_be_written_has_not_happened_and_can_be_made_again(
-    number: int, tmp_path: Path, expected: list[list[dict[str, Any]]]
+    number: int, wrong: BaseException, tmp_path: Path, expected: list[list[dict[str, Any]]]
 ) -> None:
     for at in range(_operations(tmp_path / "counted", number)):
         query = _open(tmp_path / str(at))
         for one in GIVEN[:number]:
             query.push(**one)
         with pytest.MonkeyPatch.context() as patch:
-            disk = Disk(patch, lambda: OSError(errno.ENOSPC, "No space left on device"))
+            disk = Disk(patch, lambda: wrong)
             disk.at = at
             told, found = _pushed(query, GIVEN[number])
             if told is not None:
-                assert "could not be written" in told
-                assert "No space left on device" in told
+                if wrong is FULL:
+                    assert "could not be written" in told
+                    assert "No space left on device" in told
                 assert query.pushes == number
                 _, found = _pushed(query, GIVEN[number])
         assert found.to_pylist() == expected[number]
