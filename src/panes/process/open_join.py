@@ -33,7 +33,7 @@ from panes.process.join_run import JoinRun
 from panes.process.joined_windows import Above
 from panes.process.one_query import OneQuery
 from panes.process.open_query import Instant
-from panes.process.step import in_turn, step, whole
+from panes.process.step import in_turn, kept, step, whole
 from panes.process.watched import Watcher
 
 
@@ -131,6 +131,7 @@ class OpenJoin(OneQuery):
 
     @in_turn
     @whole
+    @kept
     def answer(self, /, **tables: object) -> pa.Table:
         """Take in whole streams at once, which end with it; nothing of them is stored."""
         self._require_running()
@@ -280,14 +281,15 @@ NO_COLUMNS = "its answers have no columns"
 
 
 def unseen(query: JoinQuery, schemas: Mapping[str, pa.Schema]) -> list[str]:
-    """The sides of a join of which nothing is known."""
-    sides = query.join.sources
-    return [s.name for s in sides if not any(name in schemas for name in s.streams)]
+    """A stream of each side of a join of which nothing is known."""
+    sides = [side.streams for side in query.join.sources]
+    missing = (names[0] for names in sides if not any(name in schemas for name in names))
+    return list(dict.fromkeys(dict(query.again).get(name, name) for name in missing))
 
 
-def no_batch_yet(sides: Sequence[str], what: str) -> InputError:
+def no_batch_yet(streams: Sequence[str], what: str) -> InputError:
     """What cannot be done before some sides of a join are known."""
-    names = ", ".join(f"`{name}`" for name in sides)
+    names = ", ".join(f"`{name}`" for name in streams)
     return InputError(
         f"the query has seen no batch of {names}, so {what}",
         hint="push an empty table with the stream's schema, or give panes.open a schema",

@@ -52,6 +52,23 @@ class RunningQuery(Protocol):
         """Late rows, which are forgotten then."""
         ...
 
+    position: Any
+    """A value of the caller's own: that of the last call that is in the state folder."""
+
+    @property
+    def pushes(self) -> int:
+        """How many pushes are in, those before a restart included."""
+        ...
+
+    @property
+    def last_answers(self) -> list[Any]:
+        """What the calls returned that were written last, one entry for each."""
+        ...
+
+    def close(self) -> None:
+        """Write what is not written yet, and let another process have the state folder."""
+        ...
+
     def explain(self, *, details: bool = False) -> str:
         """The plan, as text; see `panes.explain`."""
         ...
@@ -79,28 +96,6 @@ class RunningQuery(Protocol):
     @property
     def is_finished(self) -> bool:
         """Whether the streams have ended."""
-        ...
-
-    @property
-    def position(self) -> Any:
-        """A value of the caller's own: that of the last call that is in the state folder."""
-        ...
-
-    @position.setter
-    def position(self, value: Any) -> None: ...
-
-    @property
-    def pushes(self) -> int:
-        """How many pushes are in, those before a restart included."""
-        ...
-
-    @property
-    def last_answers(self) -> list[Any]:
-        """What the calls returned that were written last, one entry for each."""
-        ...
-
-    def close(self) -> None:
-        """Write what is not written yet, and let another process have the state folder."""
         ...
 
 
