@@ -35,6 +35,7 @@ CLASSES: dict[str, type] = {
 NOT_FOR_USERS = {
     *("plan", "stores", "take_up", "UNCHANGED", "watcher", "reached", "is_finished", "axis"),
     *("version", "view", "metrics_name", "show_feed", "next_end", "promised_answers", "sides"),
+    *("given_columns", "open_streams", "written_by", "read_from"),
 }
 
 

@@ -293,8 +293,20 @@ def test_another_format_is_refused_by_name(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("every", [0, -1, True, "2"])
 def test_checkpoint_every_is_a_number_of_calls(every: Any, tmp_path: Path) -> None:
-    with pytest.raises(panes.OptionError, match="checkpoint_every is a number of calls"):
+    with pytest.raises(panes.OptionError, match="checkpoint_every"):
         _open(tmp_path, checkpoint_every=every)
+
+
+def test_checkpoint_every_without_a_folder_is_refused() -> None:
+    with pytest.raises(panes.OptionError, match="checkpoint_every is for a state folder"):
+        panes.open(KIND.text, lateness=3, checkpoint_every=7)
+
+
+def test_explain_and_state_tell_of_the_folder(tmp_path: Path) -> None:
+    query = _open(tmp_path)
+    query.push(**GIVEN[1])
+    assert query.explain().endswith(f"kept       in {tmp_path}, 1 pushes\n")
+    assert query.state["on_disk"] == query._turn.keeper.folder.nbytes > 1_000
 
 
 def test_a_position_that_json_cannot_hold_is_refused(tmp_path: Path) -> None:
@@ -312,7 +324,7 @@ def test_a_query_without_a_folder_says_so() -> None:
 
 def test_what_did_not_change_is_not_written_again(tmp_path: Path) -> None:
     """A push writes what it brought, however much is stored, and merges it now and then."""
-    query: Any = panes.open(LONG.text, state=tmp_path)
+    query = _open(tmp_path, LONG)
     folder, sizes = query._turn.keeper.folder, []
     for number in range(40):
         before = folder.written

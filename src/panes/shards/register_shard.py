@@ -303,7 +303,7 @@ class RegisterShard:
     def _write_blocks(self, store: SharedStore) -> None:
         blocks = self._live.blocks.get(store.serial)
         if blocks is None:
-            blocks = self._live.blocks[store.serial] = Blocks(str(store.serial), _span(store))
+            blocks = self._live.blocks[store.serial] = Blocks(str(store.serial), first_span(store))
         touched = store.panes.touched or ()
         changed = {b for starts in touched for b in np.unique(blocks.of(starts)).tolist()}
         store.panes.touched = []
@@ -373,7 +373,7 @@ def as_lowered(
     return None, table
 
 
-def _span(store: SharedStore) -> int:
+def first_span(store: SharedStore) -> int:
     """How long a block of panes is at first."""
     longest = max(m.spec.size for shape in store.shapes for m in shape.members)
     return span_under(longest)

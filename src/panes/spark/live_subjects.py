@@ -12,7 +12,7 @@ from typing import Protocol
 
 from panes.axis import BEGINNING
 from panes.language.query import Query
-from panes.language.read import read
+from panes.language.query_graph import read_graph
 from panes.live.answer_history import AnswerHistory
 from panes.live.feed import Look
 from panes.live.joins_shown import joins_axis, joins_shown, joins_text
@@ -57,7 +57,7 @@ class OneQuery:
     def __init__(
         self, text: str, answers: LiveRows | None, late: LiveRows | None, rejected: LiveRows | None
     ) -> None:
-        self._text, self._asked = text, read(text) if text else None
+        self._text, self._asked = text, read_graph(text).asked if text else None
         self._answers: AnswerHistory | None = None if answers is None else answers.history
         self._set_aside = late or rejected
         if late and rejected and rejected.apart is not late.apart:
