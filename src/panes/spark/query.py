@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -84,20 +85,51 @@ def _answer(
     read: tuple[DataFrame, ...] = ()
     if is_streaming and graph.names:
         require_parts(graph, run)
+        if run.bounded:
+            _require_one_side(graph)
         read = tuple(frames.values())
     if run.with_late and read:
         frames = {name: f.withColumn(ROW, whole_row(read, f)) for name, f in frames.items()}
+    parts, times = {part.name: part for part in graph.parts}, Counter[str]()
+    inside = set(graph.inside) if is_streaming else set()
+
+    def made(name: str) -> DataFrame:
+        part = parts[name]
+        own = run_of(part, run, inside) if is_streaming or not name else StreamOptions()
+        if name and is_streaming:
+            times[name] += 1
+            count = f"_{times[name]}" if times[name] > 1 else ""
+            own = replace(own, name=f"{run.name}_{name}{count}")
+        place = Place(read, _elsewhere(graph, part, frames), promises=is_streaming and bool(name))
+        given = {s: reading(graph.again.get(s, s)) for s in part.query.streams}
+        found = _answer_query(part.query, given, user, own, place)
+        return as_rows(found) if name else found
+
+    def reading(name: str) -> DataFrame:
+        """Each reader of a bounded part has its own: where Spark sees twice the same shuffle it
+        runs one, and then tells the end of the stream to one reader only."""
+        if name not in frames or (name in parts and is_streaming and run.bounded):
+            frames[name] = made(name)
+        return frames[name]
+
+    return made("")
+
+
+def _require_one_side(graph: QueryGraph) -> None:
+    """Refuse a bounded join of a part with itself: one side would not be told the end."""
     for part in graph.parts:
-        inside = {name for name in graph.inside if is_streaming}
-        own = run_of(part, run, inside) if is_streaming or not part.name else StreamOptions()
-        if part.name and is_streaming:
-            own = replace(own, name=f"{run.name}_{part.name}")
-        place = Place(
-            read, _elsewhere(graph, part, frames), promises=is_streaming and bool(part.name)
+        sides = part.query.join.sources if isinstance(part.query, JoinQuery) else ()
+        read = Counter(
+            name for side in sides for name in {graph.again.get(s, s) for s in side.streams}
         )
-        found = _answer_query(part.query, graph.everywhere(frames), user, own, place)
-        frames[part.name] = as_rows(found) if part.name else found
-    return frames[""]
+        for name in graph.names:
+            if read[name] > 1:
+                raise QueryError(
+                    f"bounded=True, and two sides of a join read the same answers, `{name}`: "
+                    "Spark tells the end of the stream to one of them only",
+                    hint="leave out bounded=True, and windows are answered that are complete; or "
+                    "ask DataFrames of spark.read",
+                )
 
 
 def _elsewhere(

@@ -140,6 +140,29 @@ def test_bounded_streams_answer_everything_at_their_end(
     assert_rows(found(spark, tmp_path / "out"), wanted)
 
 
+READ_TWICE = {
+    "one level apart": "SELECT a.window_end AS e, a.k AS k, a.n AS n, b.m AS m FROM x a JOIN "
+    "(SELECT k, avg(n) AS m FROM x [RANGE 40 SLIDE 10] GROUP BY k) b "
+    "ON a.k = b.k AND a.window_end = b.window_end",
+    "union": "SELECT k, count(*) AS n, sum(n) AS t FROM (SELECT k, n, window_end FROM x) UNION ALL "
+    "(SELECT k, m AS n, window_end FROM (SELECT k, avg(n) AS m FROM x [RANGE 40 SLIDE 10] "
+    "GROUP BY k) z) [TUMBLING 20 WATTR window_end] GROUP BY k",
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("what", READ_TWICE)
+def test_every_reader_of_a_bounded_part_is_told_its_end(
+    spark: SparkSession, tmp_path: Path, what: str
+) -> None:
+    text = f"WITH x AS ({COUNTS}) {READ_TWICE[what]}"
+    source = read_stream(spark, as_batches(tmp_path / "in", [rows(10, 40)]))
+    run_to_end(panes.sql(text, lateness=LATENESS, bounded=True, s=source), tmp_path)
+    wanted = panes.oracle(text, s=rows(10, 40))
+    assert len(wanted) > 5
+    assert_rows(found(spark, tmp_path / "out"), wanted)
+
+
 @pytest.mark.slow
 def test_joins_of_windows_answer_batch_by_batch(spark: SparkSession, tmp_path: Path) -> None:
     """A stream united with itself under windows, joined with windows over different rows."""
@@ -201,6 +224,17 @@ def test_what_cannot_be_asked_of_streams_is_refused(spark: SparkSession, what: s
     frame = spark.readStream.format("rate").load().selectExpr("value AS at", "value AS k", "1 AS x")
     with pytest.raises(kind, match=said):
         panes.sql(text, **given, s=frame)
+
+
+def test_a_bounded_join_of_a_part_with_itself_is_refused(spark: SparkSession) -> None:
+    frame = spark.readStream.format("rate").load().selectExpr("value AS at", "value AS k")
+    text = (
+        f"WITH x AS ({COUNTS}) SELECT a.k AS k, a.n AS n, b.n AS m FROM x a JOIN x b "
+        "ON a.k = b.k AND a.window_end = b.window_end"
+    )
+    assert panes.sql(text, lateness=LATENESS, s=frame).isStreaming
+    with pytest.raises(QueryError, match="two sides of a join read the same answers, `x`"):
+        panes.sql(text, bounded=True, s=frame)
 
 
 def test_a_bounded_stream_needs_no_promise(spark: SparkSession) -> None:
