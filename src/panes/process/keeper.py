@@ -21,11 +21,14 @@ from panes.errors import OptionError, PanesError, StateError
 from panes.html import Explained
 from panes.planning.terms import StreamOptions
 from panes.process.in_turn import Turn
-from panes.process.object_tree import LastWriting, Tree, TreeReader, TreeWriter
+from panes.process.object_tree import LastWriting, Tree
+from panes.process.tree_reader import TreeReader
+from panes.process.tree_writer import TreeWriter
 from panes.stores.state_folder import StateFolder
 
 _MOVING = frozenset({"push", "punctuate", "finish"})
 """Steps that a caller's position goes with; others do not come from its source."""
+_LAST = frozenset({"finish", "answer"})
 _SAID_ANEW = frozenset({"max_answers", "stall_rows"})
 _DURATIONS = ("lateness", "max_ahead", "heartbeat", "revise_within")
 NO_FOLDER = "nothing is kept of the query: it has no state folder"
@@ -113,7 +116,7 @@ class Keeper:
         about, blocks = self.folder.read()
         if about:
             _require_same(about["said"], self._said, self.folder.path)
-            reader = TreeReader(blocks, self.folder.fetch)
+            reader = TreeReader(blocks, self.folder.fetch, about["panes"])
             self._open_streams(reader.value(about["streams"]))
             self._query.read_from(about["query"], reader)
             self._written = reader.written
@@ -138,7 +141,7 @@ class Keeper:
             now = replace(now, position=before.waiting, waiting=None, is_waiting=False)
         self._standing = now
         self._note_streams()
-        if now.unwritten >= self._every or name == "finish":
+        if now.unwritten >= self._every or name in _LAST:
             self.write()
 
     def write(self) -> None:
@@ -197,17 +200,27 @@ class Keeper:
 
     def _open_streams(self, groups: list[dict[str, pa.Table]]) -> None:
         """Let the query meet its streams as it did, without rows."""
+        self._streams = [{name: t.schema for name, t in group.items()} for group in groups]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             for group in groups:
                 try:
                     self._query.open_streams(**group)
                 except PanesError as error:
-                    raise StateError(
-                        f"the state in {self.folder.path} is that of streams with other columns: "
-                        f"{error.message}"
-                    ) from error
-        self._streams = [{name: t.schema for name, t in group.items()} for group in groups]
+                    raise self._other_columns(error.message) from error
+        known = self._query.given_columns
+        for name, schema in ((n, s) for group in self._streams for n, s in group.items()):
+            if known[name] != schema:
+                was, now = (
+                    ", ".join(f"{f.name} {f.type}" for f in s) for s in (schema, known[name])
+                )
+                raise self._other_columns(f"those of `{name}` were {was}, are {now}")
+
+    def _other_columns(self, words: str) -> StateError:
+        return StateError(
+            f"the state in {self.folder.path} is that of streams with other columns: {words}",
+            hint="give the same schema, or name a new folder",
+        )
 
 
 class Kept:

@@ -6,9 +6,12 @@ and blocks whose bytes are as they were are not written again.
 
 from __future__ import annotations
 
-from panes.process.object_tree import Tree, TreeReader, TreeWriter
+from panes.errors import StateError
+from panes.process.object_tree import Tree
 from panes.process.reading import Reading
 from panes.process.register_file import StreamState, manifest_of, state_of
+from panes.process.tree_reader import TreeReader
+from panes.process.tree_writer import TreeWriter
 from panes.sharing.manifest import from_json, to_json
 from panes.sharing.queries import Queries
 
@@ -36,6 +39,8 @@ def take_up_tree(
     manifest = from_json(tree["register"], "the state folder")
     columns = reader.value(tree["columns"])
     beside = None
+    if None not in (reading.schema, columns) and reading.schema != columns.schema:
+        raise StateError("the state is that of a stream with other columns than schema says")
     if tree["beside"] is None:
         reading.take_up_queries(manifest, None if columns is None else columns.schema)
     else:

@@ -33,7 +33,7 @@ from panes.process.join_run import JoinRun
 from panes.process.joined_windows import Above
 from panes.process.open_query import Instant
 from panes.process.query_on_streams import QueryOnStreams
-from panes.process.step import in_turn, step, whole
+from panes.process.step import in_turn, kept, step, whole
 from panes.process.watched import Watcher
 
 
@@ -131,6 +131,7 @@ class OpenJoin(QueryOnStreams):
 
     @in_turn
     @whole
+    @kept
     def answer(self, /, **tables: object) -> pa.Table:
         """Take in whole streams at once, which end with it; nothing of them is stored."""
         self._require_running()

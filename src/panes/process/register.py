@@ -43,12 +43,14 @@ from panes.process.all_or_nothing import all_or_nothing
 from panes.process.in_turn import Turn
 from panes.process.keeper import Kept
 from panes.process.kept_register import register_tree, take_up_tree
-from panes.process.object_tree import Tree, TreeReader, TreeWriter
+from panes.process.object_tree import Tree
 from panes.process.open_query import Instant, bytes_of
 from panes.process.reading import Reading
 from panes.process.register_file import Signature, StreamState
 from panes.process.rounds import run_round, set_aside
 from panes.process.step import in_turn, kept, step, uninterrupted
+from panes.process.tree_reader import TreeReader
+from panes.process.tree_writer import TreeWriter
 from panes.process.watched import Watcher
 from panes.sharing.completeness import after
 from panes.sharing.explain import explain_finished, explain_stores

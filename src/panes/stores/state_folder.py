@@ -66,6 +66,8 @@ class StateFolder:
             self._let_go = weakref.finalize(self, os.close, _locked(self.path))
         try:
             with _as_state_error(self.path, "used"):
+                for left in self.path.glob("*.partial"):
+                    left.unlink()
                 if not (self.path / _MANIFEST).exists():
                     self.write({}, [])
         except BaseException:
