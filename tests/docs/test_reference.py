@@ -110,6 +110,7 @@ def test_the_page_of_scalar_functions_is_made_from_the_table() -> None:
     assert scalar_functions_page.PAGE.read_text() == scalar_functions_page.page(), hint
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("command", re.findall(r"^## `panes (\w+)`", commands_page.page(), re.M))
 def test_the_page_has_every_option_that_the_help_shows(command: str) -> None:
     program = "from panes.cli.main import main; main()"
