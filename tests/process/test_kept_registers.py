@@ -93,6 +93,24 @@ def test_queries_that_were_added_and_not_pushed_to_are_there_after_close(tmp_pat
         reg.add("sums", QUERIES["sums"])
 
 
+@pytest.mark.parametrize("options", OPTIONS[:2])
+def test_a_register_whose_queries_all_went_before_a_batch_came_goes_on(
+    tmp_path: Path, options: dict[str, Any]
+) -> None:
+    """How its stream progresses was said by a query that is gone, and the next one says it."""
+    plain, reg = panes.register("t", **options), panes.register("t", state=tmp_path, **options)
+    reg.add("sums", QUERIES["sums"])
+    reg.remove("sums")
+    reg.close()
+    reg = panes.register("t", state=tmp_path, **options)
+    assert not reg.queries()
+    for one in (plain, reg):
+        one.add("sums", QUERIES["sums"])
+    for table in GIVEN:
+        assert _plain(reg.push(table)) == _plain(plain.push(table))
+    assert _plain(reg.finish()) == _plain(plain.finish())
+
+
 def test_a_push_of_a_register_that_cannot_be_written_has_not_happened(tmp_path: Path) -> None:
     plain = panes.register("t", lateness=3)
     reg = panes.register("t", lateness=3, state=tmp_path)

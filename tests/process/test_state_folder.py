@@ -22,6 +22,7 @@ import pytest
 
 import panes
 from panes.errors import StateError
+from panes.stores.state_folder import StateFolder
 from tests.process.kept_queries import KINDS, Kind, batches
 
 KIND = KINDS["left join"]
@@ -343,3 +344,25 @@ def test_what_did_not_change_is_not_written_again(tmp_path: Path) -> None:
     before = folder.written
     assert query.punctuate(t=-900).num_rows == 0
     assert folder.written - before < 1_000
+
+
+def test_after_an_interrupted_push_a_folder_that_is_closed_does_not_have_it(
+    tmp_path: Path, expected: list[list[dict[str, Any]]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ctrl-C falls between the writing and the answers: both forget the push."""
+    query = panes.open(KIND.text, state=tmp_path, **KIND.options)
+    query.push(**GIVEN[0])
+    write = StateFolder.write
+
+    def interrupted(folder: StateFolder, *args: Any) -> None:
+        write(folder, *args)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(StateFolder, "write", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        query.push(**GIVEN[1])
+    monkeypatch.undo()
+    query.close()
+    query = panes.open(KIND.text, state=tmp_path, **KIND.options)
+    assert query.pushes == 1
+    assert [query.push(**one).to_pylist() for one in GIVEN[1:]] == expected[1:]

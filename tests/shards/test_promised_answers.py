@@ -87,10 +87,12 @@ def test_every_shard_keeps_the_same_promise(
 @pytest.mark.parametrize("by", [-1, 1])
 def test_a_promise_a_pane_off_is_seen(by: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """A planted fault, so that the test above is known to tell."""
-    said = SlidingPipeline.__dict__["next_end"].fget
-    monkeypatch.setattr(
-        SlidingPipeline, "next_end", property(lambda self: said(self) + by * self.spec.slide)
-    )
+    of_class = vars(SlidingPipeline)["next_end"]
+
+    def wrong(pipeline: SlidingPipeline) -> int:
+        return int(of_class.fget(pipeline)) + by * pipeline.spec.slide
+
+    monkeypatch.setattr(SlidingPipeline, "next_end", property(wrong))
     at = [5, 15, 25, 35, 45, 55]
     rows = pa.table({"at": at, "k": ["a", "b"] * 3, "i": [1] * 6, "b": [True] * 6})
     host = ShardedQuery(text_over("TUMBLING 10 WATTR at"), rows.schema, lateness=0)

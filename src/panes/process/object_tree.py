@@ -32,6 +32,7 @@ from panes.nodes.arrival import Arrival
 from panes.nodes.key_promises import KeyPromises
 from panes.nodes.promises import Promised
 from panes.process.all_or_nothing import is_unchanging, names_of
+from panes.progress.bounds import WithinLateness, WithinRows
 from panes.progress.describe import Describe
 from panes.stores.contents import Contents
 from panes.stores.durations import Durations
@@ -49,7 +50,7 @@ MADE: Mapping[str, type] = {
     made.__name__: made
     for made in (
         Arrival, BufferedRows, Cut, Describe, Durations, Edges, Fragment, KeyPromises, Landmark,
-        Progress, Promised, Sliding, SortedRows, Waiting,
+        Progress, Promised, Sliding, SortedRows, Waiting, WithinLateness, WithinRows,
     )
 }  # fmt: skip
 """Objects that come and go with rows, by the names of their classes."""

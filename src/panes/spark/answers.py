@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import types as T  # noqa: N812
+from sqlglot import exp
 
 from panes.language.expressions import quoted
 from panes.language.query import AGGREGATE, WINDOW_COLUMNS
@@ -76,17 +77,26 @@ def selected(bound: BoundQuery, handed: DataFrame, status_columns: Sequence[str]
     return passing.selectExpr(*answer_texts(bound.plan, status_columns))
 
 
-def answer_texts(plan: Plan, status_columns: Sequence[str] = ()) -> list[str]:
+def answer_texts(plan: Plan, status_columns: Sequence[str] = (), *, if_row: str = "") -> list[str]:
     """What was selected, in the order of the contract, and the status columns.
+
+    What is more than a column is evaluated only `if_row` holds.
 
     As text: Spark reads all of it in one call, where every part of a Column is a call of its own.
     """
-    return [*map(_text, plan.answer_columns), *status_columns]
+    return [*(_text(column, if_row) for column in plan.answer_columns), *status_columns]
 
 
-def _text(column: AnswerColumn) -> str:
+def guarded(tree: exp.Expression, if_row: str) -> str:
+    """An expression as Spark reads it; what is more than a column only where a condition holds."""
+    text = spark_sql(tree)
+    is_free = not if_row or isinstance(tree, exp.Column)
+    return text if is_free else f"CASE WHEN {if_row} THEN {text} END"
+
+
+def _text(column: AnswerColumn, if_row: str) -> str:
     if column.expression is not None:
-        return named(spark_sql(column.expression), column.name)
+        return named(guarded(column.expression, if_row), column.name)
     assert column.lowered is not None
     return column.name if column.lowered == column.name else named(column.lowered, column.name)
 

@@ -104,13 +104,12 @@ def derived(query: Query, frames: tuple[DataFrame, ...]) -> tuple[Query, tuple[D
     to be promised of what is made of them.
     """
     for name, frame in zip(query.streams, frames, strict=True):
-        known = promised_columns(frame)
-        if known is None or query.window is None or query.window.column is None:
+        if not _needs_promises(frame) or query.window is None or query.window.column is None:
             continue
         chain_of(query, name, arrow_schema(frame), needs_order=True)
         column = column_read(query, name)
         if column is not None:
-            require_promise(column, known)
+            require_promise(column, promised_columns(frame))
     if not any(query.inner):
         return query, frames
     window = query.window
@@ -141,18 +140,25 @@ def selected_from(
             condition = sql(where)
             with in_our_words([where]):
                 arrow_schema(frame.where(condition))
-            passes = F.coalesce(condition, F.lit(False))
-            frame = frame if by_flag else frame.where(condition | ~is_row(frame))
+            passes = F.coalesce(of_rows(frame, condition), F.lit(False))
+            frame = frame if by_flag else frame.where(passes | ~is_row(frame))
         hidden = [F.col(name) for name in frame.columns if name in HIDDEN]
         columns = [F.col(quoted(name)) for name in frame.columns if name not in HIDDEN]
         if inner.columns is not None:
             trees = [(resolve(o.expression, schema, stream=stream), o.name) for o in inner.columns]
             _selected_types(frame, [tree for tree, _ in trees])
-            columns = [sql(tree).alias(name) for tree, name in trees]
+            columns = [_selected(frame, tree).alias(name) for tree, name in trees]
         flags = [passes.alias(PASSES)] if by_flag else []
         frame = frame.select(*columns, *hidden, *flags)
         return frame.distinct() if inner.distinct and not frame.isStreaming else frame
     return frame.withColumn(PASSES, passes) if by_flag else frame
+
+
+def _selected(frame: DataFrame, tree: exp.Expression) -> Column:
+    """An expression over the rows, and over promises where it moves what they are about."""
+    names = {column.name.lower() for column in tree.find_all(exp.Column)}
+    moves = bool(names) and names.issubset(promised_columns(frame))
+    return sql(tree) if moves else of_rows(frame, sql(tree))
 
 
 def _require_order(bound: Plan) -> None:
@@ -189,25 +195,38 @@ def promising(answers: DataFrame, columns: Collection[str], *, bounded: bool) ->
 
     Nothing needs to be promised of what is `bounded`: it ends.
     """
-    known = None if bounded else sorted(columns)
-    return answers.withMetadata(PROMISE, {_PROMISED: known}) if known is not None else answers
+    return answers.withMetadata(PROMISE, {_PROMISED: sorted(columns), _BOUNDED: bounded})
 
 
-def promised_columns(frame: DataFrame) -> Collection[str] | None:
-    """The columns of a DataFrame that something is promised of; None if that does not matter."""
-    found: list[str] | None = None
-    if is_inside(frame):
-        found = frame.schema[PROMISE].metadata.get(_PROMISED)
-    return found
+def promised_columns(frame: DataFrame) -> Collection[str]:
+    """The columns of a DataFrame that something is promised of, as far as is known."""
+    known: dict[str, list[str]] = frame.schema[PROMISE].metadata if is_inside(frame) else {}
+    return known.get(_PROMISED, ())
 
 
-_PROMISED = "panes.promised"
+def _needs_promises(frame: DataFrame) -> bool:
+    """Whether windows over a DataFrame close by what is promised of it alone."""
+    return is_inside(frame) and not frame.schema[PROMISE].metadata.get(_BOUNDED, True)
+
+
+_PROMISED, _BOUNDED = "panes.promised", "panes.bounded"
 
 
 def is_row(frame: DataFrame) -> Column:
     """Which rows of a DataFrame are rows: no promises, and not set aside."""
     of_nodes = [F.col(name).isNull() for name in (PROMISE, SET_ASIDE) if name in frame.columns]
     return reduce(operator.and_, of_nodes, F.lit(True))
+
+
+def row_text(frame: DataFrame) -> str:
+    """The same, as text."""
+    names = [name for name in (PROMISE, SET_ASIDE) if name in frame.columns]
+    return " AND ".join(f"{name} IS NULL" for name in names)
+
+
+def of_rows(frame: DataFrame, value: Column) -> Column:
+    """An expression over the rows of a DataFrame; of anything else nothing is to be evaluated."""
+    return F.when(is_row(frame), value) if is_inside(frame) else value
 
 
 def comparable(frame: DataFrame) -> pa.Schema:

@@ -18,11 +18,10 @@ from panes.planning.join_query_plan import AT, PAIRS, Aggregation, JoinQueryPlan
 from panes.planning.terms import StreamOptions, check_options
 from panes.shards.join_shard import Placed
 from panes.shards.names import HIDDEN
-from panes.spark.answers import named
+from panes.spark.answers import guarded, named
 from panes.spark.batch.answer import answer_bounded
-from panes.spark.bind import bind_query, is_row, promising, sql
+from panes.spark.bind import bind_query, is_row, promising, row_text, sql
 from panes.spark.column_names import END, SET_ASIDE, START
-from panes.spark.expressions import spark_sql
 from panes.spark.internals import spark_type
 from panes.spark.join.batch import joined_rows
 from panes.spark.join.bind import BoundJoin, bind_join
@@ -114,20 +113,23 @@ def selected(plan: JoinQueryPlan, joined: DataFrame) -> DataFrame:
     if spec is not None:
         joined = joined.selectExpr("*", *window_edges(spec, WID, plan.join.axis))
     hidden = [name for name in HIDDEN if name in joined.columns]
-    return _passing(plan, joined).selectExpr(*selected_texts(plan), *hidden)
+    texts = selected_texts(plan, row_text(joined))
+    return _passing(plan, joined).selectExpr(*texts, *hidden)
 
 
 def _passing(plan: JoinQueryPlan, joined: DataFrame) -> DataFrame:
     """The joined rows that pass WHERE, and what is no row."""
     where = plan.answers.where
-    return joined if where is None else joined.where(~is_row(joined) | sql(where))
+    if where is None:
+        return joined
+    return joined.where(F.when(is_row(joined), sql(where)).otherwise(F.lit(True)))
 
 
-def selected_texts(plan: JoinQueryPlan) -> list[str]:
+def selected_texts(plan: JoinQueryPlan, if_row: str) -> list[str]:
     """The columns of the answers over joined rows, those of the window first."""
     edges = list(WINDOW_COLUMNS) if plan.names_windows else []
     outputs = zip(plan.answers.expressions, plan.names, strict=True)
-    return [*edges, *(named(spark_sql(tree), name) for tree, name in outputs)]
+    return [*edges, *(named(guarded(tree, if_row), name) for tree, name in outputs)]
 
 
 def _aggregated(bound: BoundJoin, found: Aggregation, joined: DataFrame) -> DataFrame:

@@ -90,8 +90,8 @@ def terms_of(bound: BoundJoin, run: StreamOptions) -> tuple[StreamOptions, Check
     if found and all(c is None for c in closes) and not run.bounded:
         raise OptionError(
             "nothing says how the streams progress, so every row would be kept for ever",
-            hint='give lateness="10 seconds", punctuation=, heartbeat=, or bounded=True for an '
-            "availableNow run; watermarks of the streams will do too",
+            hint='df.withWatermark("ts", "10 seconds"), or an option of panes.sql: lateness="10 '
+            'seconds", punctuation=, heartbeat=, or bounded=True for an availableNow run',
         )
     return run, terms
 
@@ -273,6 +273,8 @@ def different_sides(
     """The same join, of different rows where FROM takes each row of a stream once."""
     sides = []
     for side in bound.sides:
-        alone, terms = different_rows(side, terms, run, place)
+        others = (frame for other in bound.sides if other is not side for frame in other.frames)
+        elsewhere = (*place.elsewhere, *(frame for frame in others if not is_inside(frame)))
+        alone, terms = different_rows(side, terms, run, replace(place, elsewhere=elsewhere))
         sides.append(alone)
     return replace(bound, sides=tuple(sides)), terms

@@ -42,11 +42,17 @@ from panes.spark.stream.query import (
 def different_rows(
     bound: BoundQuery, terms: CheckedOptions, run: StreamOptions, place: Place
 ) -> tuple[BoundQuery, CheckedOptions]:
-    """The same query, of the different rows of those streams of which FROM takes each row once."""
+    """The same query, of the different rows of those streams of which FROM takes each row once.
+
+    Where a stream ends depends on the other streams of the query, too.
+    """
     frames, found = list(bound.frames), set()
     for number, inner in enumerate(bound.plan.query.inner):
         if inner is not None and inner.distinct:
-            frames[number] = _different(bound, number, terms, run, place)
+            others = [f for i, f in enumerate(bound.frames) if i != number and not is_inside(f)]
+            elsewhere = (*place.elsewhere, *others)
+            alone = replace(place, elsewhere=elsewhere)
+            frames[number] = _different(bound, number, terms, run, alone)
             found.add(bound.plan.query.streams[number])
     return replace(bound, frames=tuple(frames)), replace(terms, inside=terms.inside | found)
 

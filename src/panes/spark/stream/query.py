@@ -50,7 +50,17 @@ from panes.spark.answers import (
     selected,
     with_edges,
 )
-from panes.spark.bind import BoundQuery, arrow_schema, is_inside, is_row, promising, sql, ticks
+from panes.spark.bind import (
+    BoundQuery,
+    arrow_schema,
+    is_inside,
+    is_row,
+    of_rows,
+    promising,
+    row_text,
+    sql,
+    ticks,
+)
 from panes.spark.column_names import END, PACKAGE, PASSES, SET_ASIDE, STATUS
 from panes.spark.host import REPLACED, Batches, Hosted, host, require_progress, shard_numbers
 from panes.spark.internals import to_arrow_schema
@@ -103,12 +113,13 @@ def answers_promised(
     A promise is a row with the first positions that answers may still have. Rows that were set
     apart are there, too, if they are wanted: whoever reads the answers passes them on.
     """
-    edged = with_edges(bound, _tagged(bound, terms, run, place))
+    tagged = _tagged(bound, terms, run, place)
+    edged = with_edges(bound, tagged.where(F.col(STATUS).isNull()))
     having = bound.plan.query.having
-    passes = F.lit(True) if having is None else ~is_row(edged) | sql(having)
+    if having is not None:
+        edged = edged.where(F.when(is_row(edged), sql(having)).otherwise(F.lit(True)))
     hidden = [name for name in HIDDEN if name in edged.columns]
-    given = edged.where(F.col(STATUS).isNull() & passes)
-    answers = given.selectExpr(*answer_texts(bound.plan), *hidden)
+    answers = edged.selectExpr(*answer_texts(bound.plan, if_row=row_text(edged)), *hidden)
     return promising(answers, promising_columns(bound.plan.query), bounded=run.bounded)
 
 
@@ -222,11 +233,9 @@ def projected_columns(
     """The columns of `project`, over the DataFrame of that number."""
     plan, frame = bound.plan, bound.frames[number]
     columns = placed_columns(bound, number, terms, source=source, row_of=row_of)
-    expressions = [sql(e) for e in plan.rows.evaluated]
-    if is_inside(frame):  # a promise is no row, so nothing is to be evaluated of it
-        expressions = [F.when(is_row(frame), e) for e in expressions]
+    expressions = [of_rows(frame, sql(e)) for e in plan.rows.evaluated]
     if plan.rows.where is not None:
-        passing = F.coalesce(sql(plan.rows.where), F.lit(False))
+        passing = F.coalesce(of_rows(frame, sql(plan.rows.where)), F.lit(False))
         columns[PASSING] = passing
         counted = plan.partition_columns if plan.counts_rows else ()
         expressions = [
