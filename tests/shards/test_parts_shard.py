@@ -15,7 +15,8 @@ import panes
 from panes.planning.terms import StreamOptions
 from panes.shards.parts_shard import PARTS
 from panes.sharing.failures import QueriesFailed
-from tests.shards.parts_host import PartsHost
+from tests.sharded_register import ShardedRegister
+from tests.shards.parts_host import SHARDS, PartsHost
 from tests.support import assert_rows
 
 LATENESS = 12
@@ -290,3 +291,25 @@ def test_twins_over_a_join_keep_their_panes_once() -> None:
     both, held_by_both = run(["one", "two"])
     assert held_by_both == held
     assert_rows(pa.concat_tables(both["two"]), pa.concat_tables(alone["one"]))
+
+
+def test_a_state_from_before_there_were_parts_goes_on() -> None:
+    """Shards of shared windows alone wrote it, under names without a prefix."""
+    table, text = rows(5), WINDOWS["sums"]
+    parts = batches(table, 3)
+    before = ShardedRegister("s", StreamOptions(lateness=LATENESS), table.schema, shards=SHARDS)
+    before.add("sums", text)
+    given = {"sums": [before.push(parts[0])["sums"]]}
+    host = PartsHost({"s": table.schema}, StreamOptions(lateness=LATENESS))
+    host.below = before.states
+    host.add("sums", text)
+    host.add("early", WINDOWS["early"])
+    exact = {name: host.exact_from(name) for name in ("sums", "early")}
+    assert exact["sums"] is None
+    assert isinstance(exact["early"], int)
+    for part in parts[1:]:
+        for name, answers in host.push(s=part).items():
+            given.setdefault(name, []).append(answers)
+    for name, answers in host.finish().items():
+        given.setdefault(name, []).append(answers)
+    assert_exact(given, exact, WINDOWS, {"s": table})

@@ -20,6 +20,7 @@ from panes.process.object_tree import (
     LastWriting,
     LogEntry,
     Tree,
+    array_bytes,
     is_value,
     pieces_of,
     written_names,
@@ -157,7 +158,7 @@ class TreeWriter:
         if array.dtype == object:
             raise TypeError("an array of objects cannot be written")
         about = {"array": str(array.dtype), "shape": list(array.shape)}
-        return {**about, "block": self._place(array, lambda: np.ascontiguousarray(array).data)}
+        return {**about, "block": self._place(array, lambda: array_bytes(array))}
 
     def _arrow(self, one: Any) -> Tree:
         def packed() -> pa.Buffer:
