@@ -10,6 +10,11 @@ import pyarrow as pa
 import pytest
 
 import panes
+from panes.aggregates.custom import UserAggregate
+from panes.language.join_query import JoinQuery
+from panes.language.join_text import is_join, read_join
+from panes.language.parse import parse
+from panes.language.query import Query
 from panes.reference.compare import difference, same
 
 AGGREGATES = (
@@ -206,3 +211,8 @@ def open_graph(text: str, **options: Any) -> panes.OpenGraph:
     query = panes.open(text, **options)
     assert isinstance(query, panes.OpenGraph)
     return query
+
+
+def read(text: str, aggregates: Sequence[UserAggregate] = ()) -> Query | JoinQuery:
+    """A query without others inside: over a stream, a union of streams, or a join."""
+    return read_join(text, aggregates) if is_join(text) else parse(text, aggregates)

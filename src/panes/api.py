@@ -4,30 +4,20 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 
 import pyarrow as pa
 
 from panes.aggregates.custom import UserAggregate
 from panes.axis import Duration
-from panes.errors import OptionError, QueryError, RejectedRowsWarning, warn
-from panes.frames import is_spark, require_streams, to_table, together
-from panes.html import Explained
-from panes.index.g_index import GROUPS
-from panes.language.join_query import JoinQuery
-from panes.language.query_graph import QueryGraph, read_graph
+from panes.errors import OptionError, QueryError
+from panes.explained import explained
+from panes.frames import is_spark, together
 from panes.live.live_page import LivePage, feed_of
-from panes.nodes.inner import derived_schemas, joined_schemas
-from panes.planning.choose_store import choose_store
-from panes.planning.explain import explain as explain_plan
-from panes.planning.explain import explain_unbound
-from panes.planning.explain_join import explain_join
 from panes.planning.flush import Flush
-from panes.planning.join_query_plan import plan_join_query
 from panes.planning.options import require_options
-from panes.planning.plan import plan
 from panes.planning.public_options import (
+    IndexOptions,
     OpenOptions,
     RegisterOptions,
     SqlOptions,
@@ -38,20 +28,17 @@ from panes.planning.public_options import (
     with_options,
 )
 from panes.planning.terms import Late, StreamOptions
-from panes.process.in_steps import answers_of, require_steps
 from panes.process.join_register import JoinRegister
-from panes.process.open_graph import OpenGraph
-from panes.process.open_join import OpenJoin
-from panes.process.open_query import OpenQuery
+from panes.process.keeper import keep, said_of
 from panes.process.opened import RunningQuery, opened
 from panes.process.register import Register
+from panes.process.tables import answered
 from panes.process.window_index import WindowIndex
 from panes.windows.limit import MOST_ANSWERS
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from panes.spark.join.register import SparkJoinRegister
     from panes.spark.register.register import SparkRegister
 
 
@@ -87,9 +74,6 @@ def sql(
     frames: Mapping[str, object] | None = None,
     /,
     *,
-    aggregates: Sequence[UserAggregate] = (),
-    store: str | None = None,
-    max_answers: int | None = MOST_ANSWERS,
     batches: Literal[True],
     **streams: object,
 ) -> pa.RecordBatchReader: ...
@@ -153,41 +137,7 @@ def sql(text: str, frames: Mapping[str, object] | None = None, /, **streams: Any
                 hint="to read it piece by piece: answers.toLocalIterator()",
             )
         return importlib.import_module("panes.spark.query").answer(text, streams, aggregates, run)
-    if run.with_late:
-        raise OptionError(
-            "with_late is for streaming DataFrames: no row of a table is late",
-            hint="for a stream in this process: panes.open(...).late",
-        )
-    alone = replace(
-        run, bounded=True, max_ahead=None, late="open" if run.late == "revise" else run.late
-    )
-    if batches:
-        alone = replace(alone, flush=None)
-    query = opened(text, alone, aggregates)
-    require_streams(query.query.streams, streams)
-    if query.query.emits_early:
-        raise QueryError(
-            "EMIT EARLY is for streams; the windows of a table are all complete",
-            hint="leave out EMIT EARLY",
-        )
-    if batches and not isinstance(query, OpenQuery):
-        raise OptionError(
-            "batches=True is for windows over one stream or a union, not for joins and for queries "
-            "with queries inside"
-        )
-    if isinstance(query, OpenJoin):
-        answers = query.answer(**streams)
-    elif isinstance(query, OpenQuery) and batches:
-        require_steps(run.store)
-        answers = answers_of(query, streams)
-    else:
-        answers = pa.concat_tables([query.push(**streams), query.finish()])
-    rejected = query.rejected
-    if len(rejected):
-        counts = rejected.group_by("reason").aggregate([([], "count_all")]).to_pylist()
-        reasons = "; ".join(f"{c['count_all']} rows: {c['reason']}" for c in counts)
-        warn(f"left out {reasons}", RejectedRowsWarning)
-    return answers
+    return answered(text, streams, run, aggregates, batches=batches)
 
 
 @with_options(OpenOptions)
@@ -213,8 +163,8 @@ def open(text: str, /, **options: Unpack[OpenOptions]) -> RunningQuery:
     """
     given = settled("open", OpenOptions, options)
     aggregates, schema = given["aggregates"], given["schema"]
-    require_options(text=text, aggregates=aggregates, schemas=schema)
     kept = {name: given[name] for name in ("state", "checkpoint_every")}
+    require_options(text=text, aggregates=aggregates, schemas=schema, **kept)
     return opened(text, stream_options(given), aggregates, schema, **kept)
 
 
@@ -237,7 +187,7 @@ def register(stream: Sequence[str], /, **options: Unpack[RegisterOptions]) -> Jo
 @overload
 def register(
     stream: Sequence[str], frame: Mapping[str, DataFrame], /, **options: Unpack[RegisterOptions]
-) -> SparkJoinRegister: ...
+) -> SparkRegister: ...
 
 
 @with_options(RegisterOptions)
@@ -277,13 +227,15 @@ def register(
     """
     given = settled("register", RegisterOptions, options)
     aggregates, run = given["aggregates"], stream_options(given)
-    of_one = {name: given[name] for name in ("schema", "keep_rows", "hand_over", "saved")}
-    require_options(stream=stream, aggregates=aggregates, **of_one)
+    of_one = {name: given[name] for name in ("schema", "keep_rows", "hand_over", "saved", "state")}
+    every = given["checkpoint_every"]
+    require_options(stream=stream, aggregates=aggregates, checkpoint_every=every, **of_one)
     elsewhere = {**of_one, "keep_rows": of_one["keep_rows"] or None}
+    elsewhere["checkpoint_every"] = None if every == 1 else every
     if not isinstance(stream, str):
         _refuse(elsewhere, "is for a register of one stream")
         if frame is not None:
-            return _join_register_on_spark(stream, frame, run, aggregates)
+            return _several_on_spark(stream, frame, run, aggregates)
         _refuse({"shards": run.shards}, "is for a register on Spark")
         return JoinRegister(stream, run, aggregates=aggregates)
     if frame is not None:
@@ -293,20 +245,23 @@ def register(
                 hint='for tables, leave it out and push them: panes.register("bids").push(table)',
             )
         _refuse(elsewhere, "is for a register in one process")
-        on_spark = importlib.import_module("panes.spark.register.register").SparkRegister
-        return on_spark(stream, frame, run, aggregates)
+        return _register_on_spark({stream: frame}, run, aggregates)
     _refuse({"heartbeat": run.heartbeat, "shards": run.shards}, "is for a register on Spark")
-    saved = of_one.pop("saved")
+    saved, state = of_one.pop("saved"), of_one.pop("state")
+    if state is not None:
+        _refuse({"saved": saved}, "and state are two ways to go on")
     reg = Register(stream, run, aggregates=aggregates, **of_one)
     if saved is not None:
         reg.take_up(saved)
+    said = said_of("Register", {"stream": stream}, run, aggregates)
+    keep(reg, state, every, said)
     return reg
 
 
-def _join_register_on_spark(
+def _several_on_spark(
     names: Sequence[str], frames: object, run: StreamOptions, aggregates: Sequence[UserAggregate]
 ) -> Any:
-    """A register over joins of streaming DataFrames, which are given by name."""
+    """A register of several streaming DataFrames, which are given by name."""
     if not isinstance(frames, Mapping) or set(frames) != set(names):
         raise QueryError(
             "a register of several streams takes a mapping from their names to DataFrames",
@@ -319,8 +274,14 @@ def _join_register_on_spark(
                 f"{type(frame).__name__}",
                 hint='for tables, leave it out and push them: panes.register(("l", "r"))',
             )
-    on_spark = importlib.import_module("panes.spark.join.register").SparkJoinRegister
-    return on_spark({name: frames[name] for name in names}, run, aggregates)
+    return _register_on_spark({name: frames[name] for name in names}, run, aggregates)
+
+
+def _register_on_spark(
+    frames: Mapping[str, object], run: StreamOptions, aggregates: Sequence[UserAggregate]
+) -> Any:
+    on_spark = importlib.import_module("panes.spark.register.register").SparkRegister
+    return on_spark(frames, run, aggregates)
 
 
 def _refuse(options: Mapping[str, object], why: str) -> None:
@@ -330,19 +291,8 @@ def _refuse(options: Mapping[str, object], why: str) -> None:
             raise OptionError(f"{name} {why}")
 
 
-def window_index(
-    schema: pa.Schema,
-    /,
-    *,
-    at: str | None,
-    size: Duration,
-    basic: Duration,
-    on: str,
-    kind: str | None = None,
-    groups: int = GROUPS,
-    questions: Mapping[str, float] | None = None,
-    values: int | None = None,
-) -> WindowIndex:
+@with_options(IndexOptions)
+def window_index(schema: pa.Schema, /, **options: Unpack[IndexOptions]) -> WindowIndex:
     """Open a window one can look into: its values, their counts, and their rows.
 
     `WindowIndex.add` takes rows in, in any order; `WindowIndex.advance` seals basic windows. The
@@ -353,27 +303,8 @@ def window_index(
     ----------
     schema
         The columns of the rows.
-    at
-        The column that rows are ordered by: a timestamp, date or integer. None: rows count in the
-        order they come, `size` and `basic` are numbers of rows, and basic windows are sealed as
-        they fill up.
-    size
-        How long the window is: a whole number of basic windows.
-    basic
-        How long a basic window is: the window slides by it.
-    on
-        The column whose values are asked for.
-    kind
-        The index: ``"list"``, ``"tree"``, ``"hash"``, ``"group"``, ``"ring"``, ``"aux"``,
-        ``"bw"``, ``"db"``, or ``"scan"`` for none. None: the cheapest is chosen when the first
-        basic window is sealed. All give the same answers.
-    groups
-        With ``kind="group"``: how many groups of values there are.
-    questions
-        How many questions you will ask while a basic window fills, by the names of the methods:
-        ``{"count": 1000, "values": 1}``. The choice follows it.
-    values
-        How many different values a window will have, if you know it.
+    **options
+        Those of `panes.planning.public_options.IndexOptions`.
 
     Examples
     --------
@@ -386,19 +317,8 @@ def window_index(
     >>> w.rows(7.5).to_pylist()
     [{'at': 1, 'price': 7.5}, {'at': 15, 'price': 7.5}]
     """
-    require_options(columns=schema, at=at, size=size, basic=basic, on=on, kind=kind,
-                    groups=groups, questions=questions, values=values)  # fmt: skip
-    return WindowIndex(
-        schema,
-        at=at,
-        size=size,
-        basic=basic,
-        on=on,
-        kind=kind,
-        groups=groups,
-        questions=questions,
-        values=values,
-    )
+    require_options(columns=schema, **settled("window_index", IndexOptions, options))
+    return WindowIndex(schema, **options)
 
 
 def live(
@@ -485,72 +405,6 @@ def explain(
     require_options(
         text=text, frames=frames, aggregates=aggregates, store=store, run=run, details=details
     )
-    streams = together(frames, streams)
-    graph = read_graph(text, aggregates)
-    if not graph.is_single:
-        return _explained_graph(graph, streams, aggregates, details=details)
-    query = graph.asked
-    if isinstance(query, JoinQuery):
-        return _explained_join(query, streams, aggregates, details=details)
-    if not streams:
-        return Explained(explain_unbound(query, details=details))
-    if any(is_spark(frame) for frame in streams.values()):
-        bound = importlib.import_module("panes.spark.bind").bind(text, streams, aggregates)
-        return Explained(explain_plan(bound.plan, details=details))
-    if run:
-        asked = OpenQuery(
-            text, StreamOptions(bounded=True, max_ahead=None, store=store), aggregates=aggregates
-        )
-        require_streams(asked.query.streams, streams)
-        asked.push(**streams)
-        asked.finish()
-        return asked.explain(details=details)
-    schemas = {name: to_table(frame, name).schema for name, frame in streams.items()}
-    bound = plan(query, derived_schemas(query, schemas), aggregates)
-    return Explained(explain_plan(bound, choose_store(bound, store), details=details))
-
-
-def _explained_graph(
-    graph: QueryGraph,
-    streams: Mapping[str, object],
-    aggregates: Sequence[UserAggregate],
-    *,
-    details: bool,
-) -> str:
-    if not streams:
-        raise QueryError(
-            "what a query with queries inside does follows from the columns of its streams",
-            hint=f"give them: panes.explain(text, {graph.streams[0]}=...)",
-        )
-    require_streams(graph.streams, streams)
-    on_spark = ""
-    if any(is_spark(frame) for frame in streams.values()):
-        on_spark = importlib.import_module("panes.spark.explain_graph").nodes_of(graph, streams)
-        columns = importlib.import_module("panes.spark.bind").arrow_schema
-        streams = {name: columns(frame).empty_table() for name, frame in streams.items()}
-    schemas = {name: to_table(frame, name).schema for name, frame in streams.items()}
-    asked = OpenGraph(graph, StreamOptions(bounded=True), aggregates=aggregates, schemas=schemas)
-    asked.push(**{name: schema.empty_table() for name, schema in schemas.items()})
-    return Explained(asked.explain(details=details) + on_spark)
-
-
-def _explained_join(
-    query: JoinQuery,
-    streams: Mapping[str, object],
-    aggregates: Sequence[UserAggregate],
-    *,
-    details: bool,
-) -> str:
-    if not streams:
-        raise QueryError(
-            "what a join does follows from the columns of its streams",
-            hint="give them: panes.explain(text, l=l, r=r)",
-        )
-    if any(is_spark(frame) for frame in streams.values()):
-        explained = importlib.import_module("panes.spark.join.explain").explain_join_on_spark
-        text: str = explained(query, streams, aggregates, details=details)
-        return Explained(text)
-    schemas = {name: to_table(frame, name).schema for name, frame in streams.items()}
-    bound = plan_join_query(query, joined_schemas(query.join, schemas), aggregates)
-    bound.join.require_types()
-    return Explained(explain_join(bound, details=details))
+    return explained(
+        text, together(frames, streams), aggregates, store=store, run=run, details=details
+    )

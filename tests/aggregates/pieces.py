@@ -60,7 +60,7 @@ PIECES: dict[str, Piece] = {
     "bits and": Bits(Op.BITS_AND, I, Selection((I.column,))),
     "bits or": Bits(Op.BITS_OR, I, Selection((I.column,))),
     "bits xor": Bits(Op.BITS_XOR, I, Selection((I.column,))),
-    "count-min sketch": CountMin(SketchShape(3, 8, 42), S, Selection((S.column,))),
+    "count-min sketch": CountMin(S, Selection((S.column,)), SketchShape(3, 8, 42)),
     "HLL sketch": HllPiece(4, S, Selection((S.column,))),
     "HLL sketch of integers": HllPiece(12, I, Selection((I.column,))),
     "theta sketch": ThetaPiece("values", 4, I, Selection((I.column,))),
@@ -70,5 +70,5 @@ PIECES: dict[str, Piece] = {
     "tuple sketch of the greatest": TuplePiece(
         "values", Folding("integer", SummaryMode.MAX), 12, (S, I), Selection((S.column, I.column))
     ),
-    "bitmap": Bitmap("set", B, Selection((B.column,))),
+    "bitmap": Bitmap(B, Selection((B.column,)), "set"),
 }

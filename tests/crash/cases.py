@@ -11,11 +11,13 @@ import numpy as np
 import pyarrow as pa
 
 import panes
+from lab.crash.jobs import FileSinkJob, JoinRegisterJob, SplitJob
 from panes.crash.jobs import Change, Job, QueryJob, RegisterJob, Streams
-from panes.crash.join_jobs import JoinRegisterJob
 from tests.sharing.workload import QUERIES, rows
 
 BATCHES = 3
+KINDS = "lab.crash.jobs"
+"""What drivers are to know beside the jobs of the command."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +58,8 @@ NESTED = (
 SOME = {name: QUERIES[name] for name in ("all", "keyed", "some")}
 
 
-def _case(text: str, sink: str = "batches", **options: object) -> Case:
-    return Case(QueryJob(text, {**ENDS, **options}, sink), STREAM)
+def _case(text: str, kind: type[QueryJob] = QueryJob, **options: object) -> Case:
+    return Case(kind(text, {**ENDS, **options}), STREAM)
 
 
 CASES: dict[str, Case] = {
@@ -72,8 +74,8 @@ CASES: dict[str, Case] = {
     "EMIT EARLY": _case(f"{SLIDING} EMIT EARLY"),
     "late='revise'": _case(SLIDING, late="revise", lateness=3),
     "SlowFlush": _case(SLIDING, flush=panes.SlowFlush(at_most=4)),
-    "split": _case(SLIDING, "split", late="drop", lateness=3),
-    "Spark's file sink": _case(SLIDING, "files"),
+    "split": _case(SLIDING, SplitJob, late="drop", lateness=3),
+    "Spark's file sink": _case(SLIDING, FileSinkJob),
     "a union": Case(QueryJob(SLIDING.replace("FROM s", "FROM (s UNION ALL t)"), ENDS), TWO),
     "a join": Case(QueryJob(PAIRS, ENDS), TWO),
     "windows above an outer join": Case(

@@ -28,16 +28,16 @@ from panes.crash.kills import (
     WORKER,
     KillPlan,
 )
-from panes.crash.place import Place
+from panes.crash.place import JobPlace
 from panes.crash.trials import Cell, Torment, drivers_for
 from panes.crash.verdict import Verdict
-from tests.crash.cases import CASES
+from tests.crash.cases import CASES, KINDS
 from tests.support import slow, torture
 
 
 def endured(spark: SparkSession, name: str, folder: Path, *kills: tuple[str, int]) -> Verdict:
     """A run in which a worker dies at these points of these batches, until it ends."""
-    case, place = CASES[name], Place(folder / "run")
+    case, place = CASES[name], JobPlace(folder / "run")
     place.make(case.streams, case.job.hidden)
     for point, batch in kills:
         place.kills.plan(point, KillPlan(WORKER, batch))
@@ -99,7 +99,7 @@ def test_processes_killed(name: str, victim: str, points: tuple[str, ...]) -> No
     """Drivers die with their JVM; after executors, others of the same driver go on."""
     case = CASES[name]
     torment = Torment(case.job, case.streams, seed=5)
-    with drivers_for(victim) as drivers:
+    with drivers_for(victim, KINDS) as drivers:
         assert torment.calm(drivers) == Verdict()
         for point in points:
             tally = torment.tally(drivers, Cell(victim, point), 1)

@@ -1,4 +1,4 @@
-"""The tables of options of `sql`, `open` and `register`, made from the code.
+"""The tables of options of `sql`, `open`, `register` and `window_index`, made from the code.
 
 ``python -m tests.docs.option_tables`` writes them again.
 """
@@ -12,10 +12,21 @@ from pathlib import Path
 from typing import Any
 
 import panes
-from panes.planning.public_options import OpenOptions, RegisterOptions, SqlOptions, meanings
+from panes.planning.public_options import (
+    IndexOptions,
+    OpenOptions,
+    RegisterOptions,
+    SqlOptions,
+    meanings,
+)
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "functions.md"
-OPTIONS: dict[str, type] = {"sql": SqlOptions, "open": OpenOptions, "register": RegisterOptions}
+OPTIONS: dict[str, type] = {
+    "sql": SqlOptions,
+    "open": OpenOptions,
+    "register": RegisterOptions,
+    "window_index": IndexOptions,
+}
 
 
 def shown(parameter: inspect.Parameter) -> tuple[str, str]:
@@ -37,6 +48,12 @@ def option_rows(function: str) -> Iterator[str]:
             yield f"| {' | '.join(shown(parameter))} | {meaning[name]} |"
 
 
+def _name(line: str) -> str:
+    """The option that a line of the page is about, if it is about one."""
+    found = re.match(r"\| `(\w+)` \|", line)
+    return found[1] if found else ""
+
+
 def page() -> str:
     """The page of functions, with these tables."""
     text = PAGE.read_text()
@@ -44,14 +61,10 @@ def page() -> str:
         head, section, rest = re.split(
             rf"(?s)(?<=## `panes\.{function}`\n)(.*?\n)(?=## |\Z)", text, maxsplit=1
         )
-        lines = section.split("\n")
-        is_option = [bool(re.match(r"\| `(\w+)` \| `", line)) for line in lines]
-        frame = [bool(re.match(r"\| `frames?` ", line)) for line in lines]
-        first = next(n for n, own in enumerate(is_option) if own and not frame[n])
-        kept = [n for n, own in enumerate(is_option) if not own or frame[n]]
-        before = [lines[n] for n in kept if n < first]
-        after = [lines[n] for n in kept if n > first]
-        text = head + "\n".join([*before, *option_rows(function), *after]) + rest
+        lines, named = section.split("\n"), meanings(OPTIONS[function])
+        own = [n for n, line in enumerate(lines) if _name(line) in named]
+        kept = [line for n, line in enumerate(lines) if n not in own]
+        text = head + "\n".join([*kept[: own[0]], *option_rows(function), *kept[own[0] :]]) + rest
     return text
 
 

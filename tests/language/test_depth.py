@@ -23,8 +23,8 @@ from panes.expressions.balance import balance
 from panes.expressions.dialect import parse_select
 from panes.language.depth import MOST_DEEP, MOST_OPEN
 from panes.language.parse import parse
-from panes.language.read import read
 from tests.deep import DEEP, LONG, asked
+from tests.support import read
 
 ROWS = pa.table({"at": [1, 2, 3], "v": [1, 2, 30_000], "s": ["a", "1", "x"]})
 ASKING: dict[str, Callable[[str], Any]] = {
@@ -62,6 +62,7 @@ def test_ten_levels_are_not_too_deep(kind: str) -> None:
     parse(asked(DEEP[kind](10)))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", LONG)
 def test_a_thousand_beside_each_other_are_answered(kind: str) -> None:
     text = asked(LONG[kind](1_000))

@@ -150,3 +150,17 @@ def test_the_function_size_is_no_word_of_another_system() -> None:
             bids=BIDS,
         )
     assert "Hint" not in str(refused.value)
+
+
+@pytest.mark.parametrize("moment", ["now()", "current_timestamp()", "unix_timestamp()"])
+def test_a_clock_is_told_to_be_a_moment(moment: str) -> None:
+    with pytest.raises(panes.QueryError) as refused:
+        panes.sql(f"SELECT count(*) AS n FROM bids {WINDOW} WHERE ts > {moment}", bids=BIDS)
+    [written, _] = re.findall(r"(?:TIMESTAMP|DATE) '.*?'", refused.value.hint or "")
+    answers = panes.sql(f"SELECT count(*) AS n FROM bids {WINDOW} WHERE ts < {written}", bids=BIDS)
+    assert answers["n"].to_pylist() == [2]
+
+
+def test_months_are_told_where_they_are_added_up() -> None:
+    with pytest.raises(panes.QueryError, match=r"local_days\.md adds up days"):
+        panes.sql("SELECT count(*) AS n FROM bids [TUMBLING 1 month WATTR ts]", bids=BIDS)

@@ -15,7 +15,7 @@ Rows = list[Row]
 
 
 def ends_holding(at: int, size: int, slide: int) -> Iterable[int]:
-    """The ends of the windows ``[end - size, end)`` that hold a position, on a grid of slides."""
+    """The ends of the windows ``[end - size, end)`` that hold a position."""
     end = at - at % slide + slide
     while end - size <= at:
         yield end

@@ -57,6 +57,8 @@ WRONG: dict[str, list[object]] = {
     "schema": [1, "at", {"at": "int"}],
     "hand_over": [1, "print"],
     "saved": [1, True, b"x"],
+    "state": [1, True, b"x"],
+    "checkpoint_every": [None, *COUNT],
     "at": NAME,
     "on": [None, *NAME],
     "size": [None, *LENGTH],
@@ -179,6 +181,16 @@ def test_an_option_that_is_none_is_refused_with_what_may_be_meant(function: str)
     assert "did you mean `lateness`?" in str(refused.value)
 
 
+def test_an_option_of_another_function_is_told_where_it_is() -> None:
+    text = "SELECT count(*) AS n FROM s [TUMBLING 10 WATTR at]"
+    with pytest.raises(OptionError, match=r"it is one of panes\.open and panes\.register"):
+        panes.sql(text, {"s": {"at": [1]}}, rows_late=10)
+    with pytest.raises(
+        OptionError, match=r"has no option `with_late`\n\nHint: it is one of panes.sql"
+    ):
+        panes.open(text, with_late=True)  # type: ignore[call-arg]
+
+
 def test_the_signature_for_dataframes_has_the_options_of_the_table() -> None:
     of_frames = inspect.signature(get_overloads(api.sql)[0]).parameters
     of_table = inspect.signature(panes.sql).parameters
@@ -186,7 +198,7 @@ def test_the_signature_for_dataframes_has_the_options_of_the_table() -> None:
     said = {n: p.default for n, p in of_frames.items()}
     assert said == {n: p.default for n, p in of_table.items()}
     kinds = get_type_hints(SqlOptions)
-    own = {**vars(api), "DataFrame": object, "SparkRegister": object, "SparkJoinRegister": object}
+    own = {**vars(api), "DataFrame": object, "SparkRegister": object}
     hints = get_type_hints(get_overloads(api.sql)[0], globalns=own)
     assert all(hints[n] == kind for n, kind in kinds.items() if n != "batches")
 

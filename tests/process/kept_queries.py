@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 
 import panes
@@ -37,6 +38,27 @@ KINDS: dict[str, Kind] = {
         f"SELECT k, approx_count_distinct(s) AS d, approx_quantile(x, 0.5) AS q FROM t "
         f"{_OVERLAPPING} GROUP BY k",
         _LATE,
+    ),
+    "your own": Kind(
+        f"SELECT k, spread(x) AS w, middle(x) AS m FROM t {_OVERLAPPING} GROUP BY k",
+        {
+            **_LATE,
+            "aggregates": [
+                panes.CustomAggregate(
+                    name="spread",
+                    lift=lambda x: np.stack([x, -x]),
+                    combine=np.maximum,
+                    lower=lambda partial: partial[0] + partial[1],
+                    empty=(-np.inf, -np.inf),
+                    type=pa.float64(),
+                ),
+                panes.WindowFunction(
+                    name="middle",
+                    function=lambda values: values[len(values) // 2].as_py(),
+                    type=pa.float64(),
+                ),
+            ],
+        },
     ),
     "keys of text": Kind(f"SELECT s, k, max(x) AS m FROM t {_OVERLAPPING} GROUP BY s, k", _LATE),
     **{
@@ -106,7 +128,7 @@ def rows(first: int, last: int, step: int = 7) -> pa.Table:
         {
             "ts": ts,
             "k": [at % 3 for at in ts],
-            "x": [float(at * 37 % 11) for at in ts],
+            "x": [at * 37 % 11 / 7 for at in ts],
             "s": [f"s{at % 5}" for at in ts],
             "low": pa.array([at - 10 if at % 10 == 0 else None for at in ts], pa.int64()),
         }

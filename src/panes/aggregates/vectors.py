@@ -6,6 +6,7 @@ row. All three are exact in whole numbers, so no order of rows changes a byte of
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
@@ -26,31 +27,57 @@ _FOLDS = {"or": np.bitwise_or, "and": np.bitwise_and}
 
 
 @dataclass(frozen=True, slots=True)
-class CountMin:
-    """Counts of hashed values in a table of `shape`; the last place counts all values."""
+class _Vectors(ABC):
+    """A vector per slot, of the selected values of the argument."""
 
-    shape: SketchShape
     argument: Argument
     selection: Selection
     VERSION: ClassVar[int] = 1
 
     @property
-    def identity(self) -> str:
+    @abstractmethod
+    def monoid(self) -> Objects: ...
+
+    @abstractmethod
+    def _table(self, values: pa.Array, place: NDArray[np.intp], slots: int) -> NDArray[Any]:
+        """The vectors of so many slots; `place` says which of them each value is for."""
+
+    def _identified(self, name: str, form: str) -> str:
         given = self.argument.identity, self.selection.identity
-        return identity("count_min", self.VERSION, self.shape.identity, *given)
+        return identity(name, self.VERSION, form, *given)
+
+    def lift(self, rows: Rows, slots: Slots, size: int) -> Columns:
+        own = self.selection.slots(rows, slots)
+        chosen = np.flatnonzero(own >= 0)
+        named, place = np.unique(own[chosen], return_inverse=True)
+        values = rows.columns[self.argument.column].take(pa.array(chosen))
+        result = self.monoid.empty(size)
+        for slot, vector in zip(named, self._table(values, place, len(named)), strict=True):
+            result[0, slot] = vector
+        return result
+
+
+@dataclass(frozen=True, slots=True)
+class CountMin(_Vectors):
+    """Counts of hashed values in a table of `shape`; the last place counts all values."""
+
+    shape: SketchShape
+
+    @property
+    def identity(self) -> str:
+        return self._identified("count_min", self.shape.identity)
 
     @property
     def monoid(self) -> Objects:
         return Objects("count-min sketch", np.add)
 
-    def lift(self, rows: Rows, slots: Slots, size: int) -> Columns:
-        values, named, place = _chosen(self, rows, slots)
+    def _table(self, values: pa.Array, place: NDArray[np.intp], slots: int) -> NDArray[Any]:
         cells = self.shape.depth * self.shape.width
-        table = np.zeros((len(named), cells + 1), dtype=np.int64)
+        table = np.zeros((slots, cells + 1), dtype=np.int64)
         for row, bucket in enumerate(buckets(self.shape, values)):
             np.add.at(table, (place, row * self.shape.width + bucket), 1)
         np.add.at(table[:, cells], place, 1)
-        return _put(self.monoid.empty(size), named, table)
+        return table
 
     def to_bytes(self, vector: NDArray[np.int64]) -> bytes:
         """The counts as they are stored."""
@@ -62,28 +89,21 @@ class CountMin:
 
 
 @dataclass(frozen=True, slots=True)
-class Bitmap:
+class Bitmap(_Vectors):
     """A bitmap of 32,768 bits: those at the argument's positions, or of all its bitmaps."""
 
     fold: Literal["set", "or", "and"]
-    argument: Argument
-    selection: Selection
-    VERSION: ClassVar[int] = 1
 
     @property
     def identity(self) -> str:
-        given = self.argument.identity, self.selection.identity
-        return identity("bitmap", self.VERSION, self.fold, *given)
+        return self._identified("bitmap", self.fold)
 
     @property
     def monoid(self) -> Objects:
         return Objects("bitmap", _FOLDS["and" if self.fold == "and" else "or"])
 
-    def lift(self, rows: Rows, slots: Slots, size: int) -> Columns:
-        values, named, place = _chosen(self, rows, slots)
-        table = np.full(
-            (len(named), BITMAP_BYTES), 255 if self.fold == "and" else 0, dtype=np.uint8
-        )
+    def _table(self, values: pa.Array, place: NDArray[np.intp], slots: int) -> NDArray[Any]:
+        table = np.full((slots, BITMAP_BYTES), 255 if self.fold == "and" else 0, dtype=np.uint8)
         if self.fold == "set":
             at = values.cast(pa.int64()).to_numpy()
             _require_positions(at)
@@ -92,7 +112,7 @@ class Bitmap:
             fold = _FOLDS[self.fold]
             for i, data in zip(place, values.to_pylist(), strict=True):
                 table[i] = fold(table[i], _padded(data))
-        return _put(self.monoid.empty(size), named, table)
+        return table
 
     def to_bytes(self, vector: NDArray[np.uint8]) -> bytes:
         """The bits as they are stored."""
@@ -109,7 +129,7 @@ def count_min_sketch(argument: Argument, where: int | None, shape: SketchShape) 
     plain = pa.types.is_integer(kind) and not pa.types.is_uint64(kind)
     if not (plain or is_text_or_binary(kind)):
         raise ColumnTypeError(f"count_min_sketch needs integers, text or binary, got {kind}")
-    piece = CountMin(shape, argument, Selection((argument.column,), where))
+    piece = CountMin(argument, Selection((argument.column,), where), shape)
 
     def lower(partials: Sequence[Columns]) -> pa.Array:
         nothing = np.zeros(shape.depth * shape.width + 1, dtype=np.int64)
@@ -132,24 +152,8 @@ def bitmap(argument: Argument, where: int | None, fold: Literal["set", "or", "an
         vectors: list[Any] = list(partials[0][0])
         return pa.array([nothing if v is None else v.tobytes() for v in vectors], pa.binary())
 
-    piece = Bitmap(fold, argument, Selection((argument.column,), where))
+    piece = Bitmap(argument, Selection((argument.column,), where), fold)
     return Bounded((piece,), lower, pa.binary(), "none")
-
-
-def _chosen(
-    piece: CountMin | Bitmap, rows: Rows, slots: Slots
-) -> tuple[pa.Array, NDArray[np.signedinteger], NDArray[np.intp]]:
-    """The values of rows that are not passed over, the slots they name, and the place of each."""
-    own = piece.selection.slots(rows, slots)
-    chosen = np.flatnonzero(own >= 0)
-    named, place = np.unique(own[chosen], return_inverse=True)
-    return rows.columns[piece.argument.column].take(pa.array(chosen)), named, place
-
-
-def _put(result: Columns, named: NDArray[np.signedinteger], table: NDArray[Any]) -> Columns:
-    for slot, vector in zip(named, table, strict=True):
-        result[0, slot] = vector
-    return result
 
 
 def _require_positions(at: NDArray[np.int64]) -> None:

@@ -14,6 +14,7 @@ import typer
 
 from panes.axis import written_whole
 from panes.cli.files import BATCH, InputFiles, near
+from panes.cli.kept_run import answer_kept, answers_folder
 from panes.cli.live_option import STAY, Live, LiveStay, live_page
 from panes.cli.meter import meter, reached_by
 from panes.cli.outputs import OutputFile
@@ -114,7 +115,7 @@ def run(
             "--output",
             "-o",
             help="The file for the answers: .parquet, .csv or .ndjson. With - they are printed as "
-            "CSV. With --checkpoint it is a folder.",
+            "CSV. With --checkpoint or --state it is a folder.",
         ),
     ] = "-",
     timestamp_format: TimestampFormat = None,
@@ -148,6 +149,14 @@ def run(
         typer.Option(
             help="On Spark: a folder for the state. The next run continues from it. --output must "
             "be a folder then."
+        ),
+    ] = None,
+    state: Annotated[
+        Path | None,
+        typer.Option(
+            help="In this process: a folder for the state. The next run continues from it, also "
+            "one that was killed, with the rows that are new in the files; windows that are still "
+            "open are not answered yet. --output is a folder then."
         ),
     ] = None,
     files_per_batch: FilesPerBatch = 1,
@@ -191,7 +200,9 @@ def run(
     sources = InputFiles.parse_all(inputs, timestamp_format, read=asked.query.streams)
     if late_output is not None and Path(late_output) == Path(output):
         raise OptionError("--output and --late-output name the same file")
-    to_folders = engine == "spark" and checkpoint is not None
+    if state is not None:
+        _require_kept(engine, query, inputs, streamed=streamed)
+    to_folders = state is not None or (engine == "spark" and checkpoint is not None)
     if not to_folders:
         for option, path in (("--output", output), ("--late-output", late_output or "-")):
             OutputFile.checked(path, option=option, sources=sources, overwrite=overwrite)
@@ -216,9 +227,28 @@ def run(
             "--checkpoint and --keep-open are for Spark",
             hint="add --engine spark, or leave them out",
         )
+    if state is not None:
+        folder = answers_folder(output)
+        asked = opened(text, options, state=state)
+        with live_page(asked, wanted=live, stay=live_stay):
+            _report(asked, answer_kept(asked, sources, folder, batch_rows), late_output)
+        return
     with live_page(asked, wanted=live, stay=live_stay):
         answers = OutputFile(output).write_each(_answers(asked, sources, batch_rows))
         _report(asked, answers, late_output)
+
+
+def _require_kept(engine: str, query: str, inputs: list[str], *, streamed: bool) -> None:
+    """Refuse what cannot be read again where it was left."""
+    if engine == "spark":
+        raise OptionError("--state is for one process", hint="--checkpoint state")
+    if not streamed:
+        raise OptionError(
+            "--state keeps a stream, and without --lateness the files are tables",
+            hint="--lateness '0 seconds'",
+        )
+    if query == "-" or any(given.endswith("=-") for given in inputs):
+        raise OptionError("--state needs files: standard input cannot be read again")
 
 
 def _answers(asked: Opened, sources: list[InputFiles], batch_rows: int) -> Iterator[pa.Table]:

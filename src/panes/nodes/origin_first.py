@@ -69,13 +69,8 @@ class OriginFirst(Pipeline):
 
     @property
     def open_from(self) -> int:
-        """No position has a window."""
+        """No position has a window, and a late row would move the origin."""
         return FOREVER
-
-    @property
-    def counts_late(self) -> bool:
-        """No row counts before there are windows, and a late one would move the origin."""
-        return False
 
     def stored(self) -> dict[str, int]:
         """How much is stored: nothing but rows that wait."""

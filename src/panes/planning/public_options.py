@@ -1,4 +1,4 @@
-"""The options of `panes.sql`, `panes.open` and `panes.register`: one table for all three.
+"""The options of `panes.sql`, `open`, `register` and `window_index`: one table for all.
 
 Signatures, the check of names, what `help` and the commands say, and the tables of the reference
 page are made from it. A default is that of `StreamOptions`, or stands in `_DEFAULTS`.
@@ -21,6 +21,7 @@ import pyarrow as pa
 from panes.aggregates.custom import UserAggregate
 from panes.axis import Duration
 from panes.errors import OptionError, did_you_mean
+from panes.index.g_index import GROUPS
 from panes.planning.flush import Flush
 from panes.planning.terms import Late, StreamOptions
 
@@ -105,6 +106,14 @@ class InProcessOptions(TypedDict, total=False):
         "stream by its name. A query is checked at once then. None: the columns are those of the "
         "first batch.",
     ]
+    state: Annotated[
+        str | Path | None,
+        "In one process: a folder that a query or register is kept in. If it is killed, the same "
+        "call goes on where it was. See [restarts](../guides/restarts.md#in-one-process).",
+    ]
+    checkpoint_every: Annotated[
+        int, "With `state`: after how many calls of `push` and the like the folder is written."
+    ]
 
 
 class OnSparkOptions(TypedDict, total=False):
@@ -146,15 +155,6 @@ class SqlOptions(EveryQueryOptions, OneQueryOptions, OnSparkOptions, total=False
 class OpenOptions(EveryQueryOptions, OneQueryOptions, InProcessOptions, total=False):
     """The options of `open`."""
 
-    state: Annotated[
-        str | Path | None,
-        "In one process: a folder that the query is kept in. If it is killed, the same call goes "
-        "on where it was. See [restarts](../guides/restarts.md#in-one-process).",
-    ]
-    checkpoint_every: Annotated[
-        int, "With `state`: after how many calls of `push` and the like the folder is written."
-    ]
-
 
 class RegisterOptions(EveryQueryOptions, InProcessOptions, OnSparkOptions, total=False):
     """The options of `register`."""
@@ -178,10 +178,41 @@ class RegisterOptions(EveryQueryOptions, InProcessOptions, OnSparkOptions, total
     ]
 
 
+class _IndexNeeds(TypedDict):
+    at: Annotated[
+        str | None,
+        "The column that rows are ordered by: a timestamp, date or integer. None: rows count in "
+        "the order they come, `size` and `basic` are numbers of rows, and basic windows are sealed "
+        "as they fill up.",
+    ]
+    size: Annotated[Duration, "How long the window is: a whole number of basic windows."]
+    basic: Annotated[Duration, "How long a basic window is: the window slides by it."]
+    on: Annotated[str, "The column whose values are asked for."]
+
+
+class IndexOptions(_IndexNeeds, total=False):
+    """The options of `window_index`."""
+
+    kind: Annotated[
+        str | None,
+        "The index: `'list'`, `'tree'`, `'hash'`, `'group'`, `'ring'`, `'aux'`, `'bw'`, `'db'`, or "
+        "`'scan'` for none. None: the cheapest is chosen when the first basic window is sealed. "
+        "All give the same answers.",
+    ]
+    groups: Annotated[int, "With `kind='group'`: how many groups of values there are."]
+    questions: Annotated[
+        Mapping[str, float] | None,
+        "How many questions you will ask while a basic window fills, by the names of the methods: "
+        "`{'count': 1000, 'values': 1}`. The choice follows it.",
+    ]
+    values: Annotated[int | None, "How many different values a window will have, if you know it."]
+
+
 _DEFAULTS: dict[str, object] = {
     **{field.name: field.default for field in fields(StreamOptions)},
     **{"aggregates": (), "schema": None, "batches": False},
     **{"keep_rows": 0, "hand_over": None, "saved": None, "state": None, "checkpoint_every": 1},
+    **{"kind": None, "groups": GROUPS, "questions": None, "values": None},
 }
 _SEE = re.compile(r" See \[[^]]+\]\([^)]+\)\.")
 _LINK = re.compile(r"\[([^]]+)\]\([^)]+\)")
@@ -209,7 +240,10 @@ def with_options(options: type) -> Callable[[F], F]:
     """Show the options of a function in its signature and in its docstring, with their meanings."""
     shown = [
         inspect.Parameter(
-            name, inspect.Parameter.KEYWORD_ONLY, default=_DEFAULTS[name], annotation=kind
+            name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=_DEFAULTS.get(name, inspect.Parameter.empty),
+            annotation=kind,
         )
         for name, kind in get_type_hints(options).items()
     ]
@@ -240,17 +274,29 @@ def settled(function: str, options: type, given: Mapping[str, Any]) -> dict[str,
             listed = ", ".join(known)
             raise OptionError(
                 f"panes.{function} has no option `{name}`",
-                hint=f"{did_you_mean(name, list(known))}options: {listed}",
+                hint=f"{_rather(name, options)}options: {listed}",
             )
-    return {name: given.get(name, _DEFAULTS[name]) for name in known}
+    for name in known:
+        if name not in given and name not in _DEFAULTS:
+            raise OptionError(f"panes.{function} needs `{name}`", hint=meanings(options)[name])
+    return {name: given[name] if name in given else _DEFAULTS[name] for name in known}
+
+
+def _rather(name: str, options: type) -> str:
+    """What to write for a name that is no option: another name, or another function."""
+    functions = {"sql": SqlOptions, "open": OpenOptions, "register": RegisterOptions}
+    having = [f"panes.{f}" for f, taken in functions.items() if name in meanings(taken)]
+    if having:
+        return f"it is one of {' and '.join(having)}; "
+    return did_you_mean(name, list(meanings(options)))
 
 
 def refuse_misspelt(streams: Mapping[str, object]) -> None:
     """Refuse what `sql` would take for a stream: it holds no rows, and is called like an option."""
     for name, value in streams.items():
-        close = did_you_mean(name, list(meanings(SqlOptions)))
+        close = _rather(name, SqlOptions)
         if close and isinstance(value, str | int | float | dt.timedelta):
-            raise OptionError(f"panes.sql has no option `{name}`", hint=close.strip())
+            raise OptionError(f"panes.sql has no option `{name}`", hint=close.rstrip("; "))
 
 
 def stream_options(options: Mapping[str, Any]) -> StreamOptions:

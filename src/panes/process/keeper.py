@@ -18,13 +18,17 @@ import pyarrow as pa
 
 from panes.axis import parse_duration
 from panes.errors import OptionError, PanesError, StateError
+from panes.html import Explained
 from panes.planning.terms import StreamOptions
 from panes.process.in_turn import Turn
-from panes.process.object_tree import TreeReader, TreeWriter, Written
+from panes.process.object_tree import LastWriting, Tree
+from panes.process.tree_reader import TreeReader
+from panes.process.tree_writer import TreeWriter
 from panes.stores.state_folder import StateFolder
 
 _MOVING = frozenset({"push", "punctuate", "finish"})
 """Steps that a caller's position goes with; others do not come from its source."""
+_LAST = frozenset({"finish", "answer"})
 _SAID_ANEW = frozenset({"max_answers", "stall_rows"})
 _DURATIONS = ("lateness", "max_ahead", "heartbeat", "revise_within")
 NO_FOLDER = "nothing is kept of the query: it has no state folder"
@@ -40,8 +44,16 @@ class Keepable(Protocol):
         """The columns of the streams that have come or are known."""
         ...
 
-    def push(self, /, **batches: object) -> object:
-        """Take in a batch of each of some streams."""
+    def open_streams(self, **streams: pa.Table) -> None:
+        """Meet streams that come together, without rows."""
+        ...
+
+    def written_by(self, writer: TreeWriter) -> Tree:
+        """All that is remembered."""
+        ...
+
+    def read_from(self, tree: Tree, reader: TreeReader) -> None:
+        """Remember what was written."""
         ...
 
 
@@ -54,6 +66,7 @@ class _Standing:
     waiting: Any = None
     is_waiting: bool = False
     unwritten: int = 0
+    is_changed: bool = False
     answers: tuple[object, ...] = ()
 
 
@@ -68,7 +81,7 @@ class Keeper:
         self._query, self._said = query, said
         self._standing = _Standing()
         self._streams: list[dict[str, pa.Schema]] = []
-        self._written = Written()
+        self._written = LastWriting()
 
     @property
     def pushes(self) -> int:
@@ -83,15 +96,15 @@ class Keeper:
     @position.setter
     def position(self, value: Any) -> None:
         try:
-            is_same = json.loads(json.dumps(value)) == value
+            copied = json.loads(json.dumps(value))
         except (TypeError, ValueError):
-            is_same = False
-        if not is_same:
+            copied = None
+        if copied != value:
             raise OptionError(
                 f"a position is what JSON can hold, and {value!r} is not",
                 hint='numbers, text, lists and dicts of these: query.position = {"offset": 17}',
             )
-        self._standing = replace(self._standing, waiting=value, is_waiting=True)
+        self._standing = replace(self._standing, waiting=copied, is_waiting=True)
 
     @property
     def last_answers(self) -> list[Any]:
@@ -103,9 +116,9 @@ class Keeper:
         about, blocks = self.folder.read()
         if about:
             _require_same(about["said"], self._said, self.folder.path)
-            reader = TreeReader(blocks, self.folder.fetch)
+            reader = TreeReader(blocks, self.folder.fetch, about["panes"])
             self._open_streams(reader.value(about["streams"]))
-            reader.value(about["query"], self._query)
+            self._query.read_from(about["query"], reader)
             self._written = reader.written
             self._standing = _Standing(
                 about["pushes"], about["position"], answers=tuple(reader.value(about["answers"]))
@@ -128,7 +141,7 @@ class Keeper:
             now = replace(now, position=before.waiting, waiting=None, is_waiting=False)
         self._standing = now
         self._note_streams()
-        if now.unwritten >= self._every or name == "finish":
+        if now.unwritten >= self._every or name in _LAST:
             self.write()
 
     def write(self) -> None:
@@ -139,9 +152,9 @@ class Keeper:
             "said": self._said,
             "pushes": standing.pushes,
             "position": standing.position,
-            "answers": writer.tree(list(standing.answers)),
+            "answers": writer.tree([_plain(one) for one in standing.answers]),
             "streams": writer.tree([_empty(group) for group in self._streams]),
-            "query": writer.tree(self._query),
+            "query": self._query.written_by(writer),
         }
         try:
             self.folder.write(about, writer.blocks)
@@ -152,25 +165,30 @@ class Keeper:
                 hint="make room, or mend what is wrong with the disk, and make the call again",
             ) from error
         self._written = writer.now
-        self._standing = replace(standing, unwritten=0)
+        self._standing = replace(standing, unwritten=0, is_changed=False)
+
+    def changed(self) -> None:
+        """What is asked has changed, which is no step: it is written with the next one."""
+        self._standing = replace(self._standing, is_changed=True)
 
     def close(self) -> None:
         """Write what is not written yet, and let others have the folder."""
         try:
-            if self._standing.unwritten:
+            if self._standing.unwritten or self._standing.is_changed:
                 self.write()
         except BaseException:
-            self._written = Written()  # nothing puts back what stores tell of themselves only once
+            self._written = (
+                LastWriting()
+            )  # nothing puts back what stores tell of themselves only once
             raise
         self.folder.close()
 
     # Within
 
     def _go_back(self, before: _Standing) -> None:
-        """The step has not happened; what it wrote is not there for the next writing."""
-        if not self._standing.unwritten:
-            self._written = Written()
-        self._standing = before
+        """The step has not happened; what it may have written is written over, by `close` too."""
+        self._written = LastWriting()
+        self._standing = replace(before, is_changed=True)
 
     def _note_streams(self) -> None:
         """Which streams have come together: a plan is made when the first of them come."""
@@ -181,17 +199,27 @@ class Keeper:
 
     def _open_streams(self, groups: list[dict[str, pa.Table]]) -> None:
         """Let the query meet its streams as it did, without rows."""
+        self._streams = [{name: t.schema for name, t in group.items()} for group in groups]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             for group in groups:
                 try:
-                    self._query.push(**group)
+                    self._query.open_streams(**group)
                 except PanesError as error:
-                    raise StateError(
-                        f"the state in {self.folder.path} is that of streams with other columns: "
-                        f"{error.message}"
-                    ) from error
-        self._streams = [{name: t.schema for name, t in group.items()} for group in groups]
+                    raise self._other_columns(error.message) from error
+        known = self._query.given_columns
+        for name, schema in ((n, s) for group in self._streams for n, s in group.items()):
+            if known[name] != schema:
+                was, now = (
+                    ", ".join(f"{f.name} {f.type}" for f in s) for s in (schema, known[name])
+                )
+                raise self._other_columns(f"those of `{name}` were {was}, are {now}")
+
+    def _other_columns(self, words: str) -> StateError:
+        return StateError(
+            f"the state in {self.folder.path} is that of streams with other columns: {words}",
+            hint="give the same schema, or name a new folder",
+        )
 
 
 class Kept:
@@ -230,6 +258,26 @@ class Kept:
         with self._turn.taken():
             self._keeper.close()
 
+    def _note_change(self) -> None:
+        """What is asked has changed."""
+        if self._turn.keeper is not None:
+            self._turn.keeper.changed()
+
+    @property
+    def _on_disk(self) -> dict[str, int]:
+        """How many bytes the folder has, if there is one, as a part of what is stored."""
+        keeper = self._turn.keeper
+        return {} if keeper is None else {"on_disk": keeper.folder.nbytes}
+
+    def _explained(self, text: str) -> Explained:
+        """A plan, and the folder that the query is kept in."""
+        keeper = self._turn.keeper
+        if keeper is not None:
+            text = (
+                f"{text.rstrip()}\nkept       in {keeper.folder.path}, {keeper.pushes:,} pushes\n"
+            )
+        return Explained(text)
+
     @property
     def _keeper(self) -> Keeper:
         if self._turn.keeper is None:
@@ -237,10 +285,32 @@ class Kept:
         return self._turn.keeper
 
 
-def keep(query: Keepable, path: str | Path, every: int, said: Mapping[str, Any]) -> None:
+class KeptQuery(Kept):
+    """A query that is written as it is."""
+
+    def open_streams(self, **streams: pa.Table) -> None:
+        """Meet streams that come together, without rows."""
+        self.push(**streams)
+
+    def push(self, /, **batches: object) -> pa.Table:
+        """Take in a batch of each of some streams."""
+        raise NotImplementedError
+
+    def written_by(self, writer: TreeWriter) -> Tree:
+        """All that is remembered."""
+        return writer.tree(self)
+
+    def read_from(self, tree: Tree, reader: TreeReader) -> None:
+        """Remember what was written."""
+        reader.value(tree, self)
+
+
+def keep(query: Keepable, path: str | Path | None, every: int, said: Mapping[str, Any]) -> None:
     """Keep a query that was just opened in a folder, or go on where the folder ends."""
-    if isinstance(every, bool) or not isinstance(every, int) or every < 1:
-        raise OptionError(f"checkpoint_every is a number of calls, at least 1, got {every!r}")
+    if path is None:
+        if every != 1:
+            raise OptionError("checkpoint_every is for a state folder", hint='state="folder"')
+        return
     folder = StateFolder(path)
     try:
         keeper = Keeper(query, folder, said, every)
@@ -251,7 +321,9 @@ def keep(query: Keepable, path: str | Path, every: int, said: Mapping[str, Any])
     query._turn.keeper = keeper
 
 
-def said_of(kind: str, text: str, run: StreamOptions, aggregates: Any) -> dict[str, Any]:
+def said_of(
+    kind: str, said: Mapping[str, str], run: StreamOptions, aggregates: Any
+) -> dict[str, Any]:
     """What must be the same when a query goes on."""
     options = {f.name: getattr(run, f.name) for f in fields(run) if f.name not in _SAID_ANEW}
     for name in _DURATIONS:
@@ -259,7 +331,7 @@ def said_of(kind: str, text: str, run: StreamOptions, aggregates: Any) -> dict[s
             options[name] = parse_duration(options[name], option=name)
     return {
         "kind": kind,
-        "query": " ".join(text.split()),
+        **{what: " ".join(text.split()) for what, text in said.items()},
         "aggregates": sorted(one.name for one in aggregates),
         **{name: repr(value) for name, value in options.items()},
     }
@@ -274,6 +346,11 @@ def _require_same(before: Mapping[str, Any], now: Mapping[str, Any], path: Path)
             f"the folder {path} holds the state of another query: {words}",
             hint="ask as before, or name a new folder",
         )
+
+
+def _plain(answers: object) -> object:
+    """Answers as they are written; those of a register by the names of its queries."""
+    return dict(answers) if isinstance(answers, Mapping) else answers
 
 
 def _empty(group: Mapping[str, pa.Schema]) -> dict[str, pa.Table]:

@@ -18,12 +18,12 @@ import pyarrow as pa
 
 from panes.aggregates.custom import UserAggregate
 from panes.errors import OptionError, QueryError, UnknownStreamError
-from panes.html import Explained, facts_html, facts_line
+from panes.html import facts_html, facts_line
 from panes.language.query_graph import QueryGraph
 from panes.nodes.parts import require_parts
 from panes.planning.terms import StreamOptions
 from panes.process.in_turn import Turn
-from panes.process.keeper import Kept
+from panes.process.keeper import KeptQuery
 from panes.process.node import Step
 from panes.process.open_query import Instant
 from panes.process.query_node import Inside, QueryNode
@@ -32,7 +32,7 @@ from panes.process.step import in_turn, step, whole
 from panes.process.watched import Watcher
 
 
-class OpenGraph(Kept):
+class OpenGraph(KeptQuery):
     """A running query that has queries inside: rows go in, final answers come out.
 
     It is used as an `OpenQuery` is. Threads may share it: they take turns.
@@ -162,11 +162,11 @@ class OpenGraph(Kept):
         for node in self._nodes.values():
             for name, count in node.state.items():
                 found[name] = found.get(name, 0) + count
-        return found
+        return found | self._on_disk
 
     def explain(self, *, details: bool = False) -> str:
         """The plan of each part, inner ones first; see `panes.explain`."""
-        return Explained(explained(
+        return self._explained(explained(
             (name, node.explain(details=details)) for name, node in self._nodes.items()
         ))  # fmt: skip
 

@@ -16,7 +16,7 @@ import pyarrow as pa
 from panes.aggregates.custom import UserAggregate
 from panes.errors import InputError, OptionError, QueryError, UnknownStreamError
 from panes.frames import empty_tables, to_table
-from panes.html import Explained, facts_html, facts_line
+from panes.html import facts_html, facts_line
 from panes.language.join_query import JoinQuery
 from panes.language.join_text import read_join
 from panes.nodes.inner import joined_schemas, schemas_made
@@ -31,13 +31,12 @@ from panes.process.in_turn import Turn
 from panes.process.join_answers import JoinAnswers
 from panes.process.join_run import JoinRun
 from panes.process.joined_windows import Above
-from panes.process.keeper import Kept
 from panes.process.open_query import Instant
 from panes.process.step import in_turn, kept, step, whole
 from panes.process.watched import Watcher
 
 
-class OpenJoin(Kept):
+class OpenJoin(QueryOnStreams):
     """A running query over a join: rows of both sides go in, joined rows or answers come out.
 
     A pair is given as soon as both its rows are there, a row without partner as soon as progress
@@ -131,6 +130,7 @@ class OpenJoin(Kept):
 
     @in_turn
     @whole
+    @kept
     def answer(self, /, **tables: object) -> pa.Table:
         """Take in whole streams at once, which end with it; nothing of them is stored."""
         self._require_running()
@@ -150,35 +150,6 @@ class OpenJoin(Kept):
     # What there is to see
 
     @property
-    def run(self) -> StreamOptions:
-        """The options, as they were said."""
-        return self._run
-
-    @property
-    def aggregates(self) -> Sequence[UserAggregate]:
-        """The user's own aggregates."""
-        return self._aggregates
-
-    @property
-    @in_turn
-    def late(self) -> pa.Table:
-        """Rows that broke a promise, with the reason."""
-        return self._set_aside.late(self._made())
-
-    @in_turn
-    @whole
-    @kept
-    def take_late(self) -> pa.Table:
-        """The late rows so far, which are then forgotten: for queries that run for long."""
-        return self._set_aside.take_late(self._made())
-
-    @property
-    @in_turn
-    def rejected(self) -> pa.Table:
-        """Rows that have no place on the axis, with the reason."""
-        return self._set_aside.rejected(self._made())
-
-    @property
     @in_turn
     def progress(self) -> Mapping[str, int]:
         """Up to where each side is complete (its watermark), by the name of the side.
@@ -187,11 +158,6 @@ class OpenJoin(Kept):
         row, or at the last promise if that is further.
         """
         return {} if self._bound is None else self._bound.run.reached()
-
-    @property
-    def is_finished(self) -> bool:
-        """Whether the streams have ended."""
-        return self._finished
 
     @property
     def given_columns(self) -> Mapping[str, pa.Schema]:
@@ -209,7 +175,14 @@ class OpenJoin(Kept):
             held |= {} if self._bound.above is None else self._bound.above.stored
         total = stored["left_bytes"] + stored["right_bytes"] + held["bytes"]
         rows = stored["left_rows"] + stored["right_rows"]
-        return {**held, **stored, "rows": rows, "bytes": total, **self._set_aside.counts}
+        return {
+            **held,
+            **stored,
+            "rows": rows,
+            "bytes": total,
+            **self._set_aside.counts,
+            **self._on_disk,
+        }
 
     @property
     def sides(self) -> Sequence[SourcePlan]:
@@ -231,7 +204,7 @@ class OpenJoin(Kept):
 
     def explain(self, *, details: bool = False) -> str:
         """The plan as text; see `panes.explain`."""
-        return Explained(explain_join(self.plan, details=details))
+        return self._explained(explain_join(self.plan, details=details))
 
     def __repr__(self) -> str:
         how = "finished" if self._finished else "open"
@@ -273,10 +246,6 @@ class OpenJoin(Kept):
         known = known_schemas(self.query, self._schemas)
         return [] if known is None else list(chain(*schemas_made(self.query.join, known)))
 
-    def _require_running(self) -> None:
-        if self._finished:
-            raise QueryError("the query has finished; open it again to ask once more")
-
     def _require_bound(self) -> _Bound:
         if self._bound is None:
             raise no_batch_yet(unseen(self.query, self._schemas), NO_COLUMNS)
@@ -311,14 +280,15 @@ NO_COLUMNS = "its answers have no columns"
 
 
 def unseen(query: JoinQuery, schemas: Mapping[str, pa.Schema]) -> list[str]:
-    """The sides of a join of which nothing is known."""
-    sides = query.join.sources
-    return [s.name for s in sides if not any(name in schemas for name in s.streams)]
+    """A stream of each side of a join of which nothing is known."""
+    sides = [side.streams for side in query.join.sources]
+    missing = (names[0] for names in sides if not any(name in schemas for name in names))
+    return list(dict.fromkeys(dict(query.again).get(name, name) for name in missing))
 
 
-def no_batch_yet(sides: Sequence[str], what: str) -> InputError:
+def no_batch_yet(streams: Sequence[str], what: str) -> InputError:
     """What cannot be done before some sides of a join are known."""
-    names = ", ".join(f"`{name}`" for name in sides)
+    names = ", ".join(f"`{name}`" for name in streams)
     return InputError(
         f"the query has seen no batch of {names}, so {what}",
         hint="push an empty table with the stream's schema, or give panes.open a schema",

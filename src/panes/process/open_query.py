@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import datetime as dt
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from numbers import Integral
 from typing import TypeAlias
 
@@ -26,7 +26,7 @@ from panes.errors import (
     warn,
 )
 from panes.frames import empty_tables, to_table
-from panes.html import Explained, facts_html, facts_line
+from panes.html import facts_html, facts_line
 from panes.language.parse import parse
 from panes.language.query import Query
 from panes.nodes.arrival import Arrival, joined
@@ -52,9 +52,9 @@ from panes.planning.terms import (
     stalled,
 )
 from panes.process.in_turn import Turn
-from panes.process.keeper import Kept
+from panes.process.query_on_streams import QueryOnStreams
 from panes.process.run_observer import RunObserver
-from panes.process.step import Steps, at_once, in_turn, kept, step, whole
+from panes.process.step import Steps, at_once, in_turn, step, whole
 from panes.process.watched import Watcher
 from panes.progress.stall import Stall
 from panes.stores.durations import ArrivalSkew
@@ -73,7 +73,7 @@ def bytes_of(state: Mapping[str, int]) -> int:
     return sum(size for name, size in state.items() if name.endswith("bytes"))
 
 
-class OpenQuery(Kept):
+class OpenQuery(QueryOnStreams):
     """A running query: rows go in, final answers come out.
 
     Answers are given once, when nothing can change them any more; with ``EMIT EARLY`` before that
@@ -250,35 +250,6 @@ class OpenQuery(Kept):
     # What there is to see
 
     @property
-    def run(self) -> StreamOptions:
-        """The options, as they were said."""
-        return self._run
-
-    @property
-    def aggregates(self) -> Sequence[UserAggregate]:
-        """The user's own aggregates."""
-        return self._aggregates
-
-    @property
-    @in_turn
-    def late(self) -> pa.Table:
-        """Rows that broke a promise, with the reason."""
-        return self._set_aside.late(self._inputs.derived.values())
-
-    @in_turn
-    @whole
-    @kept
-    def take_late(self) -> pa.Table:
-        """The late rows so far, which are then forgotten: for queries that run for long."""
-        return self._set_aside.take_late(self._inputs.derived.values())
-
-    @property
-    @in_turn
-    def rejected(self) -> pa.Table:
-        """Rows that have no place on the axis, with the reason."""
-        return self._set_aside.rejected(self._inputs.derived.values())
-
-    @property
     @in_turn
     def progress(self) -> int:
         """Up to where the whole input is complete: the watermark.
@@ -302,11 +273,6 @@ class OpenQuery(Kept):
     def promised_answers(self) -> dict[str, int]:
         """What is promised of the columns of answers to come, by their names in small letters."""
         return promised_by_windows(self.query, self.next_end)
-
-    @property
-    def is_finished(self) -> bool:
-        """Whether the stream has ended."""
-        return self._finished
 
     @property
     def given_columns(self) -> Mapping[str, pa.Schema]:
@@ -339,7 +305,7 @@ class OpenQuery(Kept):
             stored["waiting_bytes"] += self._answers.waiting_bytes
         stored["operator_bytes"] = sum(chain.nbytes for chain in self._inputs.chains.values())
         stored |= self._set_aside.counts
-        return stored | {"total_bytes": bytes_of(stored)}
+        return {**stored, "total_bytes": bytes_of(stored), **self._on_disk}
 
     @property
     def is_planned(self) -> bool:
@@ -357,7 +323,7 @@ class OpenQuery(Kept):
         """The plan, and what it was estimated to cost and did so far; see `panes.explain`."""
         store = choose_store(self.plan, self._run.store)
         seen = self._observer.observed()
-        return Explained(explain(self.plan, store, seen, details=details))
+        return self._explained(explain(self.plan, store, seen, details=details))
 
     def __repr__(self) -> str:
         how = "finished" if self._finished else f"open, {self._arrived:,} rows came"
@@ -373,11 +339,10 @@ class OpenQuery(Kept):
         facts |= {name: state[name] for name in ("keys", "partials", "total_bytes", "late_rows")}
         return facts_html("open query", self.query.text, facts)
 
-    # Before anything changes
+    def _made(self) -> Iterable[pa.Schema]:
+        return self._inputs.derived.values()
 
-    def _require_running(self) -> None:
-        if self._finished:
-            raise QueryError("the query has finished; open it again to ask once more")
+    # Before anything changes
 
     def _require_begun(self) -> tuple[Pipeline, Answers]:
         """What there is to finish: a pipeline that knows its windows, and its answers."""

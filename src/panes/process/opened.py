@@ -53,16 +53,16 @@ class RunningQuery(Protocol):
         ...
 
     position: Any
-    """A value of the caller's own that is stored with the next step: see `panes.open`, `state`."""
+    """A value of the caller's own: that of the last call that is in the state folder."""
 
     @property
     def pushes(self) -> int:
-        """How many pushes are in the state folder."""
+        """How many pushes are in, those before a restart included."""
         ...
 
     @property
     def last_answers(self) -> list[Any]:
-        """What the steps gave that were written last."""
+        """What the calls returned that were written last, one entry for each."""
         ...
 
     def close(self) -> None:
@@ -121,8 +121,8 @@ def opened(
         query = OpenJoin(asked, run, aggregates=aggregates, schemas=schemas)
     else:
         query = OpenQuery(asked, run, aggregates=aggregates, schemas=schemas)
-    if state is not None:
-        keep(query, state, checkpoint_every, said_of(type(query).__name__, text, run, aggregates))
+    said = said_of(type(query).__name__, {"query": text}, run, aggregates)
+    keep(query, state, checkpoint_every, said)
     return query
 
 

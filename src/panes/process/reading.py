@@ -87,7 +87,7 @@ class Reading:
         self.row_questions = RowQuestions(queries.stream)
         self.schema: pa.Schema | None = None
         self.terms: CheckedOptions | None = None
-        self._stall = Stall(run.stall_rows)
+        self.stall = Stall(run.stall_rows)
         self._plan: Plan | None = None
         self.watcher: Watcher | None = None
 
@@ -177,6 +177,16 @@ class Reading:
         if self.tail is not None:
             self._take_up_tail(self.tail, beside)
 
+    def take_up_queries(self, manifest: Manifest, schema: pa.Schema | None) -> None:
+        """Ask again what a register was asked that had no panes: none yet, or no more."""
+
+        def wait(asked: Asked) -> None:
+            self.settle_terms(check_options(asked.query, self._run))
+            self._queries.asked[asked.name] = asked
+
+        self.schema = schema
+        take_up_queries(manifest, self._queries, manifest.queries, wait)
+
     def _take_up_tail(self, tail: RowTail, beside: StreamState) -> None:
         """The last rows as they were saved; what is not told of them is not known."""
         axis, known = self._queries.axis, after(self._queries.newest)
@@ -240,8 +250,8 @@ class Reading:
         queries.promise.observe(admitted.placed)
         if admitted.promise is not None:
             queries.promise.punctuate(admitted.promise)
-        if self._stall.push(len(at), queries.promise.at) and self.terms is not None:
-            told = stalled(self._stall.rows, self.terms, queries.stream)
+        if self.stall.push(len(at), queries.promise.at) and self.terms is not None:
+            told = stalled(self.stall.rows, self.terms, queries.stream)
             warn(told, NoProgressWarning)
         if self.watcher is not None:
             self.watcher.took([admitted])

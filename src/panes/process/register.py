@@ -31,7 +31,7 @@ from panes.asking.set_questions import planned_sets
 from panes.axis import ARRIVAL, BEGINNING, FOREVER, Axis, Duration, parse_instant
 from panes.errors import InputError, OptionError, QueryError, StateError
 from panes.frames import empty_tables, to_table
-from panes.html import Explained, facts_html, facts_line
+from panes.html import facts_html, facts_line
 from panes.language.parse import parse
 from panes.language.query import Query
 from panes.language.row_question import RowQuestion, read_row_question
@@ -41,11 +41,16 @@ from panes.process import register_file
 from panes.process.added import Added
 from panes.process.all_or_nothing import all_or_nothing
 from panes.process.in_turn import Turn
+from panes.process.keeper import Kept
+from panes.process.kept_register import register_tree, take_up_tree
+from panes.process.object_tree import Tree
 from panes.process.open_query import Instant, bytes_of
 from panes.process.reading import Reading
 from panes.process.register_file import Signature, StreamState
 from panes.process.rounds import run_round, set_aside
-from panes.process.step import in_turn, step, uninterrupted
+from panes.process.step import in_turn, kept, step, uninterrupted
+from panes.process.tree_reader import TreeReader
+from panes.process.tree_writer import TreeWriter
 from panes.process.watched import Watcher
 from panes.sharing.completeness import after
 from panes.sharing.explain import explain_finished, explain_stores
@@ -56,7 +61,7 @@ from panes.sharing.view import RegisterView, version_of, view_of
 from panes.windows.spec import Sliding
 
 
-class Register:
+class Register(Kept):
     """Queries over one stream, run together. See `panes.register`. Threads take turns.
 
     `saves` is how often it has been saved, in this process and in those before it.
@@ -124,12 +129,14 @@ class Register:
             self._reading.bind(asked, self._reading.schema)
         self._reading.settle_terms(terms)
         self._queries.asked[name] = asked
+        self._note_change()
         return Added(self, name)
 
     @uninterrupted
     def remove(self, name: str) -> None:
         """Answer a query no longer, and forget what only it needed."""
         self._queries.remove(name)
+        self._note_change()
 
     @property
     @in_turn
@@ -278,6 +285,7 @@ class Register:
         return self._reading.set_aside.late(self._columns)
 
     @in_turn
+    @kept
     def take_late(self) -> pa.Table:
         """The late rows so far, which are then forgotten: for registers that run for long."""
         self._turn.undo.remember(self._reading.set_aside)
@@ -319,7 +327,7 @@ class Register:
             "prepared_bytes": self._prepared.nbytes,
             **self._reading.set_aside.counts,
         }
-        return stored | {"total_bytes": bytes_of(stored)}
+        return {**stored, "total_bytes": bytes_of(stored), **self._on_disk}
 
     @property
     @in_turn
@@ -461,9 +469,15 @@ class Register:
             raise OptionError("a register with rows_late cannot be saved", hint="give a lateness")
         if self._reading.schema is None:
             raise QueryError("nothing has come yet that could be saved")
+        register_file.write(path, self._queries, self._beside(self._reading.schema))
+        self._written[os.path.realpath(path)] = register_file.signature(path)
+        self.saves += 1
+
+    def _beside(self, schema: pa.Schema) -> StreamState:
+        """What is to be saved beside queries and panes."""
         tail = self._reading.tail
-        beside = StreamState(
-            schema=self._reading.schema,
+        return StreamState(
+            schema=schema,
             late=self._reading.set_aside.late(self._columns),
             rejected=self._reading.set_aside.rejected(self._columns),
             arrived=self._prepared.arrived,
@@ -472,9 +486,6 @@ class Register:
             known_from=tail.known_from if tail else None,
             saves=self.saves + 1,
         )
-        register_file.write(path, self._queries, beside)
-        self._written[os.path.realpath(path)] = register_file.signature(path)
-        self.saves += 1
 
     @uninterrupted
     def take_up(self, path: str | Path) -> None:
@@ -488,6 +499,9 @@ class Register:
         self._reading.take_up(manifest, state, beside)
         self.saves = beside.saves
         self._written[os.path.realpath(path)] = found
+        self._bind_prepared(beside)
+
+    def _bind_prepared(self, beside: StreamState) -> None:
         self._prepared.bind(
             beside.schema,
             self._reading.settle_axis,
@@ -495,14 +509,37 @@ class Register:
             newest=self._queries.newest,
         )
 
+    @property
+    def given_columns(self) -> Mapping[str, pa.Schema]:
+        """None: the columns of the stream are written with all else."""
+        return {}
+
+    def open_streams(self, **streams: pa.Table) -> None:
+        """There are none to meet."""
+
+    def written_by(self, writer: TreeWriter) -> Tree:
+        """All that is remembered, but for prepared questions."""
+        schema = None if self._finished else self._reading.schema
+        beside = None if schema is None else self._beside(schema)
+        flags = {"finished": self._finished, "ended_at": self._ended_at, "saves": self.saves}
+        return {**flags, **register_tree(self._queries, self._reading, beside, writer)}
+
+    def read_from(self, tree: Tree, reader: TreeReader) -> None:
+        """Remember what was written."""
+        beside = take_up_tree(self._queries, self._reading, tree, reader)
+        self._finished, self._ended_at = tree["finished"], tree["ended_at"]
+        self.saves = tree["saves"]
+        if beside is not None:
+            self._bind_prepared(beside)
+
     @in_turn
     def explain(self, *, details: bool = False) -> str:
         """What the queries share, and how much is stored; see `panes.explain` for `details`."""
         prepared = [*self._prepared.explain(), *self._reading.row_questions.explain()]
         if self._finished:
-            return Explained(explain_finished(self.stream, len(self._queries.asked)))
+            return self._explained(explain_finished(self.stream, len(self._queries.asked)))
         stores, waiting = self.stores, len(self._queries.asked) - len(self._queries.homes)
-        return Explained(
+        return self._explained(
             explain_stores(self.stream, stores, prepared, waiting=waiting, details=details)
         )
 

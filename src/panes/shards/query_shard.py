@@ -9,7 +9,7 @@ given out (`panes.shards.waiting_answers`).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -61,9 +61,18 @@ class Outcome:
 class QueryShard:
     """A shard's part of one query, for one batch."""
 
-    def __init__(self, plan: Plan, terms: CheckedOptions, state: State, *, shards: int) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        terms: CheckedOptions,
+        state: State,
+        *,
+        shards: int,
+        after: int = BEGINNING,
+    ) -> None:
+        """Rows up to `after` came before the state began."""
         self._plan, self._terms, self._state, self._shards = plan, terms, state, shards
-        self._about = about = QueryState.of(plan, terms, state, shards)
+        self._about = about = QueryState.of(plan, terms, state, shards, after)
         self._status = status_columns(plan, terms)
         self._pipeline = pipeline_of(plan, revisable=terms.keeps)
         self._pipeline.resume(about.first_open, about.newest, about.first_needed)
@@ -76,7 +85,17 @@ class QueryShard:
 
         A host's own `watermark`, in ticks, is what it says of batches before this one.
         """
-        opened = [codec.unpack(data) for data in packages]
+        return self.take_opened([codec.unpack(data) for data in packages], watermark)
+
+    @property
+    def open_from(self) -> int:
+        """The first position that an open window holds."""
+        return self._pipeline.open_from
+
+    def take_opened(
+        self, opened: Sequence[Mapping[str, pa.Table]], watermark: int | None = None
+    ) -> Outcome:
+        """Take in one batch, whose packages have been unpacked."""
         pipeline, promises = self._pipeline, self._about.promises
         if watermark is not None and self._progress[0] == BEGINNING:
             self._begin_at_epoch()

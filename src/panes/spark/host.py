@@ -187,8 +187,8 @@ def require_progress(terms: CheckedOptions, streams: Sequence[str], *, bounded: 
     if not (bounded or all(told)):
         raise OptionError(
             "nothing says how the stream progresses, so no window would ever close",
-            hint='give lateness="10 seconds", punctuation=, heartbeat=, or bounded=True for an '
-            "availableNow run; a watermark of the stream will do too",
+            hint='df.withWatermark("ts", "10 seconds"), or an option of panes.sql: lateness="10 '
+            'seconds", punctuation=, heartbeat=, or bounded=True for an availableNow run',
         )
 
 

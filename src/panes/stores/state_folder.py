@@ -35,7 +35,7 @@ _MOST_FILES = 256
 
 
 @dataclass(slots=True, eq=False)
-class Block:
+class FolderBlock:
     """Bytes and their checksum; `data` are those that are not in a file yet."""
 
     nbytes: int
@@ -45,7 +45,7 @@ class Block:
     data: memoryview | None = None
 
     @classmethod
-    def of(cls, data: bytes | memoryview) -> Block:
+    def of(cls, data: bytes | memoryview) -> FolderBlock:
         """A block that is yet to be written."""
         view = memoryview(data)
         view = view.cast("B") if view.nbytes else memoryview(b"")
@@ -66,6 +66,8 @@ class StateFolder:
             self._let_go = weakref.finalize(self, os.close, _locked(self.path))
         try:
             with _as_state_error(self.path, "used"):
+                for left in self.path.glob("*.partial"):
+                    left.unlink()
                 if not (self.path / _MANIFEST).exists():
                     self.write({}, [])
         except BaseException:
@@ -81,7 +83,7 @@ class StateFolder:
         """Bytes of all files with blocks."""
         return sum(self._sizes.values())
 
-    def read(self) -> tuple[dict[str, Any], list[Block]]:
+    def read(self) -> tuple[dict[str, Any], list[FolderBlock]]:
         """What was written last, and its blocks in their order; nothing in a new folder."""
         with _as_state_error(self.path, "read"):
             data = (self.path / _MANIFEST).read_bytes()
@@ -98,7 +100,7 @@ class StateFolder:
         if words[2] != f"{zlib.crc32(body):08x}":
             raise self._damaged(_MANIFEST, "its checksum differs")
         said = json.loads(body)
-        blocks = [Block(*about) for about in said["blocks"]]
+        blocks = [FolderBlock(*about) for about in said["blocks"]]
         self._sizes = {
             name: path.stat().st_size
             for name in {block.file for block in blocks}
@@ -106,7 +108,7 @@ class StateFolder:
         }
         return said["about"], blocks
 
-    def fetch(self, block: Block) -> bytes:
+    def fetch(self, block: FolderBlock) -> bytes:
         """The bytes of a block, which are what was written."""
         try:
             with (self.path / block.file).open("rb") as file:
@@ -120,7 +122,7 @@ class StateFolder:
             raise self._damaged(block.file, "a checksum differs")
         return data
 
-    def write(self, about: Mapping[str, object], blocks: Sequence[Block]) -> None:
+    def write(self, about: Mapping[str, object], blocks: Sequence[FolderBlock]) -> None:
         """Put these blocks in the place of all others, and `about` beside them. All or nothing."""
         if not self._let_go.alive:
             raise StateError(f"the state folder {self.path} is closed", hint="open it again")
@@ -153,7 +155,7 @@ class StateFolder:
     # Within
 
     def _append(
-        self, name: str, blocks: Sequence[Block], moving: set[str], places: dict[int, int]
+        self, name: str, blocks: Sequence[FolderBlock], moving: set[str], places: dict[int, int]
     ) -> int:
         """Write the blocks that have no file, or not for long, into a new one; gives its size."""
         some = [block for block in blocks if block.data is not None or block.file in moving]
@@ -169,7 +171,7 @@ class StateFolder:
             os.fsync(file.fileno())
         return size
 
-    def _given_up(self, blocks: Sequence[Block]) -> set[str]:
+    def _given_up(self, blocks: Sequence[FolderBlock]) -> set[str]:
         """The files of which less than half counts; and the smallest ones, if they are many."""
         live: Counter[str] = Counter()
         for block in {id(block): block for block in blocks}.values():

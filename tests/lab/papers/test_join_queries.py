@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import panes
 from panes.language.join_query import JoinQuery
-from panes.language.read import read
+from tests.support import read
 
 SECOND = 1_000_000
 MINUTE = 60 * SECOND

@@ -90,8 +90,8 @@ def terms_of(bound: BoundJoin, run: StreamOptions) -> tuple[StreamOptions, Check
     if found and all(c is None for c in closes) and not run.bounded:
         raise OptionError(
             "nothing says how the streams progress, so every row would be kept for ever",
-            hint='give lateness="10 seconds", punctuation=, heartbeat=, or bounded=True for an '
-            "availableNow run; watermarks of the streams will do too",
+            hint='df.withWatermark("ts", "10 seconds"), or an option of panes.sql: lateness="10 '
+            'seconds", punctuation=, heartbeat=, or bounded=True for an availableNow run',
         )
     return run, terms
 
