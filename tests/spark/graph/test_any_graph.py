@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 
 import panes
 from tests.matrix import drawn
-from tests.matrix.test_any_graph import DISORDER, assert_answers, case, plain
+from tests.matrix.any_graph import DISORDER, assert_answers, case, plain
 from tests.spark.streaming import as_batches, found, read_stream, run_to_end
 
 
