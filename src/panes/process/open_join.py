@@ -32,6 +32,7 @@ from panes.process.join_answers import JoinAnswers
 from panes.process.join_run import JoinRun
 from panes.process.joined_windows import Above
 from panes.process.open_query import Instant
+from panes.process.query_on_streams import QueryOnStreams
 from panes.process.step import in_turn, kept, step, whole
 from panes.process.watched import Watcher
 
