@@ -24,6 +24,7 @@ WINDOWS = {
     "sums": "SELECT k, sum(x) AS a FROM s [RANGE 20 SLIDE 5 WATTR at] GROUP BY k",
     "large": "SELECT k, max(x + 1) AS a FROM s [TUMBLING 15 WATTR at] WHERE x > 3 GROUP BY k",
     "other": "SELECT max(x) AS a, count(*) AS n FROM s [RANGE 20 SLIDE 10 WATTR b]",
+    "by b": "SELECT k, sum(x) AS a FROM s [TUMBLING 20 WATTR b] GROUP BY k",
     "twice": "SELECT sum(x) AS a FROM (s UNION ALL s) [TUMBLING 10 WATTR at]",
     "early": "SELECT k, sum(x) AS a FROM s [TUMBLING 20 WATTR at] GROUP BY k EMIT EARLY EVERY 5",
     "per row": "SELECT i, at, k, sum(x) AS a FROM s [RANGE 10 RATTR at SLIDE 1 ROW PA k]",
@@ -174,6 +175,15 @@ def test_windows_come_to_a_register_that_only_joins() -> None:
     given, exact = given_by(host, lists, texts, streams)
     assert None not in [exact[name] for name in ("sums", "of r", "large", "both")]
     assert_exact(given, exact, texts, streams)
+
+
+def test_another_column_is_followed_as_long_as_a_query_reads_it() -> None:
+    streams = {"s": rows(7)}
+    host = PartsHost({"s": streams["s"].schema}, StreamOptions(lateness=LATENESS))
+    lists = [{"large", "other"}, {"large", "other"}, {"large", "other", "by b"}]
+    given, exact = given_by(host, lists, WINDOWS, streams)
+    assert isinstance(exact["by b"], int)
+    assert_exact(given, exact, WINDOWS, streams)
 
 
 @pytest.mark.parametrize("name", COUNTED)
