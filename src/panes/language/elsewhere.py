@@ -94,7 +94,7 @@ def require_select(reader: TokenReader) -> None:
 
 
 @contextmanager
-def words_of_here(text: str) -> Iterator[None]:
+def hints_for_other_dialects(text: str) -> Iterator[None]:
     """If a text cannot be read, and has a word of another system, say what to write instead."""
     try:
         yield

@@ -20,7 +20,7 @@ from sqlglot.tokens import Token, TokenType
 from panes.aggregates.custom import UserAggregate
 from panes.errors import QueryError
 from panes.language.clause import Parts, is_clause, read_clause, read_early
-from panes.language.elsewhere import require_select, words_of_here
+from panes.language.elsewhere import hints_for_other_dialects, require_select
 from panes.language.expressions import require_known
 from panes.language.grammar import parse_select, table_token
 from panes.language.join_query import How, Join, JoinQuery, Side, Source
@@ -72,7 +72,7 @@ def joins(tokens: list[Token]) -> bool:
 
 def read_join(text: str, aggregates: Sequence[UserAggregate] = ()) -> JoinQuery:
     """Understand one SELECT over a join."""
-    with words_of_here(text):
+    with hints_for_other_dialects(text):
         return read_join_tokens(tokenize(text), text, aggregates)
 
 

@@ -21,7 +21,7 @@ from sqlglot.tokens import Token, TokenType
 
 from panes.aggregates.catalog import CATALOG
 from panes.aggregates.custom import UserAggregate
-from panes.language.elsewhere import words_of_here
+from panes.language.elsewhere import hints_for_other_dialects
 from panes.language.inner_tokens import (
     has_windows,
     in_parentheses,
@@ -117,7 +117,7 @@ def read_graph(text: str, aggregates: Sequence[UserAggregate] = ()) -> QueryGrap
     >>> graph.asked.window.column
     'window_time'
     """
-    with words_of_here(text):
+    with hints_for_other_dialects(text):
         return _Parts(text, aggregates).read()
 
 

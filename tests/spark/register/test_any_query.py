@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 
 import panes
 from panes.errors import FailedQueryWarning, QueryError
-from tests.shards.test_parts_shard import (
+from tests.shards.parts_queries import (
     COUNTED,
     LATENESS,
     OVER_SEVERAL,
