@@ -24,13 +24,14 @@ from panes.shards.names import ROW
 from panes.spark.batch.answer import answer_bounded
 from panes.spark.bind import bind, is_inside
 from panes.spark.checkpoint import require_sources
+from panes.spark.emit import LATE, REJECTED
 from panes.spark.host import named_batch, require_final, with_watermark
 from panes.spark.internals import before_start, plan_text
 from panes.spark.join.query import answer_join
 from panes.spark.observe import metrics_name
 from panes.spark.stream import query as stream
 from panes.spark.stream.distinct import different_rows
-from panes.spark.stream.query import LATE, REJECTED, NodePlace, whole_row
+from panes.spark.stream.query import NodePlace, whole_row
 
 Sent: TypeAlias = Literal["answers", "late", "rejected"]
 Sink: TypeAlias = "str | Path | Callable[[DataFrame, int], None]"

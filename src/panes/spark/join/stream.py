@@ -39,21 +39,14 @@ from panes.shards.names import ENDED, EVERY_SOURCE, PROMISE, column_name
 from panes.spark.answers import named
 from panes.spark.bind import is_inside
 from panes.spark.column_names import PACKAGE, SET_ASIDE, STATUS
+from panes.spark.emit import Emit, survives_pandas, with_status
 from panes.spark.host import Beside, Hosted, host, shard_numbers, with_watermark
 from panes.spark.internals import to_arrow_schema
 from panes.spark.join.bind import BoundJoin
 from panes.spark.join.columns import from_ticks
 from panes.spark.observe import DEFAULT, JOIN, observed
 from panes.spark.stream.distinct import different_rows
-from panes.spark.stream.query import (
-    ALONE,
-    Emit,
-    NodePlace,
-    project,
-    survives_pandas,
-    whole_type,
-    with_status,
-)
+from panes.spark.stream.query import ALONE, NodePlace, project, whole_type
 
 _TICKS: dict[type[T.DataType], T.DataType] = {
     T.TimestampType: T.LongType(),
