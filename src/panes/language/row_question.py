@@ -40,7 +40,7 @@ class Ordering:
 
 @dataclass(frozen=True, slots=True)
 class RowQuestion:
-    """What is asked of the rows of a window; `columns` is None for ``*``, `limit` for all."""
+    """A question for the rows of a window; `columns` is None for ``*``, `limit` for all."""
 
     stream: str
     window: Window

@@ -65,7 +65,7 @@ def texts_of_sides(text: str) -> tuple[str, tuple[str, str]] | None:
 
 
 def _sides(tokens: list[Token]) -> tuple[list[list[Token]], list[Token]]:
-    """What stands between set operations outside of parentheses, and these operations."""
+    """The sides of set operations outside of parentheses, and these operations."""
     sides: list[list[Token]] = [[]]
     operations: list[Token] = []
     depth, is_star = 0, False

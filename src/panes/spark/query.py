@@ -30,7 +30,7 @@ from panes.spark.join.query import answer_join
 from panes.spark.observe import metrics_name
 from panes.spark.stream import query as stream
 from panes.spark.stream.distinct import different_rows
-from panes.spark.stream.query import LATE, REJECTED, Place, whole_row
+from panes.spark.stream.query import LATE, REJECTED, NodePlace, whole_row
 
 Sent: TypeAlias = Literal["answers", "late", "rejected"]
 Sink: TypeAlias = "str | Path | Callable[[DataFrame, int], None]"
@@ -92,7 +92,7 @@ def _answer(
         own = run_of(part, run, inside) if is_streaming or not part.name else StreamOptions()
         if part.name and is_streaming:
             own = replace(own, name=f"{run.name}_{part.name}")
-        place = Place(
+        place = NodePlace(
             read, _elsewhere(graph, part, frames), promises=is_streaming and bool(part.name)
         )
         found = _answer_query(part.query, graph.everywhere(frames), user, own, place)
@@ -115,7 +115,7 @@ def _answer_query(
     frames: Mapping[str, DataFrame],
     user: Sequence[UserAggregate],
     run: StreamOptions,
-    place: Place,
+    place: NodePlace,
 ) -> DataFrame:
     """The answers of a query with none inside, of those DataFrames that it reads."""
     streams = {name: frames[name] for name in query.streams}

@@ -48,7 +48,7 @@ from panes.spark.stream.distinct import different_rows
 from panes.spark.stream.query import (
     ALONE,
     Emit,
-    Place,
+    NodePlace,
     project,
     survives_pandas,
     whole_type,
@@ -101,7 +101,7 @@ def emitted(
     terms: CheckedOptions,
     run: StreamOptions,
     along: Sequence[Placed] = (),
-    place: Place = ALONE,
+    place: NodePlace = ALONE,
 ) -> DataFrame:
     """Everything the shards give, under joined names: joined rows, promises, rows set apart.
 
@@ -148,7 +148,7 @@ def emitted(
 
 
 def _projected(
-    bound: BoundJoin, terms: CheckedOptions, run: StreamOptions, place: Place
+    bound: BoundJoin, terms: CheckedOptions, run: StreamOptions, place: NodePlace
 ) -> list[list[DataFrame]]:
     """What combiners read of the streams of each side, which are numbered through."""
     found: list[list[DataFrame]] = []
@@ -268,7 +268,7 @@ def lies_on(plan: JoinQueryPlan, found: Aggregation) -> Placed:
 
 
 def different_sides(
-    bound: BoundJoin, terms: CheckedOptions, run: StreamOptions, place: Place
+    bound: BoundJoin, terms: CheckedOptions, run: StreamOptions, place: NodePlace
 ) -> tuple[BoundJoin, CheckedOptions]:
     """The same join, of different rows where FROM takes each row of a stream once."""
     sides = []

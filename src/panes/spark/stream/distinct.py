@@ -31,7 +31,7 @@ from panes.spark.internals import to_arrow_schema
 from panes.spark.observe import DEFAULT, observed
 from panes.spark.stream.query import (
     Emit,
-    Place,
+    NodePlace,
     placed_columns,
     survives_pandas,
     whole_type,
@@ -40,7 +40,7 @@ from panes.spark.stream.query import (
 
 
 def different_rows(
-    bound: BoundQuery, terms: CheckedOptions, run: StreamOptions, place: Place
+    bound: BoundQuery, terms: CheckedOptions, run: StreamOptions, place: NodePlace
 ) -> tuple[BoundQuery, CheckedOptions]:
     """The same query, of the different rows of those streams of which FROM takes each row once.
 
@@ -58,7 +58,7 @@ def different_rows(
 
 
 def _different(
-    bound: BoundQuery, number: int, terms: CheckedOptions, run: StreamOptions, place: Place
+    bound: BoundQuery, number: int, terms: CheckedOptions, run: StreamOptions, place: NodePlace
 ) -> DataFrame:
     """The rows of one stream that have not come before, and what is promised of those to come."""
     plan, frame = bound.plan, bound.frames[number]

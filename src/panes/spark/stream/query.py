@@ -79,7 +79,7 @@ _EMITTED_AT_ONCE = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class NodePlace:
     """Where a query stands among those of a text: which of its own streams are read where.
 
     `streams` are those of the whole text, whose rows may be set aside. A bounded one has not ended
@@ -91,11 +91,11 @@ class Place:
     promises: bool = False
 
 
-ALONE = Place()
+ALONE = NodePlace()
 
 
 def answer(
-    bound: BoundQuery, terms: CheckedOptions, run: StreamOptions, place: Place = ALONE
+    bound: BoundQuery, terms: CheckedOptions, run: StreamOptions, place: NodePlace = ALONE
 ) -> DataFrame:
     """The answers, as a streaming DataFrame in append mode."""
     tagged = _tagged(bound, terms, run, place)
@@ -106,7 +106,7 @@ def answer(
 
 
 def answers_promised(
-    bound: BoundQuery, terms: CheckedOptions, run: StreamOptions, place: Place
+    bound: BoundQuery, terms: CheckedOptions, run: StreamOptions, place: NodePlace
 ) -> DataFrame:
     """Answers as another query reads them, with what is promised of those to come.
 
@@ -124,7 +124,7 @@ def answers_promised(
 
 
 def answers_and_set_aside(
-    bound: BoundQuery, terms: CheckedOptions, run: StreamOptions, place: Place = ALONE
+    bound: BoundQuery, terms: CheckedOptions, run: StreamOptions, place: NodePlace = ALONE
 ) -> DataFrame:
     """Answers and the rows set apart, late or rejected, in one streaming DataFrame.
 
@@ -153,7 +153,7 @@ def rows_apart(frames: Sequence[DataFrame]) -> Column:
 
 
 def _tagged(
-    bound: BoundQuery, terms: CheckedOptions, run: StreamOptions, place: Place = ALONE
+    bound: BoundQuery, terms: CheckedOptions, run: StreamOptions, place: NodePlace = ALONE
 ) -> DataFrame:
     """Everything the store emits: answers before the SELECT, rows set apart, and status.
 
