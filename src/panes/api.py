@@ -30,7 +30,6 @@ from panes.planning.options import require_options
 from panes.planning.plan import plan
 from panes.planning.terms import Late, Run
 from panes.process.in_steps import answers_of, require_steps
-from panes.process.join_register import JoinRegister
 from panes.process.open_graph import OpenGraph
 from panes.process.open_join import OpenJoin
 from panes.process.open_query import OpenQuery
@@ -388,7 +387,7 @@ def register(
 
 
 @overload
-def register(stream: Sequence[str], /, **options: Unpack[RegisterOptions]) -> JoinRegister: ...
+def register(stream: Sequence[str], /, **options: Unpack[RegisterOptions]) -> Register: ...
 
 
 @overload
@@ -486,7 +485,7 @@ def register(
         if frame is not None:
             return _join_register_on_spark(stream, frame, run, aggregates)
         _refuse({"shards": shards}, "is for a register on Spark")
-        return JoinRegister(stream, run, aggregates=aggregates)
+        return Register(stream, run, aggregates=aggregates)
     if frame is not None:
         if not is_spark(frame):
             raise QueryError(

@@ -20,7 +20,7 @@ from panes.live.joins_shown import joins_axis, joins_shown, joins_text
 from panes.live.recorder import Recorder, Where, position
 from panes.live.register_shown import keys_of
 from panes.live.snapshot import Snapshot
-from panes.process.join_register import JoinRegister
+from panes.process.register import Register
 from panes.process.watched import add_watcher, remove_watcher
 from panes.sharing.join_view import JoinsView
 
@@ -30,7 +30,7 @@ _COST = "joined rows that it was given; of a fold, which makes no pairs, its ans
 class JoinRegisterFeed:
     """A register over joins that is watched from now on."""
 
-    def __init__(self, register: JoinRegister, title: str = "", *, can_edit: bool = False) -> None:
+    def __init__(self, register: Register, title: str = "", *, can_edit: bool = False) -> None:
         self._register, self._title = register, title or " + ".join(register.streams)
         self.can_edit = can_edit
         self._run = uuid.uuid4().hex

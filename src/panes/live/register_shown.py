@@ -90,7 +90,8 @@ def specs_of(queries: Sequence[RegisteredQuery]) -> dict[str, Sliding]:
     """The windows of queries, by the name of the first that has them."""
     named: dict[Sliding, str] = {}
     for query in queries:
-        named.setdefault(query.spec, query.name)
+        if query.spec is not None:
+            named.setdefault(query.spec, query.name)
     return {name: spec for spec, name in named.items()}
 
 
@@ -109,7 +110,9 @@ def _length(view: RegisterView, ticks: int) -> str:
     return format_duration(ticks) if is_time else f"{ticks:,}"
 
 
-def _window_words(view: RegisterView, spec: Sliding) -> str:
+def _window_words(view: RegisterView, spec: Sliding | None) -> str:
+    if spec is None:
+        return ""
     size, slide = _length(view, spec.size), _length(view, spec.slide)
     return size if size == slide else f"{size} every {slide}"
 

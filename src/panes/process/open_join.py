@@ -13,6 +13,7 @@ from itertools import chain
 import pyarrow as pa
 
 from panes.aggregates.custom import UserAggregate
+from panes.axis import BEGINNING
 from panes.errors import InputError, OptionError, QueryError, UnknownStreamError
 from panes.frames import empty_tables, to_table
 from panes.html import Explained, facts_html, facts_line
@@ -201,6 +202,18 @@ class OpenJoin:
         total = stored["left_bytes"] + stored["right_bytes"] + held["bytes"]
         rows = stored["left_rows"] + stored["right_rows"]
         return {**held, **stored, "rows": rows, "bytes": total, **self._set_aside.counts}
+
+    @property
+    def answer_schema(self) -> pa.Schema | None:
+        """Nothing: the columns of joined rows are known when some are given."""
+
+    @property
+    def open_from(self) -> int:
+        """The first position of rows that may still be joined."""
+        if self._bound is None:
+            return BEGINNING
+        sides = self._bound.plan.join.sources
+        return min(self._bound.run.stage.open_from(side.name) for side in sides)
 
     @property
     def sides(self) -> Sequence[SourcePlan]:

@@ -1,4 +1,4 @@
-"""One query as a node: windows, a join, a union, over streams or over the answers of other nodes."""
+"""One query as a node: windows, a join, a union, over streams or the answers of other nodes."""
 
 from __future__ import annotations
 
@@ -189,14 +189,14 @@ class QueryNode:
     def begin_behind(self, came: Came) -> None:
         """Begin after rows have come: only windows that miss none are answered."""
         if isinstance(self.query, OpenJoin):
-            raise _missed("a join inside another query would miss their partners")
+            raise missed("a join inside another query would miss their partners")
         query, window = self.query.query, self.query.query.window
         if window is None or window.origin_first or not isinstance(window.spec, Sliding | PerRow):
-            raise _missed("its windows reach back to the first row")
+            raise missed("its windows reach back to the first row")
         if isinstance(window.spec, PerRow) and window.spec.every > 1:
-            raise _missed("which rows it answers for is counted from the first one")
+            raise missed("which rows it answers for is counted from the first one")
         if window.partition and not isinstance(window.spec, PerRow):
-            raise _missed("the rows of each partition are counted from the first one")
+            raise missed("the rows of each partition are counted from the first one")
         if window.measure == "rows":
             self._count_on(query, came)
             return
@@ -205,7 +205,7 @@ class QueryNode:
             source = self._inside.reads[name]
             chain, column = self._chain(query, name), column_read(query, name)
             if chain is not None and chain.places is not None:
-                raise _missed(f"it computes where rows of `{source}` lie")
+                raise missed(f"it computes where rows of `{source}` lie")
             assert column is not None
             newest = came.newest(source, column)
             if newest > BEGINNING:
@@ -215,10 +215,10 @@ class QueryNode:
     def _count_on(self, query: Query, came: Came) -> None:
         """Rows are counted as they arrive: go on counting where the streams are."""
         if query.window is None or query.window.column is not None:
-            raise _missed("rows are counted in the order of a column, from the first one")
+            raise missed("rows are counted in the order of a column, from the first one")
         arrived = [came.arrived(self._inside.reads[name]) for name in query.streams]
         if BEGINNING in arrived or any(inner is not None for inner in query.inner):
-            raise _missed("nobody has counted the rows that came before")
+            raise missed("nobody has counted the rows that came before")
         assert isinstance(self.query, OpenQuery)
         self.query.count_on(sum(arrived))
         self.begins_behind = sum(arrived) - 1 if sum(arrived) else BEGINNING
@@ -228,7 +228,7 @@ class QueryNode:
         if inner is None:
             return None
         if name not in self._schemas:
-            raise _missed(f"nothing is known of the columns of `{self._inside.reads[name]}`")
+            raise missed(f"nothing is known of the columns of `{self._inside.reads[name]}`")
         return chain_of(query, name, self._schemas[name])
 
     @property
@@ -250,10 +250,21 @@ class QueryNode:
         """What is promised of the columns of answers to come, by their names in small letters."""
         return self.query.promised_answers()
 
+    @property
+    def open_from(self) -> int:
+        """The first position that an open window holds."""
+        return self.query.open_from
+
+    @property
+    def schema(self) -> pa.Schema | None:
+        """The columns of its answers as others read them, once they are known."""
+        found = self.query.answer_schema
+        return None if found is None else as_rows(found.empty_table()).schema
+
     def behind(self, column: str) -> int:
         """Up to where answers may have been given, or are missing, on a column of theirs."""
         if not isinstance(self.query, OpenQuery):
-            raise _missed("nobody knows which answers of a join came before")
+            raise missed("nobody knows which answers of a join came before")
         window, next_end = self.query.query.window, self.query.next_end
         if self.begins_behind > BEGINNING:
             assert window is not None
@@ -263,7 +274,7 @@ class QueryNode:
             return BEGINNING
         promised = promised_by_windows(self.query.query, next_end)
         if column not in promised:
-            raise _missed(f"nothing is promised of `{column}`")
+            raise missed(f"nothing is promised of `{column}`")
         return promised[column] - 1
 
     def checked(self, schemas: Mapping[str, pa.Schema]) -> None:
@@ -290,7 +301,8 @@ class QueryNode:
         return self.query.explain(details=details)
 
 
-def _missed(why: str) -> QueryError:
+def missed(why: str) -> QueryError:
+    """The refusal of a query that could not know what it has missed."""
     return QueryError(
         f"rows have come before this query, and {why}", hint="add it before the first batch"
     )

@@ -139,11 +139,16 @@ class Queries:
 
     def read(self, name: str, text: str, deadline: Duration | None = None) -> Asked:
         """Read a query, and refuse what cannot be answered from shared panes."""
+        return self.asked_as(name, text, parse(text, self.aggregates), deadline)
+
+    def asked_as(
+        self, name: str, text: str, query: Query, deadline: Duration | None = None
+    ) -> Asked:
+        """The same of a query that has been read."""
         if name in self.asked:
             raise QueryError(
                 f"a query `{name}` is already registered", hint="remove it first, or rename one"
             )
-        query = parse(text, self.aggregates)
         spec = require_shareable(name, query, self.stream)
         ticks = None if deadline is None else parse_duration(deadline, option="deadline")
         return Asked(name, text, query, spec, ticks, self.numbers.next())

@@ -7,6 +7,16 @@ from panes.language.query import Query
 from panes.windows.spec import Sliding
 
 
+def shared_spec(query: Query) -> Sliding | None:
+    """The windows of a query that can be answered from shared panes; None if it cannot."""
+    window = query.window
+    if window is None or window.measure == "rows" or window.origin_first or query.emits_early:
+        return None
+    if len(query.streams) != 1 or any(inner is not None for inner in query.inner):
+        return None
+    return window.spec if isinstance(window.spec, Sliding) else None
+
+
 def require_shareable(name: str, query: Query, stream: str) -> Sliding:
     """Refuse, before the first row, what cannot be answered from shared panes."""
     window = query.window

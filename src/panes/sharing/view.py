@@ -18,13 +18,15 @@ from panes.windows.spec import Sliding
 class RegisteredQuery:
     """One query: `store` and `shape` are numbers that queries share, None before the first batch.
 
+    Queries that share no panes have neither, and no `spec`.
+
     `pieces` is how many partials one of its answers is lowered from; `keys` how many columns its
     answers are grouped by.
     """
 
     name: str
     text: str
-    spec: Sliding
+    spec: Sliding | None
     store: int | None
     shape: int | None
     pieces: int

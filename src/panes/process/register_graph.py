@@ -1,0 +1,450 @@
+"""The graph of a register: where each query runs, and what is shared.
+
+    sliding windows over a column      one node for each stream and column, or node and column:
+                                       their queries share the read, panes and partials
+    joins of streams                   one node: queries with the same join share it
+    everything else                    a node of its own, which queries that say the same share
+
+Equal parts are one node, however many queries contain them. A query that comes after rows have come
+begins behind them: what it cannot know in full it does not answer (`QueryNode.begin_behind`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+
+from panes.aggregates.custom import UserAggregate
+from panes.answers.portions import Portion
+from panes.axis import BEGINNING, FOREVER, Duration
+from panes.errors import OptionError, PanesError, QueryError
+from panes.language.join_query import JoinQuery
+from panes.language.query import Query
+from panes.language.query_graph import Part, QueryGraph
+from panes.planning.terms import Run
+from panes.process.all_or_nothing import all_or_nothing
+from panes.process.in_turn import Turn
+from panes.process.newest_rows import NewestRows
+from panes.process.node import Node, Step
+from panes.process.open_graph import require_promises
+from panes.process.open_query import Instant
+from panes.process.query_node import Inside, QueryNode, missed
+from panes.process.rounds import HandOver
+from panes.process.running_graph import RunningGraph
+from panes.process.shared_joins import SharedJoins
+from panes.process.shared_windows import SharedWindows
+from panes.process.watched import Watcher
+from panes.sharing.shareable import shared_spec
+
+_JOINS = "joins of streams"
+_SET_ASIDE = ("late_rows", "rejected_rows", "set_aside_bytes", "total_bytes")
+
+
+class RegisterGraph:
+    """The nodes of a register, and the queries that are their ends.
+
+    `schemas` are those of the streams that have sent a batch, `arrived` how many rows each has.
+    """
+
+    UNCHANGED = frozenset({"_turn", "_hand_over"})
+
+    def __init__(
+        self,
+        streams: Sequence[str],
+        run: Run,
+        turn: Turn,
+        *,
+        aggregates: Sequence[UserAggregate] = (),
+        now: Callable[[], int],
+        keep_rows: int = 0,
+        hand_over: HandOver | None = None,
+    ) -> None:
+        self.streams = tuple(streams)
+        self._run, self._turn, self._hand_over = run, turn, hand_over
+        self._aggregates, self._now = tuple(aggregates), now
+        self.schemas: dict[str, pa.Schema] = {}
+        self.arrived: dict[str, int] = {}
+        self.running = RunningGraph()
+        self.joins = SharedJoins(self.streams, run, aggregates=aggregates, now=now)
+        self.texts: dict[str, str] = {}  # of queries that are no shared windows
+        self._ends: dict[str, str] = {}
+        self._same: dict[object, str] = {}
+        if len(self.streams) == 1:
+            self._add_windows(self.streams[0], keep_rows=keep_rows)
+        else:
+            self.running.add(_JOINS, self.joins)
+
+    # What there is
+
+    @property
+    def windows(self) -> list[SharedWindows]:
+        """The nodes of shared windows, those over streams and over other nodes."""
+        return [n for n in self.running.nodes.values() if isinstance(n, SharedWindows)]
+
+    @property
+    def query_nodes(self) -> list[QueryNode]:
+        """The nodes of queries that run beside."""
+        return [n for n in self.running.nodes.values() if isinstance(n, QueryNode)]
+
+    def has(self, name: str) -> bool:
+        """Whether there is a query of that name."""
+        return name in self.texts or any(name in w.queries.asked for w in self.windows)
+
+    def require_new(self, name: str) -> None:
+        """Refuse a name that a query has already."""
+        if self.has(name):
+            raise QueryError(
+                f"a query `{name}` is already registered", hint="remove it first, or rename one"
+            )
+
+    def reads(self, stream: str) -> bool:
+        """Whether any query beside the shared windows reads a stream."""
+        nodes: list[Node] = [self.joins, *self.query_nodes]
+        return any(stream in node.reads for node in nodes)
+
+    def exact_from(self, name: str) -> object | None:
+        """From where on a query is answered; None: from the beginning."""
+        if name in self.joins.asked:
+            return self.joins.exact_from(name)
+        if name in self._ends:
+            node = self.running.nodes[self._ends[name]]
+            return node.exact_from if isinstance(node, QueryNode) else None
+        return next((w.exact_from(name) for w in self.windows if name in w.queries.asked), None)
+
+    # Queries come and go
+
+    def add(
+        self, name: str, text: str, graph: QueryGraph, deadline: Duration | None = None
+    ) -> None:
+        """Answer one more query from now on."""
+        query = graph.asked
+        if graph.is_single and isinstance(query, Query) and shared_spec(query) is not None:
+            assert query.window is not None
+            self._share(
+                name, text, query, self._on(query.streams[0], query.window.column), deadline
+            )
+            return
+        if deadline is not None:
+            raise OptionError("a deadline is for sliding windows over a stream, which share panes")
+        with all_or_nothing(self):
+            if graph.is_single and isinstance(query, JoinQuery) and not query.emits_early:
+                self._join(name, query)
+            else:
+                self._beside(name, graph)
+            if not self.has(name):
+                self.texts[name] = text
+
+    def remove(self, name: str) -> None:
+        """Answer a query no longer, and forget the nodes that only it needed."""
+        for windows in self.windows:
+            if name in windows.queries.asked or name in windows.queries.failed:
+                windows.queries.remove(name)
+        if name in self.joins.asked:
+            self.joins.remove(name)
+        self.texts.pop(name, None)
+        self._ends.pop(name, None)
+        self._tidy()
+
+    def _tidy(self) -> None:
+        """Forget the nodes that nobody reads any more."""
+        if len(self.running.nodes) == 1:
+            return
+        used = {n for n, node in self.running.nodes.items() if self._is_used(node)}
+        used.update(self._ends.values())
+        self.running.keep(used.__contains__)
+        self._same = {key: n for key, n in self._same.items() if n in self.running.nodes}
+
+    def _is_used(self, node: Node) -> bool:
+        """Whether a node stays though no other reads it: a stream's own does, on any column."""
+        if isinstance(node, SharedWindows):
+            is_first = (node.source,) == self.streams and node is self.windows[0]
+            lies = node.source in self.streams and node.column is not None
+            return bool(node.queries.asked) or lies or is_first
+        return node is self.joins
+
+    def _share(
+        self,
+        name: str,
+        text: str,
+        query: Query,
+        windows: SharedWindows,
+        deadline: Duration | None = None,
+    ) -> None:
+        try:
+            windows.add(name, text, query, deadline)
+        finally:
+            self._tidy()
+
+    def _on(self, source: str, column: str | None) -> SharedWindows:
+        """The node of windows over a column of a stream or node, which may be new."""
+        on = [windows for windows in self.windows if windows.source == source]
+        found = next((w for w in on if w.column == (column or "").lower()), None)
+        if found is not None:
+            return found
+        newest = self.newest(source, column or "")
+        if self._run.punctuation is not None and any(w.column is not None for w in on):
+            raise QueryError(
+                f"`{source}` is ordered by another column, and `{self._run.punctuation}` promises "
+                f"nothing of `{column}`",
+                hint="open a second register for it",
+            )
+        new = next((w for w in on if w.column is None), None) or self._add_windows(source, column)
+        new.begin_behind(newest)
+        if source in self.schemas and new.reading.schema is None:
+            new.bind(self.schemas[source])
+        return new
+
+    def _add_windows(
+        self, source: str, column: str | None = None, *, keep_rows: int = 0
+    ) -> SharedWindows:
+        is_part = source not in self.streams
+        run = Inside({source: source}, frozenset([source] if is_part else [])).run(self._run)
+        windows = SharedWindows(
+            source, run, self._turn, is_part=is_part, aggregates=self._aggregates, now=self._now,
+            keep_rows=keep_rows, hand_over=self._hand_over,
+        )  # fmt: skip
+        windows.reading.open_beside = lambda: self._open_from(source)
+        self.running.add(f"windows of {source} on {column}", windows)
+        return windows
+
+    def _open_from(self, source: str) -> int:
+        """The first position that an open window of a query beside holds."""
+        beside = (node for node in self.query_nodes if source in node.reads)
+        return min((node.open_from for node in beside), default=FOREVER)
+
+    def _join(self, name: str, query: JoinQuery) -> None:
+        if _JOINS not in self.running.nodes:
+            self.joins.missed(self._newest_known())
+            self.running.add(_JOINS, self.joins)
+            self.joins.bind(self.schemas)
+        self.joins.add(name, query)
+
+    def _newest_known(self) -> NewestRows:
+        """Where the newest rows lie on the columns of windows; of others that is not known."""
+        at = {
+            (w.source, w.reading.placing.axis.column or ""): w.queries.newest
+            for w in self.windows
+            if w.reading.placing is not None
+        }
+        sent = frozenset(stream for stream, rows in self.arrived.items() if rows)
+        return NewestRows(at, sent=sent, unseen=sent)
+
+    def _beside(self, name: str, graph: QueryGraph) -> None:
+        """Nodes for the parts of a query; those that are there already are shared."""
+        require_promises(graph)
+        named: dict[str, str] = {}
+        for part in graph.parts:
+            reads = {n: graph.again.get(n, n) for n in part.query.streams}
+            reads = {n: named.get(source, source) for n, source in reads.items()}
+            if not part.name and self._is_over_part(part, reads):
+                assert isinstance(part.query, Query)
+                assert part.query.window is not None
+                [source] = reads.values()
+                query = replace(part.query, streams=(source,))
+                windows = self._on(source, part.query.window.column)
+                self._share(name, graph.text, query, windows)
+                return
+            named[part.name] = self._node(part, reads, part.name or f"answers of {name}")
+        self._ends[name] = named[""]
+
+    def _is_over_part(self, part: Part, reads: Mapping[str, str]) -> bool:
+        inside = not set(reads.values()).intersection(self.streams)
+        return inside and isinstance(part.query, Query) and shared_spec(part.query) is not None
+
+    def _node(self, part: Part, reads: Mapping[str, str], name: str) -> str:
+        """The name of the node that answers a part: one that is there, or a new one."""
+        query = part.query
+        said: object = replace(query, text="")
+        if isinstance(query, Query):
+            said = replace(query, text="", streams=(), again=())
+        key = said, tuple(reads[n] for n in query.streams)
+        if key in self._same:
+            return self._same[key]
+        while name in self.running.nodes or name in self.streams:
+            name += "_"
+        nodes = frozenset(reads.values()).difference(self.streams)
+        node = QueryNode(
+            query, Inside(reads, nodes), self._run, aggregates=self._aggregates,
+            schemas=self._known(), now=self._now,
+        ).named(name)  # fmt: skip
+        for stream, column in node.columns_read:
+            self._on(stream, column).lay(column)
+        if any(self.arrived.get(stream) for stream in self._streams_of(node)):
+            node.begin_behind(self)
+        self.running.add(name, node)
+        self._same[key] = name
+        return name
+
+    def _known(self) -> dict[str, pa.Schema]:
+        """The columns of streams, and of nodes as others read them."""
+        nodes = ((n, node) for n, node in self.running.nodes.items() if isinstance(node, QueryNode))
+        found = {name: node.schema for name, node in nodes}
+        return self.schemas | {name: schema for name, schema in found.items() if schema is not None}
+
+    def _streams_of(self, node: Node) -> Iterator[str]:
+        """The streams that a node reads, itself or through others."""
+        for source in node.reads:
+            if source in self.streams:
+                yield source
+            else:
+                yield from self._streams_of(self.running.nodes[source])
+
+    # What came before
+
+    def newest(self, source: str, column: str) -> int:
+        """Up to where rows of a stream or node may have come, on a column."""
+        if source not in self.streams:
+            node = self.running.nodes[source]
+            assert isinstance(node, QueryNode)
+            return node.behind(column)
+        if not self.arrived.get(source):
+            return BEGINNING
+        for windows in self.windows:
+            if windows.source == source and windows.column == column.lower():
+                return windows.queries.newest
+        known = self.joins.newest_on(source, column)
+        if known is None or self._run.rows_late is not None:
+            raise missed(f"nobody knows where they lie on `{column}`")
+        return known
+
+    def promised(self, source: str, column: str) -> int:
+        """What a stream promises of its rows on a column."""
+        on = (w for w in self.windows if (w.source, w.column) == (source, column.lower()))
+        return next((w.queries.promise.at for w in on), BEGINNING)
+
+    # Steps
+
+    def bind(self, tables: Mapping[str, pa.Table]) -> dict[str, Exception]:
+        """Streams have sent their first batch: bind what waited for their columns.
+
+        Gives queries that do not fit. If nothing does, the batch is refused.
+        """
+        new = {n: t.schema.remove_metadata() for n, t in tables.items() if n not in self.schemas}
+        self.schemas |= new
+        asked = [w.waiting if w.source in new else len(w.queries.asked) for w in self.windows]
+        unbound = sum(asked) + len(self.texts)
+        unfit = [(w, w.bind(new[w.source])) for w in self.windows if w.source in new]
+        failing = self.joins.bind(self.schemas)
+        for name, end in self._ends.items():
+            try:
+                self._require_fit(end)
+            except PanesError as error:
+                failing[name] = error.of(f"query `{name}`")
+        reasons = [reason for _, one in unfit for reason in one.reasons] + [*failing.values()]
+        if reasons and len(reasons) == unbound:
+            raise reasons[0]  # rather than all queries, the batch is wrong
+        for windows, one in unfit:
+            windows.set_aside(one)
+        return failing
+
+    def _require_fit(self, end: str) -> None:
+        node = self.running.nodes[end]
+        for source in node.reads:
+            if source not in self.streams:
+                self._require_fit(source)
+        if isinstance(node, QueryNode):
+            node.checked(self.schemas)
+
+    def step(self, step: Step) -> Iterator[Portion]:
+        """Step every node; gives the answers of every query."""
+        for name, given in self.running.step(step):
+            if isinstance(self.running.nodes[name], QueryNode):
+                table = given[0].table
+                names = [query for query, end in self._ends.items() if end == name]
+                for query in names if len(table) else ():
+                    yield Portion(-1, [query], np.array([0, len(table)]), table)
+            else:
+                yield from given
+        for query, end in self._ends.items():
+            if end in step.lost:
+                step.failed[query] = step.lost[end]
+
+    def require_instants(self, told: Mapping[str, Instant]) -> None:
+        """Refuse promises that cannot be understood, or are no positions of the streams."""
+        for stream in told:
+            on = {w.column for w in self.windows if w.source == stream and w.column is not None}
+            if len(on) > 1:
+                raise OptionError(
+                    f"queries order `{stream}` by {' and by '.join(sorted(on))}, and a promise "
+                    "would be of only one of them",
+                    hint="give a lateness, or open a register for each",
+                )
+        for node in [self.joins, *self.query_nodes, *self.windows]:
+            node.require_instants(told)
+
+    def watch(self, watcher: Watcher | None) -> None:
+        """Tell somebody of the batches of every stream, once."""
+        told: set[str] = set()
+        for windows in self.windows:
+            is_first = windows.source in self.streams and windows.source not in told
+            windows.reading.watcher = watcher if is_first else None
+            told |= {windows.source} if windows.column is not None else set()
+        self.joins.watcher, self.joins.told = watcher, frozenset(told)
+
+    def end(self) -> None:
+        """The streams have ended: only the windows stay, which say what there was."""
+        self.joins.end()
+        self.running.nodes = {n: w for n, w in self.running.nodes.items() if w in self.windows}
+        self._ends.clear()
+
+    # What there is to see
+
+    def reached(self) -> list[int]:
+        """How far streams and sides of joins are."""
+        return [*(w.progress for w in self.windows if w.reading.has_axis), *self.joins.progress]
+
+    def late(self) -> Iterator[pa.Table]:
+        """Late rows: of each stream by each column that orders it, and of each join."""
+        yield from (w.reading.set_aside.late(w.columns) for w in self._over_streams())
+        yield from self.joins.late()
+        yield from (node.query.late for node in self._telling())
+
+    def take_late(self) -> Iterator[pa.Table]:
+        """The late rows so far, which are then forgotten."""
+        yield from (w.reading.set_aside.take_late(w.columns) for w in self._over_streams())
+        yield from self.joins.take_late()
+        yield from (node.query.take_late() for node in self._telling())
+
+    def rejected(self) -> Iterator[pa.Table]:
+        """Rows without a position."""
+        yield from (w.reading.set_aside.rejected(w.columns) for w in self._over_streams())
+        yield from self.joins.rejected()
+        yield from (node.query.rejected for node in self._telling())
+
+    def _over_streams(self) -> list[SharedWindows]:
+        """The windows over streams; the first one tells the columns if there is nothing else."""
+        found = [w for w in self.windows if w.source in self.streams]
+        return [w for w in found if w.reading.has_axis] or found * (not self.joins.asked)
+
+    def _telling(self) -> list[QueryNode]:
+        """Queries beside that read a stream by a column which no windows know."""
+        laid = {(w.source, w.column) for w in self._over_streams()}
+        return [
+            node
+            for node in self.query_nodes
+            if node.reads_streams and not laid.issuperset(node.columns_read)
+        ]
+
+    def state(self) -> dict[str, int]:
+        """How much is stored by all nodes together."""
+        found = {"joins": 0, "nodes": len(self.query_nodes)}
+        for node in self.running.nodes.values():
+            stored = node.state
+            if isinstance(node, QueryNode):
+                stored = {n: count for n, count in stored.items() if n not in _SET_ASIDE}
+            for name, count in stored.items():
+                found[name] = found.get(name, 0) + count
+        return found
+
+    def explained(self, *, details: bool = False) -> Iterator[str]:
+        """How each node is run."""
+        for name, node in self.running.nodes.items():
+            if isinstance(node, QueryNode):
+                ends = ", ".join(query for query, end in self._ends.items() if end == name)
+                yield f"queries    {ends}\n" if ends else f"part       {name}\n"
+                yield node.explain(details=details)
+            elif not isinstance(node, SharedJoins) or node.asked:
+                yield node.explain(details=details)
