@@ -82,9 +82,12 @@ class NewestRows:
                     "lie, so it cannot be known which of them it has missed",
                     hint="add it before the first batch, or window over a column of the stream",
                 )
-        known = ((way.chain, self.at.get(way.column, BEGINNING)) for way in _ways(side, schemas))
-        moved = [chain.punctuate(at) for chain, at in known if at > BEGINNING]
-        return max(moved, default=BEGINNING)
+        return max(self.by_stream(side, schemas).values(), default=BEGINNING)
+
+    def by_stream(self, side: SourcePlan, schemas: Mapping[str, pa.Schema]) -> dict[str, int]:
+        """Where the newest row of each stream of a side lies, of those that have sent any."""
+        known = ((way, self.at.get(way.column, BEGINNING)) for way in _ways(side, schemas))
+        return {way.column[0]: way.chain.punctuate(at) for way, at in known if at > BEGINNING}
 
 
 @dataclass(frozen=True, slots=True)

@@ -208,6 +208,12 @@ class OpenJoin:
         """Nothing: the columns of joined rows are known when some are given."""
 
     @property
+    def next_end(self) -> int:
+        """No window above the join that is yet to be answered ends before, if that is known."""
+        above = None if self._bound is None else self._bound.above
+        return BEGINNING if above is None or above.next_end is None else above.next_end
+
+    @property
     def open_from(self) -> int:
         """The first position of rows that may still be joined."""
         if self._bound is None:

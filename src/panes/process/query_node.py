@@ -18,11 +18,18 @@ from panes.errors import QueryError
 from panes.language.join_query import JoinQuery
 from panes.language.query import WINDOW_COLUMNS, Query
 from panes.nodes.inner import chain_of
+from panes.planning.plan import Plan
 from panes.planning.terms import Run
 from panes.process.node import Step
 from panes.process.open_join import OpenJoin
 from panes.process.open_query import Instant, OpenQuery
-from panes.process.promised_answers import as_rows, column_read, least, promised_by_windows
+from panes.process.promised_answers import (
+    as_rows,
+    column_read,
+    least,
+    promised_by_windows,
+    promising_columns,
+)
 from panes.windows.spec import PerRow, Sliding
 
 
@@ -33,7 +40,7 @@ class Came(Protocol):
         """Up to where rows may have come, on a column; refused if nobody knows."""
         ...
 
-    def arrived(self, source: str) -> int:
+    def rows_before(self, source: str) -> int:
         """How many rows have come; `BEGINNING` if nobody has counted."""
         ...
 
@@ -181,8 +188,24 @@ class QueryNode:
         """Answers without those of windows that may miss rows."""
         if self.begins_behind == BEGINNING or not len(answers):
             return answers
-        starts = column_of(answers, WINDOW_COLUMNS[0]).cast(pa.int64())
+        query, plan = self._windows(), self.query.plan
+        assert isinstance(plan, Plan)
+        if isinstance(plan.window.spec, PerRow):
+            at = plan.placing.ticks(column_of(answers, self._position(query, answers)))[0]
+            starts = pa.array(at - plan.window.spec.size + 1)
+        else:
+            starts = column_of(answers, WINDOW_COLUMNS[0]).cast(pa.int64())
         return answers.filter(pc.greater(starts, self.begins_behind))
+
+    def _windows(self) -> Query:
+        assert isinstance(self.query, OpenQuery)
+        return self.query.query
+
+    @staticmethod
+    def _position(query: Query, answers: pa.Table) -> str:
+        """The column of the answers that is the position of the row that they are for."""
+        said = promising_columns(query)
+        return next(name for name in answers.column_names if name.lower() in said)
 
     # Rows have come before
 
@@ -195,6 +218,8 @@ class QueryNode:
             raise missed("its windows reach back to the first row")
         if isinstance(window.spec, PerRow) and window.spec.every > 1:
             raise missed("which rows it answers for is counted from the first one")
+        if isinstance(window.spec, PerRow) and not promising_columns(query):
+            raise missed(f"which answers are whole is not seen without `{window.column}`")
         if window.partition and not isinstance(window.spec, PerRow):
             raise missed("the rows of each partition are counted from the first one")
         if window.measure == "rows":
@@ -216,7 +241,7 @@ class QueryNode:
         """Rows are counted as they arrive: go on counting where the streams are."""
         if query.window is None or query.window.column is not None:
             raise missed("rows are counted in the order of a column, from the first one")
-        arrived = [came.arrived(self._inside.reads[name]) for name in query.streams]
+        arrived = [came.rows_before(self._inside.reads[name]) for name in query.streams]
         if BEGINNING in arrived or any(inner is not None for inner in query.inner):
             raise missed("nobody has counted the rows that came before")
         assert isinstance(self.query, OpenQuery)
@@ -236,13 +261,29 @@ class QueryNode:
         """Where the first window starts that is answered; None: at the beginning."""
         if self.begins_behind == BEGINNING or not isinstance(self.query, OpenQuery):
             return None
-        first, window = self.begins_behind + 1, self.query.query.window
-        if window is not None and isinstance(window.spec, Sliding):
+        return self._label(self.begins_behind + 1)
+
+    def exact_from_now(self) -> object | None:
+        """The same for who comes now and gets what is not answered yet."""
+        query, window = self.query.query, None
+        if isinstance(query, Query):
+            window = query.window
+        if window is None or not isinstance(window.spec, Sliding | PerRow):
+            raise missed("what it has answered before is not answered again")
+        if self.query.next_end == BEGINNING:
+            return self.exact_from
+        first = self.query.next_end - window.spec.size
+        return self._label(max(first, self.begins_behind + 1))
+
+    def _label(self, first: int) -> object:
+        """The start of the first window at or behind a position, as the axis shows it."""
+        window = self._windows().window
+        if window is not None and isinstance(window.spec, Sliding) and not window.origin_first:
             spec = window.spec
             first += (spec.origin - spec.size - first) % spec.slide
-        if not self.query.is_planned:
-            return first
-        return self.query.plan.placing.label(np.array([first]))[0].as_py()
+        plan = self.query.plan
+        assert isinstance(plan, Plan)
+        return plan.placing.label(np.array([first]))[0].as_py()
 
     # What there is to see
 

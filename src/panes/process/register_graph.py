@@ -71,6 +71,7 @@ class RegisterGraph:
         self.joins = SharedJoins(self.streams, run, aggregates=aggregates, now=now)
         self.texts: dict[str, str] = {}  # of queries that are no shared windows
         self._ends: dict[str, str] = {}
+        self._begins: dict[str, object] = {}  # where queries begin whose node was there before
         self._same: dict[object, str] = {}
         if len(self.streams) == 1:
             self._add_windows(self.streams[0], keep_rows=keep_rows)
@@ -111,6 +112,8 @@ class RegisterGraph:
             return self.joins.exact_from(name)
         if name in self._ends:
             node = self.running.nodes[self._ends[name]]
+            if name in self._begins:
+                return self._begins[name]
             return node.exact_from if isinstance(node, QueryNode) else None
         return next((w.exact_from(name) for w in self.windows if name in w.queries.asked), None)
 
@@ -146,6 +149,7 @@ class RegisterGraph:
             self.joins.remove(name)
         self.texts.pop(name, None)
         self._ends.pop(name, None)
+        self._begins.pop(name, None)
         self._tidy()
 
     def _tidy(self) -> None:
@@ -193,8 +197,9 @@ class RegisterGraph:
             )
         new = next((w for w in on if w.column is None), None) or self._add_windows(source, column)
         new.begin_behind(newest)
-        if source in self.schemas and new.reading.schema is None:
-            new.bind(self.schemas[source])
+        known = self._known()
+        if source in known and new.reading.schema is None:
+            new.bind(known[source])
         return new
 
     def _add_windows(
@@ -247,7 +252,12 @@ class RegisterGraph:
                 windows = self._on(source, part.query.window.column)
                 self._share(name, graph.text, query, windows)
                 return
+            before = self.running.nodes
             named[part.name] = self._node(part, reads, part.name or f"answers of {name}")
+        end = self.running.nodes[named[""]]
+        if named[""] in before and any(self.arrived.get(s) for s in self._streams_of(end)):
+            assert isinstance(end, QueryNode)
+            self._begins[name] = end.exact_from_now()
         self._ends[name] = named[""]
 
     def _is_over_part(self, part: Part, reads: Mapping[str, str]) -> bool:
@@ -310,6 +320,10 @@ class RegisterGraph:
             raise missed(f"nobody knows where they lie on `{column}`")
         return known
 
+    def rows_before(self, source: str) -> int:
+        """How many rows of a stream have come; `BEGINNING` for a node: nobody counts them."""
+        return self.arrived.get(source, 0) if source in self.streams else BEGINNING
+
     def promised(self, source: str, column: str) -> int:
         """What a stream promises of its rows on a column."""
         on = (w for w in self.windows if (w.source, w.column) == (source, column.lower()))
@@ -350,6 +364,7 @@ class RegisterGraph:
 
     def step(self, step: Step) -> Iterator[Portion]:
         """Step every node; gives the answers of every query."""
+        self.joins.hear(step.told)
         for name, given in self.running.step(step):
             if isinstance(self.running.nodes[name], QueryNode):
                 table = given[0].table
@@ -382,7 +397,7 @@ class RegisterGraph:
             is_first = windows.source in self.streams and windows.source not in told
             windows.reading.watcher = watcher if is_first else None
             told |= {windows.source} if windows.column is not None else set()
-        self.joins.watcher, self.joins.told = watcher, frozenset(told)
+        self.joins.watcher, self.joins.shown = watcher, frozenset(told)
 
     def end(self) -> None:
         """The streams have ended: only the windows stay, which say what there was."""

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from panes.aggregates.custom import UserAggregate
 from panes.answers.portions import Portion
-from panes.axis import BEGINNING
+from panes.axis import BEGINNING, parse_instant
 from panes.errors import PanesError
 from panes.language.join_query import JoinQuery
 from panes.nodes.inner import joined_schemas, schemas_made
@@ -63,7 +63,8 @@ class SharedJoins:
         self._newest_before_early = NewestRows()
         self.joined_rows: dict[str, int] = {}
         self.watcher: Watcher | None = None
-        self.told: frozenset[str] = frozenset()
+        self.shown: frozenset[str] = frozenset()
+        self._told: dict[str, int] = {}
 
     @property
     def reads(self) -> Sequence[str]:
@@ -104,6 +105,11 @@ class SharedJoins:
     def missed(self, newest: NewestRows) -> None:
         """Rows have come before the first query, of which so much is known."""
         self._newest = newest
+
+    def hear(self, told: Mapping[str, Instant]) -> None:
+        """Note promises, for joins that are yet to come."""
+        for name, instant in told.items():
+            self._told[name] = max(parse_instant(instant), self._told.get(name, BEGINNING))
 
     def newest_on(self, stream: str, column: str) -> int | None:
         """Where the newest row of a stream lies on a column; None if nobody knows."""
@@ -232,6 +238,8 @@ class SharedJoins:
         if key not in self._joins:
             columns = list(chain(*schemas_made(query.join, known)))
             self._joins[key] = _SharedJoin(plan, self._run, self._early, unstored, columns)
+            newest = [came.by_stream(side, known) for side in plan.join.sources]
+            self._joins[key].run.begin_behind(newest, self._told)
             self._newest = self._newest.laid(plan.join.sources, known)
         shared = self._joins[key]
         same = shared.same_as(plan)
@@ -267,7 +275,7 @@ class SharedJoins:
 
     def _watch(self) -> None:
         """Let the first join that reads a stream tell of its batches."""
-        untold = frozenset(self.streams) - self.told
+        untold = frozenset(self.streams) - self.shown
         for join in self._joins.values():
             join.run.watcher, join.run.tells = self.watcher, untold & join.run.streams
             untold -= join.run.streams
