@@ -375,19 +375,13 @@ def open(
 
 
 @overload
-def register(  # type: ignore[overload-overlap]  # a name is a sequence of names to no one
-    stream: str, /, **options: Unpack[RegisterOptions]
-) -> Register: ...
+def register(stream: str | Sequence[str], /, **options: Unpack[RegisterOptions]) -> Register: ...
 
 
 @overload
 def register(
     stream: str, frame: DataFrame, /, **options: Unpack[RegisterOptions]
 ) -> SparkRegister: ...
-
-
-@overload
-def register(stream: Sequence[str], /, **options: Unpack[RegisterOptions]) -> Register: ...
 
 
 @overload
@@ -417,17 +411,18 @@ def register(
     max_answers: int | None = MOST_ANSWERS,
     stall_rows: int | None = MOST_STALLED,
 ) -> Any:
-    """Open a register: many queries over one stream, which is read once.
+    """Open a register: many queries over one stream or several, each of which is read once.
 
-    The queries share the read and the panes. You can add and remove queries while the stream runs.
-    Every query gets the answers that it would get alone. Threads may share a `Register`: they take
-    turns.
+    It takes every query that `open` takes. Sliding windows over a stream share the read and the
+    panes, queries over joins share the join, and what several queries contain runs once. You can
+    add and remove queries while the streams run. Every query gets the answers that it would get
+    alone. Threads may share a `Register`: they take turns.
 
     Parameters
     ----------
     stream
-        The name of the stream in the queries. With several names, the queries are over joins of
-        these streams, and those with the same join share it; rows come by ``push(l=..., r=...)``.
+        The name of the stream in the queries, or the names of several streams: then rows come by
+        ``push(l=..., r=...)``. On Spark, queries of several streams are over joins of them.
     frame
         A streaming Spark DataFrame; for several streams, a mapping from their names to DataFrames.
         Without it, rows come by `Register.push`.

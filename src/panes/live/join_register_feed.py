@@ -38,7 +38,7 @@ class JoinRegisterFeed:
         self._followed = FollowedAnswers()
         self._explained: tuple[object, str] = None, ""
         self.recorder = Recorder(self._where, self._state, self._keep)
-        self._followed.follow_first(keys_of(register.view().queries))
+        self._followed.follow_first(keys_of(_view(register).queries))
         add_watcher(register, self.recorder)
 
     def detach(self) -> None:
@@ -56,7 +56,7 @@ class JoinRegisterFeed:
 
     def snapshot(self, look: Look) -> Snapshot:
         """How the register stands."""
-        recorder, view, costs = self.recorder, self._register.view(), self._register.joined_rows
+        recorder, view, costs = self.recorder, _view(self._register), self._register.joined_rows
         dearest = sorted(view.queries, key=lambda q: (-costs.get(q.name, 0), q.name))
         return Snapshot(
             kind="register",
@@ -92,7 +92,7 @@ class JoinRegisterFeed:
 
     def _where(self) -> Where:
         if not self._followed.names:
-            self._followed.follow_first(keys_of(self._register.view().queries))
+            self._followed.follow_first(keys_of(_view(self._register).queries))
         return Where(self._register.progress)
 
     def _state(self) -> Mapping[str, int]:
@@ -127,3 +127,10 @@ class JoinRegisterFeed:
         if self._register.is_finished:
             return "finished"
         return "running" if self.recorder.steps else "waiting"
+
+
+def _view(register: Register) -> JoinsView:
+    """What there is to see of a register of several streams."""
+    view = register.view()
+    assert isinstance(view, JoinsView)
+    return view

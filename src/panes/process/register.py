@@ -11,12 +11,9 @@ comes late is answered from where nothing that it needs is missing.
 from __future__ import annotations
 
 import datetime as dt
-import os
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 
@@ -25,40 +22,36 @@ from panes.answers.portions import Portion, QueryAnswers
 from panes.axis import BEGINNING, Axis, Duration
 from panes.errors import (
     FailedQueryWarning,
-    InputError,
     OptionError,
     QueryError,
-    StateError,
-    UnknownStreamError,
     warn,
 )
 from panes.frames import empty_tables, to_table
 from panes.html import Explained, facts_html, facts_line
 from panes.language.query_graph import read_graph
-from panes.nodes.set_aside import set_aside
 from panes.planning.terms import Run
-from panes.process import register_file
 from panes.process.added import Added
 from panes.process.in_turn import Turn
 from panes.process.node import Step
 from panes.process.open_query import Instant, bytes_of
 from panes.process.register_file import Signature
 from panes.process.register_graph import RegisterGraph
-from panes.process.register_questions import Questions
+from panes.process.register_nodes import all_rows
 from panes.process.rounds import HandOver
+from panes.process.saved_register import SavedRegister
 from panes.process.shared_windows import SharedWindows
 from panes.process.step import in_turn, step, uninterrupted
 from panes.process.watched import Watcher
 from panes.sharing.explain import explain_finished
 from panes.sharing.failures import set_aside_words
-from panes.sharing.join_view import JoinedQuery, JoinsView
+from panes.sharing.join_view import JoinsView, view_of_several
 from panes.sharing.pace import Behind
 from panes.sharing.queries import Failed
 from panes.sharing.shared_store import SharedStore
-from panes.sharing.view import RegisteredQuery, RegisterView, version_of, view_of
+from panes.sharing.view import RegisterView, version_of, view_of_one
 
 
-class Register(Questions):
+class Register(SavedRegister):
     """Queries over some streams, run together. See `panes.register`. Threads take turns.
 
     `saves` is how often it has been saved, in this process and in those before it. `is_of_one`: it
@@ -158,10 +151,7 @@ class Register(Questions):
         self._graph.remove(name)
 
     def _all_failed(self) -> dict[str, Failed]:
-        found = dict[str, Failed]()
-        for windows in self._windows:
-            found |= windows.queries.failed
-        return found | self._failed
+        return self._graph.failed() | self._failed
 
     @property
     @in_turn
@@ -193,13 +183,7 @@ class Register(Questions):
 
     def _texts(self) -> dict[str, str]:
         """The same for who has the turn."""
-        found = dict[str, str]()
-        for windows in self._windows:
-            found |= {name: asked.text for name, asked in windows.queries.asked.items()}
-        if not self._graph.texts and len(self._windows) == 1:
-            return found
-        found |= self._graph.texts
-        return dict(sorted(found.items(), key=lambda one: self._came.get(one[0], 0)))
+        return self._graph.all_texts(self._came)
 
     @in_turn
     def exact_from(self, name: str) -> object | None:
@@ -221,13 +205,13 @@ class Register(Questions):
         that cannot be answered is set aside (`failed`), and the others go on.
         """
         self._require_running()
-        given = self._named(batch, batches, "push needs a batch", "table")
+        given = self._graph.named(batch, batches, "push needs a batch", "table")
         known = self._graph.schemas
         tables = {name: to_table(one, name, known.get(name)) for name, one in given.items()}
         for name in tables:
-            self._require_read(name)
-        failing = self._bind_waiting(tables)
-        found = self._step(Step(tables, failed=failing))
+            self._graph.require_read(name)
+        self._bind_waiting(tables)
+        found = self._step(Step(tables))
         for name, table in tables.items():
             self._graph.arrived[name] = self._graph.arrived.get(name, 0) + len(table)
         return found
@@ -262,25 +246,25 @@ class Register(Questions):
         self._failed[name] = Failed(text, None, str(reason))
         warn(set_aside_words(name, reason), FailedQueryWarning)
 
-    def _bind_waiting(self, tables: Mapping[str, pa.Table]) -> dict[str, Exception]:
-        """The columns of streams are known now: gives queries beside that do not fit them."""
+    def _bind_waiting(self, tables: Mapping[str, pa.Table]) -> None:
+        """The columns of streams are known now: queries that do not fit them are set aside."""
         if all(name in self._graph.schemas for name in tables):
-            return {}
+            return
         undo = self._turn.undo
         bound = [one for w in self._windows for one in (w.queries, w.reading, w.prepared)]
         undo.remember(self, *bound)
-        failing = self._graph.bind(tables)
+        for name, reason in self._graph.bind(tables).items():
+            self._set_aside(name, reason)
         if self._hand_over is not None:
             undo.forget()  # answers that it takes are answers of these stores
-        return failing
 
     @step
     def punctuate(self, at: Instant | None = None, /, **promised: Instant) -> QueryAnswers:
         """Promise that no later row of a stream lies before an instant; gives what that closes."""
         self._require_running()
-        told = self._named(at, promised, "punctuate needs an instant", "instant")
+        told = self._graph.named(at, promised, "punctuate needs an instant", "instant")
         for name in told:
-            self._require_read(name)
+            self._graph.require_read(name)
         self._graph.require_instants(told)
         return self._step(Step(told=told))
 
@@ -350,36 +334,27 @@ class Register(Questions):
     def _viewed(self) -> RegisterView | JoinsView:
         failed = {name: (one.text, one.reason) for name, one in self._all_failed().items()}
         if not self.is_of_one:
-            joined = {query.name: query for query in self._graph.joins.viewed()}
-            queries = self._texts().items()
-            shown = (joined.get(name, JoinedQuery(name, text)) for name, text in queries)
-            return JoinsView(self.streams, tuple(shown), failed)
-        view = view_of(self._primary.queries)
-        shared = {query.name for query in view.queries}
-        beside = tuple(
-            RegisteredQuery(name, text, None, None, None, 1, 0)
-            for name, text in self._texts().items()
-            if name not in shared
-        )
-        return replace(view, version=self.version, queries=(*view.queries, *beside), failed=failed)
+            return view_of_several(self.streams, self._texts(), self._graph.joins.viewed(), failed)
+        view = view_of_one(self._primary.queries, self._texts(), failed)
+        return replace(view, version=self.version)
 
     @property
     @in_turn
     def late(self) -> pa.Table:
         """Rows that broke a promise, with the reason. They are those of the streams."""
-        return _all_rows(self._graph.late())
+        return all_rows(self._graph.late())
 
     @in_turn
     def take_late(self) -> pa.Table:
         """The late rows so far, which are then forgotten: for registers that run for long."""
         self._turn.undo.remember(self, *(w.reading.set_aside for w in self._windows))
-        return _all_rows(self._graph.take_late())
+        return all_rows(self._graph.take_late())
 
     @property
     @in_turn
     def rejected(self) -> pa.Table:
         """Rows that have no position on the axis, with the reason."""
-        return _all_rows(self._graph.rejected())
+        return all_rows(self._graph.rejected())
 
     @property
     @in_turn
@@ -425,94 +400,6 @@ class Register(Questions):
         facts |= {n: state[n] for n in ("total_bytes", "late_rows")}
         return facts_html(f"register of {', '.join(self.streams)}", self.explain(), facts)
 
-    # In a file
-
-    @uninterrupted
-    def save(self, path: str | Path, *, overwrite: bool = False) -> None:
-        """Write everything to a file; ``panes.register(stream, saved=path)`` goes on from there.
-
-        Lateness and the like are said anew then, and so are prepared questions. A file that is
-        there and is not as this register wrote or read it is refused, unless `overwrite` says that
-        it may go: another register may have written it. Only sliding windows over one column of
-        one stream can be saved.
-        """
-        self._require_running()
-        if not overwrite:
-            register_file.require_own(path, self._written.get(os.path.realpath(path)))
-        if self._run.rows_late is not None:
-            raise OptionError("a register with rows_late cannot be saved", hint="give a lateness")
-        beside = [name for name in self._texts() if name not in self._primary.queries.asked]
-        if beside:
-            raise QueryError(
-                f"only sliding windows over one column can be saved, not query `{beside[0]}`",
-                hint="give it a register of its own",
-            )
-        if self._primary.reading.schema is None:
-            raise QueryError("nothing has come yet that could be saved")
-        state = self._primary.saved_state(self.saves + 1)
-        register_file.write(path, self._primary.queries, state)
-        self._written[os.path.realpath(path)] = register_file.signature(path)
-        self.saves += 1
-
-    @uninterrupted
-    def take_up(self, path: str | Path) -> None:
-        """Go on where a saved register ended."""
-        found = register_file.signature(path)
-        manifest, state, beside = register_file.read(path)
-        if manifest.stream != self.stream:
-            raise StateError(
-                f"{path} holds a register of `{manifest.stream}`, not of `{self.stream}`"
-            )
-        self._primary.take_up(manifest, state, beside)
-        self._graph.schemas[self.stream] = beside.schema
-        self._graph.arrived[self.stream] = max(beside.arrived, 1)
-        self.saves = beside.saves
-        self._written[os.path.realpath(path)] = found
-
-    # Before anything changes
-
-    def _named(
-        self, one: object, named: Mapping[str, object], refusal: str, what: str
-    ) -> dict[str, Any]:
-        """What is given for each stream; without names it is for the only one."""
-        if one is not None:
-            if len(self.streams) > 1 or named:
-                name = self.streams[0]
-                raise OptionError(f"say for which stream it is: {name}={what}")
-            return {self.stream: one}
-        if not named:
-            raise OptionError(refusal, hint=f"{self.streams[0]}={what}")
-        for name in named:
-            if name not in self.streams:
-                raise UnknownStreamError(name, streams=self.streams)
-        return dict(named)
-
-    def _require_read(self, stream: str) -> None:
-        """Refuse rows of a stream that nobody reads: nothing says what orders them."""
-        if self._graph.reads(stream) or any(
-            w.source == stream and w.is_read for w in self._windows
-        ):
-            return
-        hint = 'add one first: reg.add("hot", "SELECT ...")'
-        if len(self.streams) > 1:
-            raise QueryError(
-                f"no query reads `{stream}`, so it cannot be known which column orders its rows",
-                hint=hint,
-            )
-        raise InputError(
-            f"the register of `{stream}` has no query yet, so it cannot know which column "
-            "orders the rows",
-            hint=hint,
-        )
-
 
 JoinRegister = Register
 """A register of several streams; it was a class of its own once."""
-
-
-def _all_rows(tables: Iterable[pa.Table]) -> pa.Table:
-    """Rows of different streams, with the columns of all."""
-    found = [table for table in tables if table.num_columns]
-    if len(found) == 1:
-        return found[0]
-    return set_aside(found, (pa.schema(list(table.schema)[:-1]) for table in found))

@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from panes.aggregates.custom import UserAggregate
 from panes.answers.portions import Portion
-from panes.axis import BEGINNING, FOREVER, Duration
+from panes.axis import FOREVER, Duration
 from panes.errors import OptionError, PanesError, QueryError
 from panes.language.join_query import JoinQuery
 from panes.language.query import Query
@@ -31,23 +31,18 @@ from panes.process.newest_rows import NewestRows
 from panes.process.node import Node, Step
 from panes.process.open_graph import require_promises
 from panes.process.open_query import Instant
-from panes.process.query_node import Inside, QueryNode, missed
+from panes.process.query_node import Inside, QueryNode
+from panes.process.register_nodes import RegisterNodes
 from panes.process.rounds import HandOver
-from panes.process.running_graph import RunningGraph
 from panes.process.shared_joins import SharedJoins
 from panes.process.shared_windows import SharedWindows
-from panes.process.watched import Watcher
 from panes.sharing.shareable import shared_spec
 
 _JOINS = "joins of streams"
-_SET_ASIDE = ("late_rows", "rejected_rows", "set_aside_bytes", "total_bytes")
 
 
-class RegisterGraph:
-    """The nodes of a register, and the queries that are their ends.
-
-    `schemas` are those of the streams that have sent a batch, `arrived` how many rows each has.
-    """
+class RegisterGraph(RegisterNodes):
+    """The running graph of a register: queries come and go, and every node is stepped."""
 
     UNCHANGED = frozenset({"_turn", "_hand_over"})
 
@@ -62,49 +57,16 @@ class RegisterGraph:
         keep_rows: int = 0,
         hand_over: HandOver | None = None,
     ) -> None:
-        self.streams = tuple(streams)
-        self._run, self._turn, self._hand_over = run, turn, hand_over
+        joins = SharedJoins(tuple(streams), run, aggregates=aggregates, now=now)
+        super().__init__(tuple(streams), run, joins)
+        self._turn, self._hand_over = turn, hand_over
         self._aggregates, self._now = tuple(aggregates), now
-        self.schemas: dict[str, pa.Schema] = {}
-        self.arrived: dict[str, int] = {}
-        self.running = RunningGraph()
-        self.joins = SharedJoins(self.streams, run, aggregates=aggregates, now=now)
-        self.texts: dict[str, str] = {}  # of queries that are no shared windows
-        self._ends: dict[str, str] = {}
         self._begins: dict[str, object] = {}  # where queries begin whose node was there before
         self._same: dict[object, str] = {}
         if len(self.streams) == 1:
             self._add_windows(self.streams[0], keep_rows=keep_rows)
         else:
             self.running.add(_JOINS, self.joins)
-
-    # What there is
-
-    @property
-    def windows(self) -> list[SharedWindows]:
-        """The nodes of shared windows, those over streams and over other nodes."""
-        return [n for n in self.running.nodes.values() if isinstance(n, SharedWindows)]
-
-    @property
-    def query_nodes(self) -> list[QueryNode]:
-        """The nodes of queries that run beside."""
-        return [n for n in self.running.nodes.values() if isinstance(n, QueryNode)]
-
-    def has(self, name: str) -> bool:
-        """Whether there is a query of that name."""
-        return name in self.texts or any(name in w.queries.asked for w in self.windows)
-
-    def require_new(self, name: str) -> None:
-        """Refuse a name that a query has already."""
-        if self.has(name):
-            raise QueryError(
-                f"a query `{name}` is already registered", hint="remove it first, or rename one"
-            )
-
-    def reads(self, stream: str) -> bool:
-        """Whether any query beside the shared windows reads a stream."""
-        nodes: list[Node] = [self.joins, *self.query_nodes]
-        return any(stream in node.reads for node in nodes)
 
     def exact_from(self, name: str) -> object | None:
         """From where on a query is answered; None: from the beginning."""
@@ -288,47 +250,6 @@ class RegisterGraph:
         self._same[key] = name
         return name
 
-    def _known(self) -> dict[str, pa.Schema]:
-        """The columns of streams, and of nodes as others read them."""
-        nodes = ((n, node) for n, node in self.running.nodes.items() if isinstance(node, QueryNode))
-        found = {name: node.schema for name, node in nodes}
-        return self.schemas | {name: schema for name, schema in found.items() if schema is not None}
-
-    def _streams_of(self, node: Node) -> Iterator[str]:
-        """The streams that a node reads, itself or through others."""
-        for source in node.reads:
-            if source in self.streams:
-                yield source
-            else:
-                yield from self._streams_of(self.running.nodes[source])
-
-    # What came before
-
-    def newest(self, source: str, column: str) -> int:
-        """Up to where rows of a stream or node may have come, on a column."""
-        if source not in self.streams:
-            node = self.running.nodes[source]
-            assert isinstance(node, QueryNode)
-            return node.behind(column)
-        if not self.arrived.get(source):
-            return BEGINNING
-        for windows in self.windows:
-            if windows.source == source and windows.column == column.lower():
-                return windows.queries.newest
-        known = self.joins.newest_on(source, column)
-        if known is None or self._run.rows_late is not None:
-            raise missed(f"nobody knows where they lie on `{column}`")
-        return known
-
-    def rows_before(self, source: str) -> int:
-        """How many rows of a stream have come; `BEGINNING` for a node: nobody counts them."""
-        return self.arrived.get(source, 0) if source in self.streams else BEGINNING
-
-    def promised(self, source: str, column: str) -> int:
-        """What a stream promises of its rows on a column."""
-        on = (w for w in self.windows if (w.source, w.column) == (source, column.lower()))
-        return next((w.queries.promise.at for w in on), BEGINNING)
-
     # Steps
 
     def bind(self, tables: Mapping[str, pa.Table]) -> dict[str, Exception]:
@@ -387,79 +308,14 @@ class RegisterGraph:
                     "would be of only one of them",
                     hint="give a lateness, or open a register for each",
                 )
-        for node in [self.joins, *self.query_nodes, *self.windows]:
+        self.joins.require_instants(told)
+        for node in self.query_nodes:
             node.require_instants(told)
-
-    def watch(self, watcher: Watcher | None) -> None:
-        """Tell somebody of the batches of every stream, once."""
-        told: set[str] = set()
         for windows in self.windows:
-            is_first = windows.source in self.streams and windows.source not in told
-            windows.reading.watcher = watcher if is_first else None
-            told |= {windows.source} if windows.column is not None else set()
-        self.joins.watcher, self.joins.shown = watcher, frozenset(told)
+            windows.require_instants(told)
 
     def end(self) -> None:
         """The streams have ended: only the windows stay, which say what there was."""
         self.joins.end()
         self.running.nodes = {n: w for n, w in self.running.nodes.items() if w in self.windows}
         self._ends.clear()
-
-    # What there is to see
-
-    def reached(self) -> list[int]:
-        """How far streams and sides of joins are."""
-        return [*(w.progress for w in self.windows if w.reading.has_axis), *self.joins.progress]
-
-    def late(self) -> Iterator[pa.Table]:
-        """Late rows: of each stream by each column that orders it, and of each join."""
-        yield from (w.reading.set_aside.late(w.columns) for w in self._over_streams())
-        yield from self.joins.late()
-        yield from (node.query.late for node in self._telling())
-
-    def take_late(self) -> Iterator[pa.Table]:
-        """The late rows so far, which are then forgotten."""
-        yield from (w.reading.set_aside.take_late(w.columns) for w in self._over_streams())
-        yield from self.joins.take_late()
-        yield from (node.query.take_late() for node in self._telling())
-
-    def rejected(self) -> Iterator[pa.Table]:
-        """Rows without a position."""
-        yield from (w.reading.set_aside.rejected(w.columns) for w in self._over_streams())
-        yield from self.joins.rejected()
-        yield from (node.query.rejected for node in self._telling())
-
-    def _over_streams(self) -> list[SharedWindows]:
-        """The windows over streams; the first one tells the columns if there is nothing else."""
-        found = [w for w in self.windows if w.source in self.streams]
-        return [w for w in found if w.reading.has_axis] or found * (not self.joins.asked)
-
-    def _telling(self) -> list[QueryNode]:
-        """Queries beside that read a stream by a column which no windows know."""
-        laid = {(w.source, w.column) for w in self._over_streams()}
-        return [
-            node
-            for node in self.query_nodes
-            if node.reads_streams and not laid.issuperset(node.columns_read)
-        ]
-
-    def state(self) -> dict[str, int]:
-        """How much is stored by all nodes together."""
-        found = {"joins": 0, "nodes": len(self.query_nodes)}
-        for node in self.running.nodes.values():
-            stored = node.state
-            if isinstance(node, QueryNode):
-                stored = {n: count for n, count in stored.items() if n not in _SET_ASIDE}
-            for name, count in stored.items():
-                found[name] = found.get(name, 0) + count
-        return found
-
-    def explained(self, *, details: bool = False) -> Iterator[str]:
-        """How each node is run."""
-        for name, node in self.running.nodes.items():
-            if isinstance(node, QueryNode):
-                ends = ", ".join(query for query, end in self._ends.items() if end == name)
-                yield f"queries    {ends}\n" if ends else f"part       {name}\n"
-                yield node.explain(details=details)
-            elif not isinstance(node, SharedJoins) or node.asked:
-                yield node.explain(details=details)

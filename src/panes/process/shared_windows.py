@@ -153,8 +153,8 @@ class SharedWindows:
     @property
     def is_read(self) -> bool:
         """Whether a query or question reads the stream, or has done so before."""
-        asked = self.queries.asked, self.prepared, self.reading.row_questions
-        return self.reading.terms is not None and (self.reading.has_axis or any(map(len, asked)))
+        asked = len(self.queries.asked) + len(self.prepared) + len(self.reading.row_questions)
+        return self.reading.terms is not None and (self.reading.has_axis or asked > 0)
 
     # Queries
 
@@ -205,7 +205,8 @@ class SharedWindows:
         """Take in rows and promises of the stream; gives what they close, query by query."""
         rows = step.rows.get(self.source)
         if rows is not None and self._is_part and self.reading.schema is None:
-            apart_from_interrupts(lambda: self.set_aside(self.bind(rows.schema)))
+            schema = rows.schema
+            apart_from_interrupts(lambda: self.set_aside(self.bind(schema)))
         if not self.reading.has_axis:
             rows = None
         promised = self._promised(step)
