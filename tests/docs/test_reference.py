@@ -27,7 +27,6 @@ CLASSES: dict[str, type] = {
     "OpenQuery": panes.OpenQuery,
     "OpenJoin": panes.OpenJoin,
     "OpenGraph": panes.OpenGraph,
-    "JoinRegister": panes.JoinRegister,
     "Register": panes.Register,
     "WindowIndex": panes.WindowIndex,
     "SparkRegister": SparkRegister,
@@ -36,6 +35,8 @@ CLASSES: dict[str, type] = {
 NOT_FOR_USERS = {
     *("plan", "stores", "take_up", "UNCHANGED", "watcher", "reached", "is_finished", "axis"),
     *("version", "view", "metrics_name", "show_feed", "next_end", "promised_answers", "sides"),
+    *("answer_schema", "count_on", "is_planned", "open_from", "require_instants", "run"),
+    *("aggregates", "is_of_one", "require_saveable"),
 }
 
 
@@ -65,7 +66,7 @@ def shown(parameter: inspect.Parameter) -> tuple[str, str]:
 
 PUBLIC: dict[str, Any] = {f"panes.{n}": getattr(panes, n) for n in panes.__all__}
 PUBLIC |= {f"panes.spark.{n}": getattr(panes.spark, n) for n in panes.spark.__all__}
-ELSEWHERE = {"panes.Late", "panes.__version__", "panes.spark.SparkRegister"}
+ELSEWHERE = {"panes.JoinRegister", "panes.Late", "panes.__version__", "panes.spark.SparkRegister"}
 TAKES_OPTIONS = [
     name
     for name, thing in PUBLIC.items()

@@ -243,6 +243,12 @@ class Reading:
             self.watcher.took([admitted])
         return PreparedRows(at, read, queries.newest)
 
+    def beat(self) -> None:
+        """Let the clock say how far the stream is, where a heartbeat was asked for."""
+        if self.terms is not None and self.terms.heartbeat is not None:
+            at = self.terms.heartbeat.promise(self._now())
+            self._queries.promise.punctuate(at, "heartbeat")
+
     def _fill(self, store: SharedStore, at: NDArray[np.int64], rows: pa.Table) -> Filled:
         with blaming(lambda: failed_reading(store, self._aggregates, at, rows)):
             return store.fill(at, rows)

@@ -35,7 +35,7 @@ from panes.process.query_node import Inside, QueryNode
 from panes.process.register_nodes import RegisterNodes
 from panes.process.rounds import HandOver
 from panes.process.shared_joins import SharedJoins
-from panes.process.shared_windows import SharedWindows
+from panes.process.shared_windows import SharedWindows, Unfit
 from panes.sharing.shareable import shared_spec
 
 _JOINS = "joins of streams"
@@ -262,6 +262,7 @@ class RegisterGraph(RegisterNodes):
         asked = [w.waiting if w.source in new else len(w.queries.asked) for w in self.windows]
         unbound = sum(asked) + len(self.texts)
         unfit = [(w, w.bind(new[w.source])) for w in self.windows if w.source in new]
+        unfit += [(w, self._unfit(w)) for w in self.windows if w.source not in self.streams]
         failing = self.joins.bind(self.schemas)
         for name, end in self._ends.items():
             try:
@@ -274,6 +275,15 @@ class RegisterGraph(RegisterNodes):
         for windows, one in unfit:
             windows.set_aside(one)
         return failing
+
+    def _unfit(self, windows: SharedWindows) -> Unfit:
+        """All queries of windows over a node, if that does not fit the columns of its streams."""
+        try:
+            self._require_fit(windows.source)
+        except PanesError as error:
+            asked = windows.queries.asked
+            return Unfit({name: error.of(f"query `{name}`") for name in asked}, {}, {})
+        return Unfit({}, {}, {})
 
     def _require_fit(self, end: str) -> None:
         node = self.running.nodes[end]

@@ -219,6 +219,7 @@ class SharedWindows:
                 if self.reading.watcher is not None:
                     self.reading.watcher.began()
                 read = self.reading.take_in(rows, self.prepared)
+                self.reading.beat()
             if promised is not None:
                 self.queries.promise.punctuate(promised)
             if step.is_last:
