@@ -15,7 +15,7 @@ import pyarrow as pa
 from panes.answers.select import projected
 from panes.language.parse import parse
 from panes.planning.plan import Plan, plan
-from panes.planning.terms import Terms
+from panes.planning.terms import CheckedOptions
 from panes.shards.combiner import Combiner
 from panes.shards.names import AT, PASSING, PROMISE, ROW, SOURCE, column_name
 from panes.shards.query_filler import PlanFiller
@@ -35,7 +35,7 @@ class ShardedQuery:
         self.plan: Plan = plan(query, dict.fromkeys(query.streams, schema))
         self.schema = self.plan.schema()
         self.tasks, self.forgetful = tasks, True
-        self.terms = Terms(**terms)  # type: ignore[arg-type]
+        self.terms = CheckedOptions(**terms)  # type: ignore[arg-type]
         self.states: list[dict[str, bytes]] = [{} for _ in range(3)]
 
     def push(self, **batches: pa.Table) -> list[Outcome]:

@@ -22,7 +22,7 @@ from panes.language.parse import parse
 from panes.language.query import Query
 from panes.language.row_question import RowQuestion, read_row_question
 from panes.planning.plan import Plan, plan
-from panes.planning.terms import Run, Terms, agree
+from panes.planning.terms import CheckedOptions, StreamOptions, check_options
 from panes.shards.find_rows import find_rows
 from panes.shards.names import AT, EVERY_SOURCE, PROMISE, ROW, SOURCE
 from panes.shards.register_filler import read_columns
@@ -37,7 +37,7 @@ class ShardedRegister:
     """As `panes.process.register.Register`, through combiners and shards."""
 
     def __init__(
-        self, stream: str, run: Run, schema: pa.Schema, *, shards: int = 3, tasks: int = 2
+        self, stream: str, run: StreamOptions, schema: pa.Schema, *, shards: int = 3, tasks: int = 2
     ) -> None:
         self.stream, self._run, self._schema = stream, run, schema
         self._tasks, self._queries = tasks, Queries(stream)
@@ -47,12 +47,12 @@ class ShardedRegister:
         self.rejected: list[pa.Table] = []
         self.forgets = True
         self.number = 0
-        self._terms: Terms | None = None
+        self._terms: CheckedOptions | None = None
         self._definition: Definition | None = None
 
     def add(self, name: str, text: str) -> None:
         asked = self._queries.read(name, text)
-        self._terms = agree(asked.query, self._run)
+        self._terms = check_options(asked.query, self._run)
         self._queries.bind(asked, self._schema, lambda q: plan(q, {self.stream: self._schema}))
         self._queries.asked[name] = asked
         self._definition = None
@@ -68,7 +68,7 @@ class ShardedRegister:
         self._prepared[text] = asked
         query = parse(ordering_of(asked))
         self._queries.axis = plan(query, {self.stream: self._schema}).axis
-        self._terms = agree(query, self._run)
+        self._terms = check_options(query, self._run)
         self._keep()
 
     def forget(self, text: str) -> None:
@@ -151,7 +151,7 @@ class ShardedRegister:
             self._definition = Definition.of(self._queries, cloudpickle.dumps, number=self.number)
         return self._definition
 
-    def _agreed(self) -> Terms:
+    def _agreed(self) -> CheckedOptions:
         assert self._terms is not None
         return self._terms
 

@@ -10,6 +10,11 @@ import pyarrow as pa
 import pytest
 
 import panes
+from panes.aggregates.custom import UserAggregate
+from panes.language.join_query import JoinQuery
+from panes.language.join_text import is_join, read_join
+from panes.language.parse import parse
+from panes.language.query import Query
 from panes.reference.compare import difference, same
 
 AGGREGATES = (
@@ -157,6 +162,14 @@ def assert_rows(got: pa.Table, want: pa.Table, *, in_order: bool = False) -> Non
         assert same(list(a), list(b))
 
 
+def rows_in_order(table: pa.Table) -> list[dict[str, object]]:
+    """The rows of answers in an order of their own: joins give them in any."""
+    keys = [(name, "ascending") for name in table.column_names]
+    ordered = table.combine_chunks().sort_by(keys) if keys else table
+    found: list[dict[str, object]] = ordered.to_pylist()
+    return found
+
+
 def answers_to(text: str, **streams: Any) -> list[dict[str, object]]:
     """The answers of tables, without the columns that say which window they are of."""
     rows = panes.sql(text, **streams).to_pylist()
@@ -198,3 +211,8 @@ def open_graph(text: str, **options: Any) -> panes.OpenGraph:
     query = panes.open(text, **options)
     assert isinstance(query, panes.OpenGraph)
     return query
+
+
+def read(text: str, aggregates: Sequence[UserAggregate] = ()) -> Query | JoinQuery:
+    """A query without others inside: over a stream, a union of streams, or a join."""
+    return read_join(text, aggregates) if is_join(text) else parse(text, aggregates)

@@ -18,9 +18,9 @@ import pyarrow as pa
 
 import panes
 from lab.bench.measure import Report, timed_in_turns
+from lab.papers.order_preserving import InputBufferedJoin, OutputBufferedJoin
 from panes.errors import WrongAnswerError
 from panes.join.oa_join import OAJoin
-from panes.join.order_preserving import InputBufferedJoin, OutputBufferedJoin
 from panes.join.rule import Arrivals, JoinRule, Progress
 from panes.windows.partners import Band
 

@@ -22,7 +22,6 @@ from lab.bench.nexmark_stream import Nexmark
 LEFT_OUT = {
     "q0 to q2": "they have no window: rows are passed on, converted or filtered one by one",
     "q3": "its join has no window, so both sides would be kept for ever",
-    "q4, q6": "they aggregate the winning bids of q9 again, and no query reads another's answers",
     "q10": "it writes the stream to files",
     "q11": "its windows are sessions, which have no panes",
     "q13, q14": "they have no window: a look-up and a function of single rows",
@@ -100,7 +99,33 @@ def _edges(window: str, size: int, slide: int) -> str:
     )
 
 
+_WON = """
+    SELECT a.category AS category, a.seller AS seller, a.expires AS expires, max(b.price) AS price
+    FROM (SELECT id, category, seller, reserve, ts AS opened, expires FROM auctions) AS a
+    JOIN bids AS b ON a.id = b.auction
+    AND b.ts BETWEEN a.expires - INTERVAL '20 seconds' AND a.expires
+    WHERE b.ts >= a.opened AND b.ts < a.expires AND b.price >= a.reserve
+    GROUP BY a.id, a.category, a.seller, a.expires
+"""
+"""Winning bids in the order in which auctions expire, which is when they are known."""
+_DUCKDB_WON = """
+    SELECT a.category, a.seller, a.expires, max(b.price) AS price
+    FROM auctions AS a JOIN bids AS b ON a.id = b.auction AND b.ts >= a.ts AND b.ts < a.expires
+    WHERE b.price >= a.reserve GROUP BY a.id, a.category, a.seller, a.expires
+"""
 CONTESTS = (
+    Contest(
+        "q4",
+        "of each category, the average of the bids that won in every ten seconds",
+        ("auctions", "bids"),
+        f"SELECT category, avg(price) AS price FROM ({_WON}) [TUMBLING 10 seconds WATTR expires] "
+        "GROUP BY category",
+        f"""
+        SELECT {_edges("w", 10, 10)}, category, avg(price) AS price
+        FROM (SELECT *, epoch_us(expires) // 10000000 AS w FROM ({_DUCKDB_WON}))
+        GROUP BY w, category
+        """,
+    ),
     Contest(
         "q5",
         "hot items: the auction with most bids in ten seconds, every two",
@@ -115,6 +140,18 @@ CONTESTS = (
         )
         SELECT {_edges("w", 10, 2)}, arg_min(auction, (-n, auction)) AS item, max(n) AS count
         FROM counted GROUP BY w
+        """,
+    ),
+    Contest(
+        "q6",
+        "of each seller, the average of the last ten bids that won",
+        ("auctions", "bids"),
+        f"SELECT seller, avg(price) AS price FROM ({_WON}) "
+        "[RANGE 10 ROWS SLIDE 1 ROW WATTR expires PA seller] GROUP BY seller",
+        f"""
+        SELECT row_number() OVER sold - 10 AS window_start, row_number() OVER sold AS window_end,
+               seller, avg(price) OVER (sold ROWS 9 PRECEDING) AS price
+        FROM ({_DUCKDB_WON}) WINDOW sold AS (PARTITION BY seller ORDER BY expires)
         """,
     ),
     Contest(

@@ -19,12 +19,12 @@ import pyarrow as pa
 import panes
 from lab.papers.disorder import SECOND
 from lab.papers.flows import SAME_FLOW, Traffic, flow_links
+from lab.papers.order_preserving import InputBufferedJoin, OutputBufferedJoin
 from lab.papers.skew import Link, arrivals_of
 from lab.papers.unions import positions
 from lab.papers.watch import Watch, require_same
 from panes.axis import FOREVER
 from panes.join.oa_join import OAJoin
-from panes.join.order_preserving import InputBufferedJoin, OutputBufferedJoin
 from panes.join.progress import individual
 from panes.join.rule import Arrivals, JoinedRows, JoinRule, Progress
 from panes.windows.partners import Band

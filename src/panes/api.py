@@ -3,67 +3,42 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack, overload
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 
 import pyarrow as pa
 
 from panes.aggregates.custom import UserAggregate
 from panes.axis import Duration
-from panes.errors import OptionError, QueryError, RejectedRowsWarning, warn
-from panes.frames import is_spark, require_streams, to_table, together
-from panes.html import Explained
-from panes.index.g_index import GROUPS
-from panes.language.join_query import JoinQuery
-from panes.language.query_graph import QueryGraph, read_graph
+from panes.errors import OptionError, QueryError
+from panes.explained import explained
+from panes.frames import is_spark, together
 from panes.live.live_page import LivePage, feed_of
-from panes.nodes.inner import derived_schemas, joined_schemas
-from panes.planning.choose_store import choose_store
-from panes.planning.explain import explain as explain_plan
-from panes.planning.explain import explain_unbound
-from panes.planning.explain_join import explain_join
 from panes.planning.flush import Flush
-from panes.planning.join_query_plan import plan_join_query
 from panes.planning.options import require_options
-from panes.planning.plan import plan
-from panes.planning.terms import Late, Run
-from panes.process.in_steps import answers_of, require_steps
-from panes.process.open_graph import OpenGraph
-from panes.process.open_join import OpenJoin
-from panes.process.open_query import OpenQuery
+from panes.planning.public_options import (
+    IndexOptions,
+    OpenOptions,
+    RegisterOptions,
+    SqlOptions,
+    meanings,
+    refuse_misspelt,
+    settled,
+    stream_options,
+    with_options,
+)
+from panes.planning.terms import Late, StreamOptions
+from panes.process.keeper import keep, said_of
 from panes.process.opened import RunningQuery, opened
 from panes.process.register import Register
+from panes.process.tables import answered
 from panes.process.window_index import WindowIndex
-from panes.progress.stall import MOST_STALLED
 from panes.windows.limit import MOST_ANSWERS
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from panes.spark.join.register import SparkJoinRegister
     from panes.spark.register.register import SparkRegister
-
-
-class RegisterOptions(TypedDict, total=False):
-    """The options of `register`."""
-
-    lateness: Duration | None
-    late: Late
-    max_ahead: Duration | None
-    punctuation: str | None
-    rows_late: int | None
-    schema: pa.Schema | None
-    aggregates: Sequence[UserAggregate]
-    keep_rows: int
-    hand_over: Callable[[str, pa.Table], None] | None
-    saved: str | Path | None
-    heartbeat: Duration | None
-    shards: int | None
-    name: str | None
-    max_answers: int | None
-    stall_rows: int | None
 
 
 @overload
@@ -98,21 +73,6 @@ def sql(
     frames: Mapping[str, object] | None = None,
     /,
     *,
-    lateness: Duration | None = None,
-    late: Late = "open",
-    punctuation: str | None = None,
-    max_ahead: Duration | None = "1 day",
-    aggregates: Sequence[UserAggregate] = (),
-    bounded: bool = False,
-    heartbeat: Duration | None = None,
-    shards: int | None = None,
-    with_late: bool = False,
-    name: str | None = None,
-    store: str | None = None,
-    revise_within: Duration | None = None,
-    flush: Flush | None = None,
-    why: bool = False,
-    max_answers: int | None = MOST_ANSWERS,
     batches: Literal[True],
     **streams: object,
 ) -> pa.RecordBatchReader: ...
@@ -124,49 +84,16 @@ def sql(
     frames: Mapping[str, object] | None = None,
     /,
     *,
-    lateness: Duration | None = None,
-    late: Late = "open",
-    punctuation: str | None = None,
-    max_ahead: Duration | None = "1 day",
     aggregates: Sequence[UserAggregate] = (),
-    bounded: bool = False,
-    heartbeat: Duration | None = None,
-    shards: int | None = None,
-    with_late: bool = False,
-    name: str | None = None,
     store: str | None = None,
-    revise_within: Duration | None = None,
-    flush: Flush | None = None,
-    why: bool = False,
     max_answers: int | None = MOST_ANSWERS,
     batches: bool = False,
     **streams: object,
 ) -> pa.Table: ...
 
 
-def sql(
-    text: str,
-    frames: Mapping[str, object] | None = None,
-    /,
-    *,
-    lateness: Duration | None = None,
-    late: Late = "open",
-    punctuation: str | None = None,
-    max_ahead: Duration | None = "1 day",
-    aggregates: Sequence[UserAggregate] = (),
-    bounded: bool = False,
-    heartbeat: Duration | None = None,
-    shards: int | None = None,
-    with_late: bool = False,
-    name: str | None = None,
-    store: str | None = None,
-    revise_within: Duration | None = None,
-    flush: Flush | None = None,
-    why: bool = False,
-    max_answers: int | None = MOST_ANSWERS,
-    batches: bool = False,
-    **streams: object,
-) -> Any:
+@with_options(SqlOptions)
+def sql(text: str, frames: Mapping[str, object] | None = None, /, **streams: Any) -> Any:
     """Answer a window query over tables or over Spark DataFrames.
 
     Tables (pyarrow, pandas, Polars) give an Arrow table. It has an answer for every window that
@@ -184,32 +111,8 @@ def sql(
     frames, streams
         The tables or DataFrames, by the names that the query uses: ``bids=table``, or
         ``{"bids": table}``, for example where a stream is called like an option.
-    lateness, late, max_ahead, revise_within, flush, why, max_answers
-        As for `open`. On Spark, a step is what one task answers.
-    punctuation
-        A column with watermarks. Its value promises that no older row will come. A row without a
-        position of its own is such a promise and nothing else.
-    aggregates
-        Your own aggregates: `CustomAggregate` and `WindowFunction`.
-    bounded
-        The stream ends (Spark: ``trigger(availableNow=True)``). At its end every window is
-        answered.
-    heartbeat
-        While no rows come, progress follows the clock, this far behind it.
-    shards
-        How many parts the state has. Default: one per shuffle partition.
-    with_late
-        Also return late and rejected rows: the DataFrame has the columns ``answer`` and
-        ``apart``. `panes.spark.split` writes each to its own sink.
-    name
-        The name of the query's metrics in Spark's progress reports. Default: ``panes_`` and eight
-        letters that follow from the query and what it reads.
-    store
-        As for `open`. On Spark only ``"panes"`` is possible.
-    batches
-        Give the answers of tables as a `pyarrow.RecordBatchReader`, in the same order. Windows are
-        closed while it is read, so the answers need not fit in memory. `max_answers` is for each
-        batch then, and 100 such batches for all of them.
+    **options
+        Those of `panes.planning.public_options.SqlOptions`.
 
     Examples
     --------
@@ -219,24 +122,13 @@ def sql(
     >>> answers.to_pylist()[0]
     {'window_start': 0, 'window_end': 10, 'item': 'a', 'high': 5.0}
     """
+    options = {name: streams.pop(name) for name in meanings(SqlOptions) if name in streams}
+    given = settled("sql", SqlOptions, options)
+    aggregates, batches = given["aggregates"], given["batches"]
     require_options(text=text, frames=frames, aggregates=aggregates, batches=batches)
+    refuse_misspelt(streams)
     streams = together(frames, streams)
-    run = Run(
-        lateness=lateness,
-        late=late,
-        max_ahead=max_ahead,
-        punctuation=punctuation,
-        bounded=bounded,
-        heartbeat=heartbeat,
-        shards=shards,
-        with_late=with_late,
-        name=name,
-        store=store,
-        revise_within=revise_within,
-        flush=flush,
-        why=why,
-        max_answers=max_answers,
-    )
+    run = stream_options(given)
     if any(is_spark(frame) for frame in streams.values()):
         if batches:
             raise OptionError(
@@ -244,60 +136,11 @@ def sql(
                 hint="to read it piece by piece: answers.toLocalIterator()",
             )
         return importlib.import_module("panes.spark.query").answer(text, streams, aggregates, run)
-    if with_late:
-        raise OptionError(
-            "with_late is for streaming DataFrames: no row of a table is late",
-            hint="for a stream in this process: panes.open(...).late",
-        )
-    alone = replace(run, bounded=True, max_ahead=None, late="open" if late == "revise" else late)
-    if batches:
-        alone = replace(alone, flush=None)
-    query = opened(text, alone, aggregates)
-    require_streams(query.query.streams, streams)
-    if query.query.emits_early:
-        raise QueryError(
-            "EMIT EARLY is for streams; the windows of a table are all complete",
-            hint="leave out EMIT EARLY",
-        )
-    if batches and not isinstance(query, OpenQuery):
-        raise OptionError(
-            "batches=True is for windows over one stream or a union, not for joins and for queries "
-            "with queries inside"
-        )
-    if isinstance(query, OpenJoin):
-        answers = query.answer(**streams)
-    elif isinstance(query, OpenQuery) and batches:
-        require_steps(store)
-        answers = answers_of(query, streams)
-    else:
-        answers = pa.concat_tables([query.push(**streams), query.finish()])
-    rejected = query.rejected
-    if len(rejected):
-        counts = rejected.group_by("reason").aggregate([([], "count_all")]).to_pylist()
-        reasons = "; ".join(f"{c['count_all']} rows: {c['reason']}" for c in counts)
-        warn(f"left out {reasons}", RejectedRowsWarning)
-    return answers
+    return answered(text, streams, run, aggregates, batches=batches)
 
 
-def open(
-    text: str,
-    /,
-    *,
-    lateness: Duration | None = None,
-    late: Late = "open",
-    max_ahead: Duration | None = "1 day",
-    punctuation: str | None = None,
-    heartbeat: Duration | None = None,
-    rows_late: int | None = None,
-    revise_within: Duration | None = None,
-    schema: pa.Schema | Mapping[str, pa.Schema] | None = None,
-    aggregates: Sequence[UserAggregate] = (),
-    store: str | None = None,
-    flush: Flush | None = None,
-    why: bool = False,
-    max_answers: int | None = MOST_ANSWERS,
-    stall_rows: int | None = MOST_STALLED,
-) -> RunningQuery:
+@with_options(OpenOptions)
+def open(text: str, /, **options: Unpack[OpenOptions]) -> RunningQuery:
     """Open a window query on a stream: push batches, take final answers.
 
     Threads may share an `OpenQuery`: they take turns.
@@ -306,47 +149,8 @@ def open(
     ----------
     text
         One SELECT with a window clause. See docs/reference/language.md.
-    lateness
-        How far a row may be behind the newest row, for example ``"10 seconds"``; 0 for a stream
-        in order. Without it, windows close only by punctuation or at the end of the stream.
-    late
-        What to do with a row that comes later than that. ``"open"``: count it in its windows that
-        are still open. ``"drop"``: do not count it. ``"revise"``: also answer its closed windows
-        again. In every case the row is in `OpenQuery.late`.
-    max_ahead
-        With a `lateness`, reject rows that are further ahead of the clock than this. One wrong
-        timestamp then cannot close all windows. An integer axis has no clock: there, a whole
-        number rejects rows that are further ahead of all rows so far. None accepts every row.
-    punctuation
-        A column with watermarks. Its value promises that no older row will come. A row without a
-        position of its own is such a promise and nothing else.
-    heartbeat
-        While no rows come, progress follows the clock, this far behind it: with every push, and
-        with `OpenQuery.beat`.
-    rows_late
-        Instead of `lateness`: how many rows late a row may come.
-    revise_within
-        With ``late="revise"``, how far behind progress a window can still be answered again.
-        Without it, always, and nothing is ever deleted.
-    schema
-        The columns of the stream, or of each stream by its name. With it, the query is checked at
-        once. Without it, the columns are those of the first batch.
-    aggregates
-        Your own aggregates: `CustomAggregate` and `WindowFunction`.
-    store
-        How rows are stored until their windows close: ``"panes"`` (the default), ``"eager"``,
-        ``"buffered"``, ``"adaptive"``, ``"adaptive-panes"`` or ``"bins"``. All give the same
-        answers.
-    flush
-        `SlowFlush` or `LazyFlush`: spread the answers of a window with very many keys over
-        several pushes.
-    why
-        Add a last column, ``closed_by``, that says what closed the window.
-    max_answers
-        Refuse a step that would give more answers at once. None: give all of them.
-    stall_rows
-        Warn (`NoProgressWarning`) when so many rows have come since progress last moved. None:
-        never.
+    **options
+        Those of `panes.planning.public_options.OpenOptions`.
 
     Examples
     --------
@@ -356,22 +160,11 @@ def open(
     >>> query.finish().to_pylist()
     [{'window_start': 10, 'window_end': 20, 'n': 1}]
     """
-    require_options(text=text, aggregates=aggregates, schemas=schema)
-    run = Run(
-        lateness=lateness,
-        late=late,
-        max_ahead=max_ahead,
-        punctuation=punctuation,
-        heartbeat=heartbeat,
-        rows_late=rows_late,
-        revise_within=revise_within,
-        store=store,
-        flush=flush,
-        why=why,
-        max_answers=max_answers,
-        stall_rows=stall_rows,
-    )
-    return opened(text, run, aggregates, schema)
+    given = settled("open", OpenOptions, options)
+    aggregates, schema = given["aggregates"], given["schema"]
+    kept = {name: given[name] for name in ("state", "checkpoint_every")}
+    require_options(text=text, aggregates=aggregates, schemas=schema, **kept)
+    return opened(text, stream_options(given), aggregates, schema, **kept)
 
 
 @overload
@@ -387,29 +180,12 @@ def register(
 @overload
 def register(
     stream: Sequence[str], frame: Mapping[str, DataFrame], /, **options: Unpack[RegisterOptions]
-) -> SparkJoinRegister: ...
+) -> SparkRegister: ...
 
 
+@with_options(RegisterOptions)
 def register(
-    stream: str | Sequence[str],
-    frame: object = None,
-    /,
-    *,
-    lateness: Duration | None = None,
-    late: Late = "open",
-    max_ahead: Duration | None = "1 day",
-    punctuation: str | None = None,
-    rows_late: int | None = None,
-    schema: pa.Schema | None = None,
-    aggregates: Sequence[UserAggregate] = (),
-    keep_rows: int = 0,
-    hand_over: Callable[[str, pa.Table], None] | None = None,
-    saved: str | Path | None = None,
-    heartbeat: Duration | None = None,
-    shards: int | None = None,
-    name: str | None = None,
-    max_answers: int | None = MOST_ANSWERS,
-    stall_rows: int | None = MOST_STALLED,
+    stream: str | Sequence[str], frame: object = None, /, **options: Unpack[RegisterOptions]
 ) -> Any:
     """Open a register: many queries over one stream or several, each of which is read once.
 
@@ -426,25 +202,8 @@ def register(
     frame
         A streaming Spark DataFrame; for several streams, a mapping from their names to DataFrames.
         Without it, rows come by `Register.push`.
-    lateness, late, max_ahead, punctuation, rows_late, aggregates
-        As for `open`. ``late="revise"`` is refused, because a register answers a window once.
-    schema
-        The columns of the stream. With it, `add` checks a query at once. Without it, queries are
-        checked when the first batch comes.
-    keep_rows
-        How many of the newest rows are stored, so that `Register.ask` can answer ``[ROWS n]``.
-        Questions given to `Register.prepare` do not need it.
-    hand_over
-        A function that gets the name and the answers of each query as soon as they are ready,
-        the nearest deadline first. Without it, `push` returns all answers together.
-    saved
-        A file written by `Register.save`. The register continues from there, with its queries.
-    heartbeat, shards, name
-        On Spark, as for `sql`.
-    max_answers
-        A query that would give more answers at once is set aside.
-    stall_rows
-        As for `open`, in one process.
+    **options
+        Those of `panes.planning.public_options.RegisterOptions`.
 
     Examples
     --------
@@ -460,26 +219,18 @@ def register(
      'dear': [{'window_start': -15, 'window_end': 5, 'n': 1},
               {'window_start': -10, 'window_end': 10, 'n': 1}]}
     """
-    require_options(stream=stream, schema=schema, aggregates=aggregates, keep_rows=keep_rows,
-                    hand_over=hand_over, saved=saved)  # fmt: skip
-    run = Run(
-        lateness=lateness,
-        late=late,
-        max_ahead=max_ahead,
-        punctuation=punctuation,
-        rows_late=rows_late,
-        heartbeat=heartbeat,
-        shards=shards,
-        name=name,
-        max_answers=max_answers,
-        stall_rows=stall_rows,
-    )
+    given = settled("register", RegisterOptions, options)
+    aggregates, run = given["aggregates"], stream_options(given)
+    of_one = {name: given[name] for name in ("schema", "keep_rows", "hand_over", "saved", "state")}
+    every = given["checkpoint_every"]
+    require_options(stream=stream, aggregates=aggregates, checkpoint_every=every, **of_one)
+    elsewhere = {**of_one, "keep_rows": of_one["keep_rows"] or None}
+    elsewhere["checkpoint_every"] = None if every == 1 else every
     if not isinstance(stream, str):
-        _refuse({"schema": schema, "keep_rows": keep_rows or None, "hand_over": hand_over,
-                 "saved": saved}, "is for a register of one stream")  # fmt: skip
+        _refuse(elsewhere, "is for a register of one stream")
         if frame is not None:
-            return _join_register_on_spark(stream, frame, run, aggregates)
-        _refuse({"shards": shards}, "is for a register on Spark")
+            return _several_on_spark(stream, frame, run, aggregates)
+        _refuse({"shards": run.shards}, "is for a register on Spark")
         return Register(stream, run, aggregates=aggregates)
     if frame is not None:
         if not is_spark(frame):
@@ -487,23 +238,24 @@ def register(
                 f"a register takes a streaming Spark DataFrame, got {type(frame).__name__}",
                 hint='for tables, leave it out and push them: panes.register("bids").push(table)',
             )
-        _refuse({"schema": schema, "keep_rows": keep_rows or None, "hand_over": hand_over,
-                 "saved": saved}, "is for a register in one process")  # fmt: skip
-        on_spark = importlib.import_module("panes.spark.register.register").SparkRegister
-        return on_spark(stream, frame, run, aggregates)
-    _refuse({"heartbeat": heartbeat, "shards": shards}, "is for a register on Spark")
-    reg = Register(
-        stream, run, schema=schema, aggregates=aggregates, keep_rows=keep_rows, hand_over=hand_over
-    )
+        _refuse(elsewhere, "is for a register in one process")
+        return _register_on_spark({stream: frame}, run, aggregates)
+    _refuse({"heartbeat": run.heartbeat, "shards": run.shards}, "is for a register on Spark")
+    saved, state = of_one.pop("saved"), of_one.pop("state")
+    if state is not None:
+        _refuse({"saved": saved}, "and state are two ways to go on")
+    reg = Register(stream, run, aggregates=aggregates, **of_one)
     if saved is not None:
         reg.take_up(saved)
+    said = said_of("Register", {"stream": stream}, run, aggregates)
+    keep(reg, state, every, said)
     return reg
 
 
-def _join_register_on_spark(
-    names: Sequence[str], frames: object, run: Run, aggregates: Sequence[UserAggregate]
+def _several_on_spark(
+    names: Sequence[str], frames: object, run: StreamOptions, aggregates: Sequence[UserAggregate]
 ) -> Any:
-    """A register over joins of streaming DataFrames, which are given by name."""
+    """A register of several streaming DataFrames, which are given by name."""
     if not isinstance(frames, Mapping) or set(frames) != set(names):
         raise QueryError(
             "a register of several streams takes a mapping from their names to DataFrames",
@@ -516,8 +268,14 @@ def _join_register_on_spark(
                 f"{type(frame).__name__}",
                 hint='for tables, leave it out and push them: panes.register(("l", "r"))',
             )
-    on_spark = importlib.import_module("panes.spark.join.register").SparkJoinRegister
-    return on_spark({name: frames[name] for name in names}, run, aggregates)
+    return _register_on_spark({name: frames[name] for name in names}, run, aggregates)
+
+
+def _register_on_spark(
+    frames: Mapping[str, object], run: StreamOptions, aggregates: Sequence[UserAggregate]
+) -> Any:
+    on_spark = importlib.import_module("panes.spark.register.register").SparkRegister
+    return on_spark(frames, run, aggregates)
 
 
 def _refuse(options: Mapping[str, object], why: str) -> None:
@@ -527,19 +285,8 @@ def _refuse(options: Mapping[str, object], why: str) -> None:
             raise OptionError(f"{name} {why}")
 
 
-def window_index(
-    schema: pa.Schema,
-    /,
-    *,
-    at: str | None,
-    size: Duration,
-    basic: Duration,
-    on: str,
-    kind: str | None = None,
-    groups: int = GROUPS,
-    questions: Mapping[str, float] | None = None,
-    values: int | None = None,
-) -> WindowIndex:
+@with_options(IndexOptions)
+def window_index(schema: pa.Schema, /, **options: Unpack[IndexOptions]) -> WindowIndex:
     """Open a window one can look into: its values, their counts, and their rows.
 
     `WindowIndex.add` takes rows in, in any order; `WindowIndex.advance` seals basic windows. The
@@ -550,27 +297,8 @@ def window_index(
     ----------
     schema
         The columns of the rows.
-    at
-        The column that rows are ordered by: a timestamp, date or integer. None: rows count in the
-        order they come, `size` and `basic` are numbers of rows, and basic windows are sealed as
-        they fill up.
-    size
-        How long the window is: a whole number of basic windows.
-    basic
-        How long a basic window is: the window slides by it.
-    on
-        The column whose values are asked for.
-    kind
-        The index: ``"list"``, ``"tree"``, ``"hash"``, ``"group"``, ``"ring"``, ``"aux"``,
-        ``"bw"``, ``"db"``, or ``"scan"`` for none. None: the cheapest is chosen when the first
-        basic window is sealed. All give the same answers.
-    groups
-        With ``kind="group"``: how many groups of values there are.
-    questions
-        How many questions you will ask while a basic window fills, by the names of the methods:
-        ``{"count": 1000, "values": 1}``. The choice follows it.
-    values
-        How many different values a window will have, if you know it.
+    **options
+        Those of `panes.planning.public_options.IndexOptions`.
 
     Examples
     --------
@@ -583,19 +311,8 @@ def window_index(
     >>> w.rows(7.5).to_pylist()
     [{'at': 1, 'price': 7.5}, {'at': 15, 'price': 7.5}]
     """
-    require_options(columns=schema, at=at, size=size, basic=basic, on=on, kind=kind,
-                    groups=groups, questions=questions, values=values)  # fmt: skip
-    return WindowIndex(
-        schema,
-        at=at,
-        size=size,
-        basic=basic,
-        on=on,
-        kind=kind,
-        groups=groups,
-        questions=questions,
-        values=values,
-    )
+    require_options(columns=schema, **settled("window_index", IndexOptions, options))
+    return WindowIndex(schema, **options)
 
 
 def live(
@@ -682,69 +399,6 @@ def explain(
     require_options(
         text=text, frames=frames, aggregates=aggregates, store=store, run=run, details=details
     )
-    streams = together(frames, streams)
-    graph = read_graph(text, aggregates)
-    if not graph.is_single:
-        return _explained_graph(graph, streams, aggregates, details=details)
-    query = graph.asked
-    if isinstance(query, JoinQuery):
-        return _explained_join(query, streams, aggregates, details=details)
-    if not streams:
-        return Explained(explain_unbound(query, details=details))
-    if any(is_spark(frame) for frame in streams.values()):
-        bound = importlib.import_module("panes.spark.bind").bind(text, streams, aggregates)
-        return Explained(explain_plan(bound.plan, details=details))
-    if run:
-        asked = OpenQuery(
-            text, Run(bounded=True, max_ahead=None, store=store), aggregates=aggregates
-        )
-        require_streams(asked.query.streams, streams)
-        asked.push(**streams)
-        asked.finish()
-        return asked.explain(details=details)
-    schemas = {name: to_table(frame, name).schema for name, frame in streams.items()}
-    bound = plan(query, derived_schemas(query, schemas), aggregates)
-    return Explained(explain_plan(bound, choose_store(bound, store), details=details))
-
-
-def _explained_graph(
-    graph: QueryGraph,
-    streams: Mapping[str, object],
-    aggregates: Sequence[UserAggregate],
-    *,
-    details: bool,
-) -> str:
-    if not streams:
-        raise QueryError(
-            "what a query with queries inside does follows from the columns of its streams",
-            hint=f"give them: panes.explain(text, {graph.streams[0]}=...)",
-        )
-    require_streams(graph.streams, streams)
-    if any(is_spark(frame) for frame in streams.values()):
-        columns = importlib.import_module("panes.spark.bind").arrow_schema
-        streams = {name: columns(frame).empty_table() for name, frame in streams.items()}
-    schemas = {name: to_table(frame, name).schema for name, frame in streams.items()}
-    asked = OpenGraph(graph, Run(bounded=True), aggregates=aggregates, schemas=schemas)
-    asked.push(**{name: schema.empty_table() for name, schema in schemas.items()})
-    return asked.explain(details=details)
-
-
-def _explained_join(
-    query: JoinQuery,
-    streams: Mapping[str, object],
-    aggregates: Sequence[UserAggregate],
-    *,
-    details: bool,
-) -> str:
-    if not streams:
-        raise QueryError(
-            "what a join does follows from the columns of its streams",
-            hint="give them: panes.explain(text, l=l, r=r)",
-        )
-    if any(is_spark(frame) for frame in streams.values()):
-        explained = importlib.import_module("panes.spark.join.explain").explain_join_on_spark
-        text: str = explained(query, streams, aggregates, details=details)
-        return Explained(text)
-    schemas = {name: to_table(frame, name).schema for name, frame in streams.items()}
-    bound = plan_join_query(query, joined_schemas(query.join, schemas), aggregates)
-    return Explained(explain_join(bound, details=details))
+    return explained(
+        text, together(frames, streams), aggregates, store=store, run=run, details=details
+    )

@@ -54,7 +54,7 @@ _LENGTH = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([A-Za-z]+)")
 _NUMBER = re.compile(r"(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,4})?")
 
 
-Duration: TypeAlias = "str | int | dt.timedelta"
+Duration: TypeAlias = str | int | dt.timedelta
 """A length of time as people give it: text, a timedelta, or ticks."""
 
 

@@ -46,7 +46,7 @@ def _as_known(column: pa.ChunkedArray, field: pa.Field, stream: str) -> pa.Chunk
     if not any(is_of(given) and is_of(wanted) for is_of in _KINDS):
         raise InputError(
             f"`{field.name}` of stream `{stream}` is {wanted}, and {given} in this batch",
-            hint="cast it, or say what is meant: panes.open(..., schema=...)",
+            hint=_cast(field, given),
         )
     try:
         found = column.cast(wanted)
@@ -60,6 +60,18 @@ def _as_known(column: pa.ChunkedArray, field: pa.Field, stream: str) -> pa.Chunk
             hint="say which type holds all values: panes.open(..., schema=...)",
         )
     return found
+
+
+def _cast(field: pa.Field, given: pa.DataType) -> str:
+    """What to write so that a column of a batch has the type of the first one."""
+    column = f'rows["{field.name}"]'
+    if _is_instant(field.type) and _is_wall_time(given):
+        return f'a time has no zone here; of UTC: pyarrow.compute.assume_timezone({column}, "UTC")'
+    if _is_wall_time(field.type) and _is_instant(given):
+        return (
+            f"a time had no zone before; of {given.tz}: pyarrow.compute.local_timestamp({column})"
+        )
+    return "cast it, or say what is meant: panes.open(..., schema=...)"
 
 
 def _is_same(before: pa.ChunkedArray, after: pa.ChunkedArray) -> bool:

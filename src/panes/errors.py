@@ -55,7 +55,7 @@ class UnknownColumnError(PanesError, LookupError):
 
     def __init__(self, column: str, *, stream: str, columns: Iterable[str]) -> None:
         known = list(columns)
-        meant = _did_you_mean(column, known)
+        meant = did_you_mean(column, known)
         if column.lower() in ("window_start", "window_end"):
             meant = f"the `{column}` of a window is known in SELECT and HAVING, beside aggregates; "
         super().__init__(
@@ -69,7 +69,7 @@ class MissingStreamError(PanesError, LookupError):
 
     def __init__(self, stream: str, *, given: Iterable[str], write: str = "") -> None:
         known = list(given)
-        told = f"{_did_you_mean(stream, known)}streams given: {', '.join(known) or 'none'}"
+        told = f"{did_you_mean(stream, known)}streams given: {', '.join(known) or 'none'}"
         super().__init__(
             f"the query reads a stream `{stream}`, which was not given",
             hint=f"{write}; {told}" if write else told,
@@ -83,7 +83,7 @@ class UnknownStreamError(PanesError, LookupError):
         known = list(streams)
         super().__init__(
             f"a stream `{stream}` was given, which the query does not read",
-            hint=f"{_did_you_mean(stream, known)}the query reads: {', '.join(known)}",
+            hint=f"{did_you_mean(stream, known)}the query reads: {', '.join(known)}",
         )
 
 
@@ -192,7 +192,8 @@ def tell(message: str, category: type[Warning]) -> None:
 _OWN = str(Path(__file__).parent)
 
 
-def _did_you_mean(name: str, known: list[str]) -> str:
+def did_you_mean(name: str, known: list[str]) -> str:
+    """The one of the known names that is likely meant, as the beginning of a hint; or nothing."""
     lowered = {k.lower(): k for k in known}
     close = difflib.get_close_matches(name.lower(), lowered, n=1, cutoff=0.5)
     return f"did you mean `{lowered[close[0]]}`? " if close else ""

@@ -1,7 +1,7 @@
 """What preparing a question does, one behaviour at a time: sharing, intervals, refusals.
 
 That answers are the oracle's, or intervals around them, is proved in
-``tests/oracle/test_prepared.py``.
+``tests/reference/test_prepared.py``.
 """
 
 from __future__ import annotations

@@ -295,3 +295,10 @@ def test_run_streams_files_on_spark_and_goes_on_from_a_checkpoint(
     refused = how(*common, *kept, folder=tmp_path)
     assert refused.returncode == 1
     assert "the window was tumbling, RANGE 1 minute" in refused.stderr
+
+
+def test_python_runs_the_package_as_the_command(folder: Path) -> None:
+    """`python -m panes`, where the folder of commands is not on the PATH."""
+    words = [sys.executable, "-m", "panes", "--version"]
+    done = subprocess.run(words, cwd=folder, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout.strip()) == (0, panes.__version__)

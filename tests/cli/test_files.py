@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import re
 import sys
 from pathlib import Path
 
@@ -113,6 +114,16 @@ REFUSED = {
     "bad.ndjson": "cannot read line 2 of bad.ndjson: it is no JSON from character 9",
     "rows.parquet.gz": "is neither Parquet, CSV nor NDJSON",
 }
+
+
+def test_files_of_two_formats_are_read_as_the_hint_says(folder: Path) -> None:
+    write("mixed/a.csv", ROWS)
+    write("mixed/b.ndjson", LINES)
+    with pytest.raises(InputError) as refused:
+        rows("bids=mixed")
+    old, new = re.findall(r"--input (\w+='[^']+')", str(refused.value))
+    assert rows(old.replace("'", "")) == rows("bids=mixed/a.csv")
+    assert rows(new.replace("'", "")) == rows("bids=mixed/b.ndjson")
 
 
 @pytest.mark.parametrize("path", REFUSED)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
@@ -46,6 +47,21 @@ def test_every_query_of_a_folder_is_answered_in_a_file_of_its_own(folder: Path) 
         assert_same(pq.read_table(folder / "out" / f"{name}.parquet"), wanted(folder, name))
     assert "answers of 2 queries" in done.stderr
     assert "read once: 2 queries in 2 stores" in done.stderr
+
+
+def test_text_goes_on_where_parquet_ended(folder: Path) -> None:
+    """Text has no zones; the stream that was saved has moments of UTC."""
+    rows = pq.read_table(folder / "b.parquet")
+    written = pc.strftime(rows["ts"], format="%d.%m.%Y %H:%M:%S")
+    pacsv.write_csv(rows.set_column(0, "ts", written), folder / "b.csv")
+    common = ("register", "queries", "-o", "out", "--lateness", "0 seconds", "--saved", "state")
+    assert call(*common, "-i", "bids=a.parquet", folder=folder).returncode == 0
+    written_as = ("--timestamp-format", "dd.MM.yyyy HH:mm:ss.SSSSSS")
+    done = call(*common, "-i", "bids=b.csv", *written_as, folder=folder)
+    assert done.returncode == 0, done.stderr
+    for name in QUERIES:
+        told = answers_of(folder, name, 1, 2)
+        assert_same(told, wanted(folder, name).slice(0, len(told)))
 
 
 SAVED = ("-o", "out", "--lateness", "0 seconds", "--saved", "state", "--format", "parquet")

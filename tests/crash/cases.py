@@ -11,11 +11,13 @@ import numpy as np
 import pyarrow as pa
 
 import panes
+from lab.crash.jobs import FileSinkJob, JoinRegisterJob, SplitJob
 from panes.crash.jobs import Change, Job, QueryJob, RegisterJob, Streams
-from panes.crash.join_jobs import JoinRegisterJob
 from tests.sharing.workload import QUERIES, rows
 
 BATCHES = 3
+KINDS = "lab.crash.jobs"
+"""What drivers are to know beside the jobs of the command."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,11 +50,16 @@ CHANGE = Change(2, add={"middle": QUERIES["middle"]}, remove=["keyed"])
 JOINED = "FROM s JOIN t ON s.k = t.k AND t.at BETWEEN s.at - 3 AND s.at + 4"
 PAIRS = f"SELECT s.seq AS i, t.seq AS j, s.k {JOINED}"
 ABOVE = f"SELECT s.k, count(*) AS n, sum(t.x) AS total [RANGE 12 SLIDE 4 WATTR s.at] {JOINED}"
+NESTED = (
+    f"SELECT k, {COUNTS} FROM (SELECT a.k AS k, a.total + b.n AS x, a.window_end AS e FROM "
+    f"({SLIDING}) a JOIN ({SLIDING.replace('FROM s', 'FROM t')}) b "
+    "ON a.k = b.k AND a.window_end = b.window_end) [TUMBLING 20 WATTR e] GROUP BY k"
+)
 SOME = {name: QUERIES[name] for name in ("all", "keyed", "some")}
 
 
-def _case(text: str, sink: str = "batches", **options: object) -> Case:
-    return Case(QueryJob(text, {**ENDS, **options}, sink), STREAM)
+def _case(text: str, kind: type[QueryJob] = QueryJob, **options: object) -> Case:
+    return Case(kind(text, {**ENDS, **options}), STREAM)
 
 
 CASES: dict[str, Case] = {
@@ -67,12 +74,17 @@ CASES: dict[str, Case] = {
     "EMIT EARLY": _case(f"{SLIDING} EMIT EARLY"),
     "late='revise'": _case(SLIDING, late="revise", lateness=3),
     "SlowFlush": _case(SLIDING, flush=panes.SlowFlush(at_most=4)),
-    "split": _case(SLIDING, "split", late="drop", lateness=3),
-    "Spark's file sink": _case(SLIDING, "files"),
+    "split": _case(SLIDING, SplitJob, late="drop", lateness=3),
+    "Spark's file sink": _case(SLIDING, FileSinkJob),
     "a union": Case(QueryJob(SLIDING.replace("FROM s", "FROM (s UNION ALL t)"), ENDS), TWO),
     "a join": Case(QueryJob(PAIRS, ENDS), TWO),
     "windows above an outer join": Case(
         QueryJob(f"{ABOVE} GROUP BY s.k".replace("JOIN t", "LEFT JOIN t"), ENDS), TWO
+    ),
+    "windows over a join of windows": Case(QueryJob(NESTED, ENDS), TWO),
+    "DISTINCT": _case(
+        f"SELECT k, {COUNTS} FROM (SELECT DISTINCT at, k, x FROM s) "
+        "[RANGE 12 SLIDE 4 WATTR at] GROUP BY k"
     ),
     "a register over joins": Case(
         JoinRegisterJob({"pairs": PAIRS, "sums": f"{ABOVE} GROUP BY s.k"}, {"lateness": 20}), TWO

@@ -14,13 +14,13 @@ import pytest
 from panes.crash import processes
 from panes.crash.jobs import QueryJob, RegisterJob
 from panes.crash.kills import CHANGE, DRIVER, END, STATE, VICTIMS, WORKER, KillPlan, Kills
-from panes.crash.place import Place, answers_in
+from panes.crash.place import JobPlace, answers_in
 from panes.crash.sample import BATCHES, cut, sample
 from panes.crash.trials import cells
 from panes.crash.verdict import Verdict, judge
 from panes.crash.written import read, written
 from panes.errors import StateError
-from tests.crash.cases import CASES
+from tests.crash.cases import CASES, KINDS
 
 WANT = pa.table({"end": [10, 20, 30], "k": ["a", "a", "b"], "n": [1.5, 2.0, 3.0]})
 
@@ -113,7 +113,7 @@ def test_answers_of_a_file_sink_are_those_in_its_log(tmp_path: Path) -> None:
 
 
 def test_a_run_tells_how_it_goes(tmp_path: Path) -> None:
-    place = Place(tmp_path)
+    place = JobPlace(tmp_path)
     assert place.said() == {}
     place.say(started=True)
     assert place.said() == {"started": True}
@@ -137,7 +137,7 @@ def test_processes_know_their_sessions() -> None:
 
 @pytest.mark.parametrize("name", CASES)
 def test_a_job_is_told_to_a_driver_as_plain_text(name: str) -> None:
-    assert read(written(CASES[name].job)) == CASES[name].job
+    assert read(written(CASES[name].job, KINDS), KINDS) == CASES[name].job
 
 
 def test_a_duration_is_told_to_the_microsecond() -> None:

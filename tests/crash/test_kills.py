@@ -28,16 +28,16 @@ from panes.crash.kills import (
     WORKER,
     KillPlan,
 )
-from panes.crash.place import Place
+from panes.crash.place import JobPlace
 from panes.crash.trials import Cell, Torment, drivers_for
 from panes.crash.verdict import Verdict
-from tests.crash.cases import CASES
+from tests.crash.cases import CASES, KINDS
 from tests.support import slow, torture
 
 
 def endured(spark: SparkSession, name: str, folder: Path, *kills: tuple[str, int]) -> Verdict:
     """A run in which a worker dies at these points of these batches, until it ends."""
-    case, place = CASES[name], Place(folder / "run")
+    case, place = CASES[name], JobPlace(folder / "run")
     place.make(case.streams, case.job.hidden)
     for point, batch in kills:
         place.kills.plan(point, KillPlan(WORKER, batch))
@@ -53,6 +53,7 @@ KILLED = {
     "a register that changes": ((STORED, 1),),
     "a join": ((BLOCK, 1), (STORED, 2)),
     "windows above an outer join": ((STATE, 1), (END, 0)),
+    "windows over a join of windows": ((STATE, 1), (END, 0)),
     "a register over joins": ((STATE, 1), (STORED, 2)),
     "holistic": ((STORED, 1),),
     "landmark": ((BLOCK, 2),),
@@ -66,6 +67,7 @@ OTHERS = {
     "late='revise'": ((STATE, 2),),
     "split": ((STORED, 2),),
     "Spark's file sink": ((STORED, 1), (END, 0)),
+    "DISTINCT": ((BLOCK, 1), (STORED, 2)),
     "a union": ((STATE, 1), (STORED, 2)),
     "a register": ((BLOCK, 1), (END, 0)),
 }
@@ -97,7 +99,7 @@ def test_processes_killed(name: str, victim: str, points: tuple[str, ...]) -> No
     """Drivers die with their JVM; after executors, others of the same driver go on."""
     case = CASES[name]
     torment = Torment(case.job, case.streams, seed=5)
-    with drivers_for(victim) as drivers:
+    with drivers_for(victim, KINDS) as drivers:
         assert torment.calm(drivers) == Verdict()
         for point in points:
             tally = torment.tally(drivers, Cell(victim, point), 1)

@@ -16,7 +16,7 @@ from pathlib import Path
 from panes.crash.kills import POINTS, VICTIMS
 from panes.crash.trials import Cell, Tally, Torment, cells, drivers_for
 from panes.crash.verdict import Verdict
-from tests.crash.cases import CASES
+from tests.crash.cases import CASES, KINDS
 
 PAGE = Path(__file__).parents[2] / "docs" / "reliability.md"
 BEGIN, END = "<!-- kills: begin -->", "<!-- kills: end -->"
@@ -77,7 +77,7 @@ def main() -> None:
     asked = parser.parse_args()
     total, page = Tally(), PAGE.read_text()
     for victim in asked.victim or VICTIMS:
-        with drivers_for(victim) as drivers:
+        with drivers_for(victim, KINDS) as drivers:
             for name in asked.case or CASES:
                 case = CASES[name]
                 chosen = [

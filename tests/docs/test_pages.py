@@ -11,6 +11,8 @@ import shutil
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
@@ -20,13 +22,14 @@ from panes.aggregates.aggregate import Argument
 from panes.aggregates.catalog import CATALOG, Call, build
 from panes.sample_streams import bids
 from tests.cli.call import call, call_here
+from tests.spark.pages import run_examples
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "reference" / "aggregates.md").read_text()
 
 
-def console_commands() -> list[list[str]]:
-    blocks = re.findall(r"```console\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+def console_commands(page: str = "README.md") -> list[list[str]]:
+    blocks = re.findall(r"```console\n(.*?)```", (ROOT / page).read_text(), re.DOTALL)
     lines = [line for block in blocks for line in block.splitlines()]
     return [shlex.split(line[2:]) for line in lines if line.startswith("$ ")]
 
@@ -55,6 +58,33 @@ def test_the_readmes_commands_run(spark: SparkSession, tmp_path: Path) -> None:
             ]
         done = (call_here if "spark" in words else call)(*words, folder=tmp_path)
         assert done.returncode == 0, done.stderr
+
+
+def test_the_backfill_goes_on_from_the_command_line(tmp_path: Path) -> None:
+    """Parquet, then CSV with the day first: the answers that one process gives of both."""
+    page = "docs/cookbook/backfill.md"
+    said = run_examples(ROOT / page)
+    stored, live, text, answers = (said[n] for n in ("stored", "live", "text", "answers"))
+    assert isinstance(stored, pa.Table)
+    assert isinstance(live, pa.Table)
+    assert isinstance(answers, pa.Table)
+    pq.write_table(stored, tmp_path / "stored.parquet")
+    pacsv.write_csv(
+        pa.table({"ts": pc.strftime(live["ts"], format="%d/%m/%Y %H:%M")}), tmp_path / "live.csv"
+    )
+    (tmp_path / "queries").mkdir()
+    (tmp_path / "queries" / "busy.sql").write_text(str(text))
+    [both] = re.findall(r"```sql\n(.*?)```", (ROOT / page).read_text(), re.DOTALL)
+    (tmp_path / "both.sql").write_text(both)
+    for command in console_commands(page):
+        done = call(*command[1:], folder=tmp_path)
+        assert done.returncode == 0, done.stderr
+    runs = [tmp_path / "answers" / "busy" / f"{run:06}.parquet" for run in (1, 2)]
+    counts = answers["n"].to_pylist()
+    saved = pa.concat_tables([pq.read_table(run) for run in runs])["n"].to_pylist()
+    assert saved == counts[: len(saved)]
+    assert len(saved) == 8  # up to 01:20; the others are open
+    assert pacsv.read_csv(tmp_path / "both.csv")["n"].to_pylist() == counts
 
 
 def rows_of_the_page() -> dict[str, tuple[str, str]]:

@@ -15,9 +15,9 @@ import panes
 import panes.errors
 import panes.spark
 from panes.errors import ASKED_WRONGLY
-from panes.spark.join.register import SparkJoinRegister
 from panes.spark.register.register import SparkRegister
-from tests.docs import commands_page, scalar_functions_page
+from tests.docs import commands_page, option_tables, scalar_functions_page
+from tests.docs.option_tables import shown
 
 REFERENCE = Path(__file__).parents[2] / "docs" / "reference"
 FUNCTIONS = (REFERENCE / "functions.md").read_text()
@@ -30,7 +30,6 @@ CLASSES: dict[str, type] = {
     "Register": panes.Register,
     "WindowIndex": panes.WindowIndex,
     "SparkRegister": SparkRegister,
-    "SparkJoinRegister": SparkJoinRegister,
 }
 NOT_FOR_USERS = {
     *("plan", "stores", "take_up", "UNCHANGED", "watcher", "reached", "is_finished", "axis"),
@@ -51,17 +50,6 @@ def rows(text: str) -> list[list[str]]:
     table = re.search(r"^\|.*?(?=\n\n|\Z)", text, re.M | re.S)
     assert table
     return [[c.strip() for c in line.strip("|").split("|")] for line in table[0].splitlines()[2:]]
-
-
-def shown(parameter: inspect.Parameter) -> tuple[str, str]:
-    """A parameter as the page shows it: its name and its default."""
-    star: dict[Any, str] = {
-        inspect.Parameter.VAR_POSITIONAL: "*",
-        inspect.Parameter.VAR_KEYWORD: "**",
-    }
-    name = f"`{star.get(parameter.kind, '')}{parameter.name}`"
-    has_default = parameter.default is not inspect.Parameter.empty
-    return name, f"`{parameter.default!r}`" if has_default else ""
 
 
 PUBLIC: dict[str, Any] = {f"panes.{n}": getattr(panes, n) for n in panes.__all__}
@@ -103,6 +91,11 @@ def test_every_method_is_on_the_page_with_its_parameters(name: str) -> None:
     }
     found = {row[0].strip("`") for row in rows(section(name))}
     assert found == {call(n, m) for n, m in members.items()}
+
+
+def test_the_tables_of_options_are_made_from_the_code() -> None:
+    hint = "python -m tests.docs.option_tables writes them again"
+    assert option_tables.PAGE.read_text() == option_tables.page(), hint
 
 
 def test_the_page_of_commands_is_made_from_the_commands() -> None:

@@ -30,3 +30,10 @@ def test_tests_import_no_tests() -> None:
         if name.startswith("test_")
     }
     assert found == set()
+
+
+def test_every_room_has_its_tests() -> None:
+    """Tests of a room are in the folder that is called as it is."""
+    rooms = {room.parent.name for room in (TESTS.parent / "src" / "panes").glob("*/__init__.py")}
+    assert len(rooms) > 10
+    assert {room for room in rooms if not any((TESTS / room).rglob("test_*.py"))} == set()

@@ -13,9 +13,9 @@ from panes.errors import PanesError
 from panes.language.join_query import JoinQuery
 from panes.language.parse import parse
 from panes.language.query_graph import read_graph
-from panes.language.read import read
 from panes.language.row_question import read_row_question
 from tests.fuzz.tables import TABLE
+from tests.support import read
 
 MOST_ANSWERS = 200_000
 MOST_SECONDS = 10.0

@@ -113,3 +113,22 @@ def test_one_hot_key_gives_every_pair_once() -> None:
     want = {(a, b) for a in range(300) for b in range(300) if a % 50 <= b % 50 <= a % 50 + 3}
     assert len(pairs) == len(want)
     assert set(pairs) == want
+
+
+INTERVALS = pa.array([(1, 2, 3), None], pa.month_day_nano_interval())
+PAIRS = pa.table({"at": [1, 2], "x": [1, 2], "list": [[1], [2]], "step": INTERVALS})
+
+
+@pytest.mark.parametrize("asked", ["l.step = r.step", "l.list > r.x", "upper(l.x, r.x) = 'A'"])
+@pytest.mark.parametrize("how", ["JOIN", "LEFT JOIN"])
+def test_what_cannot_be_asked_of_pairs_is_refused_when_the_query_is_described(
+    asked: str, how: str
+) -> None:
+    text = f"SELECT l.at FROM l {how} r ON {asked} AND r.at BETWEEN l.at AND l.at + 3"
+    schemas = {"l": PAIRS.schema, "r": PAIRS.schema}
+    with pytest.raises(panes.QueryError, match=r"which expressions do not read|not translated"):
+        panes.open(text, schema=schemas)
+    with pytest.raises(panes.QueryError):
+        panes.explain(text, l=PAIRS, r=PAIRS)
+    with pytest.raises(panes.QueryError):
+        panes.sql(text, l=PAIRS, r=PAIRS)

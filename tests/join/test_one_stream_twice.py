@@ -243,3 +243,12 @@ def query_texts() -> dict[str, str]:
         "keys": "k AS v FROM s",
     }
     return {name: both.format(select) for name, select in selected.items()}
+
+
+def test_a_promise_before_the_other_stream_is_known_names_that_stream_and_not_its_alias() -> None:
+    near = "a.k = b.k AND b.at BETWEEN a.at AND a.at"
+    for other in ("u b", "(u UNION ALL u) b"):
+        query = panes.open(f"SELECT a.at AS x FROM t a JOIN {other} ON {near}", lateness=0)
+        query.push(t=pa.table({"at": [1], "k": [1]}))
+        with pytest.raises(panes.PanesError, match="has seen no batch of `u`, so a promise"):
+            query.punctuate(t=3)

@@ -56,3 +56,19 @@ def test_half_a_character_is_no_text() -> None:
 
 def test_the_evaluator_is_made_once() -> None:
     assert scalar._database() is scalar._database()
+
+
+@pytest.mark.parametrize(
+    ("where", "said"),
+    [
+        ("at > (", r"something is missing behind `\("),
+        ("at = = 1", "something is missing behind `=`"),
+        ("at > 1)", r"`\)` is not understood here"),
+        ("at IN (1", r"expected `\)`, found `1`"),
+    ],
+)
+def test_a_query_that_breaks_off_is_refused_without_words_of_the_grammar(
+    where: str, said: str
+) -> None:
+    with pytest.raises(QueryError, match=rf"line 1, column \d+: {said}"):
+        panes.sql(f"SELECT count(*) AS n FROM s [TUMBLING 10 WATTR at] WHERE {where}", s=GOOD)

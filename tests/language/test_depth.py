@@ -23,8 +23,8 @@ from panes.expressions.balance import balance
 from panes.expressions.dialect import parse_select
 from panes.language.depth import MOST_DEEP, MOST_OPEN
 from panes.language.parse import parse
-from panes.language.read import read
 from tests.deep import DEEP, LONG, asked
+from tests.support import read
 
 ROWS = pa.table({"at": [1, 2, 3], "v": [1, 2, 30_000], "s": ["a", "1", "x"]})
 ASKING: dict[str, Callable[[str], Any]] = {

@@ -29,6 +29,7 @@ TRIED = {
     "SELECT count(*) FROM bids GROUP BY SESSION(ts, 5)": "no windows of sessions",
     "SELECT count(*) FROM bids GROUP BY TUMBLE(ts, 10)": "[TUMBLING 10 minutes WATTR ts]",
     "SELECT count(*) FROM bids GROUP BY window(ts, '1 minute')": "[TUMBLING 10 minutes WATTR ts]",
+    "SELECT count(*) FROM bids GROUP BY window(ts, '1 hour', '1 minute')": "SLIDE 1 minute WATTR",
     "SELECT count(*) FROM bids WINDOW TUMBLING (SIZE 10 SECONDS)": "[TUMBLING 10 minutes",
     "SELECT count(*) FROM bids [TUMBLING 1 hour OFFSET 9 WATTR ts]": "ORIGIN 30 minutes",
     "SELECT count(*) FROM bids [TUMBLING 1 day WATTR ts ZONE 'CET']": "those of UTC",
@@ -140,3 +141,26 @@ def test_a_refusal_without_such_a_word_stays_as_it_is() -> None:
     with pytest.raises(panes.QueryError) as refused:
         panes.sql("SELECT count(*) FROM bids [TUMBLING 1 hour WATTR ts] ORDER BY n", bids=BIDS)
     assert "answers come ordered by window and key" in str(refused.value)
+
+
+def test_the_function_size_is_no_word_of_another_system() -> None:
+    with pytest.raises(panes.QueryError) as refused:
+        panes.sql(
+            "SELECT max(size(sequence(1, 1000000))) AS n FROM bids [TUMBLING 1 hour WATTR ts]",
+            bids=BIDS,
+        )
+    assert "Hint" not in str(refused.value)
+
+
+@pytest.mark.parametrize("moment", ["now()", "current_timestamp()", "unix_timestamp()"])
+def test_a_clock_is_told_to_be_a_moment(moment: str) -> None:
+    with pytest.raises(panes.QueryError) as refused:
+        panes.sql(f"SELECT count(*) AS n FROM bids {WINDOW} WHERE ts > {moment}", bids=BIDS)
+    [written, _] = re.findall(r"(?:TIMESTAMP|DATE) '.*?'", refused.value.hint or "")
+    answers = panes.sql(f"SELECT count(*) AS n FROM bids {WINDOW} WHERE ts < {written}", bids=BIDS)
+    assert answers["n"].to_pylist() == [2]
+
+
+def test_months_are_told_where_they_are_added_up() -> None:
+    with pytest.raises(panes.QueryError, match=r"local_days\.md adds up days"):
+        panes.sql("SELECT count(*) AS n FROM bids [TUMBLING 1 month WATTR ts]", bids=BIDS)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from panes.errors import QueryError
-from panes.language.read import read
 from panes.language.set_query import said_as_groups
 from panes.language.tokens import tokenize
+from tests.support import read
 
 W = "[RANGE 10 SLIDE 5 WATTR ts]"
 

@@ -8,16 +8,19 @@ from __future__ import annotations
 
 import datetime as dt
 import inspect
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, get_overloads, get_type_hints
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
 import panes
+from panes import api
 from panes.errors import OptionError
+from panes.planning.public_options import OpenOptions, SqlOptions, meanings
 
 TEXT = "SELECT count(*) AS n FROM s [TUMBLING 10 WATTR at]"
 ROWS = pa.table({"at": [1, 2]})
@@ -54,6 +57,8 @@ WRONG: dict[str, list[object]] = {
     "schema": [1, "at", {"at": "int"}],
     "hand_over": [1, "print"],
     "saved": [1, True, b"x"],
+    "state": [1, True, b"x"],
+    "checkpoint_every": [None, *COUNT],
     "at": NAME,
     "on": [None, *NAME],
     "size": [None, *LENGTH],
@@ -167,3 +172,40 @@ def test_a_stream_that_is_called_like_an_option_is_given_as_the_hint_says(name: 
     ):
         panes.sql(text, **{name: rows})
     assert panes.sql(text, {name: rows}).column("n").to_pylist() == [2]
+
+
+@pytest.mark.parametrize("function", ["sql", "open", "register"])
+def test_an_option_that_is_none_is_refused_with_what_may_be_meant(function: str) -> None:
+    with pytest.raises(OptionError, match=rf"panes.{function} has no option `latenes`") as refused:
+        FUNCTIONS[function][1](latenes=5)
+    assert "did you mean `lateness`?" in str(refused.value)
+
+
+def test_an_option_of_another_function_is_told_where_it_is() -> None:
+    text = "SELECT count(*) AS n FROM s [TUMBLING 10 WATTR at]"
+    with pytest.raises(OptionError, match=r"it is one of panes\.open and panes\.register"):
+        panes.sql(text, {"s": {"at": [1]}}, rows_late=10)
+    with pytest.raises(
+        OptionError, match=r"has no option `with_late`\n\nHint: it is one of panes.sql"
+    ):
+        panes.open(text, with_late=True)  # type: ignore[call-arg]
+
+
+def test_the_signature_for_dataframes_has_the_options_of_the_table() -> None:
+    of_frames = inspect.signature(get_overloads(api.sql)[0]).parameters
+    of_table = inspect.signature(panes.sql).parameters
+    assert set(of_frames) == set(of_table)
+    said = {n: p.default for n, p in of_frames.items()}
+    assert said == {n: p.default for n, p in of_table.items()}
+    kinds = get_type_hints(SqlOptions)
+    own = {**vars(api), "DataFrame": object, "SparkRegister": object}
+    hints = get_type_hints(get_overloads(api.sql)[0], globalns=own)
+    assert all(hints[n] == kind for n, kind in kinds.items() if n != "batches")
+
+
+def test_the_help_of_a_function_says_what_each_of_its_options_means() -> None:
+    help_text = inspect.getdoc(panes.open) or ""
+    for name, meaning in meanings(OpenOptions).items():
+        start = re.escape(meaning.split("[")[0].split()[0])
+        assert re.search(rf"^{name}\n    {start}", help_text, re.MULTILINE), name
+    assert "**options" not in help_text

@@ -17,7 +17,7 @@ from hypothesis.stateful import run_state_machine_as_test
 from panes.asking import ask_panes as ask
 from panes.asking.row_tail import RowTail
 from panes.axis import BEGINNING
-from panes.planning.terms import Terms
+from panes.planning.terms import CheckedOptions
 from panes.process.register import Register
 from panes.progress.sliding_graph import SlidingGraph
 from panes.shards import register_state
@@ -30,9 +30,9 @@ from panes.sharing.shared_store import SharedStore
 from panes.stores.contents import ValueSet
 from panes.stores.multisets import ValueStore
 from panes.windows.many import Rulers
-from tests.oracle.histories import HISTORIES, Histories, forget_keys_early
-from tests.oracle.sharded_histories import ShardedHistories
 from tests.process import pictures
+from tests.reference.histories import HISTORIES, Histories, forget_keys_early
+from tests.reference.sharded_histories import ShardedHistories
 
 Function = Callable[..., Any]
 
@@ -206,7 +206,7 @@ BUGS: dict[str, tuple[object, str, Callable[[Function], Function]]] = {
     "a window too late is promised": (queries, "first_from", by(+1)),
     "the newest window is not answered": (Rulers, "reached", by(-1)),
     "late rows are counted though they are dropped": (
-        Terms, "drops_late", lambda right: property(lambda terms: False),  # type: ignore[dict-item, return-value]
+        CheckedOptions, "drops_late", lambda right: property(lambda terms: False),  # type: ignore[dict-item, return-value]
     ),
     "rows that are not kept any more are taken for none": (RowTail, "push", knowing_no_gaps),
     "a window is asked for that begins inside a pane": (ask, "_require_edge", doing_nothing),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from inspect import CO_GENERATOR
 from pathlib import Path
 from types import FrameType
 
@@ -25,7 +26,7 @@ def calls(explode_at: int | None = None) -> Iterator[list[int]]:
 
     def note(frame: FrameType, event: str, _: object) -> None:
         file = frame.f_code.co_filename
-        if frame.f_code.co_name == "<genexpr>":  # closing one is a call too, and cannot raise
+        if frame.f_code.co_flags & CO_GENERATOR:  # closing one is a call too, and cannot raise
             return
         if event == "call" and file.startswith(SOURCE) and not file.endswith(GUARDS):
             counted[0] += 1

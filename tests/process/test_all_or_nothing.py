@@ -12,7 +12,7 @@ import pytest
 
 import panes
 from panes.errors import LimitError, PanesError, UserFunctionError
-from panes.planning.terms import Run
+from panes.planning.terms import StreamOptions
 from panes.process.all_or_nothing import all_or_nothing
 from panes.process.open_join import OpenJoin
 from panes.process.open_query import OpenQuery
@@ -77,7 +77,7 @@ def seen(query: OpenQuery) -> list[object]:
 @pytest.mark.parametrize("name", CASES)
 def test_a_step_that_fails_anywhere_leaves_no_trace(name: str) -> None:
     text, options = CASES[name]
-    warm, calm, shaken = (OpenQuery(text, Run(lateness=8, **options)) for _ in range(3))
+    warm, calm, shaken = (OpenQuery(text, StreamOptions(lateness=8, **options)) for _ in range(3))
     for step in steps():  # fills caches, so that the others make the same calls
         step(warm)
     exploded = 0
@@ -134,7 +134,7 @@ def seen_of_join(query: OpenJoin) -> list[object]:
 
 @pytest.mark.parametrize("name", JOINS)
 def test_a_step_of_a_join_that_fails_anywhere_leaves_no_trace(name: str) -> None:
-    warm, calm, shaken = (OpenJoin(JOINS[name], Run(lateness=8)) for _ in range(3))
+    warm, calm, shaken = (OpenJoin(JOINS[name], StreamOptions(lateness=8)) for _ in range(3))
     for step in join_steps():
         step(warm)
     exploded = 0

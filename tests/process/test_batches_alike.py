@@ -105,6 +105,19 @@ def test_times_are_the_same_in_other_units_and_not_with_another_kind_of_clock() 
         alike(seconds, pa.schema([("ts", pa.timestamp("us", "UTC"))]), "s")
 
 
+@pytest.mark.parametrize("zones", [(None, "UTC"), ("UTC", None), ("Europe/Berlin", None)])
+def test_a_time_with_and_without_a_zone_is_cast_as_the_hint_says(
+    zones: tuple[str | None, str | None],
+) -> None:
+    given, known = (pa.timestamp("us", zone) for zone in zones)
+    rows = pa.table({"ts": pa.array([3_600_000_000], given)})
+    with pytest.raises(panes.PanesError, match="Hint") as refused:
+        alike(rows, pa.schema([("ts", known)]), "s")
+    written = str(refused.value).rsplit(": ", 1)[1]
+    cast = eval(written, {"pyarrow": pa, "rows": rows})
+    assert alike(pa.table({"ts": cast}), pa.schema([("ts", known)]), "s").num_rows == 1
+
+
 def test_a_column_without_a_type_yet_is_named() -> None:
     query = panes.open("SELECT count(*) AS n FROM bids [TUMBLING 10 WATTR at]")
     query.push(bids=pa.table({"at": [1], "note": pa.nulls(1)}))

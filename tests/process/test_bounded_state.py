@@ -12,7 +12,7 @@ import pytest
 import panes
 from panes.errors import NoProgressWarning, OptionError, RejectedRowsWarning
 from panes.nodes import release
-from panes.planning.terms import Run
+from panes.planning.terms import StreamOptions
 from panes.process.open_query import OpenQuery
 from tests.support import ORDERED, PARTITIONED, PER_ROW, STORES, WINDOWS, open_query
 
@@ -203,7 +203,7 @@ def test_one_position_far_ahead_closes_nothing() -> None:
 @pytest.mark.parametrize("absurd", [10**18, 2**60, 2**62 - 1])
 @pytest.mark.parametrize("window", ["TUMBLING 10", "RANGE 30 SLIDE 10", "RANGE ALL SLIDE 10"])
 def test_unless_told_otherwise_an_absurd_position_closes_nothing(window: str, absurd: int) -> None:
-    query = OpenQuery(COUNT.format(f"{window} WATTR at"), Run(lateness=2))
+    query = OpenQuery(COUNT.format(f"{window} WATTR at"), StreamOptions(lateness=2))
     reg = panes.register("s", lateness=2)
     reg.add("q", INTEGER)
     for at in ([1, 5, 12], [13, absurd, 14], [15]):
@@ -219,11 +219,11 @@ def test_unless_told_otherwise_an_absurd_position_closes_nothing(window: str, ab
 def test_windows_say_how_far_is_far_and_none_believes_everything() -> None:
     far, wide = 10**18, "TUMBLING 1000000000000 WATTR at"
     for run, window, is_believed in [
-        (Run(lateness=2), "TUMBLING 10 WATTR at", False),
-        (Run(lateness=2), wide, True),
-        (Run(lateness=2, max_ahead=None), "TUMBLING 10 WATTR at", True),
-        (Run(), "TUMBLING 10 WATTR at", True),  # rows close nothing
-        (Run(), "RANGE ALL SLIDE 10 WATTR at", False),
+        (StreamOptions(lateness=2), "TUMBLING 10 WATTR at", False),
+        (StreamOptions(lateness=2), wide, True),
+        (StreamOptions(lateness=2, max_ahead=None), "TUMBLING 10 WATTR at", True),
+        (StreamOptions(), "TUMBLING 10 WATTR at", True),  # rows close nothing
+        (StreamOptions(), "RANGE ALL SLIDE 10 WATTR at", False),
     ]:
         query = OpenQuery(COUNT.format(window), run)
         query.push(s=table([1, 5, far]))
@@ -236,7 +236,7 @@ def test_after_a_gap_a_stream_goes_on() -> None:
     at     1 | 5000 | 5001 5002 | 5003 5004 10^15
                ^^^^   ^^^^^^^^^ rejected: one or two rows may be wrong; half of three are believed
     """
-    query = OpenQuery(INTEGER, Run(lateness=0, max_ahead=100))
+    query = OpenQuery(INTEGER, StreamOptions(lateness=0, max_ahead=100))
     for at in ([1], [5_000], [5_001, 5_002], [5_003, 5_004, 10**15]):
         query.push(s=table(at))
     assert query.rejected.column("at").to_pylist() == [5_000, 5_001, 5_002, 10**15]
@@ -247,7 +247,7 @@ def test_after_a_gap_a_stream_goes_on() -> None:
 @pytest.mark.parametrize("batch", [1, 2, 3, 7, 100])
 def test_rows_in_steps_are_believed_in_any_split(batch: int) -> None:
     at = np.arange(0, 10_000, 90).tolist()
-    query = OpenQuery(INTEGER, Run(lateness=0, max_ahead=100))
+    query = OpenQuery(INTEGER, StreamOptions(lateness=0, max_ahead=100))
     for begin in range(0, len(at), batch):
         query.push(s=table(at[begin : begin + batch]))
     assert len(query.rejected) == 0
@@ -257,7 +257,7 @@ def test_rows_in_steps_are_believed_in_any_split(batch: int) -> None:
 
 @pytest.mark.filterwarnings("ignore::panes.RejectedRowsWarning")
 def test_of_the_first_batch_half_is_believed() -> None:
-    query = OpenQuery(INTEGER, Run(lateness=0, max_ahead=100))
+    query = OpenQuery(INTEGER, StreamOptions(lateness=0, max_ahead=100))
     query.push(s=table([10**15, 50, 60, 70, 0]))
     assert query.rejected.column("at").to_pylist() == [10**15]
     assert query.progress == 70
@@ -265,7 +265,7 @@ def test_of_the_first_batch_half_is_believed() -> None:
 
 @pytest.mark.filterwarnings("ignore::panes.RejectedRowsWarning")
 def test_a_landmark_ends_although_a_row_was_far_ahead() -> None:
-    query = OpenQuery(COUNT.format("RANGE ALL SLIDE 1 WATTR at"), Run(max_ahead=100))
+    query = OpenQuery(COUNT.format("RANGE ALL SLIDE 1 WATTR at"), StreamOptions(max_ahead=100))
     query.push(s=table([1, 2, 2**60, 3]))
     assert len(query.finish()) == 3
 
@@ -282,7 +282,7 @@ def test_a_register_rejects_positions_far_ahead_too() -> None:
 
 def test_streams_of_a_union_are_believed_each_by_itself() -> None:
     text = "SELECT count(*) AS n FROM (s UNION ALL r) [TUMBLING 10 WATTR at]"
-    query = OpenQuery(text, Run(lateness=0, max_ahead=100))
+    query = OpenQuery(text, StreamOptions(lateness=0, max_ahead=100))
     near = pa.table({"at": pa.array([1, 2], pa.int64())})
     far = pa.table({"at": pa.array([10**9, 10**9 + 1], pa.int64())})
     query.push(s=near, r=far)
@@ -305,6 +305,6 @@ def test_a_wide_max_ahead_changes_no_answer(window: str) -> None:
     rows = table(list(range(50)), k=["a", "b"] * 25, b=[True] * 50)
     answers = []
     for max_ahead in (None, 10**6):
-        query = OpenQuery(COUNT.format(window), Run(lateness=3, max_ahead=max_ahead))
+        query = OpenQuery(COUNT.format(window), StreamOptions(lateness=3, max_ahead=max_ahead))
         answers.append(pa.concat_tables([query.push(s=rows), query.finish()]))
     assert answers[0].equals(answers[1])

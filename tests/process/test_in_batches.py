@@ -12,7 +12,7 @@ from hypothesis import given, settings
 import panes
 from panes.errors import LimitError, OptionError, RejectedRowsWarning
 from panes.nodes import steps
-from panes.planning.terms import Run
+from panes.planning.terms import StreamOptions
 from panes.process import in_steps
 from panes.process.open_query import OpenQuery
 from tests.strategies import streams
@@ -97,7 +97,7 @@ def test_a_window_with_more_keys_than_a_step_is_a_step_of_its_own() -> None:
 def test_what_was_answered_is_forgotten_while_the_rest_waits() -> None:
     """The store shrinks from step to step, and nothing is answered before it is asked for."""
     text = "SELECT k, count(*) AS n FROM s [TUMBLING 2 WATTR at] GROUP BY k"
-    query = OpenQuery(text, Run(bounded=True))
+    query = OpenQuery(text, StreamOptions(bounded=True))
     assert [len(t) for t in in_steps.push(query, {"s": spread_out(text)})] == [0]
     stored = [query.state["partials"]]
     stored += [query.state["partials"] for _ in in_steps.finish(query)]

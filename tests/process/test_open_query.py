@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import panes
 from panes.errors import RejectedRowsWarning
 from panes.nodes import set_aside
-from panes.planning.terms import Run
+from panes.planning.terms import StreamOptions
 from panes.process.open_query import OpenQuery
 from tests.support import answers_to, assert_same
 
@@ -116,7 +116,7 @@ def test_an_absurd_future_closes_nothing() -> None:
     rows = pa.table({"at": pa.array([now, now + dt.timedelta(days=2)], pa.timestamp("us", "UTC"))})
     query = OpenQuery(
         "SELECT count(*) AS n FROM s [TUMBLING 1 minute WATTR at]",
-        Run(lateness="1 minute"),
+        StreamOptions(lateness="1 minute"),
         now=lambda: int(now.timestamp() * 1e6),
     )
     with pytest.warns(RejectedRowsWarning, match="1 row is further ahead") as warned:

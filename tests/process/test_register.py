@@ -1,6 +1,6 @@
 """What a register does, one behaviour at a time: sharing, live changes, refusals.
 
-That every answer is the oracle's is proved in ``tests/oracle/test_register.py``.
+That every answer is the oracle's is proved in ``tests/reference/test_register.py``.
 """
 
 from __future__ import annotations

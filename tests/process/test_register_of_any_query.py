@@ -5,6 +5,8 @@ That every answer is what the query would get alone is looked for in `test_any_r
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pyarrow as pa
 import pytest
 
@@ -177,7 +179,10 @@ def test_a_sink_that_raises_gets_each_answer_once() -> None:
     reg = panes.register("s", lateness=0, hand_over=sink)
     for name, text in {"count": COUNT, "all": ALL, "over": over_peaks(5), "peaks": PEAKS}.items():
         reg.add(name, text)
-    for call in (lambda: reg.push(rows(1, 7)), lambda: reg.push(rows(12, 22)), reg.finish):
+    steps: list[Callable[[], object]] = [
+        lambda: reg.push(rows(1, 7)), lambda: reg.push(rows(12, 22)), reg.finish,
+    ]  # fmt: skip
+    for call in steps:
         for _ in range(9):
             try:
                 call()
@@ -216,6 +221,20 @@ def test_only_windows_that_share_panes_are_saved(tmp_path: object) -> None:
     reg.push(rows(1))
     with pytest.raises(panes.QueryError, match="not query `all`"):
         reg.save(f"{tmp_path}/register")
+
+
+def test_a_state_folder_keeps_only_windows_that_share_panes(tmp_path: object) -> None:
+    """What it would not keep is refused, and nothing of it is left."""
+    for _ in range(2):
+        reg = panes.register("s", lateness=0, state=f"{tmp_path}/kept")
+        with pytest.raises(panes.QueryError, match="keeps sliding windows over one column"):
+            reg.add("all", ALL)
+        if not reg.queries():
+            reg.add("count", COUNT)
+        reg.push(rows(reg.pushes + 1))
+        assert list(reg.queries()) == ["count"]
+        reg.close()
+    assert reg.pushes == 2
 
 
 def test_nodes_are_stepped_behind_those_that_they_read_once() -> None:

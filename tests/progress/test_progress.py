@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import panes
 from panes.errors import OptionError
-from panes.planning.terms import Run
+from panes.planning.terms import StreamOptions
 from panes.process.open_query import OpenQuery
 from panes.progress.bounds import WithinLateness, WithinRows
 from panes.progress.describe import Describe
@@ -143,7 +143,7 @@ def test_a_heartbeat_closes_windows_during_a_lull() -> None:
     """Rows until 12 s; slack 5 s. At 16 s nothing closes, at 26 s progress is 21 s."""
     clock = Clock()
     text = "SELECT count(*) AS n FROM s [TUMBLING 10 seconds WATTR at]"
-    query = OpenQuery(text, Run(heartbeat="5 seconds", why=True), now=clock)
+    query = OpenQuery(text, StreamOptions(heartbeat="5 seconds", why=True), now=clock)
     clock.seconds = 13
     stamps = pa.array([s * 1_000_000 for s in (3, 9, 12)], pa.timestamp("us", "UTC"))
     assert not len(query.push(s=pa.table({"at": stamps})))

@@ -14,7 +14,7 @@ from panes.language.join_text import read_join
 from panes.nodes.inner import joined_schemas
 from panes.nodes.joined_rows import with_edges
 from panes.planning.join_query_plan import plan_join_query
-from panes.planning.terms import Terms
+from panes.planning.terms import CheckedOptions
 from panes.shards.combiner import Combiner
 from panes.shards.join_filler import SideFiller
 from panes.shards.join_keys import shard_keys
@@ -33,13 +33,13 @@ FAR = (
 class Host:
     """A cluster in a dict."""
 
-    def __init__(self, text: str, *, tasks: int = 2, by: Any = None, **terms: object) -> None:
+    def __init__(self, text: str, *, tasks: int = 2, along: Any = (), **terms: object) -> None:
         query = read_join(text)
         schemas = joined_schemas(query.join, {n: TABLES[n].schema for n in query.streams})
         self.plan = plan_join_query(query, schemas)
-        self.join, self.by = self.plan.join, by
+        self.join, self.along = self.plan.join, along
         self.keys = shard_keys(self.join)
-        self.terms, self.tasks = Terms(**terms), tasks  # type: ignore[arg-type]
+        self.terms, self.tasks = CheckedOptions(**terms), tasks  # type: ignore[arg-type]
         self.states: list[dict[str, bytes]] = [{} for _ in range(3 if self.keys[0] else 1)]
 
     def push(self, **batches: pa.Table) -> list[JoinOutcome]:
@@ -62,7 +62,7 @@ class Host:
         return [self.shard(state).take(inbox) for state, inbox in pairs if inbox]
 
     def shard(self, state: dict[str, bytes]) -> JoinShard:
-        return JoinShard(self.join, self.terms, state, shards=len(self.states), by=self.by)
+        return JoinShard(self.join, self.terms, state, shards=len(self.states), along=self.along)
 
     def finish(self) -> list[JoinOutcome]:
         return [self.shard(state).finish() for state in self.states]

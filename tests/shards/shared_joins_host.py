@@ -9,15 +9,17 @@ import pyarrow as pa
 from panes.language.join_text import read_join
 from panes.nodes.inner import joined_schemas
 from panes.planning.join_query_plan import plan_join_query
-from panes.planning.terms import Terms
+from panes.planning.terms import CheckedOptions
 from panes.shards.combiner import Combiner
 from panes.shards.join_filler import SideFiller
 from panes.shards.join_keys import shard_keys
 from panes.shards.many_states import ManyStates
 from panes.shards.missed_queries import MissedQueries
-from panes.shards.shared_join_shard import SharedJoinShard
+from panes.shards.parts_shard import AboveShard, PartsOutcome, PartsShard
+from panes.shards.register_parts import RegisterParts
+from panes.shards.sent_answers import PACKED, TITLE
 from panes.shards.shared_joins import SharedJoin, addressed, shared_joins
-from panes.shards.windows_above_shard import WindowsAboveShard
+from panes.stores import codec
 from tests.shards.join_tasks import rows_of_task
 
 SHARDS, ABOVE = 3, 2
@@ -58,24 +60,30 @@ class Host:
     def finish(self) -> dict[str, pa.Table]:
         return self._given([shard.finish() for shard in self._shards()])
 
-    def _shards(self) -> list[SharedJoinShard]:
-        terms = Terms(lateness=self._lateness)
-        return [
-            SharedJoinShard(self.joins, terms, state, shards=SHARDS, above=ABOVE)
-            for state in self.below
-        ]
+    def _parts(self) -> RegisterParts:
+        contents = {q.name: 0 for shared in self.joins for q in shared.queries}
+        terms = CheckedOptions(lateness=self._lateness)
+        return RegisterParts(joins=self.joins, join_terms=terms, contents=contents)
 
-    def _given(self, outcomes: Sequence[object]) -> dict[str, pa.Table]:
+    def _shards(self) -> list[PartsShard]:
+        parts = self._parts()
+        return [PartsShard(parts, state, shards=SHARDS, above=ABOVE) for state in self.below]
+
+    def _given(self, outcomes: Sequence[PartsOutcome]) -> dict[str, pa.Table]:
         inboxes: list[list[bytes]] = [[] for _ in self.above]
         for outcome in outcomes:
-            for shard, package in outcome.packages:  # type: ignore[attr-defined]
+            assert not outcome.sent
+            for shard, package in outcome.packages:
                 inboxes[shard].append(package)
-        schemas = {q.name: q.schema() for shared in self.joins for q in shared.queries}
+        schemas = {n: q.schema() for shared in self.joins for q in shared.queries for n in q.twins}
         found = {name: [schema.empty_table()] for name, schema in schemas.items()}
         for state, inbox in zip(self.above, inboxes, strict=True):
-            shard = WindowsAboveShard(self.joins, Terms(), state, shards=ABOVE)
-            for name, table in shard.take(inbox).answers.items():
-                found[name].append(table)
+            for sent in (
+                AboveShard(self._parts(), CheckedOptions(), state, shards=ABOVE).take(inbox).sent
+            ):
+                table = codec.unpack(sent.package)[PACKED]
+                [name] = set(table.column(TITLE).to_pylist())
+                found[name].append(table.drop_columns([TITLE]))
         return {name: pa.concat_tables(tables) for name, tables in found.items()}
 
     def exact_from(self, name: str) -> object | None:
@@ -83,7 +91,7 @@ class Host:
         missed = MissedQueries(ManyStates(self.below[0]).of("queries"))
         for shared in self.joins:
             for query in shared.queries:
-                if query.name == name:
+                if name in query.twins:
                     whole = missed.meet(shared, query)
                     return None if whole is None else whole.begins
         raise KeyError(name)

@@ -17,7 +17,6 @@ from hypothesis import strategies as st
 import panes
 from panes.errors import StateError
 from panes.language.query_graph import read_graph
-from panes.shards.names import ENDED
 from panes.shards.state import ABOUT
 from panes.shards.stored_runs import RECALL
 from panes.stores import codec
@@ -105,11 +104,11 @@ def test_the_state_returns_to_nothing_when_both_sides_have_passed() -> None:
 
 
 def test_every_shard_makes_the_same_promise_of_joined_rows() -> None:
-    host = Host(BANDS[2], by="left", lateness=2)
-    promises = {o.promise for o in host.push(l=L, r=R)}
+    host = Host(BANDS[2], along=["left"], lateness=2)
+    promises = {o.promised["left"] for o in host.push(l=L, r=R)}
     left, right = (max(v for v in t["at"].to_pylist() if v is not None) - 2 for t in (L, R))
     assert promises == {min(left, right - 4)}
-    assert {o.promise for o in host.finish()} == {ENDED}
+    assert all(o.has_ended for o in host.finish())
 
 
 @pytest.mark.parametrize(

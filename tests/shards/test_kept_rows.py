@@ -15,7 +15,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 import panes
 from panes.errors import QueryError, StateError
-from panes.planning.terms import Late, Run
+from panes.planning.terms import Late, StreamOptions
 from panes.shards.state import ABOUT
 from panes.stores import codec
 from tests.sharded_register import ShardedRegister
@@ -35,7 +35,7 @@ QUESTIONS = (
 @pytest.mark.parametrize("forgets", [True, False])
 def test_every_question_gives_what_one_process_gives(late: Late, forgets: bool) -> None:
     alone = panes.register("s", lateness=4, late=late, schema=SCHEMA)
-    sharded = ShardedRegister("s", Run(lateness=4, late=late), SCHEMA)
+    sharded = ShardedRegister("s", StreamOptions(lateness=4, late=late), SCHEMA)
     sharded.forgets = forgets
     for register in (alone, sharded):
         register.add("keyed", QUERIES["keyed"])
@@ -51,7 +51,7 @@ def test_every_question_gives_what_one_process_gives(late: Late, forgets: bool) 
 
 def test_a_register_without_queries_keeps_rows_as_well() -> None:
     alone = panes.register("s", lateness=4, schema=SCHEMA)
-    sharded = ShardedRegister("s", Run(lateness=4), SCHEMA)
+    sharded = ShardedRegister("s", StreamOptions(lateness=4), SCHEMA)
     for register in (alone, sharded):
         register.prepare(EVERY)
     assert sharded.ask_rows(EVERY).equals(alone.ask(EVERY)), "nothing has come"
@@ -64,7 +64,7 @@ def test_a_register_without_queries_keeps_rows_as_well() -> None:
 
 
 def test_a_batch_writes_what_is_new_and_leaves_the_rest() -> None:
-    sharded = ShardedRegister("s", Run(lateness=4), SCHEMA, shards=1)
+    sharded = ShardedRegister("s", StreamOptions(lateness=4), SCHEMA, shards=1)
     sharded.prepare("SELECT x FROM s [RANGE 800 WATTR at]")
     for number in range(10):
         sharded.push(rows(number, 400, 100 * number))
@@ -96,7 +96,7 @@ class Noting(dict[str, bytes]):
 
 def test_two_batches_after_a_change_all_rows_are_written_again() -> None:
     """A host may have kept what a batch that was given up wrote, and not what came in its place."""
-    sharded = ShardedRegister("s", Run(lateness=4), SCHEMA, shards=1)
+    sharded = ShardedRegister("s", StreamOptions(lateness=4), SCHEMA, shards=1)
     sharded.prepare(EVERY)
     for number in range(3):
         sharded.push(rows(number, 60, 13 * number))
@@ -109,7 +109,7 @@ def test_two_batches_after_a_change_all_rows_are_written_again() -> None:
 
 
 def test_only_the_columns_that_questions_read_are_kept() -> None:
-    sharded = ShardedRegister("s", Run(lateness=4), SCHEMA, shards=1)
+    sharded = ShardedRegister("s", StreamOptions(lateness=4), SCHEMA, shards=1)
     sharded.prepare("SELECT x FROM s [RANGE 60 WATTR at] WHERE x > 3")
     sharded.push(rows(1, 60, 0))
     kept = codec.unpack(sharded.states[0][ABOUT])["kept_columns"]
@@ -121,7 +121,7 @@ def test_only_the_columns_that_questions_read_are_kept() -> None:
 
 def test_what_was_prepared_late_is_whole_from_then_on() -> None:
     """Rows lie at 0 to 9, then the question comes: windows are whole once they begin at 10."""
-    sharded = ShardedRegister("s", Run(lateness=0), SCHEMA)
+    sharded = ShardedRegister("s", StreamOptions(lateness=0), SCHEMA)
     sharded.add("all", QUERIES["all"])
     sharded.push(_at(*range(10)))
     with pytest.raises(QueryError, match=r"keeps no rows\n\nHint: reg\.prepare"):
@@ -141,11 +141,11 @@ def test_what_was_prepared_late_is_whole_from_then_on() -> None:
 
 def test_a_column_of_another_type_is_another_column() -> None:
     text = "SELECT x FROM s [RANGE 5 WATTR at]"
-    sharded = ShardedRegister("s", Run(lateness=0), SCHEMA)
+    sharded = ShardedRegister("s", StreamOptions(lateness=0), SCHEMA)
     sharded.prepare(text)
     sharded.push(_at(1, 2, 3))
     wider = SCHEMA.set(2, pa.field("x", pa.float64()))
-    again = ShardedRegister("s", Run(lateness=0), wider)
+    again = ShardedRegister("s", StreamOptions(lateness=0), wider)
     again.states = sharded.states
     again.prepare(text)
     with pytest.raises(QueryError, match="knows rows from 4 on"):
@@ -155,7 +155,7 @@ def test_a_column_of_another_type_is_another_column() -> None:
 
 
 def test_rows_that_are_missing_from_a_state_are_missed() -> None:
-    sharded = ShardedRegister("s", Run(lateness=0), SCHEMA, shards=1)
+    sharded = ShardedRegister("s", StreamOptions(lateness=0), SCHEMA, shards=1)
     sharded.prepare(EVERY)
     sharded.push(_at(1))
     del sharded.states[0]["kept/0"]
@@ -164,7 +164,7 @@ def test_rows_that_are_missing_from_a_state_are_missed() -> None:
 
 
 def test_nothing_is_left_of_rows_that_are_kept_no_longer() -> None:
-    sharded = ShardedRegister("s", Run(lateness=0), SCHEMA, shards=1)
+    sharded = ShardedRegister("s", StreamOptions(lateness=0), SCHEMA, shards=1)
     sharded.add("all", QUERIES["all"])
     sharded.prepare(EVERY)
     sharded.push(_at(1, 2, 3))
@@ -196,7 +196,9 @@ class AnyHistory(RuleBasedStateMachine):
     @initialize(late=st.sampled_from(["open", "drop"]), shards=st.integers(1, 3))
     def begin(self, late: Late, shards: int) -> None:
         self.late, self.lateness = late, 6
-        self.register = ShardedRegister("s", Run(lateness=6, late=late), SCHEMA, shards=shards)
+        self.register = ShardedRegister(
+            "s", StreamOptions(lateness=6, late=late), SCHEMA, shards=shards
+        )
         self.register.add("all", QUERIES["all"])
         self.rows: list[tuple[int, str | None, int]] = []
         self.newest: int | None = None

@@ -10,7 +10,7 @@ import pytest
 
 import panes
 from panes.errors import StateError
-from panes.planning.terms import Late, Run
+from panes.planning.terms import Late, StreamOptions
 from panes.process.register import Register
 from panes.shards.register_shard import LIVE
 from panes.shards.state import ABOUT
@@ -24,7 +24,7 @@ from tests.sharing.workload import QUERIES, SCHEMA, assert_same_answers, rows
 @pytest.mark.parametrize("forgets", [True, False])
 def test_every_batch_gives_what_one_process_gives(late: Late, forgets: bool) -> None:
     alone = panes.register("s", lateness=4, late=late, schema=SCHEMA)
-    sharded = ShardedRegister("s", Run(lateness=4, late=late), SCHEMA)
+    sharded = ShardedRegister("s", StreamOptions(lateness=4, late=late), SCHEMA)
     sharded.forgets = forgets
     LIVE.clear()
     for name, text in QUERIES.items():
@@ -40,7 +40,7 @@ def test_every_batch_gives_what_one_process_gives(late: Late, forgets: bool) -> 
 
 def test_queries_that_come_and_go_are_answered_by_what_is_there() -> None:
     alone = panes.register("s", lateness=4, schema=SCHEMA)
-    sharded = ShardedRegister("s", Run(lateness=4), SCHEMA)
+    sharded = ShardedRegister("s", StreamOptions(lateness=4), SCHEMA)
     for name in ("all", "long", "keyed"):
         alone.add(name, QUERIES[name])
         sharded.add(name, QUERIES[name])
@@ -80,7 +80,7 @@ COMPUTED = {
 def test_shards_know_of_which_rows_an_expression_was_computed() -> None:
     """What comes later is exact from the same position on as in one process."""
     alone = panes.register("s", lateness=4, schema=SCHEMA)
-    sharded = ShardedRegister("s", Run(lateness=4), SCHEMA)
+    sharded = ShardedRegister("s", StreamOptions(lateness=4), SCHEMA)
     for register in (alone, sharded):
         register.add("some", COMPUTED["some"])
         register.add("odd", COMPUTED["odd"])
@@ -117,7 +117,7 @@ def _asked(register: Register | ShardedRegister, text: str) -> str | list[dict[s
 
 def test_a_state_that_does_not_tell_of_which_rows_is_whole_for_what_comes_after_it() -> None:
     """As versions of panes wrote it that did not remember it."""
-    register = ShardedRegister("s", Run(lateness=4), SCHEMA)
+    register = ShardedRegister("s", StreamOptions(lateness=4), SCHEMA)
     register.add("all", COMPUTED["all"])
     register.push(rows(0, 60, 0))
     known = register.exact_from("all")
@@ -235,7 +235,7 @@ def test_a_manifest_that_is_damaged_anywhere_is_refused_by_name() -> None:
 
 
 def test_nothing_is_left_in_the_state_of_queries_that_are_gone() -> None:
-    sharded = ShardedRegister("s", Run(lateness=0), SCHEMA, shards=1)
+    sharded = ShardedRegister("s", StreamOptions(lateness=0), SCHEMA, shards=1)
     sharded.add("keyed", QUERIES["keyed"])
     sharded.add("all", QUERIES["all"])
     sharded.push(rows(1, 60, 0))
@@ -250,7 +250,7 @@ def test_nothing_is_left_in_the_state_of_queries_that_are_gone() -> None:
 
 def test_a_list_of_queries_that_is_older_than_the_state_is_refused() -> None:
     """A list has the number after the one that was found, so after a loss a number comes again."""
-    sharded = ShardedRegister("s", Run(lateness=0), SCHEMA, shards=1)
+    sharded = ShardedRegister("s", StreamOptions(lateness=0), SCHEMA, shards=1)
     sharded.number = 2
     sharded.add("all", QUERIES["all"])
     sharded.push(rows(1, 20, 0))

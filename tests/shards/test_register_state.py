@@ -14,7 +14,7 @@ import pytest
 import panes
 from panes.aggregates.arithmetic import Count, LimbSum
 from panes.errors import StateError
-from panes.planning.terms import Run
+from panes.planning.terms import StreamOptions
 from panes.shards import register_state
 from panes.shards.state import ABOUT
 from panes.sharing import manifest, needs, queries
@@ -38,7 +38,7 @@ def saved(tmp_path: Path, *names: str) -> Path:
 
 
 def sharded(*names: str) -> ShardedRegister:
-    register = ShardedRegister("s", Run(lateness=4), SCHEMA)
+    register = ShardedRegister("s", StreamOptions(lateness=4), SCHEMA)
     for name in names:
         register.add(name, QUERIES[name])
     register.push(FIRST)
@@ -128,7 +128,9 @@ def test_a_piece_that_is_not_known_is_refused(
 def test_a_column_of_another_type_is_refused() -> None:
     """On Spark, the type of a column may change while the stream stands still."""
     before = sharded("keyed")
-    doubles = ShardedRegister("s", Run(lateness=4), SCHEMA.set(2, pa.field("x", pa.int32())))
+    doubles = ShardedRegister(
+        "s", StreamOptions(lateness=4), SCHEMA.set(2, pa.field("x", pa.int32()))
+    )
     doubles.add("keyed", QUERIES["keyed"])
     doubles.states = before.states
     with pytest.raises(StateError, match="limb_sum was over 1 int64; present 1, is over 1 int32"):
@@ -138,7 +140,7 @@ def test_a_column_of_another_type_is_refused() -> None:
 def test_another_group_by_type_is_refused() -> None:
     before = sharded("keyed")
     schema = SCHEMA.set(1, pa.field("k", pa.large_string()))
-    other = ShardedRegister("s", Run(lateness=4), schema)
+    other = ShardedRegister("s", StreamOptions(lateness=4), schema)
     other.add("keyed", QUERIES["keyed"])
     other.states = before.states
     with pytest.raises(StateError, match="its GROUP BY was `k` string, is `k` large_string"):
@@ -147,7 +149,7 @@ def test_another_group_by_type_is_refused() -> None:
 
 def test_another_window_is_refused() -> None:
     before = sharded("all")
-    other = ShardedRegister("s", Run(lateness=4), SCHEMA)
+    other = ShardedRegister("s", StreamOptions(lateness=4), SCHEMA)
     other.add("all", QUERIES["all"].replace("RANGE 20", "RANGE 30"))
     other.states = before.states
     with pytest.raises(StateError, match=r"its window was RANGE 20 .* is RANGE 30"):
@@ -250,7 +252,7 @@ def test_what_a_batch_that_was_given_up_has_left_does_no_harm() -> None:
         "GROUP BY k",
         "stays": "SELECT k, sum(x) AS a FROM s [RANGE 120 SLIDE 10 WATTR at] GROUP BY k",
     }
-    register = ShardedRegister("s", Run(lateness=4), SCHEMA)
+    register = ShardedRegister("s", StreamOptions(lateness=4), SCHEMA)
     alone = panes.register("s", lateness=4, schema=SCHEMA)
     for name, text in texts.items():
         register.add(name, text)

@@ -267,6 +267,8 @@ def test_other_output_modes_than_append_are_refused(spark: SparkSession, tmp_pat
     unmarked = read_stream(spark, folder)
     with pytest.raises(panes.errors.OptionError, match="withWatermark"):
         panes.spark.group_by(unmarked, window, "k", late="spark").agg(F.count("*"))
+    with pytest.raises(panes.errors.OptionError, match=r"Hint: df\.withWatermark"):
+        panes.spark.group_by(unmarked, window, "k").agg(F.count("*"))
 
 
 def test_a_key_of_arrays_is_refused_by_its_name_and_grouped_as_the_hint_says(

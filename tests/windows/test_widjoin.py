@@ -10,7 +10,7 @@ import pytest
 from panes.windows.extent import extent
 from panes.windows.partners import Band, CommonWindows, common_wids
 from panes.windows.spec import Sliding
-from panes.windows.widjoin import band_extents, joined_ids, match, widjoin
+from tests.windows.widjoin import band_extents, joined_ids, match, widjoin
 
 POSITIONS = range(-13, 14)
 CLAUSES = [

@@ -82,17 +82,27 @@ class Component:
 
 
 @dataclass(frozen=True, slots=True)
-class Pick:
-    """The least or greatest tuple of the selected rows; all components are integers."""
+class _Picked:
+    """The least or greatest tuple of the selected rows."""
 
     side: Side
     components: tuple[Component, ...]
     selection: Selection
     VERSION: ClassVar[int] = 1
+    _NAME: ClassVar[str]
 
     @property
     def identity(self) -> str:
-        return _identity("pick", self.VERSION, self)
+        side = "least" if self.side is Op.LEAST else "greatest"
+        compared = ", ".join(c.identity for c in self.components)
+        return identity(self._NAME, self.VERSION, f"{side} of {compared}", self.selection.identity)
+
+
+@dataclass(frozen=True, slots=True)
+class Pick(_Picked):
+    """The least or greatest tuple of the selected rows; all components are integers."""
+
+    _NAME: ClassVar[str] = "pick"
 
     @property
     def monoid(self) -> Lanes:
@@ -182,20 +192,13 @@ class ObjectLanes:
 
 
 @dataclass(frozen=True, slots=True)
-class ObjectPick:
+class ObjectPick(_Picked):
     """`Pick` for tuples with a component that has no order key (text, binary, decimal, nested).
 
     Rows are ranked within their batch, so that only one value per slot becomes an object.
     """
 
-    side: Side
-    components: tuple[Component, ...]
-    selection: Selection
-    VERSION: ClassVar[int] = 1
-
-    @property
-    def identity(self) -> str:
-        return _identity("object_pick", self.VERSION, self)
+    _NAME: ClassVar[str] = "object_pick"
 
     @property
     def monoid(self) -> ObjectLanes:
@@ -223,12 +226,6 @@ class ObjectPick:
             winners = won[lane, seen]
             result[lane, seen] = winners if values_of is None else values_of[winners]
         return result
-
-
-def _identity(name: str, version: int, piece: Pick | ObjectPick) -> str:
-    side = "least" if piece.side is Op.LEAST else "greatest"
-    compared = ", ".join(c.identity for c in piece.components)
-    return identity(name, version, f"{side} of {compared}", piece.selection.identity)
 
 
 def least_or_greatest(argument: Argument, where: int | None, side: Side) -> Bounded:

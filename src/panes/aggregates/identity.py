@@ -5,7 +5,7 @@ it stores, so an identity is never computed from how Python or a library happens
 object. The number behind the slash is the version of the piece: whoever changes what its partials
 mean, or how they are written, raises it, and states of the older version are refused by name.
 
-Laws, checked for every piece in ``tests/laws``: equal pieces have equal identities, different
+Laws, checked for every piece in ``tests/aggregates``: equal pieces have equal identities, different
 pieces different ones, and the identities of known pieces are those that are pinned there.
 """
 

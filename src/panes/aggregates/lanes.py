@@ -117,11 +117,22 @@ def _absorb_sum(a, value):  # type: ignore[no-untyped-def]
     return (total, a[1] + ((a[0] - (total - b0)) + (value[0] - b0)))
 
 
+def _of_both(moments: Scalar) -> Scalar:
+    """Moments of the union of two sets of rows, of which one may be empty."""
+    of_rows = register_jitable(moments)
+
+    def combined(a, b):  # type: ignore[no-untyped-def]
+        if b[0] == 0.0:
+            return a
+        if a[0] == 0.0:
+            return b
+        return of_rows(a, b)
+
+    return combined
+
+
+@_of_both
 def _moments(a, b):  # type: ignore[no-untyped-def]
-    if b[0] == 0.0:
-        return a
-    if a[0] == 0.0:
-        return b
     n = a[0] + b[0]
     share = b[0] / n
     delta = b[1] - a[1]
@@ -135,11 +146,8 @@ def _absorb_moments(a, value):  # type: ignore[no-untyped-def]
     return (n, mean, a[2] + delta * (value[0] - mean))
 
 
+@_of_both
 def _higher_moments(a, b):  # type: ignore[no-untyped-def]
-    if b[0] == 0.0:
-        return a
-    if a[0] == 0.0:
-        return b
     na, nb = a[0], b[0]
     n = na + nb
     delta = b[1] - a[1]
@@ -172,11 +180,8 @@ def _absorb_higher_moments(a, value):  # type: ignore[no-untyped-def]
     return (n, a[1] + step, m2, m3, m4)
 
 
+@_of_both
 def _comoments(a, b):  # type: ignore[no-untyped-def]
-    if b[0] == 0.0:
-        return a
-    if a[0] == 0.0:
-        return b
     n = a[0] + b[0]
     share = b[0] / n
     weight = a[0] * share

@@ -1,8 +1,8 @@
 """A monoid over columns: many partials become one, a whole column at a time.
 
 A partial is a 2-D array, one row per *lane* and one column per group, so that one `combine`
-serves a million groups. Laws, checked for every monoid in ``tests/laws``: `empty` is neutral on
-both sides, `combine` is associative and commutative. (Commutative, because rows of one pane
+serves a million groups. Laws, checked for every monoid in ``tests/aggregates``: `empty` is neutral
+on both sides, `combine` is associative and commutative. (Commutative, because rows of one pane
 arrive in any order.)
 
 Two kinds exist. `Lanes` are numbers combined by compiled code, so any kernel may run them;
@@ -100,7 +100,10 @@ class Objects:
         return np.full((1, n), None, dtype=object)
 
     def combine(self, older: Columns, newer: Columns) -> Columns:
-        return merged_objects(older, newer, self.merge)
+        result = np.empty_like(older)
+        for i, (a, b) in enumerate(zip(older[0], newer[0], strict=True)):
+            result[0, i] = b if a is None else a if b is None else self.merge(a, b)
+        return result
 
     def gathered(self, objects: Iterable[tuple[int, Any]], size: int) -> Columns:
         """`size` partials, each merged from the objects that name its slot."""
@@ -109,14 +112,6 @@ class Objects:
             before = result[0, slot]
             result[0, slot] = one if before is None else self.merge(before, one)
         return result
-
-
-def merged_objects(older: Columns, newer: Columns, merge: Callable[[Any, Any], Any]) -> Columns:
-    """Partials that are objects, merged one by one; None is the neutral one."""
-    result = np.empty_like(older)
-    for i, (a, b) in enumerate(zip(older[0], newer[0], strict=True)):
-        result[0, i] = b if a is None else a if b is None else merge(a, b)
-    return result
 
 
 def merge_slots(monoid: Monoid, partials: Columns, slots: NDArray[np.int64], size: int) -> Columns:

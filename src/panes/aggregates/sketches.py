@@ -20,7 +20,7 @@ import pyarrow as pa
 from panes.aggregates.aggregate import Argument, Bounded, Rows, Selection
 from panes.aggregates.arithmetic import Count
 from panes.aggregates.identity import identity
-from panes.aggregates.monoid import Columns, Slots, merged_objects
+from panes.aggregates.monoid import Columns, Objects, Slots
 from panes.arrays import order_keys
 from panes.errors import ColumnTypeError, QueryError
 
@@ -36,26 +36,14 @@ _SIZE: dict[Family, int] = {"hll": LOG2_BUCKETS, "kll": QUANTILE_K, "frequent": 
 
 
 @dataclass(frozen=True, slots=True)
-class SketchMonoid:
-    """Sketches of one family and size; combining copies, so a stored sketch never changes."""
+class _Union:
+    """Merges sketches of one family and size into a new one, so a stored sketch never changes."""
 
     family: Family
     size: int
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        return (f"{self.family} sketch",)
-
-    @property
-    def dtype(self) -> np.dtype[np.generic]:
-        return np.dtype(object)
-
-    def empty(self, n: int) -> Columns:
-        return np.full((1, n), None, dtype=object)
-
-    def combine(self, older: Columns, newer: Columns) -> Columns:
-        merge = _MERGE[self.family]
-        return merged_objects(older, newer, lambda a, b: merge(a, b, self.size))
+    def __call__(self, older: Any, newer: Any) -> Any:
+        return _MERGE[self.family](older, newer, self.size)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +68,8 @@ class Sketch:
         return identity("sketch", self.VERSION, form, *given)
 
     @property
-    def monoid(self) -> SketchMonoid:
-        return SketchMonoid(self.family, self.size)
+    def monoid(self) -> Objects:
+        return Objects(f"{self.family} sketch", _Union(self.family, self.size))
 
     def to_bytes(self, sketch: Any) -> bytes:
         """A sketch in DataSketches' own portable form."""

@@ -6,6 +6,7 @@ row. All three are exact in whole numbers, so no order of rows changes a byte of
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
@@ -17,66 +18,66 @@ from numpy.typing import NDArray
 from panes.aggregates.aggregate import Argument, Bounded, Rows, Selection
 from panes.aggregates.count_min import SketchShape, buckets
 from panes.aggregates.identity import identity
-from panes.aggregates.monoid import Columns, Slots, merged_objects
+from panes.aggregates.monoid import Columns, Objects, Slots
 from panes.aggregates.murmur128 import is_binary, is_text_or_binary
 from panes.errors import ColumnTypeError, PanesError
 
 BITMAP_BYTES = 4096
-Fold = Literal["add", "or", "and"]
-_FOLDS: dict[Fold, np.ufunc] = {"add": np.add, "or": np.bitwise_or, "and": np.bitwise_and}
+_FOLDS = {"or": np.bitwise_or, "and": np.bitwise_and}
 
 
 @dataclass(frozen=True, slots=True)
-class VectorMonoid:
-    """Arrays of one length, combined place by place; a stored array never changes."""
+class _Vectors(ABC):
+    """A vector per slot, of the selected values of the argument."""
 
-    name: str
-    fold: Fold
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        return (self.name,)
-
-    @property
-    def dtype(self) -> np.dtype[np.generic]:
-        return np.dtype(object)
-
-    def empty(self, n: int) -> Columns:
-        return np.full((1, n), None, dtype=object)
-
-    def combine(self, older: Columns, newer: Columns) -> Columns:
-        return merged_objects(older, newer, _FOLDS[self.fold])
-
-
-@dataclass(frozen=True, slots=True)
-class CountMin:
-    """Counts of hashed values in a table of `shape`; the last place counts all values."""
-
-    shape: SketchShape
     argument: Argument
     selection: Selection
-    monoid: VectorMonoid = VectorMonoid("count-min sketch", "add")
     VERSION: ClassVar[int] = 1
 
     @property
-    def identity(self) -> str:
+    @abstractmethod
+    def monoid(self) -> Objects: ...
+
+    @abstractmethod
+    def _table(self, values: pa.Array, place: NDArray[np.intp], slots: int) -> NDArray[Any]:
+        """The vectors of so many slots; `place` says which of them each value is for."""
+
+    def _identified(self, name: str, form: str) -> str:
         given = self.argument.identity, self.selection.identity
-        return identity("count_min", self.VERSION, self.shape.identity, *given)
+        return identity(name, self.VERSION, form, *given)
 
     def lift(self, rows: Rows, slots: Slots, size: int) -> Columns:
-        chosen, own = _chosen(self.selection.slots(rows, slots))
-        result = self.monoid.empty(size)
-        if not len(chosen):
-            return result
-        named, place = np.unique(own, return_inverse=True)
-        cells = self.shape.depth * self.shape.width
-        table = np.zeros((len(named), cells + 1), dtype=np.int64)
+        own = self.selection.slots(rows, slots)
+        chosen = np.flatnonzero(own >= 0)
+        named, place = np.unique(own[chosen], return_inverse=True)
         values = rows.columns[self.argument.column].take(pa.array(chosen))
+        result = self.monoid.empty(size)
+        for slot, vector in zip(named, self._table(values, place, len(named)), strict=True):
+            result[0, slot] = vector
+        return result
+
+
+@dataclass(frozen=True, slots=True)
+class CountMin(_Vectors):
+    """Counts of hashed values in a table of `shape`; the last place counts all values."""
+
+    shape: SketchShape
+
+    @property
+    def identity(self) -> str:
+        return self._identified("count_min", self.shape.identity)
+
+    @property
+    def monoid(self) -> Objects:
+        return Objects("count-min sketch", np.add)
+
+    def _table(self, values: pa.Array, place: NDArray[np.intp], slots: int) -> NDArray[Any]:
+        cells = self.shape.depth * self.shape.width
+        table = np.zeros((slots, cells + 1), dtype=np.int64)
         for row, bucket in enumerate(buckets(self.shape, values)):
             np.add.at(table, (place, row * self.shape.width + bucket), 1)
-        np.add.at(table, (place, cells), 1)
-        _put(result, named, table)
-        return result
+        np.add.at(table[:, cells], place, 1)
+        return table
 
     def to_bytes(self, vector: NDArray[np.int64]) -> bytes:
         """The counts as they are stored."""
@@ -88,33 +89,21 @@ class CountMin:
 
 
 @dataclass(frozen=True, slots=True)
-class Bitmap:
+class Bitmap(_Vectors):
     """A bitmap of 32,768 bits: those at the argument's positions, or of all its bitmaps."""
 
     fold: Literal["set", "or", "and"]
-    argument: Argument
-    selection: Selection
-    VERSION: ClassVar[int] = 1
 
     @property
     def identity(self) -> str:
-        given = self.argument.identity, self.selection.identity
-        return identity("bitmap", self.VERSION, self.fold, *given)
+        return self._identified("bitmap", self.fold)
 
     @property
-    def monoid(self) -> VectorMonoid:
-        return VectorMonoid("bitmap", "and" if self.fold == "and" else "or")
+    def monoid(self) -> Objects:
+        return Objects("bitmap", _FOLDS["and" if self.fold == "and" else "or"])
 
-    def lift(self, rows: Rows, slots: Slots, size: int) -> Columns:
-        chosen, own = _chosen(self.selection.slots(rows, slots))
-        result = self.monoid.empty(size)
-        if not len(chosen):
-            return result
-        named, place = np.unique(own, return_inverse=True)
-        values = rows.columns[self.argument.column].take(pa.array(chosen))
-        table = np.full(
-            (len(named), BITMAP_BYTES), 255 if self.fold == "and" else 0, dtype=np.uint8
-        )
+    def _table(self, values: pa.Array, place: NDArray[np.intp], slots: int) -> NDArray[Any]:
+        table = np.full((slots, BITMAP_BYTES), 255 if self.fold == "and" else 0, dtype=np.uint8)
         if self.fold == "set":
             at = values.cast(pa.int64()).to_numpy()
             _require_positions(at)
@@ -123,8 +112,7 @@ class Bitmap:
             fold = _FOLDS[self.fold]
             for i, data in zip(place, values.to_pylist(), strict=True):
                 table[i] = fold(table[i], _padded(data))
-        _put(result, named, table)
-        return result
+        return table
 
     def to_bytes(self, vector: NDArray[np.uint8]) -> bytes:
         """The bits as they are stored."""
@@ -141,7 +129,7 @@ def count_min_sketch(argument: Argument, where: int | None, shape: SketchShape) 
     plain = pa.types.is_integer(kind) and not pa.types.is_uint64(kind)
     if not (plain or is_text_or_binary(kind)):
         raise ColumnTypeError(f"count_min_sketch needs integers, text or binary, got {kind}")
-    piece = CountMin(shape, argument, Selection((argument.column,), where))
+    piece = CountMin(argument, Selection((argument.column,), where), shape)
 
     def lower(partials: Sequence[Columns]) -> pa.Array:
         nothing = np.zeros(shape.depth * shape.width + 1, dtype=np.int64)
@@ -164,19 +152,8 @@ def bitmap(argument: Argument, where: int | None, fold: Literal["set", "or", "an
         vectors: list[Any] = list(partials[0][0])
         return pa.array([nothing if v is None else v.tobytes() for v in vectors], pa.binary())
 
-    piece = Bitmap(fold, argument, Selection((argument.column,), where))
+    piece = Bitmap(argument, Selection((argument.column,), where), fold)
     return Bounded((piece,), lower, pa.binary(), "none")
-
-
-def _chosen(slots: Slots) -> tuple[NDArray[np.int64], NDArray[np.signedinteger]]:
-    """The rows that are not passed over, and their slots."""
-    chosen = np.flatnonzero(slots >= 0)
-    return chosen, slots[chosen]
-
-
-def _put(result: Columns, named: NDArray[np.signedinteger], table: NDArray[Any]) -> None:
-    for slot, vector in zip(named, table, strict=True):
-        result[0, slot] = vector
 
 
 def _require_positions(at: NDArray[np.int64]) -> None:

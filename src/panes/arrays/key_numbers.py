@@ -27,6 +27,8 @@ _MOST_BYTES = (1 << 31) - 1
 class Dictionary:
     """Values of one type, numbered in the order they were first seen."""
 
+    RECOMPUTED = frozenset({"values"})  # they are written as they come
+
     def __init__(self, data_type: pa.DataType) -> None:
         self.values = pa.array([], data_type)
 
@@ -60,6 +62,8 @@ class Dictionary:
 
 class KeyNumbers:
     """Numbers for rows of key values; without key columns, all rows are of one group."""
+
+    RECOMPUTED = frozenset({"_in_order"})
 
     def __init__(self, types: Sequence[pa.DataType]) -> None:
         self._types = tuple(types)

@@ -31,7 +31,7 @@ def demo(
     ends by itself when nobody looks.
     """
     begin = time.perf_counter()
-    with staged(require_spark("panes.spark")) as stage:
+    with staged(require_spark()) as stage:
         race(stage, bids)
         with page_beside():
             answer_links(stage, rows)

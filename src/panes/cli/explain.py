@@ -14,7 +14,7 @@ from panes.cli.run import Store, TimestampFormat, read_lateness, read_query
 from panes.errors import OptionError
 from panes.language.parse import parse
 from panes.language.query_graph import read_graph
-from panes.planning.terms import Run
+from panes.planning.terms import StreamOptions
 from panes.process.opened import Opened, opened
 from panes.progress.draw import draw_dot, draw_mermaid, draw_tree
 from panes.progress.optimise import optimise
@@ -75,7 +75,7 @@ def explain(
         streams = {s.name: next(iter(s.batches())) for s in sources}
         print(explain_text(text, store=store, details=details, **streams), end="")
         return
-    terms = Run(
+    terms = StreamOptions(
         lateness=read_lateness(lateness), max_ahead=None, bounded=lateness is None, store=store
     )
     asked = opened(text, terms)

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from panes.cli import readers
 from panes.cli.time_formats import options_of, spark_options_of
@@ -76,7 +77,9 @@ class InputFiles:
             one, other, *_ = sorted(formats.values())
             raise InputError(
                 f"--input {name}: {one} and {other} are of different formats",
-                hint="name the files of one format: --input bids='logs/*.csv'",
+                hint=f"a stream of each, --input old='{one.parent}/*{one.suffix}' "
+                f"--input new='{other.parent}/*{other.suffix}', and in the query "
+                "FROM (old UNION ALL new) [...]",
             )
         return cls(name, Path(path), files, next(iter(formats)), timestamp_format)
 
@@ -136,6 +139,17 @@ class InputFiles:
                     timestamp_format=self.timestamp_format,
                 )
             yield from _in_batches(read, rows)
+
+    def in_utc(self, batch: pa.Table, known: pa.Schema) -> pa.Table:
+        """Times of text without a zone as moments of UTC, where the stream has moments already."""
+        for place, field in enumerate(batch.schema):
+            is_known = self.format != "parquet" and field.name in known.names
+            if is_known and pa.types.is_timestamp(field.type) and field.type.tz is None:
+                before = known.field(field.name).type
+                if pa.types.is_timestamp(before) and before.tz is not None:
+                    moments = pc.assume_timezone(batch[field.name], "UTC")
+                    batch = batch.set_column(place, field.name, moments)
+        return batch
 
     def require_readable(self) -> None:
         """Refuse now what Spark would refuse in its own words, or read as NULL without a word."""

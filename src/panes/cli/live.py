@@ -17,7 +17,7 @@ from panes.cli.run import Inputs, QueryFile, TimestampFormat, read_lateness, rea
 from panes.cli.show import say
 from panes.language.query import Query
 from panes.language.query_graph import read_graph
-from panes.planning.terms import Run
+from panes.planning.terms import StreamOptions
 from panes.process.open_query import OpenQuery
 from panes.process.opened import Opened, opened
 
@@ -56,7 +56,7 @@ def live(
     """
     text = read_query(query)
     promised = _usual_lateness(text) if lateness is None else read_lateness(lateness)
-    asked = opened(text, Run(lateness=promised, late=late, max_ahead=None))
+    asked = opened(text, StreamOptions(lateness=promised, late=late, max_ahead=None))
     sources = InputFiles.parse_all(inputs, timestamp_format, read=asked.query.streams)
     with live_page(asked, wanted=True, stay=live_stay):
         answers = _replay(asked, sources, batch_rows, ReplayPace(speed))

@@ -22,7 +22,7 @@ from panes.errors import OptionError, PanesError
 from panes.language.join_query import JoinQuery
 from panes.language.query import Query
 from panes.language.query_graph import read_graph
-from panes.planning.terms import Run
+from panes.planning.terms import StreamOptions
 from panes.spark import LiveRows, files, live, split
 from panes.spark.checkpoint import require_sources, require_whole
 from panes.spark.observe import DEFAULT
@@ -33,7 +33,7 @@ from panes.windows.spec import PerRow
 _KINDS = ("answers", "late", "rejected")
 
 
-def answer(text: str, options: Run, sources: list[InputFiles], output: str) -> None:
+def answer(text: str, options: StreamOptions, sources: list[InputFiles], output: str) -> None:
     """Answer a bounded query on Spark and write it where the command was told to."""
     for source in sources:
         source.require_readable()
@@ -58,7 +58,7 @@ class StreamJob:
     """
 
     text: str
-    options: Run
+    options: StreamOptions
     sources: list[InputFiles]
     files_per_batch: int
     live_stay: float | None = None

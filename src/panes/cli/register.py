@@ -16,6 +16,7 @@ from panes.cli.live_option import STAY, Live, LiveStay, live_page
 from panes.cli.meter import meter, reached_by
 from panes.cli.outputs import OutputFile
 from panes.cli.run import (
+    Engine,
     FilesPerBatch,
     TimestampFormat,
     read_lateness,
@@ -25,6 +26,7 @@ from panes.cli.run import (
 from panes.cli.show import say
 from panes.errors import FailedQueryWarning, OptionError, PanesError
 from panes.path_part import path_part, require_path_part
+from panes.planning.public_options import told
 from panes.process.register import Register
 
 EXAMPLE = "Example: panes register queries --input bids=bids.parquet --output answers"
@@ -37,22 +39,14 @@ def register(
         Path, typer.Option("--output", "-o", help="A folder for the answers of all queries.")
     ],
     timestamp_format: TimestampFormat = None,
-    engine: Annotated[
-        Literal["local", "spark"], typer.Option(help="Where to run: in this process, or on Spark.")
-    ] = "local",
+    engine: Engine = "local",
     lateness: Annotated[
         str | None,
-        typer.Option(
-            help="Read the file as a stream. A row may be this far behind the newest row (the "
-            "watermark delay), for example '10 seconds'."
-        ),
+        typer.Option(help=f"Read the file as a stream. {told('lateness')}"),
     ] = None,
     late: Annotated[
         Literal["open", "drop"],
-        typer.Option(
-            help="What to do with a row that comes later than that. open: count it in its open "
-            "windows. drop: do not count it."
-        ),
+        typer.Option(help=told("late")),
     ] = "open",
     kind: Annotated[
         Literal["parquet", "csv", "ndjson"],
@@ -100,10 +94,13 @@ def register(
                 "--engine spark",
                 hint="use --checkpoint state",
             )
-        job = require_spark("panes.cli.register_on_spark")
-        job.run(source, queries, output, read_lateness(lateness), late, checkpoint,
-                files_per_batch, follow=follow, explain=explain,
-                live_stay=live_stay if live else None)  # fmt: skip
+        require_spark()
+        from panes.cli import register_on_spark
+
+        register_on_spark.run(
+            source, queries, output, read_lateness(lateness), late, checkpoint, files_per_batch,
+            follow=follow, explain=explain, live_stay=live_stay if live else None,
+        )  # fmt: skip
         return
     if checkpoint is not None or follow:
         raise OptionError(
@@ -132,8 +129,9 @@ def register(
         answers: dict[str, list[pa.Table]] = {}
         with meter("rows", source.rows) as bar, warnings.catch_warnings():
             warnings.simplefilter("ignore", FailedQueryWarning)  # they are told at the end
+            known = reg.late.schema  # the columns of earlier runs
             for batch in source.batches():
-                _collect(answers, reg.push(batch))
+                _collect(answers, reg.push(source.in_utc(batch, known)))
                 bar.advance(len(batch), lambda: reached_by(reg))
             explained = reg.explain() if explain else None
             if saved is None:

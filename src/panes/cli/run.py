@@ -14,12 +14,14 @@ import typer
 
 from panes.axis import written_whole
 from panes.cli.files import BATCH, InputFiles, near
+from panes.cli.kept_run import answer_kept, answers_folder
 from panes.cli.live_option import STAY, Live, LiveStay, live_page
 from panes.cli.meter import meter, reached_by
 from panes.cli.outputs import OutputFile
 from panes.cli.show import say
 from panes.errors import OptionError, PanesError
-from panes.planning.terms import Run
+from panes.planning.public_options import told
+from panes.planning.terms import StreamOptions
 from panes.process import in_steps
 from panes.process.open_query import OpenQuery
 from panes.process.opened import Opened, opened
@@ -50,12 +52,12 @@ TimestampFormat = Annotated[
     ),
 ]
 
+Engine = Annotated[
+    Literal["local", "spark"], typer.Option(help="Where to run: in this process, or on Spark.")
+]
 Store = Annotated[
     str | None,
-    typer.Option(
-        help="How rows are stored until their windows close. All stores give the same answers. "
-        f"One of: {', '.join(STORES)}. Default: Panes chooses."
-    ),
+    typer.Option(help=f"{told('store')} One of: {', '.join(STORES)}."),
 ]
 
 
@@ -113,44 +115,34 @@ def run(
             "--output",
             "-o",
             help="The file for the answers: .parquet, .csv or .ndjson. With - they are printed as "
-            "CSV. With --checkpoint it is a folder.",
+            "CSV. With --checkpoint or --state it is a folder.",
         ),
     ] = "-",
     timestamp_format: TimestampFormat = None,
-    engine: Annotated[
-        Literal["local", "spark"], typer.Option(help="Where to run: in this process, or on Spark.")
-    ] = "local",
+    engine: Engine = "local",
     lateness: Annotated[
         str | None,
-        typer.Option(
-            help="Read the files as streams. A row may be this far behind the newest row (the "
-            "watermark delay), for example '10 seconds'."
-        ),
+        typer.Option(help=f"Read the files as streams. {told('lateness')}"),
     ] = None,
     late: Annotated[
         Literal["open", "drop", "revise"],
-        typer.Option(
-            help="What to do with a row that comes later than that. open: count it in its open "
-            "windows. drop: do not count it. revise: also answer its closed windows again."
-        ),
+        typer.Option(help=told("late")),
     ] = "open",
     rows_late: Annotated[
         int | None,
-        typer.Option(help="Instead of --lateness: a row may come at most this many rows late."),
+        typer.Option(help=told("rows_late")),
     ] = None,
     late_output: Annotated[
         str | None, typer.Option(help="Write late rows to this file, with the reason.")
     ] = None,
     punctuation: Annotated[
         str | None,
-        typer.Option(
-            help="A column with watermarks: its value promises that no older row will come."
-        ),
+        typer.Option(help=told("punctuation")),
     ] = None,
     store: Store = None,
     why: Annotated[
         bool,
-        typer.Option("--why", help="Add a column `closed_by` that says what closed the window."),
+        typer.Option("--why", help=told("why")),
     ] = False,
     checkpoint: Annotated[
         Path | None,
@@ -159,13 +151,21 @@ def run(
             "be a folder then."
         ),
     ] = None,
+    state: Annotated[
+        Path | None,
+        typer.Option(
+            help="In this process: a folder for the state. The next run continues from it, also "
+            "one that was killed, with the rows that are new in the files; windows that are still "
+            "open are not answered yet. --output is a folder then."
+        ),
+    ] = None,
     files_per_batch: FilesPerBatch = 1,
     keep_open: Annotated[
         bool,
         typer.Option(
             "--keep-open",
             help="On Spark: more files will come in a later run, so do not answer windows that "
-            "are still open at the end.",
+            "are still open at the end. A checkpoint has it in all its runs, or in none.",
         ),
     ] = False,
     overwrite: Overwrite = False,
@@ -174,7 +174,7 @@ def run(
     ] = BATCH,
     max_answers: Annotated[
         int,
-        typer.Option(min=1, help="Refuse a query that would give more answers than this at once."),
+        typer.Option(min=1, help="Refuse a step that would give more answers at once."),
     ] = MOST_ANSWERS,
     live: Live = False,
     live_stay: LiveStay = STAY,
@@ -185,7 +185,7 @@ def run(
     """
     text = read_query(query)
     streamed = any(o is not None for o in (lateness, rows_late, punctuation, checkpoint))
-    options = Run(
+    options = StreamOptions(
         lateness=read_lateness(lateness),
         late=late,
         rows_late=rows_late,
@@ -200,12 +200,16 @@ def run(
     sources = InputFiles.parse_all(inputs, timestamp_format, read=asked.query.streams)
     if late_output is not None and Path(late_output) == Path(output):
         raise OptionError("--output and --late-output name the same file")
-    to_folders = engine == "spark" and checkpoint is not None
+    if state is not None:
+        _require_kept(engine, query, inputs, streamed=streamed)
+    to_folders = state is not None or (engine == "spark" and checkpoint is not None)
     if not to_folders:
         for option, path in (("--output", output), ("--late-output", late_output or "-")):
             OutputFile.checked(path, option=option, sources=sources, overwrite=overwrite)
     if engine == "spark":
-        on_spark = require_spark("panes.cli.on_spark")
+        require_spark()
+        from panes.cli import on_spark
+
         if live and not streamed:
             raise OptionError(
                 "--live shows a stream, and without --lateness Spark answers the files at once",
@@ -213,7 +217,7 @@ def run(
             )
         if streamed:
             stay = live_stay if live else None
-            job = on_spark.Job(text, options, sources, files_per_batch, stay)
+            job = on_spark.StreamJob(text, options, sources, files_per_batch, stay)
             job.run(output, late_output, checkpoint)
         else:
             on_spark.answer(text, options, sources, output)
@@ -223,9 +227,28 @@ def run(
             "--checkpoint and --keep-open are for Spark",
             hint="add --engine spark, or leave them out",
         )
+    if state is not None:
+        folder = answers_folder(output)
+        asked = opened(text, options, state=state)
+        with live_page(asked, wanted=live, stay=live_stay):
+            _report(asked, answer_kept(asked, sources, folder, batch_rows), late_output)
+        return
     with live_page(asked, wanted=live, stay=live_stay):
         answers = OutputFile(output).write_each(_answers(asked, sources, batch_rows))
         _report(asked, answers, late_output)
+
+
+def _require_kept(engine: str, query: str, inputs: list[str], *, streamed: bool) -> None:
+    """Refuse what cannot be read again where it was left."""
+    if engine == "spark":
+        raise OptionError("--state is for one process", hint="--checkpoint state")
+    if not streamed:
+        raise OptionError(
+            "--state keeps a stream, and without --lateness the files are tables",
+            hint="--lateness '0 seconds'",
+        )
+    if query == "-" or any(given.endswith("=-") for given in inputs):
+        raise OptionError("--state needs files: standard input cannot be read again")
 
 
 def _answers(asked: Opened, sources: list[InputFiles], batch_rows: int) -> Iterator[pa.Table]:
@@ -244,10 +267,10 @@ def _answers(asked: Opened, sources: list[InputFiles], batch_rows: int) -> Itera
     yield from in_steps.finish(asked) if isinstance(asked, OpenQuery) else [asked.finish()]
 
 
-def require_spark(module: str) -> ModuleType:
-    """A module of the Spark host, or a clear word if PySpark is not installed."""
+def require_spark() -> ModuleType:
+    """The Spark host, or a clear word if PySpark is not installed."""
     try:
-        return importlib.import_module(module)
+        return importlib.import_module("panes.spark")
     except ModuleNotFoundError as missing:
         raise PanesError(
             f"the Spark engine needs {missing.name}, which is not installed",

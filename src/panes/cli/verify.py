@@ -138,7 +138,10 @@ def _crash(
     [(text, streams)] = _given(query, inputs, rows, timestamp_format)
     if not len(panes.oracle(text, **streams)):
         raise _nothing(text, streams, rows)
-    require_spark("panes.cli.crash").crash(text, streams, kills, seed)
+    require_spark()
+    from panes.cli.crash import crash
+
+    crash(text, streams, kills, seed)
 
 
 def _outcome(engine: Engine, text: str, streams: Streams) -> Outcome:
@@ -185,7 +188,11 @@ def _on_spark(how: Literal["bounded", "streamed"]) -> Engine:
     """Answers of Spark, in the order and types of the other engines."""
 
     def answer(text: str, streams: Streams) -> pa.Table:
-        engine = getattr(require_spark("panes.cli.verify_on_spark"), how)
+        require_spark()
+        from panes.cli import verify_on_spark
+
+        bounded = how == "bounded"
+        engine = verify_on_spark.bounded if bounded else verify_on_spark.streamed
         return _in_order(text, engine(text, streams)).cast(panes.sql(text, streams).schema)
 
     return answer

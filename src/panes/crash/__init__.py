@@ -1,6 +1,6 @@
 """Streams on Spark that are killed, started again, and compared with the oracle.
 
-sample, jobs, join_jobs    what is run: a user's query over a sample, or a job of the tests
+sample, jobs               what is run: a user's query over a sample; `lab.crash` has more
 place                      where it lives: rows, checkpoint, sinks
 written                    the job as text, for the process that runs it
 kills                      at which point of which batch which process dies

@@ -1,4 +1,6 @@
-"""A driver of Spark that runs jobs until it is killed: ``python -m panes.crash.driver MASTER``.
+"""A driver of Spark that runs jobs until it is killed.
+
+``python -m panes.crash.driver MASTER [MODULE]``, where a module may know more kinds of jobs.
 
 It is told folders, one a line, each with a job in it. It says in the folder how the job goes.
 """
@@ -11,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import panes.spark
-from panes.crash.place import Place
+from panes.crash.place import JobPlace
 from panes.crash.written import read
 from panes.errors import PanesError
 from panes.spark.session import WARM_DAEMON
@@ -42,9 +44,9 @@ def main() -> None:
     spark = session(sys.argv[1])
     spark.range(2).mapInArrow(lambda rows: rows, "id long").count()  # lets the daemon start, too
     for line in sys.stdin:
-        place = Place(Path(line.strip()))
+        place = JobPlace(Path(line.strip()))
         place.kills.note_driver()
-        job = read((place.folder / JOB).read_text(encoding="utf-8"))
+        job = read((place.folder / JOB).read_text(encoding="utf-8"), *sys.argv[2:])
         try:
             job.run(spark, place)
         except Exception as failure:

@@ -9,12 +9,13 @@ import tempfile
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 
 from panes.crash import driver, processes
 from panes.crash.jobs import Job
-from panes.crash.place import Place
+from panes.crash.place import JobPlace
 from panes.crash.written import written
 from panes.errors import PanesError
 
@@ -34,14 +35,15 @@ def wait_until(what: Callable[[], bool]) -> None:
 class Driver:
     """A process that runs jobs on Spark."""
 
-    def __init__(self, master: str) -> None:
+    def __init__(self, master: str, kinds: str | None = None) -> None:
+        self._kinds = kinds
         self._scratch = tempfile.TemporaryDirectory(prefix="panes-", ignore_cleanup_errors=True)
         folder = Path(self._scratch.name)
         self.log = folder / "log"
         environment = {**os.environ, "TMPDIR": str(folder), "PYTHONWARNINGS": "ignore"}
         with self.log.open("wb") as log:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", driver.__name__, master],
+                [sys.executable, "-m", driver.__name__, master, *([kinds] if kinds else [])],
                 stdin=subprocess.PIPE,
                 stdout=log,
                 stderr=log,
@@ -56,9 +58,9 @@ class Driver:
         """Whether it has not been killed."""
         return self._process.poll() is None
 
-    def begin(self, job: Job, place: Place) -> None:
+    def begin(self, job: Job, place: JobPlace) -> None:
         """Start a job, or let it go on, in its place."""
-        (place.folder / driver.JOB).write_text(written(job), encoding="utf-8")
+        (place.folder / driver.JOB).write_text(written(job, self._kinds), encoding="utf-8")
         place.hush()
         assert self._process.stdin is not None
         self._process.stdin.write(f"{place.folder}\n")
@@ -80,10 +82,13 @@ class Driver:
 
 
 class Drivers:
-    """The driver that runs jobs now. With `spare`, the next one is started before it is needed."""
+    """The driver that runs jobs now. With `spare`, the next one is started before it is needed.
 
-    def __init__(self, master: str, *, spare: bool) -> None:
-        self._master, self._is_spared = master, spare
+    `kinds` is a module that knows more kinds of jobs.
+    """
+
+    def __init__(self, master: str, *, spare: bool, kinds: str | None = None) -> None:
+        self._start, self._is_spared = partial(Driver, master, kinds), spare
         self._now: Driver | None = None
         self._next: Driver | None = None
 
@@ -107,7 +112,7 @@ class Drivers:
             self._now.kill()
             self._now = None
         if self._now is None:
-            self._now, self._next = self._next or Driver(self._master), None
+            self._now, self._next = self._next or self._start(), None
             if self._is_spared:
-                self._next = Driver(self._master)
+                self._next = self._start()
         return self._now

@@ -17,14 +17,14 @@ import pyarrow.compute as pc
 
 import panes
 from panes.crash.kills import SUNK
-from panes.crash.place import Place, answers_in, is_released, release
+from panes.crash.place import JobPlace, answers_in, is_released, release
 from panes.crash.trial import StreamTrial
 from panes.crash.verdict import Verdict, exact_columns, judge
 from panes.language.join_query import JoinQuery
 from panes.language.query import Query
 from panes.language.query_graph import read_graph
 from panes.spark.host import tried_by
-from panes.spark.query import send, split
+from panes.spark.query import send
 from panes.windows.spec import PerRow
 
 Session = Any  # Spark's session and DataFrame: nothing of PySpark is imported here
@@ -51,10 +51,10 @@ class Job(Protocol):
     def changes(self) -> bool:
         """Whether its queries change while it runs."""
 
-    def run(self, spark: Session, place: Place) -> None:
+    def run(self, spark: Session, place: JobPlace) -> None:
         """Run until nothing is left to do."""
 
-    def judged(self, place: Place, streams: Streams) -> Verdict:
+    def judged(self, place: JobPlace, streams: Streams) -> Verdict:
         """What a run has given, against what it should have."""
 
 
@@ -66,11 +66,10 @@ def read_stream(spark: Session, folder: Path) -> Frame:
 
 @dataclass(frozen=True, slots=True)
 class QueryJob:
-    """One query. `sink`: ``"batches"`` (a folder per batch), ``"files"`` (Spark's), ``"split"``."""
+    """One query, whose answers go to a folder for each batch."""
 
     text: str
     options: Mapping[str, Any] = field(default_factory=dict)
-    sink: str = "batches"
 
     @property
     def hidden(self) -> int | None:
@@ -84,55 +83,47 @@ class QueryJob:
     def changes(self) -> bool:
         return False
 
-    def run(self, spark: Session, place: Place) -> None:
+    def run(self, spark: Session, place: JobPlace) -> None:
         """One ``availableNow`` run over everything that is there."""
         with tried_by(StreamTrial(place.kills)):
             frames = {f.name: read_stream(spark, f) for f in sorted(place.rows.iterdir())}
-            with_late = self.sink == "split"
-            answers: Frame = panes.sql(self.text, **self.options, with_late=with_late, **frames)
-        writer = answers.writeStream.option("checkpointLocation", str(place.checkpoint))
-        if self.sink == "files":
-            writer = writer.format("parquet").option("path", str(place.out / ANSWERS))
-        else:
-            writer = writer.foreachBatch(self._to_folders(place))
+            answers: Frame = panes.sql(self.text, **self.asked, **frames)
+        writer = self.written(answers, place).option("checkpointLocation", str(place.checkpoint))
         query = writer.trigger(availableNow=True).start()
         place.say(started=True)
         query.awaitTermination()
 
-    def _to_folders(self, place: Place) -> Any:
-        kinds = (ANSWERS, LATE, REJECTED)
-        splits = split(**{kind: str(place.out / kind) for kind in kinds})
+    @property
+    def asked(self) -> Mapping[str, Any]:
+        """The options of the stream."""
+        return self.options
+
+    def written(self, answers: Frame, place: JobPlace) -> Any:
+        """The answers on their way to the sink."""
 
         def write(frame: Frame, batch: int) -> None:
-            if self.sink == "split":
-                splits(frame, batch)
-            else:
-                send(frame, str(place.out / ANSWERS), batch)
+            send(frame, str(place.out / ANSWERS), batch)
             place.kills.reach(SUNK, batch)
 
-        return write
+        return answers.writeStream.foreachBatch(write)
 
-    def judged(self, place: Place, streams: Streams) -> Verdict:
-        """Answers, and with ``"split"`` the rows set apart, too."""
-        want, apart = self._wanted(streams)
+    def judged(self, place: JobPlace, streams: Streams) -> Verdict:
+        """The answers, against those that should be there."""
+        want = self._wanted(streams)
         got = answers_in(place.out / ANSWERS)
         if STATUS in want.column_names and got is not None:
             got, want = _early_once(got), _early_once(want)
-        found = judge(got, want, self._keys(want))
-        for kind, rows in apart.items() if self.sink == "split" else ():
-            given = answers_in(place.out / kind)
-            found += judge(given, rows, exact_columns(rows)) if len(rows) else _none(given)
-        return found
+        return judge(got, want, self._keys(want))
 
-    def _wanted(self, streams: Streams) -> tuple[pa.Table, dict[str, pa.Table]]:
-        """What should have been given, and set apart."""
+    def _wanted(self, streams: Streams) -> pa.Table:
+        """What should have been given."""
         plain = {"lateness", "bounded", "max_ahead", "flush"}
-        if self.ends and self.sink != "split" and self.options.keys() <= plain:
+        if self.ends and self.options.keys() <= plain:
             query = read_graph(self.text).asked
             if not query.emits_early:
                 whole = {name: pa.concat_tables(tables) for name, tables in streams.items()}
-                return panes.oracle(self.text, **whole), {}
-        return mirrored(self.text, self.options, streams)
+                return panes.oracle(self.text, **whole)
+        return mirrored(self.text, self.options, streams)[0]
 
     def _keys(self, want: pa.Table) -> list[str]:
         """The columns that say which question an answer is to."""
@@ -168,10 +159,6 @@ def _early_once(answers: pa.Table) -> pa.Table:
     return pa.concat_tables([answers.filter(pc.invert(is_early)), early.cast(answers.schema)])
 
 
-def _none(given: pa.Table | None) -> Verdict:
-    return Verdict(wrong=0 if given is None else len(given))
-
-
 @dataclass(frozen=True, slots=True)
 class Change:
     """Queries that come and go before a batch."""
@@ -202,7 +189,7 @@ class RegisterJob:
     def changes(self) -> bool:
         return self.change is not None
 
-    def run(self, spark: Session, place: Place) -> None:
+    def run(self, spark: Session, place: JobPlace) -> None:
         """Take in what is there; change the queries; take in the rest."""
         with tried_by(StreamTrial(place.kills)):
             register = self._started(spark, place)
@@ -217,7 +204,7 @@ class RegisterJob:
         finally:
             register.stop()
 
-    def _started(self, spark: Session, place: Place) -> Any:
+    def _started(self, spark: Session, place: JobPlace) -> Any:
         frame = read_stream(spark, place.rows / self.stream)
         register: Any = panes.register(self.stream, frame, **self.options)
         for name, text in self.queries.items():
@@ -235,7 +222,7 @@ class RegisterJob:
             bounded=self.ends,
         )
 
-    def _apply(self, change: Change, register: Any, place: Place) -> None:
+    def _apply(self, change: Change, register: Any, place: JobPlace) -> None:
         """Change the queries, unless that was done before, and let the next batches come."""
         folder = place.rows / self.stream
         if (
@@ -247,7 +234,7 @@ class RegisterJob:
         for path in sorted(folder.glob("_*.parquet")):
             release(folder, int(path.stem.removeprefix("_")))
 
-    def judged(self, place: Place, streams: Streams) -> Verdict:
+    def judged(self, place: JobPlace, streams: Streams) -> Verdict:
         """The answers of every query, against a register in one process that is given the same."""
         found = Verdict()
         for name, want in self._wanted(streams).items():

@@ -52,7 +52,7 @@ def is_released(folder: Path, number: int) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class JobPlace:
     """The folder of one run."""
 
     folder: Path

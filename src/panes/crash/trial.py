@@ -18,8 +18,9 @@ import pyarrow as pa
 
 from panes.crash.kills import BLOCK, CHANGE, END, STATE, STORED, Kills
 from panes.shards.state import State
-from panes.spark.host import Hosted, HostedShard
+from panes.spark.host import Hosted
 from panes.spark.internals import batch_number
+from panes.spark.state_host import HostedShard
 
 Frame = Any  # Spark's DataFrame: nothing of PySpark is imported here
 

@@ -34,7 +34,7 @@ from panes.crash.kills import (
     WORKER,
     KillPlan,
 )
-from panes.crash.place import Place
+from panes.crash.place import JobPlace
 from panes.crash.verdict import Verdict
 from panes.errors import PanesError, QueryError
 
@@ -136,17 +136,19 @@ class Torment:
             killer.withdraw()
             return Tally(killer.kills, 1, self._job.judged(place, self._streams))
 
-    def _killer(self, cell: Cell, place: Place, most: int, length: float) -> _AtPoint | _AtRandom:
+    def _killer(
+        self, cell: Cell, place: JobPlace, most: int, length: float
+    ) -> _AtPoint | _AtRandom:
         if cell.point == RANDOM:
             return _AtRandom(cell.victim, self._random, length, most)
         return _AtPoint(cell, place, self._random, most)
 
-    def _begun(self, drivers: Drivers, place: Place) -> Driver:
+    def _begun(self, drivers: Drivers, place: JobPlace) -> Driver:
         driver = drivers.living()
         driver.begin(self._job, place)
         return driver
 
-    def _watch(self, driver: Driver, place: Place, killer: _Killer) -> bool:
+    def _watch(self, driver: Driver, place: JobPlace, killer: _Killer) -> bool:
         """Wait until a run is done, has failed, or its driver is dead; says whether it is done."""
         told: dict[str, object] = {}
 
@@ -164,9 +166,9 @@ class Torment:
         return bool(told.get("done"))
 
     @contextmanager
-    def _place(self) -> Iterator[Place]:
+    def _place(self) -> Iterator[JobPlace]:
         with tempfile.TemporaryDirectory(prefix="panes-", ignore_cleanup_errors=True) as folder:
-            place = Place(Path(folder) / "run")
+            place = JobPlace(Path(folder) / "run")
             place.make(self._streams, self._job.hidden)
             yield place
             shutil.rmtree(place.folder, ignore_errors=True)
@@ -208,7 +210,7 @@ class _Clock(_Killer):
 class _AtPoint(_Killer):
     """Plans a kill at a point, and the next one there or in a later batch once it has struck."""
 
-    def __init__(self, cell: Cell, place: Place, luck: random.Random, most: int) -> None:
+    def __init__(self, cell: Cell, place: JobPlace, luck: random.Random, most: int) -> None:
         self._cell, self._kills, self._random, self._most = cell, place.kills, luck, most
         self.is_deadly = cell.victim == DRIVER
         self._in_batch: Counter[int] = Counter()
@@ -271,8 +273,8 @@ class _AtRandom(_Killer):
         return bool(found)
 
 
-def drivers_for(victim: str) -> Drivers:
+def drivers_for(victim: str, kinds: str | None = None) -> Drivers:
     """Executors of their own are there on a local cluster only."""
     if victim == EXECUTOR:
-        return Drivers(CLUSTER, spare=False)
-    return Drivers(LOCAL, spare=victim == DRIVER)
+        return Drivers(CLUSTER, spare=False, kinds=kinds)
+    return Drivers(LOCAL, spare=victim == DRIVER, kinds=kinds)

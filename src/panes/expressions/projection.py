@@ -262,6 +262,7 @@ _WAYS_OUT = {
     "division by zero": "try_divide(a, b) and try_mod(a, b) are NULL there",
     "cannot be cast": "try_cast(... AS ...) is NULL there",
     "overflow in": "try_add, try_subtract and try_multiply are NULL there; or cast to a wider type",
+    "with such a zone": "write its offset, '2026-01-31 12:00:00+01:00', or ask on Spark",
     "out of range": "try_cast(... AS ...) is NULL there",
 }
 """What to write where a value has no answer, as in Spark's ANSI mode."""

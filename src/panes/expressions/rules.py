@@ -20,7 +20,6 @@ from panes.expressions.casts import cast
 from panes.expressions.typed import Typed, refuse, widened
 from panes.expressions.typed import bound as bound_once
 
-Build = Callable[[Sequence[Typed]], Typed]
 _ORDERED, _ZEROED = "O", "Z"
 
 

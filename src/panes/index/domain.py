@@ -26,7 +26,6 @@ Number = TypeVar("Number", bound=np.generic)
 
 NULL = 0
 """The entry of rows without a value."""
-MOST_ENTRIES = 1 << 31
 _FIRST_SIZE = 64
 _WORTH_PURGING = 8
 """Entries are purged once more than an eighth of them have no rows."""
@@ -77,6 +76,14 @@ class Domain(ABC):
             if done == len(keys):
                 return entries
             self._grow(2 * self.size)
+
+    def enter_rows(self, keys: Keys, is_null: NDArray[np.bool_] | None) -> Entries:
+        """The entry of each row, by its key; all rows without a value have the same one."""
+        if is_null is None:
+            return self.enter(keys)
+        entries = np.full(len(keys), NULL, dtype=np.int32)
+        entries[~is_null] = self.enter(keys[~is_null])
+        return entries
 
     def find(self, keys: Keys) -> Entries:
         """The entry of each key, -1 if it has none."""

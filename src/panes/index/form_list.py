@@ -9,10 +9,8 @@ b rows in a basic window. The cheapest form unless a basic window has the same v
 
 from __future__ import annotations
 
-import numpy as np
-
 from panes.index.basic_windows import BasicWindow, Summary
-from panes.index.domain import NULL, Entries, Keys
+from panes.index.domain import Entries, Keys
 from panes.index.form import Form
 from panes.index.index import Nulls
 
@@ -23,12 +21,7 @@ class ListForm(Form):
     stores_entries = True
 
     def add(self, first: int, keys: Keys, is_null: Nulls) -> None:
-        if is_null is None:
-            entries = self.domain.enter(keys)
-        else:
-            entries = np.full(len(keys), NULL, dtype=np.int32)
-            entries[~is_null] = self.domain.enter(keys[~is_null])
-        self.rows.set_pointers(first, entries)
+        self.rows.set_pointers(first, self.domain.enter_rows(keys, is_null))
 
     def seal(self) -> Summary | None:
         for entries in self._entries(self.rows.sealed, self.rows.end):

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from panes.arrays.compiled import compiled
 from panes.arrays.slots import distinct
 from panes.index.basic_windows import BasicWindow, BasicWindows, Summary
-from panes.index.domain import Keys
+from panes.index.domain import Domain, Keys
 from panes.index.h_index import HIndex
 from panes.index.row_ring import RowRing, Rows
 
@@ -88,6 +88,30 @@ class Index(ABC):
     @abstractmethod
     def rekey(self, number_of: NDArray[np.int64]) -> None:
         """Every key is ``number_of[key]`` from now on; keys ascend as before."""
+
+
+class DomainIndex(Index):
+    """What indexes have in common that find the entries of values in a domain."""
+
+    domain: Domain
+
+    def count_one(self, key: int) -> int:
+        entry = self.domain.find_one(key)
+        return 0 if entry < 0 else int(self.domain.counts[entry])
+
+    def counts(self, keys: Keys) -> NDArray[np.int64]:
+        found = np.empty(len(keys), dtype=np.int64)
+        _look_up(self.domain.find(keys), self.domain.counts, found)
+        return found
+
+    def present(self) -> tuple[Keys, NDArray[np.int64]]:
+        return self.domain.present()
+
+
+@compiled
+def _look_up(entries, counts, found):  # type: ignore[no-untyped-def]
+    for i in range(entries.shape[0]):
+        found[i] = counts[entries[i]] if entries[i] >= 0 else 0
 
 
 class KeyedRows(Index):

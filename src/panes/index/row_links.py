@@ -19,9 +19,8 @@ from panes.arrays.compiled import Loop
 from panes.errors import StateError
 from panes.index.basic_windows import BasicWindows
 from panes.index.domain import NULL, Domain, Entries, Keys, resized
-from panes.index.index import Index, Nulls
+from panes.index.index import DomainIndex, Nulls
 from panes.index.row_ring import SHORT, RowRing, Rows
-from panes.index.set_index import counts_of
 
 FIRST, LAST, HIDDEN_FIRST, HIDDEN_LAST, HIDDEN = 0, 1, 2, 3, 7
 """What the integers of an entry are: its first and last row in the window, those among rows that
@@ -29,7 +28,7 @@ are not sealed, and how many of these there are. DB has its newest rows in the f
 _NO_ROWS: Rows = np.zeros(0, dtype=np.int64)
 
 
-class RowLinks(Index):
+class RowLinks(DomainIndex):
     """A domain, and for each entry where its rows begin and end. Rows carry links.
 
     `linking` links hidden rows and gives how many entries have such rows. `collecting` writes the
@@ -59,11 +58,7 @@ class RowLinks(Index):
         return int(self.domain.nbytes + self.heads.nbytes + self._came.nbytes)
 
     def add(self, first: int, keys: Keys, is_null: Nulls) -> None:
-        if is_null is None:
-            entries = self.domain.enter(keys)
-        else:
-            entries = np.full(len(keys), NULL, dtype=np.int32)
-            entries[~is_null] = self.domain.enter(keys[~is_null])
+        entries = self.domain.enter_rows(keys, is_null)
         self._grow()
         if self._different + len(keys) > len(self._came):
             self._came = resized(self._came, 2 * (self._different + len(keys)))
@@ -86,16 +81,6 @@ class RowLinks(Index):
         entries = self._came[: self._different].copy()
         self._different = 0
         return entries
-
-    def count_one(self, key: int) -> int:
-        entry = self.domain.find_one(key)
-        return 0 if entry < 0 else int(self.domain.counts[entry])
-
-    def counts(self, keys: Keys) -> NDArray[np.int64]:
-        return counts_of(self.domain, keys)
-
-    def present(self) -> tuple[Keys, NDArray[np.int64]]:
-        return self.domain.present()
 
     def rows_by_key(self, keys: Keys) -> tuple[Rows, NDArray[np.int64]]:
         return self._rows_of(self.domain.find(keys))

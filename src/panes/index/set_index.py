@@ -14,11 +14,11 @@ from panes.arrays.slots import distinct
 from panes.index.basic_windows import BasicWindow, BasicWindows, Summary
 from panes.index.domain import NULL, Domain, Keys
 from panes.index.form import Form
-from panes.index.index import Index, KeyedRows, Nulls
+from panes.index.index import DomainIndex, Index, KeyedRows, Nulls
 from panes.index.row_ring import RowRing, Rows
 
 
-class SetIndex(KeyedRows):
+class SetIndex(DomainIndex, KeyedRows):
     """A domain and the form that feeds it."""
 
     def __init__(
@@ -40,16 +40,6 @@ class SetIndex(KeyedRows):
 
     def evict(self, window: BasicWindow) -> None:
         self.form.evict(window)
-
-    def count_one(self, key: int) -> int:
-        entry = self.domain.find_one(key)
-        return 0 if entry < 0 else int(self.domain.counts[entry])
-
-    def counts(self, keys: Keys) -> NDArray[np.int64]:
-        return counts_of(self.domain, keys)
-
-    def present(self) -> tuple[Keys, NDArray[np.int64]]:
-        return self.domain.present()
 
     def rows_by_key(self, keys: Keys) -> tuple[Rows, NDArray[np.int64]]:
         if not self.form.stores_entries:
@@ -86,20 +76,6 @@ class SetIndex(KeyedRows):
         self.domain.rekey(number_of)
         if not self.form.stores_entries:
             super().rekey(number_of)
-
-
-def counts_of(domain: Domain, keys: Keys) -> NDArray[np.int64]:
-    """How many rows have each key."""
-    entries = domain.find(keys)
-    found = np.empty(len(keys), dtype=np.int64)
-    _look_up(entries, domain.counts, found)
-    return found
-
-
-@compiled
-def _look_up(entries, counts, found):  # type: ignore[no-untyped-def]
-    for i in range(entries.shape[0]):
-        found[i] = counts[entries[i]] if entries[i] >= 0 else 0
 
 
 @compiled

@@ -9,6 +9,5 @@ oa_join                    rows in any order, pairs at once (thesis, ch. 7)
   time_blocks              rows that may still match
 waiting_rows               joins whose rows on the left wait until their partners are there
   as_of, partner_runs
-order_preserving           the joins that OA-Join is compared with
 progress                   what a join promises of the rows it gives (thesis, 7.1 and 7.2)
 """

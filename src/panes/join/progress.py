@@ -18,9 +18,8 @@ from typing import Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from panes.axis import BEGINNING, FOREVER
 from panes.join.rule import How, Progress
-from panes.windows.partners import Band, Partners
+from panes.windows.partners import Partners
 
 Of: TypeAlias = Literal["left", "right", "max", "min"]
 
@@ -68,11 +67,3 @@ def joint(
     """
     complete: NDArray[np.bool_] = (left < promised.left) & (right < promised.right)
     return complete
-
-
-def can_join(partners: Partners, left: int, right: int) -> bool:
-    """Whether rows at these positions can be partners, so that a joint promise says something."""
-    if isinstance(partners, Band) and BEGINNING < left < FOREVER and BEGINNING < right < FOREVER:
-        return partners.low <= right - left <= partners.high
-    first, last = partners.of_left(np.array([left]))
-    return bool(first[0] <= right <= last[0])

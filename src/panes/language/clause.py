@@ -181,7 +181,7 @@ def _read_length(reader: TokenReader, word: str) -> Length:
         raise reader.error(
             f"{word} has an unknown unit, {reader.found()}",
             "units are microsecond, millisecond, second, minute, hour, day, week and rows; "
-            "months and years have no fixed length",
+            "months and years have no fixed length, and docs/cookbook/local_days.md adds up days",
         )
     return Length(_whole(number, token, f"{word} without a unit counts whole steps"), "integer")
 

@@ -7,11 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import pairwise
 
 from panes.errors import QueryError
 from panes.language.tokens import TokenReader, tokenize
 
 _TUMBLING = "a tumbling window is FROM bids [TUMBLING 10 minutes WATTR ts]"
+_WINDOW = (
+    "the window stands in brackets behind the stream: FROM bids [RANGE 1 hour SLIDE 1 minute WATTR "
+    "ts], or without overlap FROM bids [TUMBLING 10 minutes WATTR ts]"
+)
 _SLIDING = "a sliding window is FROM bids [RANGE 10 minutes SLIDE 5 minutes WATTR ts]"
 _SESSION = (
     "there are no windows of sessions; the window before each row is "
@@ -63,7 +68,7 @@ FORMS = (OVER, WITH, NESTED, WINDOW_INSIDE, JOIN_OUTSIDE, SUBQUERY)
 WORDS = {
     "TUMBLE": _TUMBLING,
     "DESCRIPTOR": _TUMBLING,
-    "WINDOW": _TUMBLING,
+    "WINDOW": _WINDOW,
     "HOP": _SLIDING,
     "HOPPING": _SLIDING,
     "SLIDING": _SLIDING,
@@ -108,5 +113,7 @@ def _hint(text: str) -> str | None:
         reader = TokenReader(tokenize(text))
     except QueryError:
         return None
-    words = (reader.word(ahead) for ahead in range(len(reader.tokens)))
-    return next((WORDS[word] for word in words if word in WORDS), None)
+    words = [reader.word(ahead) for ahead in range(len(reader.tokens) + 1)]
+    sizes = ("SIZE", "(")  # of arrays, which nobody takes for the size of a window
+    found = (word for word, after in pairwise(words) if (word, after) != sizes)
+    return next((WORDS[word] for word in found if word in WORDS), None)

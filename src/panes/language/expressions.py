@@ -22,6 +22,8 @@ from sqlglot.errors import SqlglotError
 from panes.aggregates.catalog import CATALOG, is_aggregate
 from panes.aggregates.custom import UserAggregate
 from panes.aggregates.refused import REFUSED as REFUSED_AGGREGATES
+from panes.errors import QueryError
+from panes.expressions import clock
 from panes.expressions.dialect import UnsignedShift
 from panes.language.elsewhere import OVER, SUBQUERY
 from panes.language.functions import CLOCK, CLOCKS_BY_DEFAULT, REFUSED, SCALARS
@@ -58,7 +60,7 @@ def require_known(tree: exp.Expression, user: Sequence[UserAggregate] = ()) -> N
     for inner in tree.find_all(exp.Query):
         if id(inner) != id(tree):
             raise error_in(
-                inner, "a window query is exactly one SELECT, without subqueries", SUBQUERY
+                inner, "an expression is without subqueries: SELECT stands in FROM alone", SUBQUERY
             )
     for node in tree.walk():
         _require_known(node, user)
@@ -159,9 +161,9 @@ def _require_function(node: exp.Anonymous, user: Sequence[UserAggregate]) -> Non
     name = str(node.this)
     known = name.lower()
     if known in REFUSED and not is_aggregate(known, user):
-        raise error_in(node, f"`{known}` cannot be used in a query: it {REFUSED[known]}")
+        raise _refused(node, known, REFUSED[known])
     if known in CLOCKS_BY_DEFAULT and not node.expressions:
-        raise error_in(node, f"`{known}()` cannot be used in a query: it {CLOCK}")
+        raise _refused(node, f"{known}()", CLOCK)
     if known in SCALARS or is_aggregate(known, user):
         return
     if known in REFUSED_AGGREGATES:
@@ -199,9 +201,14 @@ def _refuse(node: exp.Expr) -> None:
         name = node.sql_name().lower()
         reason = REFUSED.get(name)
         if reason is not None:
-            raise error_in(node, f"`{name}` cannot be used in a query: it {reason}")
+            raise _refused(node, name, reason)
         raise error_in(node, f"no function `{name}` is known", "functions are Spark's, by name")
     raise error_in(node, f"cannot understand {_described(node)} in a query")
+
+
+def _refused(node: exp.Expr, name: str, reason: str) -> QueryError:
+    hint = clock.HINT if reason == CLOCK else None
+    return error_in(node, f"`{name}` cannot be used in a query: it {reason}", hint)
 
 
 def _described(node: exp.Expr) -> str:

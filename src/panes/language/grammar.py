@@ -62,17 +62,26 @@ def table_token(place: Token | None) -> Token:
     return Token(TokenType.VAR, STREAM, place.line, place.col, place.start, place.end)
 
 
+def _in_words(said: str, found: str | None) -> str:
+    """What the grammar says of a text that it cannot read, without its own names for things."""
+    said = said.strip(". ") or "the query cannot be read"
+    found = f"`{found}`" if found else "the end"
+    if said.startswith("Required keyword"):
+        return f"something is missing behind {found}"
+    if said.startswith("Invalid expression"):
+        return f"{found} is not understood here"
+    expected = said.removeprefix("Expecting ")
+    return said if expected == said else f"expected `{expected}`, found {found}"
+
+
 def parse_select(tokens: list[Token], text: str) -> exp.Select:
     """The one SELECT that these tokens are; anything else is refused with its place."""
     try:
         trees = PanesSQL().parser().parse(tokens, text)
     except ParseError as failure:
         first = failure.errors[0] if failure.errors else {}
-        said = str(first.get("description") or failure).strip(". ") or "the query cannot be read"
-        expected = said.removeprefix("Expecting ")
-        found = first.get("highlight") or "the end"
         raise QueryError(
-            said if expected == said else f"expected `{expected}`, found `{found}`",
+            _in_words(str(first.get("description") or failure), first.get("highlight")),
             line=first.get("line"),
             column=first.get("col"),
         ) from None

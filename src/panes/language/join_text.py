@@ -28,7 +28,7 @@ from panes.language.query import Early
 from panes.language.select import refuse_the_rest, require_scalar
 from panes.language.set_query import SET_OPERATIONS
 from panes.language.sources import Sources, read_inner, read_union
-from panes.language.tokens import TokenReader, tokenize
+from panes.language.tokens import TokenReader, error_at, tokenize
 
 MOST_SIDES = 32
 _AFTER_FROM = frozenset({"WHERE", "GROUP BY", "HAVING", "ORDER BY", "LIMIT", "EMIT"})
@@ -117,6 +117,7 @@ def _read(tokens: list[Token], text: str) -> JoinQuery:
             taken.plain.append(reader.take())
             start = reader.here
             taken.join = _read_from(reader, text)
+            _require_names(taken.join, start)
             taken.plain.append(table_token(start))
         else:
             depth += (word == "(") - (word == ")")
@@ -124,6 +125,18 @@ def _read(tokens: list[Token], text: str) -> JoinQuery:
     if taken.join is None:
         raise QueryError("the query reads no stream", hint="add FROM and the stream's name")
     return _with_window(taken, parse_select(taken.plain, text), text)
+
+
+def _require_names(join: Join, place: Token | None) -> None:
+    """Every side of a join goes by a name that no other side has."""
+    first = [side.name.lower() for side in join.sources]
+    for name in first:
+        if first.count(name) > 1:
+            raise error_at(
+                place,
+                f"two sides of the join are called `{name}`",
+                f"name them: FROM {name} a [...], {name} b [...]",
+            )
 
 
 def _with_window(taken: _Taken, select: exp.Select, text: str) -> JoinQuery:

@@ -12,7 +12,7 @@ where its name from WITH stands.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import TypeVar
 
@@ -21,8 +21,16 @@ from sqlglot.tokens import Token, TokenType
 
 from panes.aggregates.catalog import CATALOG
 from panes.aggregates.custom import UserAggregate
-from panes.language.clause import is_clause, rows_are_counted
 from panes.language.elsewhere import words_of_here
+from panes.language.inner_tokens import (
+    has_windows,
+    in_parentheses,
+    on_window_time,
+    place_of,
+    union_at,
+    union_sides,
+    word_at,
+)
 from panes.language.join_query import Join, JoinQuery
 from panes.language.join_text import joins, read_join_tokens
 from panes.language.parse import parse_tokens
@@ -36,15 +44,18 @@ _BEFORE_SOURCE = frozenset({"FROM", "JOIN", ",", "UNION", "ALL"})
 _AFTER_FROM = frozenset(
     {"WHERE", "GROUP BY", "HAVING", "ORDER BY", "LIMIT", "EMIT", *SET_OPERATIONS}
 )
-_AXIS_WORDS = frozenset({"WATTR", "WA", "RATTR", "SATTR"})
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A query that others read by its name; the last one of a text has none."""
+    """A query that others read by its name; the last one of a text has none.
+
+    `place` is where its window clause begins, or what it joins by: what refusals point at.
+    """
 
     name: str
     query: Query | JoinQuery
+    place: Token | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +139,7 @@ class _Parts:
         rest = self._without_with(self._tokens)
         reads: list[str]
         rest, reads = self._without_queries(rest)
-        last = Part("", self._query(rest, reads, self._text))
+        last = Part("", self._query(rest, reads, self._text), place_of(rest))
         return QueryGraph(self._text, (*self._reached(last), last))
 
     def _reached(self, last: Part) -> list[Part]:
@@ -168,11 +179,11 @@ class _Parts:
         written = self._enclosed(reader)
         self._refuse_own_name(name, written)
         body, reads = self._without_queries(written)
-        if _has_windows(body):
+        if has_windows(body):
             part = self._part(body, reads, place, self._said(written), name)
             self._stands_for[name.lower()] = [part]
         else:
-            self._stands_for[name.lower()] = _in_parentheses(body)
+            self._stands_for[name.lower()] = in_parentheses(body)
 
     def _said(self, tokens: list[Token]) -> str:
         """What stands between the first and the last of these tokens."""
@@ -223,18 +234,18 @@ class _Parts:
         place = reader.here
         if reader.word(1) == "WITH":
             raise reader.error("WITH stands at the beginning of a query", "WITH a AS (SELECT ...)")
-        sides = _sides(self._enclosed(reader))
+        sides = union_sides(self._enclosed(reader))
         found, reads = self._side(sides[0], place)
         for side in sides[1:]:
             more, also = self._side(side, place)
-            found, reads = [*found, *_union(side[0]), *more], reads + also
-        return (found if len(sides) == 1 else _in_parentheses(found)), reads
+            found, reads = [*found, *union_at(side[0]), *more], reads + also
+        return (found if len(sides) == 1 else in_parentheses(found)), reads
 
     def _side(self, written: list[Token], place: Token | None) -> tuple[list[Token], list[str]]:
         """One SELECT of a union, or the only one: in parentheses, or the name of a part."""
         body, reads = self._without_queries(written)
-        if not _has_windows(body):
-            return _in_parentheses(body), reads
+        if not has_windows(body):
+            return in_parentheses(body), reads
         if not joins(body) and not self._answers_windows(body):
             raise error_at(
                 place,
@@ -260,20 +271,22 @@ class _Parts:
         if put is None or reader.word() == ".":
             return [token], [token.text]
         if len(put) == 1:
-            return [_like(put[0].text, token)], [put[0].text]
+            return [word_at(put[0].text, token)], [put[0].text]
         named = reader.here is not None and reader.here.token_type in _NAMES
-        alias = [] if named or reader.word() == "AS" else [_like("AS", token), token]
+        alias = [] if named or reader.word() == "AS" else [word_at("AS", token), token]
         return [*put, *alias], self._without_queries(put[1:-1])[1]
 
     def _enclosed(self, reader: TokenReader) -> list[Token]:
         """The tokens inside the parenthesis that opens here; the reader stands behind it."""
         opening = reader.take()
         begin, depth = reader.at, 1
-        while reader.here is not None:
-            depth += (reader.word() == "(") - (reader.word() == ")")
-            reader.take()
+        for at, token in enumerate(reader.tokens[begin:], begin):
+            depth += (token.token_type == TokenType.L_PAREN) - (
+                token.token_type == TokenType.R_PAREN
+            )
             if not depth:
-                return reader.tokens[begin : reader.at - 1]
+                reader.at = at + 1
+                return reader.tokens[begin:at]
         raise error_at(opening, "this parenthesis is not closed")
 
     # Parts
@@ -298,9 +311,9 @@ class _Parts:
                 raise error_at(
                     place, "a query inside another gives only final answers", "leave out EMIT EARLY"
                 )
-            self._parts.append(Part(name, query))
+            self._parts.append(Part(name, query, place_of(body)))
             self._same[words] = name
-        return _like(self._same[words], place)
+        return word_at(self._same[words], place)
 
     def _free_name(self) -> str:
         number = 1
@@ -313,7 +326,7 @@ class _Parts:
         """A query of which nothing inside it is left to be read."""
         names = {part.name for part in self._parts}
         if reads and names.issuperset(reads):
-            tokens = _on_window_time(tokens)
+            tokens = on_window_time(tokens)
         if not joins(tokens):
             return replace(parse_tokens(tokens, self._text, self._aggregates), text=said)
         query = read_join_tokens(tokens, self._text, self._aggregates)
@@ -346,68 +359,3 @@ def _as_band(tree: exp.Expression) -> exp.Expression:
     least = exp.GTE(this=left.copy(), expression=right.copy())
     most = exp.LTE(this=left.copy(), expression=right.copy())
     return exp.And(this=least, expression=most)
-
-
-def _sides(tokens: list[Token]) -> list[list[Token]]:
-    """The SELECTs of a union, or the only one there is."""
-    reader, depth = TokenReader(tokens), 0
-    found: list[list[Token]] = [[]]
-    while reader.here is not None:
-        if depth == 0 and reader.word() == "UNION" and reader.word(1) in ("ALL", "SELECT"):
-            reader.take()
-            reader.skip("ALL")
-            found.append([])
-            continue
-        depth += (reader.word() == "(") - (reader.word() == ")")
-        found[-1].append(reader.take())
-    return found if all(side and side[0].text.upper() == "SELECT" for side in found) else [tokens]
-
-
-def _union(place: Token) -> list[Token]:
-    """What stands between two sides of a union."""
-    union = Token(TokenType.UNION, "UNION", place.line, place.col, place.start, place.end)
-    return [union, Token(TokenType.ALL, "ALL", place.line, place.col, place.start, place.end)]
-
-
-def _has_windows(tokens: list[Token]) -> bool:
-    """Whether a SELECT is a query of its own: it has a window clause, or joins streams."""
-    reader, depth = TokenReader(tokens), 0
-    while reader.here is not None:
-        if depth == 0 and is_clause(reader):
-            return True
-        depth += (reader.word() == "(") - (reader.word() == ")")
-        reader.take()
-    return joins(tokens)
-
-
-def _on_window_time(tokens: list[Token]) -> list[Token]:
-    """The tokens of a query over answers, in which every clause names what its windows lie on."""
-    reader, found = TokenReader(tokens), list[Token]()
-    while reader.here is not None:
-        if not is_clause(reader):
-            found.append(reader.take())
-            continue
-        begin = len(found)
-        while reader.here is not None and reader.word() != "]":
-            found.append(reader.take())
-        words = [token.text.upper() for token in found[begin:]]
-        if (
-            reader.here is not None
-            and _AXIS_WORDS.isdisjoint(words)
-            and not rows_are_counted(words)
-        ):
-            found += [_like("WATTR", reader.here), _like(WINDOW_TIME, reader.here)]
-    return found
-
-
-def _in_parentheses(tokens: list[Token]) -> list[Token]:
-    first, last = tokens[0], tokens[-1]
-    opening = Token(TokenType.L_PAREN, "(", first.line, first.col, first.start, first.start)
-    closing = Token(TokenType.R_PAREN, ")", last.line, last.col, last.end, last.end)
-    return [opening, *tokens, closing]
-
-
-def _like(text: str, place: Token) -> Token:
-    """A word in the place of a token."""
-    kind = TokenType.ALIAS if text == "AS" else TokenType.VAR
-    return Token(kind, text, place.line, place.col, place.start, place.end)

@@ -6,44 +6,36 @@ same rows, which are joined once.
 
 from __future__ import annotations
 
-import time
-import uuid
 from collections import Counter
 from collections.abc import Mapping
-from typing import Literal
+from dataclasses import replace
 
 import pyarrow as pa
 
 from panes.live.feed import Look
 from panes.live.followed import FollowedAnswers
 from panes.live.joins_shown import joins_axis, joins_shown, joins_text
-from panes.live.recorder import Recorder, Where, position
+from panes.live.process_feed import ProcessFeed
+from panes.live.recorder import Where
 from panes.live.register_shown import keys_of
 from panes.live.snapshot import Snapshot
 from panes.process.register import Register
-from panes.process.watched import add_watcher, remove_watcher
 from panes.sharing.join_view import JoinsView
 
 _COST = "joined rows that it was given; of a fold, which makes no pairs, its answers"
 
 
-class JoinRegisterFeed:
+class JoinRegisterFeed(ProcessFeed):
     """A register over joins that is watched from now on."""
 
     def __init__(self, register: Register, title: str = "", *, can_edit: bool = False) -> None:
-        self._register, self._title = register, title or " + ".join(register.streams)
-        self.can_edit = can_edit
-        self._run = uuid.uuid4().hex
+        super().__init__(register, title or " + ".join(register.streams))
+        self._register, self.can_edit = register, can_edit
         self._given: Counter[str] = Counter()
         self._followed = FollowedAnswers()
         self._explained: tuple[object, str] = None, ""
-        self.recorder = Recorder(self._where, self._state, self._keep)
         self._followed.follow_first(keys_of(_view(register).queries))
-        add_watcher(register, self.recorder)
-
-    def detach(self) -> None:
-        """Watch it no longer."""
-        remove_watcher(self._register, self.recorder)
+        self.attach()
 
     def add(self, name: str, text: str) -> None:
         """Answer one more query."""
@@ -54,28 +46,14 @@ class JoinRegisterFeed:
         self._register.remove(name)
         self._given.pop(name, None)
 
-    def snapshot(self, look: Look) -> Snapshot:
-        """How the register stands."""
-        recorder, view, costs = self.recorder, _view(self._register), self._register.joined_rows
+    def _filled(self, shown: Snapshot, look: Look) -> Snapshot:
+        view, costs = _view(self._register), self._register.joined_rows
         dearest = sorted(view.queries, key=lambda q: (-costs.get(q.name, 0), q.name))
-        return Snapshot(
-            kind="register",
-            run=self._run,
-            title=self._title,
+        return replace(
+            shown,
             text=joins_text(view),
-            taken=time.time(),
-            started=recorder.begun,
-            status=self._status(),
-            said=recorder.failure,
             axis=joins_axis(view),
-            progress=position(recorder.where.progress),
-            newest=position(recorder.newest),
-            counts=recorder.counts,
-            state=dict(recorder.state),
-            samples=recorder.timeline.shown(),
-            arrivals=recorder.scatter.shown(),
             answers=self._followed.shown(keys_of(dearest), look),
-            set_aside=recorder.apart.shown(),
             register=joins_shown(
                 view,
                 dearest,
@@ -94,9 +72,6 @@ class JoinRegisterFeed:
         if not self._followed.names:
             self._followed.follow_first(keys_of(_view(self._register).queries))
         return Where(self._register.progress)
-
-    def _state(self) -> Mapping[str, int]:
-        return self._register.state
 
     def _keep(self, answers: object) -> int:
         """Count whose answers came; those of a few queries are kept to be shown."""
@@ -120,13 +95,6 @@ class JoinRegisterFeed:
             said = self._register.explain()
             self._explained = now, said
         return said
-
-    def _status(self) -> Literal["waiting", "running", "finished", "failed"]:
-        if self.recorder.failure:
-            return "failed"
-        if self._register.is_finished:
-            return "finished"
-        return "running" if self.recorder.steps else "waiting"
 
 
 def _view(register: Register) -> JoinsView:

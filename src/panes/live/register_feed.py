@@ -7,11 +7,10 @@ shown, or those that hold a text somebody looks for.
 from __future__ import annotations
 
 import time
-import uuid
 from collections import Counter, deque
 from collections.abc import Sequence
+from dataclasses import replace
 from threading import Lock
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +20,8 @@ from panes.axis import BEGINNING, FOREVER
 from panes.live.feed import Look
 from panes.live.followed import FollowedAnswers
 from panes.live.pane_counts import PaneCounts
-from panes.live.recorder import Recorder, Where, position
+from panes.live.process_feed import ProcessFeed
+from panes.live.recorder import Where
 from panes.live.register_shown import (
     axis_shown,
     cost_of,
@@ -33,7 +33,6 @@ from panes.live.register_shown import (
 from panes.live.snapshot import PanesShown, Snapshot, WindowsShown
 from panes.live.windows_near import windows_of
 from panes.process.register import Register
-from panes.process.watched import add_watcher, remove_watcher
 from panes.sharing.view import RegisteredQuery, RegisterView
 
 _MOST_WAITING = 64
@@ -42,15 +41,14 @@ MOST_LOOKED = 200
 """Of so many of the costliest queries windows are looked for that differ."""
 
 
-class RegisterFeed:
+class RegisterFeed(ProcessFeed):
     """A register that is watched from now on."""
 
     def __init__(self, register: Register, title: str = "", *, can_edit: bool = False) -> None:
-        self._register, self._title = register, title or register.stream
-        self.can_edit = can_edit
+        super().__init__(register, title or register.stream)
+        self._register, self.can_edit = register, can_edit
         self._dearest: Sequence[RegisteredQuery] = ()
         self._ordered_at = 0.0
-        self._run = uuid.uuid4().hex
         self._lock = Lock()
         self._view: RegisterView | None = None
         self._cut_for: tuple[int, ...] = ()
@@ -58,13 +56,8 @@ class RegisterFeed:
         self._given: Counter[str] = Counter()
         self._waiting: deque[tuple[Sequence[str], NDArray[np.int64]]] = deque()
         self._followed = FollowedAnswers()
-        self.recorder = Recorder(self._where, lambda: register.state, self._keep)
         self._followed.follow_first(keys_of(self._looked().queries))
-        add_watcher(register, self.recorder)
-
-    def detach(self) -> None:
-        """Watch it no longer."""
-        remove_watcher(self._register, self.recorder)
+        self.attach()
 
     def add(self, name: str, text: str) -> None:
         """Answer one more query."""
@@ -74,39 +67,21 @@ class RegisterFeed:
         """Answer a query no longer."""
         self._register.remove(name)
 
-    def snapshot(self, look: Look) -> Snapshot:
-        """How the register stands."""
-        recorder = self.recorder
+    def _filled(self, shown: Snapshot, look: Look) -> Snapshot:
         with self._lock:
             view = self._looked()
             self._count()
             dearest = self._by_cost(view)
-            shown = register_shown(
+            queries = register_shown(
                 view, dearest, self._given, look.queries, can_edit=self._may_edit
             )
-        panes = PanesShown() if recorder.panes is None else recorder.panes.shown()
-        return Snapshot(
-            kind="register",
-            run=self._run,
-            title=self._title,
+        return replace(
+            shown,
             text=f"{so_many(len(view.queries), 'query', 'queries')} over {view.stream}",
-            taken=time.time(),
-            started=recorder.begun,
-            status=self._status(),
-            said=recorder.failure,
             axis=axis_shown(view),
-            progress=position(recorder.where.progress),
-            progress_by=recorder.where.by,
-            newest=position(recorder.newest),
-            counts=recorder.counts,
-            state=dict(recorder.state),
-            samples=recorder.timeline.shown(),
-            arrivals=recorder.scatter.shown(),
-            panes=panes,
-            windows=self._windows(dearest, panes),
+            windows=self._windows(dearest, shown.panes),
             answers=self._followed.shown(keys_of(dearest), look),
-            set_aside=recorder.apart.shown(),
-            register=shown,
+            register=queries,
             explain=self._explain(view),
         )
 
@@ -169,23 +144,13 @@ class RegisterFeed:
         """All queries, the costliest first, as it was a moment ago."""
         now = time.monotonic()
         if now - self._ordered_at > _ORDER_EVERY:
-            self._dearest = sorted(view.queries, key=lambda q: (-self._cost(q), q.name))
+            self._dearest = sorted(view.queries, key=lambda q: (-cost_of(q, self._given), q.name))
             self._ordered_at = now
         return self._dearest
-
-    def _cost(self, query: RegisteredQuery) -> int:
-        return cost_of(query, self._given)
 
     @property
     def _may_edit(self) -> bool:
         return self.can_edit and not self._register.is_finished
-
-    def _status(self) -> Literal["waiting", "running", "finished", "failed"]:
-        if self.recorder.failure:
-            return "failed"
-        if self._register.is_finished:
-            return "finished"
-        return "running" if self.recorder.steps else "waiting"
 
     def _windows(self, dearest: Sequence[RegisteredQuery], panes: PanesShown) -> WindowsShown:
         """Windows of the costliest queries, one for each size and slide."""

@@ -28,6 +28,14 @@ class Closed(NamedTuple):
     why: str
 
 
+def closed_by(pipeline: Pipeline, progress: int, why: str, *, in_steps: bool) -> Iterator[Closed]:
+    """The windows that a progress completes: at once, or some of them with each step."""
+    if in_steps:
+        yield from (Closed(answers, why) for answers in pipeline.close_in_steps(progress))
+    else:
+        yield Closed(pipeline.close(progress), why)
+
+
 class Closing:
     """How far windows have been closed by the promises of a query's streams."""
 
@@ -47,9 +55,12 @@ class Closing:
         return 0 if self._punctuation is None else self._punctuation.passed
 
     def advance(
-        self, pipeline: Pipeline, promised: Promised, progress: int, why: str
+        self, pipeline: Pipeline, promised: Promised, progress: int, why: str, *, in_steps: bool
     ) -> Iterator[Closed]:
-        """Close what is complete; `progress` is that of every row, whatever its key."""
+        """Close what is complete; `progress` is that of every row, whatever its key.
+
+        In steps, each has some of the answers. Where promises are for some keys only, two have all.
+        """
         if promised.of_keys:
             answers = pipeline.close_each(self._before, promised)
             self._before = promised
@@ -57,21 +68,17 @@ class Closing:
             yield Closed(answers.filter(pa.array(by_all)), why)
             yield Closed(answers.filter(pa.array(~by_all)), "a promise for the key")
         elif progress != BEGINNING and self._passes(pipeline, progress):
-            yield Closed(pipeline.close(progress), why)
+            yield from closed_by(pipeline, progress, why, in_steps=in_steps)
 
-    def advance_in_steps(self, pipeline: Pipeline, progress: int, why: str) -> Iterator[Closed]:
-        """As `advance`, where no promise is for some keys only: some answers with each step."""
-        if progress != BEGINNING and self._passes(pipeline, progress):
-            for answers in pipeline.close_in_steps(progress):
-                yield Closed(answers, why)
-
-    def finish(self, pipeline: Pipeline, promised: Promised) -> Closed:
+    def finish(self, pipeline: Pipeline, promised: Promised, *, in_steps: bool) -> Iterator[Closed]:
         """Close everything: the stream has ended."""
-        why = THE_END
         if promised.of_keys:
             end = Promised(dict.fromkeys(promised.at, FOREVER))
-            return Closed(pipeline.close_each(self._before, end), why)
-        return Closed(pipeline.close_all(), why)
+            yield Closed(pipeline.close_each(self._before, end), THE_END)
+        elif in_steps:
+            yield from (Closed(answers, THE_END) for answers in pipeline.close_all_in_steps())
+        else:
+            yield Closed(pipeline.close_all(), THE_END)
 
     def _passes(self, pipeline: Pipeline, progress: int) -> bool:
         """Whether progress has reached the end of a window since it was last asked."""

@@ -53,11 +53,7 @@ class Distinct:
 
     def push(self, rows: pa.Table) -> pa.Table:
         """The rows that have not come before."""
-        for field in rows.schema:
-            if pa.types.is_nested(field.type):
-                raise ColumnTypeError(
-                    f"SELECT DISTINCT cannot compare `{field.name}`, {field.type}"
-                )
+        require_comparable(rows.schema)
         known = len(self.seen)
         everything = rows if self.seen.rows is None else pa.concat_tables([self.seen.rows, rows])
         columns = [column.combine_chunks() for column in everything.columns]
@@ -89,3 +85,10 @@ class Distinct:
         recent = self.seen.at >= progress - self._within
         if not recent.all():
             self.seen = Seen(self.seen.rows.filter(pa.array(recent)), self.seen.at[recent])
+
+
+def require_comparable(schema: pa.Schema) -> None:
+    """Refuse rows with columns whose values are not compared."""
+    for field in schema:
+        if pa.types.is_nested(field.type):
+            raise ColumnTypeError(f"SELECT DISTINCT cannot compare `{field.name}`, {field.type}")

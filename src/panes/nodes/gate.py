@@ -28,7 +28,7 @@ from panes.nodes.set_aside import (
     with_reason,
 )
 from panes.planning.plan import Plan
-from panes.planning.terms import Terms
+from panes.planning.terms import CheckedOptions
 
 Positions: TypeAlias = NDArray[np.int64]
 _NOWHERE = np.empty(0, dtype=np.int64)
@@ -68,7 +68,7 @@ class Gate:
     """
 
     plan: Plan
-    terms: Terms
+    terms: CheckedOptions
     now: int
     promised: Promised
     open_from: int = BEGINNING

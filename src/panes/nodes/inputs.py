@@ -16,7 +16,7 @@ from panes.errors import UnknownStreamError
 from panes.language.query import Query
 from panes.nodes.inner import chain_of
 from panes.nodes.operator import Chain
-from panes.planning.terms import Terms
+from panes.planning.terms import CheckedOptions
 from panes.windows.spec import PerRow, Sliding
 
 
@@ -38,10 +38,10 @@ class Inputs:
     chains: Mapping[str, Chain] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, query: Query, terms: Terms, *, is_bounded: bool) -> Inputs:
+    def of(cls, query: Query, terms: CheckedOptions, *, is_bounded: bool) -> Inputs:
         """The inputs of a query that has seen no batch."""
         promises = terms.punctuation is not None or terms.heartbeat is not None
-        return cls(query, _remembered(query, terms), is_bounded, promises and not is_bounded)
+        return cls(query, remembered(query, terms), is_bounded, promises and not is_bounded)
 
     def after(self, tables: Mapping[str, pa.Table]) -> Inputs:
         """The inputs after these batches, which look like those before."""
@@ -79,7 +79,7 @@ class Inputs:
         return {name: self.derived.get(name, first) for name in streams}
 
 
-def _remembered(query: Query, terms: Terms) -> int | None:
+def remembered(query: Query, terms: CheckedOptions) -> int | None:
     """How far behind progress a late row can still count somewhere; None: always."""
     spec = None if query.window is None else query.window.spec
     if terms.drops_late or not isinstance(spec, Sliding | PerRow):

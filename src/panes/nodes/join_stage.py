@@ -50,6 +50,7 @@ class JoinStage:
         self.rule = rule
         self.join: OAJoin | AsOfJoin | PartnerRunsJoin = self._join()
         self.below = JoinStage(plan.left) if isinstance(plan.left, JoinPlan) else None
+        plan.require_types()
         self.promised = Progress()
         self._nowhere: pa.Table | None = None
 

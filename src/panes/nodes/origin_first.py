@@ -44,16 +44,20 @@ class OriginFirst(Pipeline):
         """A sliding pipeline with the rows in it, if `progress` has passed the oldest of them."""
         if progress <= self._oldest:
             return self
-        started = SlidingPipeline(
+        started = self.successor(self._oldest)
+        for arrival in self._waiting:
+            started.add(arrival)
+        return started
+
+    def successor(self, origin: int = 0) -> SlidingPipeline:
+        """The pipeline to go on with from an origin, without rows yet."""
+        return SlidingPipeline(
             self.plan,
-            origin=self._oldest,
+            origin=origin,
             store=self._store,
             skew=self._skew,
             revisable=self._revisable,
         )
-        for arrival in self._waiting:
-            started.add(arrival)
-        return started
 
     def close(self, progress: int, *, in_order: bool = True) -> pa.Table:  # noqa: ARG002
         """No answers: there are no windows yet."""
@@ -65,13 +69,8 @@ class OriginFirst(Pipeline):
 
     @property
     def open_from(self) -> int:
-        """No position has a window."""
+        """No position has a window, and a late row would move the origin."""
         return FOREVER
-
-    @property
-    def counts_late(self) -> bool:
-        """No row counts before there are windows, and a late one would move the origin."""
-        return False
 
     def stored(self) -> dict[str, int]:
         """How much is stored: nothing but rows that wait."""

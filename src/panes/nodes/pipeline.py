@@ -18,7 +18,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from panes.answers.lower import lowered_windows
-from panes.axis import BEGINNING
+from panes.axis import BEGINNING, FOREVER
 from panes.nodes.arrival import Arrival
 from panes.nodes.promises import Promised
 from panes.nodes.steps import pauses
@@ -105,7 +105,7 @@ class Pipeline(ABC):
     @property
     def counts_late(self) -> bool:
         """Whether a row behind progress can count in a window that is still open."""
-        return True
+        return self.open_from < FOREVER
 
     @property
     def closing_at_ends(self) -> Sliding | None:

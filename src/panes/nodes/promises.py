@@ -19,7 +19,7 @@ from panes.errors import InputError
 from panes.language.query import Query
 from panes.nodes.key_promises import KeyPromises, KeyValues
 from panes.nodes.operator import Chain
-from panes.planning.terms import Terms
+from panes.planning.terms import CheckedOptions
 from panes.progress.promise import Promise, meld
 from panes.windows.extent import first_wid, last_wid, ruler
 from panes.windows.spec import PanedSpec
@@ -63,7 +63,7 @@ class Promised:
 class Promises:
     """The promises of all streams of a query."""
 
-    def __init__(self, query: Query, terms: Terms) -> None:
+    def __init__(self, query: Query, terms: CheckedOptions) -> None:
         inner = dict(zip(query.streams, query.inner, strict=False))
         self._moves = {name for name, i in inner.items() if i is not None and i.columns is not None}
         self._streams = {name: Promise(terms.of(name).bound()) for name in query.streams}

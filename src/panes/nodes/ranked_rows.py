@@ -93,11 +93,6 @@ class RankedRowsPipeline(StorePipeline):
         """No row that comes late has a window: its rank is taken."""
         return FOREVER
 
-    @property
-    def counts_late(self) -> bool:
-        """No row behind progress counts: its rank is taken."""
-        return False
-
     def close_all(self, *, in_order: bool = True) -> pa.Table:
         """The same for all rows. A window that is not full when the stream ends has no answer."""
         return self.close(self.ended, in_order=in_order)

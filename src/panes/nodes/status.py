@@ -22,14 +22,14 @@ from panes.nodes.arrival import Arrival
 from panes.nodes.release import ReleaseQueue
 from panes.planning.flush import Flush
 from panes.planning.plan import Plan
-from panes.planning.terms import Terms
+from panes.planning.terms import CheckedOptions
 from panes.windows.spec import PerRow
 
 STATUS, CLOSED_BY = "status", "closed_by"
 Status: TypeAlias = Literal["early", "final", "revised"]
 
 
-def status_columns(plan: Plan, terms: Terms) -> tuple[str, ...]:
+def status_columns(plan: Plan, terms: CheckedOptions) -> tuple[str, ...]:
     """The names of the columns that answers have after what was selected."""
     replaces = plan.query.emits_early or terms.late == "revise"
     names = (STATUS,) * replaces + (CLOSED_BY,) * terms.why
@@ -55,7 +55,7 @@ def next_early(every: int, newest: int) -> int:
 class Answers:
     """The answers of one query that have been found and not yet been given."""
 
-    def __init__(self, plan: Plan, terms: Terms) -> None:
+    def __init__(self, plan: Plan, terms: CheckedOptions) -> None:
         self._plan, self._status_columns = plan, status_columns(plan, terms)
         self._early = plan.query.early
         self._next_early: int | None = None

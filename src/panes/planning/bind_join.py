@@ -22,6 +22,7 @@ from panes.language.join_query import Join, Side, Source
 from panes.language.query import Query, Window
 from panes.planning.band import COMPARISONS, Positions, compared, find_band, require_intervals
 from panes.planning.join_clauses import band, clauses, partners, two_meanings, window_of_both
+from panes.planning.join_keys import Pair, key_pair, keys_of
 from panes.planning.join_plan import JoinPlan, SidePlan, SourcePlan
 from panes.planning.joined_columns import (
     JoinedColumns,
@@ -30,8 +31,6 @@ from panes.planning.joined_columns import (
     conjuncts,
     joined_name,
     of_side,
-    operands,
-    require_names,
 )
 from panes.planning.plan import plan
 from panes.planning.using import joined_columns, using_sides
@@ -69,7 +68,6 @@ def plan_join(
     gives all columns up, and what WHERE asks of one side alone is asked of joined rows. Where
     rows are aggregated, messages tell of windows above the join.
     """
-    require_names([s.names for s in join.sources])
     bound = _Binding(joined_columns(join, sides), is_aggregated=is_aggregated)
     given = bound.columns.given_by(join)
     asked = [given.qualified(c) for c in conjuncts(where)]
@@ -127,7 +125,7 @@ class _Binding:
             }
         left = self._left(join.left, positions.left, left_only, deeper, needed)
         right = self._source(join.right, right_side, positions.right, right_only, needed)
-        keys, types, unlike = self._keys(pairs)
+        keys, types, unlike = keys_of(self.columns, pairs)
         axis, near = self._axis(join, positions), partners(join, positions)
         if isinstance(near, CommonWindows):
             tell_of_days(near.spec, axis)
@@ -299,7 +297,7 @@ class _Binding:
     ) -> tuple[
         list[exp.Expression],
         list[exp.Expression],
-        list[tuple[exp.Expression, exp.Expression]],
+        list[Pair],
         list[exp.Expression],
     ]:
         """Filters of the left, filters of the right, pairs of keys, and the rest.
@@ -311,7 +309,7 @@ class _Binding:
         right_first = join.how in ("inner", "left", "semi", "anti")
         of_left: list[exp.Expression] = []
         of_right: list[exp.Expression] = []
-        pairs: list[tuple[exp.Expression, exp.Expression]] = []
+        pairs: list[Pair] = []
         rest: list[exp.Expression] = []
         for condition in conditions:
             sides = self.columns.sides_of(condition)
@@ -319,45 +317,11 @@ class _Binding:
                 of_left.append(condition)
             elif sides == {right} and right_first:
                 of_right.append(condition)
-            elif (pair := self._pair(condition, right)) is not None:
+            elif (pair := key_pair(self.columns, condition, right)) is not None:
                 pairs.append(pair)
             else:
                 rest.append(condition)
         return of_left, of_right, pairs, rest
-
-    def _pair(
-        self, condition: exp.Expression, right: int
-    ) -> tuple[exp.Expression, exp.Expression] | None:
-        """The expressions of both sides that an equality compares; None if it is no such thing."""
-        if not isinstance(condition, exp.EQ):
-            return None
-        one, other = operands(condition)
-        sides = self.columns.sides_of(one), self.columns.sides_of(other)
-        if sides[0] and right not in sides[0] and sides[1] == {right}:
-            return one, other
-        if sides[1] and right not in sides[1] and sides[0] == {right}:
-            return other, one
-        return None
-
-    def _keys(
-        self, pairs: Sequence[tuple[exp.Expression, exp.Expression]]
-    ) -> tuple[
-        list[tuple[exp.Expression, exp.Expression]], tuple[pa.DataType, ...], list[exp.Expression]
-    ]:
-        """Pairs that are compared as keys, their types, and pairs of unlike types as conditions."""
-        schema = self.columns.schema()
-        keys: list[tuple[exp.Expression, exp.Expression]] = []
-        types: list[pa.DataType] = []
-        unlike: list[exp.Expression] = []
-        for one, other in pairs:
-            found = Projection((one, other), None).types(schema)
-            common = _common_type(*found)
-            if common is None:
-                unlike.append(exp.EQ(this=one.copy(), expression=other.copy()))
-            else:
-                keys.append((one, other))
-                types.append(common)
-        return keys, tuple(types), unlike
 
     def _left(
         self,
@@ -419,23 +383,3 @@ def _lying(side: Side) -> range:
 
 def _measure(axis: Axis) -> Measure:
     return "time" if axis.kind == "time" else "integer"
-
-
-def _common_type(one: pa.DataType, other: pa.DataType) -> pa.DataType | None:
-    """The type in which values of both are compared; None if that takes more than a cast."""
-    if pa.types.is_nested(one) or pa.types.is_nested(other):
-        return None
-    if one == other:
-        return one
-    both = (one, other)
-    if pa.uint64() in both:
-        return None
-    if all(pa.types.is_integer(t) for t in both):
-        return pa.int64()
-    if all(pa.types.is_integer(t) or pa.types.is_floating(t) for t in both):
-        return pa.float64()
-    if all(pa.types.is_string(t) or pa.types.is_large_string(t) for t in both):
-        return pa.large_string()
-    if all(pa.types.is_timestamp(t) for t in both) and bool(one.tz) == bool(other.tz):
-        return pa.timestamp("us", one.tz)
-    return None

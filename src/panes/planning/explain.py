@@ -13,8 +13,9 @@ from panes.language.query import Query, Window
 from panes.planning.choose_store import StoreChoice, choose_store
 from panes.planning.cost import Observed, estimate
 from panes.planning.describe import describe, length_text, line, question_lines
-from panes.planning.explain_details import day_lines, plan_details, size_text, window_details
+from panes.planning.explain_details import category_text, fill_lines, partial_lines, roll_lines
 from panes.planning.plan import Plan
+from panes.planning.utc_days import days_of
 from panes.stores.store import STORED
 from panes.windows.cut import cut, panes_per_window
 from panes.windows.spec import Landmark, PerRow, Sliding, paned
@@ -30,7 +31,7 @@ def explain(
     """The plan, a line for each decision; after a run, the estimated and the measured costs."""
     chosen = choose_store(plan) if store is None else store
     lines = list(question_lines(plan.query))
-    lines += plan_details(plan, chosen) if details else _plan_lines(plan, chosen)
+    lines += _plan_lines(plan, chosen, details=details)
     lines.append(line("answers", ", ".join(f"{f.name} {f.type}" for f in plan.schema())))
     if seen is not None and isinstance(plan.window.spec, Sliding) and seen.rows:
         lines += _cost_lines(plan, chosen, seen, details=details)
@@ -41,26 +42,34 @@ def explain_unbound(query: Query, *, details: bool = False) -> str:
     """As much of a plan as the text alone decides."""
     lines = list(question_lines(query))
     if query.window is not None:
-        lines += window_details(query.window) if details else _window_lines(query.window)
+        lines += _window_lines(query.window, details=details)
     more = "partial columns, kernels and sizes" if details else "types and sizes"
     lines.append(line("more", f"give the streams to see {more}"))
     return "\n".join(lines) + "\n"
 
 
-def _plan_lines(plan: Plan, store: StoreChoice) -> Iterator[str]:
-    yield from _window_lines(plan.window)
-    yield from day_lines(plan)
+def _plan_lines(plan: Plan, store: StoreChoice, *, details: bool) -> Iterator[str]:
+    yield from _window_lines(plan.window, details=details)
+    said = days_of(plan.window.spec, plan.axis)
+    if said is not None:
+        yield line("", said)
     yield from _counting_lines(plan)
     if not isinstance(plan.window.spec, PerRow):
         keys = ", ".join(k.name for k in plan.query.keys)
         yield line("keys", keys or "none: one answer per window")
-    yield from _store_lines(plan, store)
-    yield from _aggregate_lines(plan)
+    if details:
+        yield from fill_lines(plan)
+    yield from _store_lines(plan, store, details=details)
+    if details:
+        yield from partial_lines(plan, store)
+        yield from roll_lines(plan)
+    yield from _aggregate_lines(plan, details=details)
 
 
-def _window_lines(window: Window) -> Iterator[str]:
+def _window_lines(window: Window, *, details: bool) -> Iterator[str]:
     spec = window.spec
-    yield line("window", describe(window))
+    category = f"; {spec.category.value}" if details else ""
+    yield line("window", f"{describe(window)}{category}")
     if window.partition:
         yield line("partition", f"{', '.join(window.partition)}: each one has windows of its own")
     if isinstance(spec, PerRow):
@@ -94,20 +103,34 @@ def _counting_lines(plan: Plan) -> Iterator[str]:
         yield line("on Spark", counted)
 
 
-def _store_lines(plan: Plan, store: StoreChoice) -> Iterator[str]:
-    yield line("store", f"{store.name} ({store.why}): {STORED[store.name]}")
+def _store_lines(plan: Plan, store: StoreChoice, *, details: bool) -> Iterator[str]:
+    why = f"{store.why}; {store.source}" if details and store.source else store.why
+    yield line("store", f"{store.name} ({why}): {STORED[store.name]}")
     if store.name == "panes":
-        yield line("", size_text(plan))
+        yield line("", _size_text(plan))
     for values in plan.value_sets:
         columns = ", ".join(plan.rows.expressions[c].sql(dialect="spark") for c in values.columns)
         yield line("", f"and 24 bytes per pane, key and different value of {columns}")
 
 
-def _aggregate_lines(plan: Plan) -> Iterator[str]:
+def _size_text(plan: Plan) -> str:
+    """How many bytes the store `panes` needs, for each key or for each pane."""
+    width = 16 + sum(8 * len(p.monoid.names) for p in plan.pieces)
+    has_sketches = any(p.monoid.dtype == object for p in plan.pieces)
+    more = " and what the sketches hold" if has_sketches else ""
+    if isinstance(plan.window.spec, PerRow):
+        return f"{width} bytes per pane{more}; a row is not kept once it is in its pane"
+    panes = (panes_per_window(plan.spec) or 1) + 1
+    return f"about {panes * width:,} bytes per key: {panes} panes x {width} bytes{more}"
+
+
+def _aggregate_lines(plan: Plan, *, details: bool) -> Iterator[str]:
     label = "aggregates"
     for call, aggregate in zip(plan.query.calls, plan.aggregates, strict=True):
         said = "from partial results of a fixed size"
-        if aggregate.kind == "holistic":
+        if details:
+            said = category_text(aggregate)
+        elif aggregate.kind == "holistic":
             said = "from all different values and their counts"
         elif isinstance(aggregate, Bounded) and aggregate.error is not None:
             said = f"approximate, {aggregate.error}"

@@ -120,5 +120,12 @@ class JoinPlan:
         types = {f.name: f.type for f in known}
         return pa.schema([(name, types[name]) for name in self.columns])
 
+    def require_types(self) -> None:
+        """Refuse what is asked of pairs and cannot be, here rather than at the first pair."""
+        if self.rest is not None:
+            self.rest.types(pa.schema([*self.left.schema(), *self.right.schema()]))
+        if isinstance(self.left, JoinPlan):
+            self.left.require_types()
+
 
 SidePlan: TypeAlias = SourcePlan | JoinPlan

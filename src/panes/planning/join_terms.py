@@ -7,7 +7,7 @@ from panes.errors import OptionError, QueryError
 from panes.language.join_query import JoinQuery
 from panes.planning.join_plan import JoinPlan, SourcePlan
 from panes.planning.join_query_plan import JoinQueryPlan
-from panes.planning.terms import Run
+from panes.planning.terms import StreamOptions
 from panes.windows.partners import Band, CommonWindows
 
 COUNTED = "joined with rows that are not forgotten"
@@ -43,7 +43,7 @@ def require_streamable_join(plan: JoinQueryPlan) -> None:
         join = below
 
 
-def require_join_options(query: JoinQuery, run: Run) -> None:
+def require_join_options(query: JoinQuery, run: StreamOptions) -> None:
     """Refuse options that mean nothing for a join."""
     aggregates = query.above is not None or query.select.args.get("group") is not None
     if run.late == "revise":

@@ -208,17 +208,6 @@ def operands(tree: exp.Binary) -> tuple[exp.Expression, exp.Expression]:
     return cast(exp.Expression, tree.left), cast(exp.Expression, tree.right)
 
 
-def require_names(names: Sequence[Sequence[str]]) -> None:
-    """Every side of a join goes by a name that no other side has."""
-    first = [n[0].lower() for n in names]
-    for name in first:
-        if first.count(name) > 1:
-            raise QueryError(
-                f"two sides of the join are called `{name}`",
-                hint=f"name them: FROM {name} a [...], {name} b [...]",
-            )
-
-
 def _with_fields_named(tree: exp.Expression) -> exp.Expression:
     """The expression, in which fields made of columns have their own names, not those of sides."""
     for node in list(tree.find_all(exp.Anonymous, exp.Tuple)):

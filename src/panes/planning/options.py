@@ -65,6 +65,10 @@ def _is_stream(value: object) -> bool:
     return isinstance(value, str)
 
 
+def _is_path(value: object) -> bool:
+    return value is None or isinstance(value, str | os.PathLike)
+
+
 def _are_aggregates(value: object) -> bool:
     return isinstance(value, Sequence) and all(isinstance(one, UserAggregate) for one in value)
 
@@ -83,6 +87,7 @@ _Kind = tuple[str, Callable[[object], bool], str | None]
 _FLAG: _Kind = ("True or False", _is_flag, None)
 _LENGTH: _Kind = ("a duration or a whole number", _or_none(_is_length), None)
 _COUNT = _or_none(_from(1))
+_PATH: _Kind = ("a path", _is_path, None)
 _KINDS: dict[str, _Kind] = {
     "text": ("the text of a query", _is_text, '"SELECT count(*) AS n FROM bids [...]"'),
     "stream": ("the name of a stream, or several", _is_stream, 'panes.register("bids")'),
@@ -146,5 +151,7 @@ _KINDS: dict[str, _Kind] = {
         "leave it out, and a new one is made",
     ),
     "edit": _FLAG,
-    "saved": ("a path", _or_none(lambda value: isinstance(value, str | os.PathLike)), None),
+    "saved": _PATH,
+    "state": ("the path of a folder", _is_path, 'panes.open(text, state="folder")'),
+    "checkpoint_every": ("a number of calls from 1 on", _from(1), None),
 }

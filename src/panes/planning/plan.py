@@ -36,6 +36,7 @@ from panes.planning.answer_columns import (
     lowered_names,
 )
 from panes.planning.condition import is_plain
+from panes.planning.union_types import cast_each, cast_sets
 from panes.planning.utc_days import tell_of_days
 from panes.planning.where import passing
 from panes.stores.contents import Contents, ValueSet
@@ -268,19 +269,11 @@ def _common_schema(query: Query, schemas: Mapping[str, pa.Schema]) -> tuple[pa.S
             if mine.type != other.type:
                 raise ColumnTypeError(
                     f"`{column}` is {mine.type} in stream `{first}` and {other.type} in `{name}`",
-                    hint=_cast_one(query, schemas[first], column),
+                    hint=cast_sets(column, query.streams[-1])
+                    if SIDE in schemas[first].names
+                    else cast_each(column, (first, name), (mine.type, other.type)),
                 )
     return schemas[first], first
-
-
-def _cast_one(query: Query, schema: pa.Schema, column: str) -> str:
-    """What to do where two streams have a column in two types."""
-    if SIDE not in schema.names:
-        return "streams of a union need equal types; cast one before"
-    return (
-        "the values of both sets need one type; cast those of one side: "
-        f"SELECT CAST({column} AS ...) AS {column} FROM {query.streams[-1]}"
-    )
 
 
 def _renamed(key: Key, resolved: exp.Expression) -> Key:

@@ -31,7 +31,7 @@ FAR_IN_WINDOWS = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class StreamOptions:
     """How a query is to be run over a stream, as the user said it; see `panes.sql`."""
 
     lateness: Duration | None = None
@@ -63,7 +63,7 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class CheckedOptions:
     """What a stream promises and what becomes of late rows: checked, and in ticks.
 
     `max_ahead` is how far ahead of the clock a row may be. On an axis without a clock, `max_step`
@@ -86,7 +86,7 @@ class Terms:
     by_watermark: bool = False
     inside: frozenset[str] = frozenset()
 
-    def of(self, stream: str) -> Terms:
+    def of(self, stream: str) -> CheckedOptions:
         """What is agreed of one stream: nothing about rows may be wrong that come from inside."""
         if stream not in self.inside:
             return self
@@ -128,7 +128,7 @@ class Terms:
         return WithinLateness(self.lateness)
 
 
-def agree(query: Query, run: Run) -> Terms:
+def check_options(query: Query, run: StreamOptions) -> CheckedOptions:
     """The terms that these options mean for a query."""
     if run.late not in _LATE:
         raise OptionError(
@@ -162,7 +162,7 @@ def agree(query: Query, run: Run) -> Terms:
     if not is_ordered:
         _require_units(run, measure)
     heartbeat = _ticks(run.heartbeat, "heartbeat")
-    return Terms(
+    return CheckedOptions(
         lateness=_ticks(lateness, "lateness"),
         rows_late=run.rows_late,
         late=run.late,
@@ -179,14 +179,14 @@ def agree(query: Query, run: Run) -> Terms:
     )
 
 
-def _step(run: Run, query: Query, measure: str) -> int | None:
+def _step(run: StreamOptions, query: Query, measure: str) -> int | None:
     """How far a row may be ahead of all others on an axis without a clock; None: anywhere."""
     if isinstance(run.max_ahead, Integral) and measure == "rows":
         raise OptionError("rows are counted as they arrive, so none is ahead: leave out max_ahead")
     return furthest_step(run, None if query.window is None else paned(query.window.spec))
 
 
-def furthest_step(run: Run, spec: PanedSpec | None) -> int | None:
+def furthest_step(run: StreamOptions, spec: PanedSpec | None) -> int | None:
     """The same, of windows that are known.
 
     Unless somebody said how far, that is far enough for any gap, and less than most wrong numbers
@@ -199,7 +199,7 @@ def furthest_step(run: Run, spec: PanedSpec | None) -> int | None:
     return max(FAR, FAR_IN_WINDOWS * (spec.size if isinstance(spec, Sliding) else 1))
 
 
-def furthest_instant(run: Run, now: int) -> int | None:
+def furthest_instant(run: StreamOptions, now: int) -> int | None:
     """Behind this position, a row is too far ahead of the clock; None: none is."""
     if not run.trusts_rows or run.max_ahead is None or isinstance(run.max_ahead, Integral):
         return None
@@ -224,7 +224,7 @@ def _require_replaceable(query: Query) -> None:
         raise QueryError(f"{asked} is for sliding and tumbling windows over a column")
 
 
-def require_terms(run: Run, query: Query, measure: str) -> None:
+def require_terms(run: StreamOptions, query: Query, measure: str) -> None:
     """Everything that is measured on the axis is measured as positions are."""
     require_lateness(run.lateness, measure)
     if measure == "time":
@@ -234,7 +234,7 @@ def require_terms(run: Run, query: Query, measure: str) -> None:
     given = {
         "revise_within": run.revise_within,
         "a flush's within": within,
-        "max_ahead": None if run.max_ahead == Run().max_ahead else run.max_ahead,
+        "max_ahead": None if run.max_ahead == StreamOptions().max_ahead else run.max_ahead,
     }
     for name, length in given.items():
         if length is not None and not isinstance(length, Integral):
@@ -243,7 +243,7 @@ def require_terms(run: Run, query: Query, measure: str) -> None:
         raise QueryError("the window has no time axis, so EMIT EARLY EVERY takes a whole number")
 
 
-def _require_units(run: Run, measure: str) -> None:
+def _require_units(run: StreamOptions, measure: str) -> None:
     """Refuse a bare number where a length of time is meant: nobody means microseconds by it."""
     if measure != "time":
         return
@@ -265,14 +265,14 @@ def _require_units(run: Run, measure: str) -> None:
 def require_lateness(lateness: Duration | None, measure: str) -> None:
     """Lateness is measured as positions are."""
     if measure == "time":
-        _require_units(Run(lateness=lateness), measure)
+        _require_units(StreamOptions(lateness=lateness), measure)
     if lateness is not None and measure != "time" and not isinstance(lateness, Integral):
         raise OptionError(
             f"the window has no time axis, so lateness is a whole number, got {lateness!r}"
         )
 
 
-def stalled(rows: int, terms: Terms, least: str) -> str:
+def stalled(rows: int, terms: CheckedOptions, least: str) -> str:
     """What to say of a stream whose progress does not move, and which input holds it back."""
     why = f"`{least}` has not moved"
     if not terms.makes_progress:
@@ -283,7 +283,7 @@ def stalled(rows: int, terms: Terms, least: str) -> str:
     )
 
 
-def require_clock(run: Run) -> None:
+def require_clock(run: StreamOptions) -> None:
     """Refuse on Spark what only one process knows: how far all rows of a stream have come."""
     if isinstance(run.max_ahead, Integral):
         raise OptionError(

@@ -12,6 +12,7 @@ from panes.errors import ColumnTypeError, QueryError
 from panes.language.join_query import Join, Source
 from panes.planning.join_clauses import window_of_both
 from panes.planning.joined_columns import JoinedColumns, column
+from panes.planning.union_types import cast_each
 
 
 def joined_columns(join: Join, sides: Sequence[pa.Schema]) -> JoinedColumns:
@@ -78,9 +79,10 @@ def side_schema(source: Source, schemas: Sequence[pa.Schema]) -> pa.Schema:
     for name, schema in zip(source.streams[1:], schemas[1:], strict=True):
         for field in schema:
             if field.name in first.names and first.field(field.name).type != field.type:
+                known = first.field(field.name).type
                 raise ColumnTypeError(
-                    f"`{field.name}` is {first.field(field.name).type} in stream "
-                    f"`{source.streams[0]}` and {field.type} in `{name}`",
-                    hint="streams of a union need equal types; cast one before",
+                    f"`{field.name}` is {known} in stream `{source.streams[0]}` and {field.type} "
+                    f"in `{name}`",
+                    hint=cast_each(field.name, (source.streams[0], name), (known, field.type)),
                 )
     return pa.schema([f for f in first if all(f.name in schema.names for schema in schemas)])

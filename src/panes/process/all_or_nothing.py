@@ -102,18 +102,39 @@ def _kind(of: type) -> Callable[[Any], Inside] | None:
         return _set
     if issubclass(of, tuple):
         return lambda one: (one, None)
-    room, _, name = of.__module__.partition(".")
-    if room != "panes" or any(name == v or name.startswith(f"{v}.") for v in _VALUES):
+    if is_unchanging(of) or of.__module__.partition(".")[0] != "panes":
         return None
     if hasattr(of, "remembered"):
         return lambda one: ((), one.remembered())
-    slots = [s for c in of.__mro__ for s in getattr(c, "__slots__", ())]
-    slots = [s for s in slots if s not in ("__dict__", "__weakref__")]
-    has_dict = any("__dict__" in vars(c) for c in of.__mro__)
-    if has_dict:
+    slots = _slots(of)
+    if _has_dict(of):
         unchanged: frozenset[str] = getattr(of, "UNCHANGED", frozenset())
         return lambda one: _with_dict(one, unchanged)
     return lambda one: _with_slots(one, slots)
+
+
+def is_unchanging(of: type) -> bool:
+    """Whether objects of a class of panes never change, and all that they refer to."""
+    room, _, name = of.__module__.partition(".")
+    return room == "panes" and any(name == v or name.startswith(f"{v}.") for v in _VALUES)
+
+
+def names_of(one: object) -> list[str]:
+    """The attributes of an object, without those that no step changes."""
+    of = type(one)
+    unchanged: frozenset[str] = getattr(of, "UNCHANGED", frozenset())
+    names = [*vars(one)] if _has_dict(of) else []
+    names += [name for name in _slots(of) if hasattr(one, name)]
+    return [name for name in names if name not in unchanged]
+
+
+def _slots(of: type) -> list[str]:
+    slots = [s for c in of.__mro__ for s in getattr(c, "__slots__", ())]
+    return [s for s in slots if s not in ("__dict__", "__weakref__")]
+
+
+def _has_dict(of: type) -> bool:
+    return any("__dict__" in vars(c) for c in of.__mro__)
 
 
 def _sequence(one: Any) -> Inside:

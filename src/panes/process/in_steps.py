@@ -13,55 +13,25 @@ from collections.abc import Iterator, Mapping
 import pyarrow as pa
 
 from panes.errors import OptionError
-from panes.nodes.closing import THE_END, Closed
 from panes.process.all_or_nothing import all_or_nothing
-from panes.process.open_query import ARRIVALS, OpenQuery
+from panes.process.open_query import OpenQuery
+from panes.process.step import Steps
 
 
 def push(query: OpenQuery, batches: Mapping[str, object]) -> Iterator[pa.Table]:
     """As `OpenQuery.push`; the batches are taken in at once, answers when they are asked for."""
-    if query.watcher is not None:
-        query.watcher.began()
-    begin = time.perf_counter()
-    with query._turn.taken(), all_or_nothing(query):
-        arrival = query._take_in(batches)
-        query._beat()
-        progress, why = query._reached()
-        assert query._pipeline is not None
-        query._pipeline = query._pipeline.settled(progress)
-        for chain in query._inputs.chains.values():
-            chain.forget(progress)
-    yield from _steps(query, query._closing.advance_in_steps(query._pipeline, progress, why))
-    with query._turn.taken():
-        query._promises.forget_passed()
-        query._tell_stall(arrival)
-        query._offer_early()
-        released = query._released(arrival)
-        _tell(query, released, time.perf_counter() - begin)
-        yield released
+    return _given(query, query._pushing(batches, in_steps=True))
 
 
 def finish(query: OpenQuery) -> Iterator[pa.Table]:
     """As `OpenQuery.finish`."""
-    begin = time.perf_counter()
-    with query._turn.taken(), all_or_nothing(query):
-        pipeline, answers = query._require_begun()
-    if pipeline.plan.counts_arrivals:
-        closing = ((found, ARRIVALS) for found in pipeline.close_in_steps(query._arrived))
-    else:
-        closing = ((found, THE_END) for found in pipeline.close_all_in_steps())
-    yield from _steps(query, (Closed(*closed) for closed in closing))
-    with query._turn.taken():
-        rest = query._end(answers)
-        _tell(query, rest, time.perf_counter() - begin)
-        yield rest
+    return _given(query, query._finishing(in_steps=True))
 
 
 def answers_of(query: OpenQuery, streams: Mapping[str, object]) -> pa.RecordBatchReader:
     """All answers of a query over tables, which are taken in now, as a reader."""
     waiting = push(query, streams)
     first = next(waiting)  # rows are taken in, and whatever is wrong with them is told
-    assert query._answers is not None
 
     def batches() -> Iterator[pa.RecordBatch]:
         yield from first.to_batches()
@@ -70,7 +40,7 @@ def answers_of(query: OpenQuery, streams: Mapping[str, object]) -> pa.RecordBatc
         for table in finish(query):
             yield from table.to_batches()
 
-    return pa.RecordBatchReader.from_batches(query._answers.schema, batches())
+    return pa.RecordBatchReader.from_batches(first.schema, batches())
 
 
 def require_steps(store: str | None) -> None:
@@ -82,27 +52,28 @@ def require_steps(store: str | None) -> None:
         )
 
 
-def _steps(query: OpenQuery, closing: Iterator[Closed]) -> Iterator[pa.Table]:
-    """What was selected of windows that are closed one step after the other."""
-    while True:
-        with query._turn.taken(), query._observer.timed():
-            closed = next(closing, None)
-            if closed is None:
-                return
-        with query._turn.taken():
-            assert query._pipeline is not None
-            assert query._answers is not None
-            query._observer.closed(query._pipeline, closed.answers)
-            query._answers.close(closed.answers, closed.why)
-            found = query._answers.taken()
-        if len(found):
-            _tell(query, found)
-            yield found
+def _given(query: OpenQuery, steps: Steps) -> Iterator[pa.Table]:
+    """What each step gives, in a turn of its own; one that fails before the first pause is undone.
 
-
-def _tell(query: OpenQuery, answers: pa.Table, seconds: float | None = None) -> None:
-    """Tell who watches of answers; with how long it took, they are the last ones of a push."""
+    Who watches is told of all of them, and with the last ones of how long they took.
+    """
+    begin = time.perf_counter()
     if query.watcher is not None:
-        query.watcher.gave(answers)
-        if seconds is not None:
-            query.watcher.stepped(None, seconds)
+        query.watcher.began()
+    with query._turn.taken(), all_or_nothing(query):
+        next(steps)
+    while True:
+        with query._turn.taken():
+            try:
+                next(steps)
+                found, is_last = query._taken(), False
+            except StopIteration as end:
+                found, is_last = end.value, True
+        if query.watcher is not None and (is_last or len(found)):
+            query.watcher.gave(found)
+            if is_last:
+                query.watcher.stepped(None, time.perf_counter() - begin)
+        if is_last or len(found):
+            yield found
+        if is_last:
+            return

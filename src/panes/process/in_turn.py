@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import RLock
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import pyarrow as pa
 
@@ -21,19 +21,23 @@ from panes.errors import LimitError, PanesError
 from panes.process.all_or_nothing import Undo
 from panes.windows.limit import at_most
 
+if TYPE_CHECKING:
+    from panes.process.keeper import Keeper
+
 
 class Turn:
     """The turn of one thread, in which a step gives at most so many answers.
 
-    `undo` is what a step that has the turn can put back.
+    `undo` is what a step that has the turn can put back. A `keeper` writes what steps have changed.
     """
 
-    UNCHANGED = frozenset({"undo"})
+    UNCHANGED = frozenset({"undo", "keeper", "max_answers"})
 
     def __init__(self, max_answers: int | None) -> None:
         self.max_answers = max_answers
         self._lock = RLock()
         self.undo = Undo()
+        self.keeper: Keeper | None = None
 
     def begin(self) -> None:
         """Wait for the turn, and have it; or be interrupted, and not have it."""

@@ -11,7 +11,7 @@ from panes.nodes.fold_stage import FoldStage
 from panes.nodes.joined_rows import passing_rows, selected_rows
 from panes.nodes.missed_rows import Missed, Whole, whole_windows
 from panes.planning.join_query_plan import JoinQueryPlan
-from panes.planning.terms import Run
+from panes.planning.terms import StreamOptions
 from panes.process.join_run import JoinRun
 from panes.process.joined_windows import Above, above
 
@@ -22,7 +22,7 @@ class JoinAnswers:
     def __init__(
         self,
         plan: JoinQueryPlan,
-        run: Run,
+        run: StreamOptions,
         aggregates: Sequence[UserAggregate],
         missed: Missed | None = None,
     ) -> None:

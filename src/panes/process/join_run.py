@@ -25,7 +25,7 @@ from panes.nodes.set_aside import SetAside
 from panes.planning.join_plan import SourcePlan
 from panes.planning.join_query_plan import JoinQueryPlan
 from panes.planning.join_terms import COUNTED, FORGOTTEN, require_streamable_join
-from panes.planning.terms import Run, Terms, agree, require_terms
+from panes.planning.terms import CheckedOptions, StreamOptions, check_options, require_terms
 from panes.process.open_query import Instant
 from panes.process.watched import Watcher
 
@@ -39,12 +39,12 @@ class JoinRun:
 
     UNCHANGED = frozenset({"watcher"})
 
-    def __init__(self, plan: JoinQueryPlan, run: Run, set_aside: SetAside) -> None:
+    def __init__(self, plan: JoinQueryPlan, run: StreamOptions, set_aside: SetAside) -> None:
         self.join = plan.join
         if not run.bounded:
             require_streamable_join(plan)
         asked = self.join.right.plan.query
-        self._terms = agree(asked, run)
+        self._terms = check_options(asked, run)
         require_terms(run, asked, self.join.axis.kind)
         self._sides = [
             JoinSide(source, self._terms, is_bounded=run.bounded) for source in self.join.sources
@@ -143,7 +143,7 @@ class JoinRun:
 class JoinSide:
     """One side while the query runs: its columns, what it has promised, and its gate."""
 
-    def __init__(self, plan: SourcePlan, terms: Terms, *, is_bounded: bool) -> None:
+    def __init__(self, plan: SourcePlan, terms: CheckedOptions, *, is_bounded: bool) -> None:
         self.plan, self._terms = plan, terms
         query = plan.plan.query
         self._inputs = Inputs.of(query, terms, is_bounded=is_bounded)

@@ -19,7 +19,7 @@ from panes.language.query import WINDOW_COLUMNS
 from panes.nodes.join_stage import JoinStage
 from panes.nodes.joined_rows import complete_groups, named_windows, placed_rows
 from panes.planning.join_query_plan import AT, PAIRS, Aggregation, JoinQueryPlan
-from panes.planning.terms import Run
+from panes.planning.terms import StreamOptions
 from panes.process.open_query import OpenQuery
 
 
@@ -49,7 +49,9 @@ class Above(Protocol):
         ...
 
 
-def above(plan: JoinQueryPlan, run: Run, aggregates: Sequence[UserAggregate]) -> Above | None:
+def above(
+    plan: JoinQueryPlan, run: StreamOptions, aggregates: Sequence[UserAggregate]
+) -> Above | None:
     """What aggregates the joined rows of a plan; None if none are made, or given as they are."""
     if plan.aggregation is None or plan.aggregation.fold is not None:
         return None
@@ -65,11 +67,11 @@ class JoinedWindows:
         self,
         plan: JoinQueryPlan,
         aggregation: Aggregation,
-        run: Run,
+        run: StreamOptions,
         aggregates: Sequence[UserAggregate],
     ) -> None:
         self._plan, self._by = plan, aggregation.by
-        terms = Run(
+        terms = StreamOptions(
             max_ahead=None, bounded=run.bounded, why=run.why, flush=run.flush,
             store=run.store, max_answers=run.max_answers,
         )  # fmt: skip
@@ -153,7 +155,9 @@ class PositionGroups:
         """Aggregates of whole groups: windows play no part, so all rows lie in one."""
         once = rows.append_column(AT, pa.array(np.zeros(len(rows), dtype=np.int64)))
         query = OpenQuery(
-            self._aggregation.query, Run(bounded=True, max_ahead=None), aggregates=self._aggregates
+            self._aggregation.query,
+            StreamOptions(bounded=True, max_ahead=None),
+            aggregates=self._aggregates,
         )
         query.push(**{PAIRS: once})
         return query.finish().drop_columns(list(WINDOW_COLUMNS))

@@ -20,7 +20,7 @@ from panes.nodes.gate import believed_up_to
 from panes.nodes.inner import chain_of
 from panes.nodes.operator import Chain
 from panes.planning.join_plan import SourcePlan
-from panes.planning.terms import Run, furthest_instant, furthest_step
+from panes.planning.terms import StreamOptions, furthest_instant, furthest_step
 
 Column = tuple[str, str]
 """A stream, and one of its columns."""
@@ -44,7 +44,7 @@ class NewestRows:
         found = {way.column for side in sides for way in _ways(side, schemas)}
         return replace(self, axes=self.axes | found)
 
-    def after(self, tables: Mapping[str, pa.Table], run: Run, now: int) -> NewestRows:
+    def after(self, tables: Mapping[str, pa.Table], run: StreamOptions, now: int) -> NewestRows:
         """The same after some batches."""
         newest = dict(self.at)
         for stream, table in tables.items():
@@ -108,7 +108,7 @@ def _ways(side: SourcePlan, schemas: Mapping[str, pa.Schema]) -> list[_Way]:
     return found
 
 
-def _newest(axis: Axis, column: pa.Array, run: Run, now: int, *, is_axis: bool) -> int:
+def _newest(axis: Axis, column: pa.Array, run: StreamOptions, now: int, *, is_axis: bool) -> int:
     """The newest position of a batch that is believed."""
     at, missing = axis.ticks(column)
     at = at if missing is None else at[~missing]

@@ -18,22 +18,21 @@ import pyarrow as pa
 
 from panes.aggregates.custom import UserAggregate
 from panes.errors import OptionError, QueryError, UnknownStreamError
-from panes.html import Explained, facts_html, facts_line
-from panes.language.join_query import JoinQuery
-from panes.language.query import WINDOW_TIME
+from panes.html import facts_html, facts_line
 from panes.language.query_graph import QueryGraph
-from panes.planning.terms import Run
+from panes.nodes.parts import require_parts
+from panes.planning.terms import StreamOptions
 from panes.process.in_turn import Turn
+from panes.process.keeper import KeptQuery
 from panes.process.node import Step
 from panes.process.open_query import Instant
-from panes.process.promised_answers import column_read, promising_columns
 from panes.process.query_node import Inside, QueryNode
 from panes.process.running_graph import RunningGraph
 from panes.process.step import in_turn, step, whole
 from panes.process.watched import Watcher
 
 
-class OpenGraph:
+class OpenGraph(KeptQuery):
     """A running query that has queries inside: rows go in, final answers come out.
 
     It is used as an `OpenQuery` is. Threads may share it: they take turns.
@@ -44,20 +43,14 @@ class OpenGraph:
     def __init__(
         self,
         query: QueryGraph,
-        run: Run = Run(),  # noqa: B008 - frozen
+        run: StreamOptions = StreamOptions(),  # noqa: B008 - frozen
         *,
         aggregates: Sequence[UserAggregate] = (),
         schemas: Mapping[str, pa.Schema] | None = None,
         now: Callable[[], int] = lambda: time.time_ns() // 1_000,
     ) -> None:
         self.query = query
-        if run.late == "revise":
-            raise OptionError(
-                "late='revise' would answer a window again that other windows have counted",
-                hint="give a lateness that is long enough",
-            )
-        if not run.bounded:
-            require_promises(query)
+        require_parts(query, run)
         self._graph = RunningGraph()
         for part in query.parts:
             inside = Inside({n: query.again.get(n, n) for n in part.query.streams}, query.names)
@@ -154,6 +147,14 @@ class OpenGraph:
         return self._finished
 
     @property
+    def given_columns(self) -> Mapping[str, pa.Schema]:
+        """The columns of batches, of the streams that are known."""
+        found = {
+            name: s for node in self._nodes.values() for name, s in node.query.given_columns.items()
+        }
+        return {name: found[name] for name in self.query.streams if name in found}
+
+    @property
     @in_turn
     def state(self) -> Mapping[str, int]:
         """How much is stored, of all parts together; see `OpenQuery.state`."""
@@ -161,11 +162,11 @@ class OpenGraph:
         for node in self._nodes.values():
             for name, count in node.state.items():
                 found[name] = found.get(name, 0) + count
-        return found
+        return found | self._on_disk
 
     def explain(self, *, details: bool = False) -> str:
         """The plan of each part, inner ones first; see `panes.explain`."""
-        return Explained(explained(
+        return self._explained(explained(
             (name, node.explain(details=details)) for name, node in self._nodes.items()
         ))  # fmt: skip
 
@@ -196,34 +197,6 @@ class OpenGraph:
         for name in given:
             if name not in self.query.streams:
                 raise UnknownStreamError(name, streams=self.query.streams)
-
-
-def require_promises(graph: QueryGraph) -> None:
-    """Refuse windows over a column of answers that nothing is promised of: they never close."""
-    parts = graph.everywhere({part.name: part.query for part in graph.parts[:-1]})
-    for part in graph.parts:
-        query = part.query
-        if isinstance(query, JoinQuery):
-            continue
-        for name in query.streams:
-            column = column_read(query, name)
-            inner = parts.get(name)
-            if column is None or inner is None or isinstance(inner, JoinQuery):
-                continue
-            known = promising_columns(inner)
-            if column not in known:
-                raise _no_promise(column, known)
-
-
-def _no_promise(column: str, known: frozenset[str]) -> QueryError:
-    said = f"the answers of the query inside promise nothing of `{column}`"
-    if not known:
-        return QueryError(
-            f"{said}, nor of any other column, so windows over them would never close",
-            hint="windows over tables may lie on any column: panes.sql",
-        )
-    better = WINDOW_TIME if WINDOW_TIME in known else min(known)
-    return QueryError(f"{said}, so windows over it would never close", hint=f"WATTR {better}")
 
 
 def _all_rows(tables: Iterable[pa.Table]) -> pa.Table:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
+from typing import Any, Literal
 
 import pyarrow as pa
 
@@ -16,27 +17,28 @@ from panes.aggregates.custom import UserAggregate
 from panes.axis import BEGINNING
 from panes.errors import InputError, OptionError, QueryError, UnknownStreamError
 from panes.frames import empty_tables, to_table
-from panes.html import Explained, facts_html, facts_line
+from panes.html import facts_html, facts_line
 from panes.language.join_query import JoinQuery
 from panes.language.join_text import read_join
 from panes.nodes.inner import joined_schemas, schemas_made
+from panes.nodes.promised_answers import promised_by_join
 from panes.nodes.set_aside import SetAside
 from panes.planning.explain_join import explain_join
 from panes.planning.join_plan import SourcePlan
 from panes.planning.join_query_plan import JoinQueryPlan, plan_join_query
 from panes.planning.join_terms import require_join_options
-from panes.planning.terms import Run
+from panes.planning.terms import StreamOptions
 from panes.process.in_turn import Turn
 from panes.process.join_answers import JoinAnswers
 from panes.process.join_run import JoinRun
 from panes.process.joined_windows import Above
+from panes.process.one_query import OneQuery
 from panes.process.open_query import Instant
-from panes.process.promised_answers import promised_by_join
-from panes.process.step import in_turn, step, whole
+from panes.process.step import in_turn, kept, step, whole
 from panes.process.watched import Watcher
 
 
-class OpenJoin:
+class OpenJoin(OneQuery):
     """A running query over a join: rows of both sides go in, joined rows or answers come out.
 
     A pair is given as soon as both its rows are there, a row without partner as soon as progress
@@ -49,7 +51,7 @@ class OpenJoin:
     def __init__(
         self,
         text: str | JoinQuery,
-        run: Run = Run(),  # noqa: B008 - frozen
+        run: StreamOptions = StreamOptions(),  # noqa: B008 - frozen
         *,
         aggregates: Sequence[UserAggregate] = (),
         schemas: Mapping[str, pa.Schema] | None = None,
@@ -59,7 +61,7 @@ class OpenJoin:
         require_join_options(self.query, run)
         self._run, self._aggregates, self._now = run, tuple(aggregates), now
         self._schemas: dict[str, pa.Schema] = {}
-        self._waiting_calls: list[Callable[[_Bound], pa.Table]] = []
+        self._waiting: list[tuple[Literal["take", "punctuate", "beat"], tuple[Any, ...]]] = []
         self._set_aside = SetAside()
         self._bound: _Bound | None = None
         self._finished = False
@@ -82,7 +84,8 @@ class OpenJoin:
             raise OptionError("push needs a batch", hint=f"push({self.query.streams[0]}=table)")
         known = self._schemas
         tables = {name: to_table(batch, name, known.get(name)) for name, batch in batches.items()}
-        return self._step(lambda bound: bound.take(tables, self._now()), tables)
+        self._note(tables)
+        return self._step("take", tables, self._now())
 
     @step
     @whole
@@ -96,7 +99,7 @@ class OpenJoin:
                 raise UnknownStreamError(name, streams=self.query.streams)
         if self._bound is None and promised:
             raise no_batch_yet(unseen(self.query, self._schemas), "a promise cannot be understood")
-        return self._step(lambda bound: bound.punctuate(promised))
+        return self._step("punctuate", promised)
 
     @step
     @whole
@@ -105,7 +108,7 @@ class OpenJoin:
         self._require_running()
         if self._run.heartbeat is None:
             raise OptionError("the query has no heartbeat", hint='open(..., heartbeat="5 seconds")')
-        return self._step(lambda bound: bound.beat(self._now()))
+        return self._step("beat", self._now())
 
     @in_turn
     def early(self) -> pa.Table:
@@ -125,10 +128,11 @@ class OpenJoin:
         self._require_running()
         self._require_bound()
         self._finished = True
-        return self._step(lambda bound: bound.take({}, self._now(), ends=True))
+        return self._step("take", {}, self._now(), True)
 
     @in_turn
     @whole
+    @kept
     def answer(self, /, **tables: object) -> pa.Table:
         """Take in whole streams at once, which end with it; nothing of them is stored."""
         self._require_running()
@@ -136,7 +140,7 @@ class OpenJoin:
         self._note(arrow)
         self._require_bound()
         self._finished = True
-        return self._step(lambda bound: bound.take(arrow, self._now(), ends=True))
+        return self._step("take", arrow, self._now(), True)
 
     def require_instants(self, promised: Mapping[str, Instant]) -> None:
         """Refuse promises that are no positions of the streams."""
@@ -146,34 +150,6 @@ class OpenJoin:
             self._bound.run.require_instants(promised)
 
     # What there is to see
-
-    @property
-    def run(self) -> Run:
-        """The options, as they were said."""
-        return self._run
-
-    @property
-    def aggregates(self) -> Sequence[UserAggregate]:
-        """The user's own aggregates."""
-        return self._aggregates
-
-    @property
-    @in_turn
-    def late(self) -> pa.Table:
-        """Rows that broke a promise, with the reason."""
-        return self._set_aside.late(self._made())
-
-    @in_turn
-    @whole
-    def take_late(self) -> pa.Table:
-        """The late rows so far, which are then forgotten: for queries that run for long."""
-        return self._set_aside.take_late(self._made())
-
-    @property
-    @in_turn
-    def rejected(self) -> pa.Table:
-        """Rows that have no place on the axis, with the reason."""
-        return self._set_aside.rejected(self._made())
 
     @property
     @in_turn
@@ -186,9 +162,9 @@ class OpenJoin:
         return {} if self._bound is None else self._bound.run.reached()
 
     @property
-    def is_finished(self) -> bool:
-        """Whether the streams have ended."""
-        return self._finished
+    def given_columns(self) -> Mapping[str, pa.Schema]:
+        """The columns of batches, of the streams that are known."""
+        return self._schemas
 
     @property
     @in_turn
@@ -201,7 +177,14 @@ class OpenJoin:
             held |= {} if self._bound.above is None else self._bound.above.stored
         total = stored["left_bytes"] + stored["right_bytes"] + held["bytes"]
         rows = stored["left_rows"] + stored["right_rows"]
-        return {**held, **stored, "rows": rows, "bytes": total, **self._set_aside.counts}
+        return {
+            **held,
+            **stored,
+            "rows": rows,
+            "bytes": total,
+            **self._set_aside.counts,
+            **self._on_disk,
+        }
 
     @property
     def answer_schema(self) -> pa.Schema | None:
@@ -241,7 +224,7 @@ class OpenJoin:
 
     def explain(self, *, details: bool = False) -> str:
         """The plan as text; see `panes.explain`."""
-        return Explained(explain_join(self.plan, details=details))
+        return self._explained(explain_join(self.plan, details=details))
 
     def __repr__(self) -> str:
         how = "finished" if self._finished else "open"
@@ -254,18 +237,14 @@ class OpenJoin:
 
     # Within
 
-    def _step(
-        self, call: Callable[[_Bound], pa.Table], tables: Mapping[str, pa.Table] | None = None
-    ) -> pa.Table:
+    def _step(self, call: Literal["take", "punctuate", "beat"], *given: Any) -> pa.Table:
         """Make a call, after those that waited for the columns of all sides; or let it wait."""
-        self._note(tables or {})
+        self._waiting.append((call, given))
         if self._bound is None:
-            self._waiting_calls.append(call)
             return pa.table({})
-        calls = [*self._waiting_calls, call]
-        self._waiting_calls.clear()
+        calls, self._waiting = self._waiting, []
         self._bound.run.watcher = self.watcher
-        return pa.concat_tables([one(self._bound) for one in calls])
+        return pa.concat_tables([getattr(self._bound, name)(*given) for name, given in calls])
 
     def _note(self, tables: Mapping[str, pa.Table]) -> None:
         """Remember the columns of streams; once every side is known, make the plan."""
@@ -287,10 +266,6 @@ class OpenJoin:
         known = known_schemas(self.query, self._schemas)
         return [] if known is None else list(chain(*schemas_made(self.query.join, known)))
 
-    def _require_running(self) -> None:
-        if self._finished:
-            raise QueryError("the query has finished; open it again to ask once more")
-
     def _require_bound(self) -> _Bound:
         if self._bound is None:
             raise no_batch_yet(unseen(self.query, self._schemas), NO_COLUMNS)
@@ -308,7 +283,7 @@ class _Bound:
         """The windows above the join."""
         return self._answers.above
 
-    def take(self, tables: Mapping[str, pa.Table], now: int, *, ends: bool = False) -> pa.Table:
+    def take(self, tables: Mapping[str, pa.Table], now: int, ends: bool = False) -> pa.Table:
         """Take in batches; with `ends`, they are the last ones."""
         return self._answers.of(self.run.take(tables, now, ends=ends), self.run, ends=ends)
 
@@ -325,14 +300,15 @@ NO_COLUMNS = "its answers have no columns"
 
 
 def unseen(query: JoinQuery, schemas: Mapping[str, pa.Schema]) -> list[str]:
-    """The sides of a join of which nothing is known."""
-    sides = query.join.sources
-    return [s.name for s in sides if not any(name in schemas for name in s.streams)]
+    """A stream of each side of a join of which nothing is known."""
+    sides = [side.streams for side in query.join.sources]
+    missing = (names[0] for names in sides if not any(name in schemas for name in names))
+    return list(dict.fromkeys(dict(query.again).get(name, name) for name in missing))
 
 
-def no_batch_yet(sides: Sequence[str], what: str) -> InputError:
+def no_batch_yet(streams: Sequence[str], what: str) -> InputError:
     """What cannot be done before some sides of a join are known."""
-    names = ", ".join(f"`{name}`" for name in sides)
+    names = ", ".join(f"`{name}`" for name in streams)
     return InputError(
         f"the query has seen no batch of {names}, so {what}",
         hint="push an empty table with the stream's schema, or give panes.open a schema",

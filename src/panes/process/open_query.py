@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import datetime as dt
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from numbers import Integral
 from typing import TypeAlias
 
@@ -26,28 +26,35 @@ from panes.errors import (
     warn,
 )
 from panes.frames import empty_tables, to_table
-from panes.html import Explained, facts_html, facts_line
+from panes.html import facts_html, facts_line
 from panes.language.parse import parse
 from panes.language.query import Query
 from panes.nodes.arrival import Arrival, joined
 from panes.nodes.choose import pipeline_of
-from panes.nodes.closing import Closed, Closing
+from panes.nodes.closing import Closed, Closing, closed_by
 from panes.nodes.gate import Admitted, Gate
 from panes.nodes.inputs import Inputs
 from panes.nodes.key_promises import read_key
 from panes.nodes.origin_first import OriginFirst
 from panes.nodes.pipeline import Pipeline
+from panes.nodes.promised_answers import promised_by_windows
 from panes.nodes.promises import Promises
 from panes.nodes.set_aside import SetAside
 from panes.nodes.status import Answers
 from panes.planning.choose_store import choose_store
 from panes.planning.explain import explain
 from panes.planning.plan import Plan, plan
-from panes.planning.terms import Run, agree, require_streamable, require_terms, stalled
+from panes.planning.terms import (
+    StreamOptions,
+    check_options,
+    require_streamable,
+    require_terms,
+    stalled,
+)
 from panes.process.in_turn import Turn
-from panes.process.promised_answers import promised_by_windows
+from panes.process.one_query import OneQuery
 from panes.process.run_observer import RunObserver
-from panes.process.step import in_turn, step, whole
+from panes.process.step import Steps, at_once, in_turn, step, whole
 from panes.process.watched import Watcher
 from panes.progress.stall import Stall
 from panes.stores.durations import ArrivalSkew
@@ -66,7 +73,7 @@ def bytes_of(state: Mapping[str, int]) -> int:
     return sum(size for name, size in state.items() if name.endswith("bytes"))
 
 
-class OpenQuery:
+class OpenQuery(OneQuery):
     """A running query: rows go in, final answers come out.
 
     Answers are given once, when nothing can change them any more; with ``EMIT EARLY`` before that
@@ -80,7 +87,7 @@ class OpenQuery:
     def __init__(
         self,
         text: str | Query,
-        run: Run = Run(),  # noqa: B008 - frozen
+        run: StreamOptions = StreamOptions(),  # noqa: B008 - frozen
         *,
         aggregates: Sequence[UserAggregate] = (),
         schemas: Mapping[str, pa.Schema] | None = None,
@@ -88,7 +95,7 @@ class OpenQuery:
     ) -> None:
         self.query = parse(text, aggregates) if isinstance(text, str) else text
         self._aggregates = tuple(aggregates)
-        self._run, self.terms = run, agree(self.query, run)
+        self._run, self.terms = run, check_options(self.query, run)
         self._now = now
         self._inputs = Inputs.of(self.query, self.terms, is_bounded=run.bounded)
         self._promises = Promises(self.query, self.terms)
@@ -121,9 +128,13 @@ class OpenQuery:
         All or nothing: if a batch is refused, or its answers cannot be computed, the query is as it
         was before.
         """
+        return at_once(self._pushing(batches))
+
+    def _pushing(self, batches: Mapping[str, object], *, in_steps: bool = False) -> Steps:
+        """The steps of a push: rows are taken in, windows are closed, and the rest is given."""
         arrival = self._take_in(batches)
         self._beat()
-        self._advance()
+        yield from self._advancing(in_steps=in_steps)
         self._tell_stall(arrival)
         self._offer_early()
         return self._released(arrival)
@@ -177,7 +188,7 @@ class OpenQuery:
             else:
                 self._promises.punctuate_key(name, values, position, self._inputs.chains)
                 self._stall.moved(self._promises.melded()[0])
-        self._advance()
+        at_once(self._advancing())
         return self._released()
 
     @step
@@ -191,7 +202,7 @@ class OpenQuery:
         if self.terms.heartbeat is None:
             raise OptionError("the query has no heartbeat", hint='open(..., heartbeat="5 seconds")')
         self._beat()
-        self._advance()
+        at_once(self._advancing())
         return self._released()
 
     @in_turn
@@ -208,19 +219,18 @@ class OpenQuery:
     @whole
     def finish(self) -> pa.Table:
         """The stream has ended: gives all answers that are left, and forgets everything."""
-        pipeline, answers = self._require_begun()
-        with self._observer.timed():
-            if pipeline.plan.counts_arrivals:
-                closed = Closed(pipeline.close(self._arrived), ARRIVALS)
-            else:
-                promised = self._promises.known(self._inputs.chains)
-                closed = self._closing.finish(pipeline, promised)
-        self._observer.closed(pipeline, closed.answers)
-        answers.close(closed.answers, closed.why)
-        return self._end(answers)
+        return at_once(self._finishing())
 
-    def _end(self, answers: Answers) -> pa.Table:
-        """Forget everything; gives the answers that are left."""
+    def _finishing(self, *, in_steps: bool = False) -> Steps:
+        """The steps of the end: windows are closed, all is forgotten, and the rest is given."""
+        pipeline, answers = self._require_begun()
+        yield
+        if pipeline.plan.counts_arrivals:
+            closing = closed_by(pipeline, self._arrived, ARRIVALS, in_steps=in_steps)
+        else:
+            promised = self._promises.known(self._inputs.chains)
+            closing = self._closing.finish(pipeline, promised, in_steps=in_steps)
+        yield from self._answering(pipeline, answers, closing)
         after = self._last_at + (self._last_at > BEGINNING)
         self._ended_at = max(self.progress, after)
         self._promises.end()
@@ -238,34 +248,6 @@ class OpenQuery:
             self._position(name, instant)
 
     # What there is to see
-
-    @property
-    def run(self) -> Run:
-        """The options, as they were said."""
-        return self._run
-
-    @property
-    def aggregates(self) -> Sequence[UserAggregate]:
-        """The user's own aggregates."""
-        return self._aggregates
-
-    @property
-    @in_turn
-    def late(self) -> pa.Table:
-        """Rows that broke a promise, with the reason."""
-        return self._set_aside.late(self._inputs.derived.values())
-
-    @in_turn
-    @whole
-    def take_late(self) -> pa.Table:
-        """The late rows so far, which are then forgotten: for queries that run for long."""
-        return self._set_aside.take_late(self._inputs.derived.values())
-
-    @property
-    @in_turn
-    def rejected(self) -> pa.Table:
-        """Rows that have no place on the axis, with the reason."""
-        return self._set_aside.rejected(self._inputs.derived.values())
 
     @property
     @in_turn
@@ -293,9 +275,9 @@ class OpenQuery:
         return promised_by_windows(self.query, self.next_end)
 
     @property
-    def is_finished(self) -> bool:
-        """Whether the stream has ended."""
-        return self._finished
+    def given_columns(self) -> Mapping[str, pa.Schema]:
+        """The columns of batches, of the streams that are known."""
+        return self._inputs.given
 
     @property
     def punctuations(self) -> Mapping[str, int]:
@@ -323,7 +305,7 @@ class OpenQuery:
             stored["waiting_bytes"] += self._answers.waiting_bytes
         stored["operator_bytes"] = sum(chain.nbytes for chain in self._inputs.chains.values())
         stored |= self._set_aside.counts
-        return stored | {"total_bytes": bytes_of(stored)}
+        return {**stored, "total_bytes": bytes_of(stored), **self._on_disk}
 
     @property
     def answer_schema(self) -> pa.Schema | None:
@@ -351,7 +333,7 @@ class OpenQuery:
         """The plan, and what it was estimated to cost and did so far; see `panes.explain`."""
         store = choose_store(self.plan, self._run.store)
         seen = self._observer.observed()
-        return Explained(explain(self.plan, store, seen, details=details))
+        return self._explained(explain(self.plan, store, seen, details=details))
 
     def __repr__(self) -> str:
         how = "finished" if self._finished else f"open, {self._arrived:,} rows came"
@@ -367,11 +349,10 @@ class OpenQuery:
         facts |= {name: state[name] for name in ("keys", "partials", "total_bytes", "late_rows")}
         return facts_html("open query", self.query.text, facts)
 
-    # Before anything changes
+    def _made(self) -> Iterable[pa.Schema]:
+        return self._inputs.derived.values()
 
-    def _require_running(self) -> None:
-        if self._finished:
-            raise QueryError("the query has finished; open it again to ask once more")
+    # Before anything changes
 
     def _require_begun(self) -> tuple[Pipeline, Answers]:
         """What there is to finish: a pipeline that knows its windows, and its answers."""
@@ -459,21 +440,33 @@ class OpenQuery:
                 if name not in self.terms.inside:
                     self._promises.punctuate(name, at, "heartbeat", self._inputs.chains)
 
-    def _advance(self) -> None:
-        """Close the windows that progress has reached."""
+    def _advancing(self, *, in_steps: bool = False) -> Iterator[None]:
+        """Close the windows that progress has reached; before that, there is a first pause."""
         if self._pipeline is None or self._answers is None:
             return
         progress, why = self._reached()
         self._pipeline = self._pipeline.settled(progress)
         for chain in self._inputs.chains.values():
             chain.forget(progress)
+        yield
         promised = self._promises.known(self._inputs.chains)
-        with self._observer.timed():
-            closed = list(self._closing.advance(self._pipeline, promised, progress, why))
-        for answers, reason in closed:
-            self._observer.closed(self._pipeline, answers)
-            self._answers.close(answers, reason)
+        closing = self._closing.advance(self._pipeline, promised, progress, why, in_steps=in_steps)
+        yield from self._answering(self._pipeline, self._answers, closing)
         self._promises.forget_passed()
+
+    def _answering(
+        self, pipeline: Pipeline, answers: Answers, closing: Iterator[Closed]
+    ) -> Iterator[None]:
+        """Select what is asked of windows as they are closed, with a pause after each step."""
+        for closed, why in self._observer.timing(closing):
+            self._observer.closed(pipeline, closed)
+            answers.close(closed, why)
+            yield
+
+    def _taken(self) -> pa.Table:
+        """The answers since the last pause of a step that pauses."""
+        assert self._answers is not None
+        return self._answers.taken()
 
     def _tell_stall(self, arrival: Arrival) -> None:
         """Tell, once, that rows come and nothing closes."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
 import pyarrow as pa
@@ -11,7 +12,8 @@ from panes.aggregates.custom import UserAggregate
 from panes.errors import OptionError, UnknownStreamError
 from panes.language.join_query import JoinQuery
 from panes.language.query_graph import read_graph
-from panes.planning.terms import Run
+from panes.planning.terms import StreamOptions
+from panes.process.keeper import keep, said_of
 from panes.process.open_graph import OpenGraph
 from panes.process.open_join import OpenJoin
 from panes.process.open_query import OpenQuery
@@ -50,6 +52,23 @@ class RunningQuery(Protocol):
         """Late rows, which are forgotten then."""
         ...
 
+    position: Any
+    """A value of the caller's own: that of the last call that is in the state folder."""
+
+    @property
+    def pushes(self) -> int:
+        """How many pushes are in, those before a restart included."""
+        ...
+
+    @property
+    def last_answers(self) -> list[Any]:
+        """What the calls returned that were written last, one entry for each."""
+        ...
+
+    def close(self) -> None:
+        """Write what is not written yet, and let another process have the state folder."""
+        ...
+
     def explain(self, *, details: bool = False) -> str:
         """The plan, as text; see `panes.explain`."""
         ...
@@ -82,18 +101,29 @@ class RunningQuery(Protocol):
 
 def opened(
     text: str,
-    run: Run,
+    run: StreamOptions,
     aggregates: Sequence[UserAggregate] = (),
     schema: pa.Schema | Mapping[str, pa.Schema] | None = None,
+    *,
+    state: str | Path | None = None,
+    checkpoint_every: int = 1,
 ) -> Opened:
-    """Open a query: over one stream or a union, over a join, or over answers of others inside."""
+    """Open a query: over one stream or a union, over a join, or over answers of others inside.
+
+    With a `state`, it is kept in that folder, and goes on where the folder ends.
+    """
     graph = read_graph(text, aggregates)
-    query, schemas = graph.asked, _by_stream(schema, graph.streams)
+    asked, schemas = graph.asked, _by_stream(schema, graph.streams)
+    query: Opened
     if not graph.is_single:
-        return OpenGraph(graph, run, aggregates=aggregates, schemas=schemas)
-    if isinstance(query, JoinQuery):
-        return OpenJoin(query, run, aggregates=aggregates, schemas=schemas)
-    return OpenQuery(query, run, aggregates=aggregates, schemas=schemas)
+        query = OpenGraph(graph, run, aggregates=aggregates, schemas=schemas)
+    elif isinstance(asked, JoinQuery):
+        query = OpenJoin(asked, run, aggregates=aggregates, schemas=schemas)
+    else:
+        query = OpenQuery(asked, run, aggregates=aggregates, schemas=schemas)
+    said = said_of(type(query).__name__, {"query": text}, run, aggregates)
+    keep(query, state, checkpoint_every, said)
+    return query
 
 
 def _by_stream(

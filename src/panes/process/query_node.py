@@ -1,4 +1,4 @@
-"""One query as a node: windows, a join, a union, over streams or the answers of other nodes."""
+"""One query as a node: windows, a join or a union, over streams or answers of other nodes."""
 
 from __future__ import annotations
 
@@ -18,18 +18,13 @@ from panes.errors import QueryError
 from panes.language.join_query import JoinQuery
 from panes.language.query import WINDOW_COLUMNS, Query
 from panes.nodes.inner import chain_of
+from panes.nodes.promised_answers import as_rows, column_read, least, promised_by_windows
+from panes.nodes.promised_columns import promising_columns
 from panes.planning.plan import Plan
-from panes.planning.terms import Run
+from panes.planning.terms import StreamOptions
 from panes.process.node import Step
 from panes.process.open_join import OpenJoin
 from panes.process.open_query import Instant, OpenQuery
-from panes.process.promised_answers import (
-    as_rows,
-    column_read,
-    least,
-    promised_by_windows,
-    promising_columns,
-)
 from panes.windows.spec import PerRow, Sliding
 
 
@@ -59,7 +54,7 @@ class Inside:
     reads: Mapping[str, str]
     nodes: frozenset[str]
 
-    def run(self, run: Run) -> Run:
+    def run(self, run: StreamOptions) -> StreamOptions:
         """The options for a query that reads these."""
         inside = frozenset(name for name, source in self.reads.items() if source in self.nodes)
         run = replace(run, inside=inside)
@@ -84,7 +79,7 @@ class QueryNode:
         self,
         query: Query | JoinQuery,
         inside: Inside,
-        run: Run,
+        run: StreamOptions,
         *,
         aggregates: Sequence[UserAggregate] = (),
         schemas: Mapping[str, pa.Schema],
@@ -139,7 +134,7 @@ class QueryNode:
             given.append(self.query.beat())
         if step.is_last:
             given.append(self.query.finish())
-        answers = self._whole(_together(given))
+        answers = self._whole(_together(given or [self.query.punctuate()]))
         return [Portion(-1, [self._name], np.array([0, len(answers)]), answers)]
 
     def hand_on(self, step: Step, given: Sequence[Portion]) -> None:

@@ -34,7 +34,13 @@ from panes.nodes.operator import Chain
 from panes.nodes.promises import Promised
 from panes.nodes.set_aside import SetAside
 from panes.planning.plan import Plan, plan
-from panes.planning.terms import Run, Terms, agree, require_lateness, stalled
+from panes.planning.terms import (
+    CheckedOptions,
+    StreamOptions,
+    check_options,
+    require_lateness,
+    stalled,
+)
 from panes.process.register_file import StreamState
 from panes.process.watched import Watcher
 from panes.progress.promise import Promise
@@ -69,7 +75,7 @@ class Reading:
     def __init__(
         self,
         queries: Queries,
-        run: Run,
+        run: StreamOptions,
         aggregates: Sequence[UserAggregate],
         now: Callable[[], int],
         keep_rows: int = 0,
@@ -81,8 +87,8 @@ class Reading:
         self.tail = RowTail(keep_rows) if keep_rows else None
         self.row_questions = RowQuestions(queries.stream)
         self.schema: pa.Schema | None = None
-        self.terms: Terms | None = None
-        self._stall = Stall(run.stall_rows)
+        self.terms: CheckedOptions | None = None
+        self.stall = Stall(run.stall_rows)
         self._plan: Plan | None = None
         self.watcher: Watcher | None = None
         self.open_beside: Callable[[], int] = lambda: FOREVER
@@ -159,7 +165,7 @@ class Reading:
         self.schema = schema = beside.schema
 
         def bind(asked: Asked) -> None:
-            self.terms = agree(asked.query, self._run)
+            self.terms = check_options(asked.query, self._run)
             self.bind(asked, schema)
             self._queries.asked[asked.name] = asked
 
@@ -167,11 +173,21 @@ class Reading:
         if not self.has_axis and beside.ordering is not None:
             query = parse(beside.ordering)
             self.settle_axis(plan(query, {self._queries.stream: schema}), schema)
-            self.settle_terms(agree(query, self._run))
-        resumed(self._queries, self.terms or Terms(), state)
+            self.settle_terms(check_options(query, self._run))
+        resumed(self._queries, self.terms or CheckedOptions(), state)
         self.set_aside.add([beside.late], [beside.rejected])
         if self.tail is not None:
             self._take_up_tail(self.tail, beside)
+
+    def take_up_queries(self, manifest: Manifest, schema: pa.Schema | None) -> None:
+        """Ask again what a register was asked that had no panes: none yet, or no more."""
+
+        def wait(asked: Asked) -> None:
+            self.settle_terms(check_options(asked.query, self._run))
+            self._queries.asked[asked.name] = asked
+
+        self.schema = schema
+        take_up_queries(manifest, self._queries, manifest.queries, wait)
 
     def _take_up_tail(self, tail: RowTail, beside: StreamState) -> None:
         """The last rows as they were saved; what is not told of them is not known."""
@@ -195,7 +211,7 @@ class Reading:
         if self._plan is None:
             self._plan = _placing(planned, schema)
 
-    def settle_terms(self, terms: Terms) -> None:
+    def settle_terms(self, terms: CheckedOptions) -> None:
         """The first question says how the stream progresses; where it stands stays as it is."""
         if self.terms is None:
             promised, self.terms = self._queries.promise, terms
@@ -215,7 +231,7 @@ class Reading:
         query = parse(ordering_of(asked))
         if self.schema is not None:
             self.settle_axis(plan(query, {self._queries.stream: self.schema}), self.schema)
-        self.settle_terms(agree(query, self._run))
+        self.settle_terms(check_options(query, self._run))
 
     # Rows come
 
@@ -236,8 +252,8 @@ class Reading:
         queries.promise.observe(admitted.placed)
         if admitted.promise is not None:
             queries.promise.punctuate(admitted.promise)
-        if self._stall.push(len(at), queries.promise.at) and self.terms is not None:
-            told = stalled(self._stall.rows, self.terms, queries.stream)
+        if self.stall.push(len(at), queries.promise.at) and self.terms is not None:
+            told = stalled(self.stall.rows, self.terms, queries.stream)
             warn(told, NoProgressWarning)
         if self.watcher is not None:
             self.watcher.took([admitted])

@@ -27,9 +27,9 @@ from panes.errors import (
     warn,
 )
 from panes.frames import empty_tables, to_table
-from panes.html import Explained, facts_html, facts_line
+from panes.html import facts_html, facts_line
 from panes.language.query_graph import read_graph
-from panes.planning.terms import Run
+from panes.planning.terms import StreamOptions
 from panes.process.added import Added
 from panes.process.in_turn import Turn
 from panes.process.node import Step
@@ -40,7 +40,7 @@ from panes.process.register_nodes import all_rows
 from panes.process.rounds import HandOver
 from panes.process.saved_register import SavedRegister
 from panes.process.shared_windows import SharedWindows
-from panes.process.step import in_turn, step, uninterrupted
+from panes.process.step import in_turn, kept, step, uninterrupted
 from panes.process.watched import Watcher
 from panes.sharing.explain import explain_finished
 from panes.sharing.failures import set_aside_words
@@ -63,7 +63,7 @@ class Register(SavedRegister):
     def __init__(
         self,
         streams: str | Sequence[str],
-        run: Run = Run(),  # noqa: B008 - frozen
+        run: StreamOptions = StreamOptions(),  # noqa: B008 - frozen
         *,
         schema: pa.Schema | None = None,
         aggregates: Sequence[UserAggregate] = (),
@@ -133,11 +133,13 @@ class Register(SavedRegister):
                 hint=f"FROM {self.stream} [RANGE ...]",
             )
         self._graph.add(name, text, graph, deadline)
+        self._require_kept(name)
         self._failed.pop(name, None)
         for windows in self._windows:
             windows.queries.failed.pop(name, None)
         self._came[name] = max(self._came.values(), default=0) + 1
         self._graph.watch(self._watcher)
+        self._note_change()
         return Added(self, name)
 
     @uninterrupted
@@ -149,6 +151,7 @@ class Register(SavedRegister):
             known = ", ".join(sorted(self._texts())) or "none"
             raise QueryError(f"no query `{name}` is registered", hint=f"queries: {known}")
         self._graph.remove(name)
+        self._note_change()
 
     def _all_failed(self) -> dict[str, Failed]:
         return self._graph.failed() | self._failed
@@ -345,6 +348,7 @@ class Register(SavedRegister):
         return all_rows(self._graph.late())
 
     @in_turn
+    @kept
     def take_late(self) -> pa.Table:
         """The late rows so far, which are then forgotten: for registers that run for long."""
         self._turn.undo.remember(self, *(w.reading.set_aside for w in self._windows))
@@ -367,7 +371,7 @@ class Register(SavedRegister):
         """
         stored = self._graph.state()
         stored |= {"queries": len(self._texts()), "failed": len(self.failed)}
-        return stored | {"total_bytes": bytes_of(stored)}
+        return {**stored, "total_bytes": bytes_of(stored), **self._on_disk}
 
     @property
     @in_turn
@@ -385,8 +389,8 @@ class Register(SavedRegister):
     def explain(self, *, details: bool = False) -> str:
         """What the queries share, and how much is stored; see `panes.explain` for `details`."""
         if self._finished and len(self.streams) == 1:
-            return Explained(explain_finished(self.stream, len(self._texts())))
-        return Explained("\n".join(self._graph.explained(details=details)))
+            return self._explained(explain_finished(self.stream, len(self._texts())))
+        return self._explained("\n".join(self._graph.explained(details=details)))
 
     def __repr__(self) -> str:
         how = "finished" if self._finished else "open"

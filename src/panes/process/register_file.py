@@ -11,13 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
-import numpy as np
 import pyarrow as pa
 
 from panes.axis import FOREVER
 from panes.errors import StateError
-from panes.shards.blocks import Blocks, block_table
-from panes.shards.register_shard import BLOCKS
+from panes.shards.blocks import MOST_BLOCKS, Blocks, block_table
+from panes.shards.register_shard import BLOCKS, first_span
 from panes.shards.register_state import to_tables
 from panes.shards.state import ABOUT
 from panes.sharing.manifest import (
@@ -87,7 +86,20 @@ class StreamState:
 
 def write(path: str | Path, queries: Queries, beside: StreamState) -> None:
     """A register as a file, which is there as a whole or not at all."""
-    manifest = Manifest(
+    blobs = state_of(queries)
+    state = pa.table({"name": list(blobs), "data": pa.array(blobs.values(), pa.large_binary())})
+    register = pa.table({"json": [to_json(manifest_of(queries))]})
+    data = codec.pack({_REGISTER: register, _STATE: state, **beside.tables()})
+    try:
+        with replacing(path) as partial:
+            partial.write_bytes(data)
+    except OSError as error:
+        raise StateError(f"the register cannot be saved in {path}: {error.strerror}") from error
+
+
+def manifest_of(queries: Queries) -> Manifest:
+    """The queries of a register, and the numbers that name things in its state."""
+    return Manifest(
         stream=queries.stream,
         shards=1,
         last=queries.numbers.last,
@@ -95,15 +107,6 @@ def write(path: str | Path, queries: Queries, beside: StreamState) -> None:
         stores=store_entries(queries),
         failed=failed_entries(queries),
     )
-    blobs = _blobs(queries)
-    state = pa.table({"name": list(blobs), "data": pa.array(blobs.values(), pa.large_binary())})
-    register = pa.table({"json": [to_json(manifest)]})
-    data = codec.pack({_REGISTER: register, _STATE: state, **beside.tables()})
-    try:
-        with replacing(path) as partial:
-            partial.write_bytes(data)
-    except OSError as error:
-        raise StateError(f"the register cannot be saved in {path}: {error.strerror}") from error
 
 
 def signature(path: str | Path) -> Signature:
@@ -149,13 +152,15 @@ def read(path: str | Path) -> tuple[Manifest, dict[str, bytes], StreamState]:
     return manifest, blobs, StreamState.of(tables)
 
 
-def _blobs(queries: Queries) -> dict[str, bytes]:
-    """The state: everything that is remembered, and each store in one block."""
+def state_of(queries: Queries, *, in_blocks: bool = False) -> dict[str, bytes]:
+    """Everything that is remembered, and each store in one block, or in several of some length."""
     blobs: dict[str, bytes] = {}
     ledgers = []
     for store in queries.stores.values():
-        parcel = split(store, lambda starts, _: np.zeros_like(starts)).get(0)
-        blocks = Blocks(str(store.serial), FOREVER)
-        blocks.put(blobs, 0, store.panes.pieces, parcel)
+        blocks = Blocks(str(store.serial), first_span(store) if in_blocks else FOREVER)
+        while len(parts := split(store, lambda starts, _: blocks.of(starts))) > MOST_BLOCKS:  # noqa: B023
+            blocks.span *= 2
+        for number, parcel in parts.items():
+            blocks.put(blobs, number, store.panes.pieces, parcel)
         ledgers.append(blocks)
     return blobs | {ABOUT: codec.pack({BLOCKS: block_table(ledgers), **to_tables(queries)})}

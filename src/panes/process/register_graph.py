@@ -24,12 +24,12 @@ from panes.errors import OptionError, PanesError, QueryError
 from panes.language.join_query import JoinQuery
 from panes.language.query import Query
 from panes.language.query_graph import Part, QueryGraph
-from panes.planning.terms import Run
+from panes.nodes.parts import require_parts
+from panes.planning.terms import StreamOptions
 from panes.process.all_or_nothing import all_or_nothing
 from panes.process.in_turn import Turn
 from panes.process.newest_rows import NewestRows
 from panes.process.node import Node, Step
-from panes.process.open_graph import require_promises
 from panes.process.open_query import Instant
 from panes.process.query_node import Inside, QueryNode
 from panes.process.register_nodes import RegisterNodes
@@ -49,7 +49,7 @@ class RegisterGraph(RegisterNodes):
     def __init__(
         self,
         streams: Sequence[str],
-        run: Run,
+        run: StreamOptions,
         turn: Turn,
         *,
         aggregates: Sequence[UserAggregate] = (),
@@ -201,7 +201,7 @@ class RegisterGraph(RegisterNodes):
 
     def _beside(self, name: str, graph: QueryGraph) -> None:
         """Nodes for the parts of a query; those that are there already are shared."""
-        require_promises(graph)
+        require_parts(graph, self._run)
         named: dict[str, str] = {}
         for part in graph.parts:
             reads = {n: graph.again.get(n, n) for n in part.query.streams}

@@ -10,7 +10,7 @@ import pyarrow as pa
 from panes.axis import BEGINNING
 from panes.errors import InputError, OptionError, QueryError, UnknownStreamError
 from panes.nodes.set_aside import set_aside
-from panes.planning.terms import Run
+from panes.planning.terms import StreamOptions
 from panes.process.node import Node
 from panes.process.query_node import QueryNode, missed
 from panes.process.running_graph import RunningGraph
@@ -29,7 +29,7 @@ class RegisterNodes:
     `texts` are those of queries that are no shared windows.
     """
 
-    def __init__(self, streams: tuple[str, ...], run: Run, joins: SharedJoins) -> None:
+    def __init__(self, streams: tuple[str, ...], run: StreamOptions, joins: SharedJoins) -> None:
         self.streams, self._run, self.joins = streams, run, joins
         self.schemas: dict[str, pa.Schema] = {}
         self.arrived: dict[str, int] = {}

@@ -23,7 +23,7 @@ from panes.language.parse import parse
 from panes.language.query import Query
 from panes.language.row_question import RowQuestion, read_row_question
 from panes.planning.plan import Plan, plan
-from panes.planning.terms import Run, agree
+from panes.planning.terms import StreamOptions, check_options
 from panes.process.all_or_nothing import all_or_nothing
 from panes.process.in_turn import Turn
 from panes.process.shared_windows import SharedWindows
@@ -36,7 +36,7 @@ class Questions:
 
     stream: str
     streams: tuple[str, ...]
-    _run: Run
+    _run: StreamOptions
     _aggregates: tuple[UserAggregate, ...]
     _turn: Turn
     _finished: bool
@@ -77,7 +77,7 @@ class Questions:
         is_placed = query.window is not None and query.window.measure != "rows"
         if query.window is not None:
             self._primary.reading.require_said_axis(query.window.column)
-        terms = agree(query, self._run) if is_placed else None
+        terms = check_options(query, self._run) if is_placed else None
         self._primary.prepared.add(
             (text, width),
             query,

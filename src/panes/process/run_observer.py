@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from panes.language.query import WINDOW_COLUMNS
+from panes.nodes.closing import Closed
 from panes.nodes.gate import Admitted
 from panes.nodes.pipeline import Pipeline
 from panes.planning.cost import Observed
@@ -43,6 +44,15 @@ class RunObserver:
         begin = time.perf_counter()
         yield
         self._seconds += time.perf_counter() - begin
+
+    def timing(self, closing: Iterator[Closed]) -> Iterator[Closed]:
+        """The same, and the work behind each is measured."""
+        while True:
+            with self.timed():
+                closed = next(closing, None)
+            if closed is None:
+                return
+            yield closed
 
     def saw(self, admitted: Admitted, pipeline: Pipeline) -> None:
         """Note a batch that a pipeline has taken in."""

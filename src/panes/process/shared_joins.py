@@ -25,7 +25,7 @@ from panes.nodes.missed_rows import Missed, sure_rows
 from panes.nodes.set_aside import SetAside
 from panes.planning.explain_join import explain_join
 from panes.planning.join_query_plan import JoinQueryPlan, plan_join_query
-from panes.planning.terms import Run
+from panes.planning.terms import StreamOptions
 from panes.process.join_answers import JoinAnswers
 from panes.process.join_run import JoinRun
 from panes.process.newest_rows import NewestRows
@@ -48,7 +48,7 @@ class SharedJoins:
     def __init__(
         self,
         streams: Sequence[str],
-        run: Run,
+        run: StreamOptions,
         *,
         aggregates: Sequence[UserAggregate] = (),
         now: Callable[[], int],
@@ -296,7 +296,7 @@ class _SharedJoin:
     def __init__(
         self,
         plan: JoinQueryPlan,
-        run: Run,
+        run: StreamOptions,
         early: Sequence[Callable[[JoinRun], pa.Table]],
         unstored: tuple[int, ...],
         columns: Sequence[pa.Schema],

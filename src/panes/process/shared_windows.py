@@ -28,12 +28,12 @@ from panes.html import Explained
 from panes.language.expressions import quoted
 from panes.language.parse import parse
 from panes.language.query import Query
+from panes.nodes.promised_answers import least
 from panes.planning.plan import plan
-from panes.planning.terms import Run, Terms, agree
+from panes.planning.terms import CheckedOptions, StreamOptions, check_options
 from panes.process.in_turn import Turn
 from panes.process.node import Step
 from panes.process.open_query import Instant, bytes_of
-from panes.process.promised_answers import least
 from panes.process.reading import Reading
 from panes.process.register_file import StreamState
 from panes.process.rounds import HandOver, run_round, set_aside
@@ -70,7 +70,7 @@ class SharedWindows:
     def __init__(
         self,
         source: str,
-        run: Run,
+        run: StreamOptions,
         turn: Turn,
         *,
         is_part: bool = False,
@@ -123,13 +123,13 @@ class SharedWindows:
         text = f"SELECT count(*) FROM {quoted(self.source)} [TUMBLING {size} WATTR {quoted(name)}]"
         query = parse(text)
         self.reading.settle_axis(plan(query, {self.source: schema}), schema)
-        self._settle_terms(agree(query, self._run))
+        self._settle_terms(check_options(query, self._run))
 
     def begin_behind(self, newest: int) -> None:
         """Rows up to a position came before the node."""
         self.queries.newest = self._behind = max(newest, self.queries.newest)
 
-    def _settle_terms(self, terms: Terms) -> None:
+    def _settle_terms(self, terms: CheckedOptions) -> None:
         is_first = self.reading.terms is None
         self.reading.settle_terms(terms)
         if is_first and self._behind > BEGINNING:
@@ -161,7 +161,7 @@ class SharedWindows:
     def add(self, name: str, text: str, query: Query, deadline: Duration | None = None) -> None:
         """Answer one more query from now on."""
         asked = self.queries.asked_as(name, text, query, deadline)
-        terms = agree(query, self._run)
+        terms = check_options(query, self._run)
         if self.reading.schema is not None:
             self.reading.bind(asked, self.reading.schema)
         self._settle_terms(terms)
@@ -275,6 +275,10 @@ class SharedWindows:
     def take_up(self, manifest: Manifest, state: State, beside: StreamState) -> None:
         """Go on where a saved register ended."""
         self.reading.take_up(manifest, state, beside)
+        self.bind_prepared(beside)
+
+    def bind_prepared(self, beside: StreamState) -> None:
+        """Prepared questions are asked anew, where the stream is."""
         self.prepared.bind(
             beside.schema,
             self.reading.settle_axis,

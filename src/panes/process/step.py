@@ -8,9 +8,11 @@ through as itself: then nothing has happened, and the same batch can be pushed a
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Generator, Iterable
 from functools import partial, wraps
-from typing import Concatenate, ParamSpec, Protocol, TypeVar
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeAlias, TypeVar
+
+import pyarrow as pa
 
 from panes.arrays.workers import apart_from_interrupts
 from panes.errors import interrupt_in
@@ -19,6 +21,8 @@ from panes.process.in_turn import Shared, Turn, too_large
 from panes.process.watched import Watcher
 from panes.windows.limit import limit, limit_to
 
+Steps: TypeAlias = Generator[None, None, pa.Table]
+"""What a step does, with pauses at which it is whole; it ends with answers."""
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
 
@@ -33,16 +37,42 @@ Self = TypeVar("Self", bound=Shared)
 Watched = TypeVar("Watched", bound=WatchedSteps)
 
 
+def at_once(steps: Iterable[None]) -> Any:
+    """All of it without a pause; gives what it ends with."""
+    going = iter(steps)
+    while True:
+        try:
+            next(going)
+        except StopIteration as end:
+            return end.value
+
+
 def step(
     method: Callable[Concatenate[Watched, Arguments], Result],
 ) -> Callable[Concatenate[Watched, Arguments], Result]:
-    """A step that a watcher is told of. It is undone by what is in `Turn.undo`."""
+    """A step that a watcher is told of, and that is kept. What is in `Turn.undo` undoes it."""
+    written = kept(method)
 
     @wraps(method)
     def stepping(self: Watched, /, *args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
-        return _made(self._turn, self.watcher, partial(method, self, *args, **kwargs))
+        return _made(self._turn, self.watcher, partial(written, self, *args, **kwargs))
 
     return stepping
+
+
+def kept(
+    method: Callable[Concatenate[Self, Arguments], Result],
+) -> Callable[Concatenate[Self, Arguments], Result]:
+    """A part of a turn that is written before it ends, if the object has a keeper."""
+
+    @wraps(method)
+    def keeping(self: Self, /, *args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
+        answers = method(self, *args, **kwargs)
+        if self._turn.keeper is not None:
+            self._turn.keeper.stepped(method.__name__, answers)
+        return answers
+
+    return keeping
 
 
 def in_turn(

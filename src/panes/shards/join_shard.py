@@ -9,7 +9,8 @@ is told all marks, so all of them know the same progress after every batch.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -23,15 +24,17 @@ from panes.nodes.set_aside import late_reasons
 from panes.planning.join_plan import JoinPlan, SourcePlan
 from panes.planning.join_query_plan import JoinQueryPlan
 from panes.planning.join_terms import COUNTED, FORGOTTEN
-from panes.planning.terms import Terms
+from panes.planning.terms import CheckedOptions
 from panes.shards.going_up import GoingUp, Gone
 from panes.shards.join_filler import rows_name
 from panes.shards.join_state import JoinState
-from panes.shards.marks import observe_marks, read_marks
-from panes.shards.names import AT, ENDED, REJECTED, ROW, SOURCE, column_name
+from panes.shards.marks import have_ended, observe_marks, read_marks
+from panes.shards.names import ASIDE, AT, ENDED, REJECTED, ROW, SOURCE, column_name
 from panes.shards.state import State
 from panes.stores import codec
 
+Placed: TypeAlias = Above | Literal["positions"]
+"""A position of joined rows: what windows lie on, or the batch that groups by positions end in."""
 _NOTHING_SET_ASIDE = pa.Table.from_batches([], pa.schema({"reason": pa.string()}))
 
 
@@ -39,37 +42,40 @@ _NOTHING_SET_ASIDE = pa.Table.from_batches([], pa.schema({"reason": pa.string()}
 class JoinOutcome:
     """What a batch gave: joined rows, rows set aside, and sizes.
 
-    `promise` is what is promised of joined rows to come, on the axis of what stands above the join;
-    None if nothing is, or nothing stands there. `partials` are rows here: what is stored.
+    `promised` is what is promised of joined rows to come, for each position of theirs that a reader
+    may lie on; `has_ended`: there are no more. `partials` are rows here: what is stored.
     """
 
     answers: pa.Table
     late: pa.Table
     rejected: pa.Table
-    promise: int | None
+    promised: Mapping[Placed, int]
     progress: int
     partials: int
     nbytes: int
+    has_ended: bool = False
+    aside: tuple[pa.Table, ...] = ()
 
 
 class JoinShard:
     """A shard's part of a join, for one batch.
 
-    `by` is what the windows above lie on, if any. Groups by positions are those of a query, and
-    its rows go up when they are complete.
+    `along` are the positions of joined rows that readers may lie on, if there are any. Groups by
+    positions are those of a query, and its rows go up when they are complete.
     """
 
     def __init__(
         self,
         join: JoinPlan,
-        terms: Terms,
+        terms: CheckedOptions,
         state: State,
         *,
         shards: int,
-        by: Above | None = None,
+        along: Sequence[Above] = (),
         groups: JoinQueryPlan | None = None,
     ) -> None:
-        self._join, self._terms, self._by = join, terms, by
+        self._join, self._terms, self._along = join, terms, along
+        self._shards, self._state, self._of_groups = shards, state, groups
         self._about = JoinState(join, terms, state, shards=shards)
         self._groups = None if groups is None else GoingUp(groups, state)
 
@@ -103,19 +109,31 @@ class JoinShard:
             if tables:
                 rows[side.name] = [self._admit(side, first, pa.concat_tables(tables), late)]
             first += len(side.source.streams)
-        for package in opened:
-            marks = read_marks(package)
+        seen = [read_marks(package) for package in opened]
+        for marks in seen:
             observe_marks(marks, about.promises)
             for number, mark in marks.items():
                 if mark.high is not None:
                     about.newest[number] = max(about.newest[number], mark.high)
         joined = about.stage.step(rows, about.promised())
-        gone = Gone(joined, self._promise())
+        gone, promised = Gone(joined, None), self._promised()
         if self._groups is not None:
             gone = self._groups.take(joined, about.stage)
+            promised = {"positions": gone.promise} if gone.promise is not None else {}
         about.write()
         rejected = [t[REJECTED] for t in opened if REJECTED in t]
-        return self._outcome(gone, late, rejected)
+        aside = tuple(t[ASIDE] for t in opened if ASIDE in t)
+        given = replace(self._outcome(gone, late, rejected), promised=promised, aside=aside)
+        return self._and_the_rest(given) if have_ended(seen) else given
+
+    def _and_the_rest(self, given: JoinOutcome) -> JoinOutcome:
+        """A batch that is the last one, as its packages say: what it gave, and all that is left."""
+        rest = JoinShard(
+            self._join, self._terms, self._state, shards=self._shards, groups=self._of_groups
+        ).finish()
+        answers = pa.concat_tables([given.answers, rest.answers])
+        return replace(rest, answers=answers, late=given.late, rejected=given.rejected,
+                       aside=given.aside)  # fmt: skip
 
     def finish(self) -> JoinOutcome:
         """The streams have ended: gives all rows without a partner, and forgets everything."""
@@ -123,10 +141,8 @@ class JoinShard:
         joined = about.stage.step({}, dict.fromkeys(about.promised(), FOREVER))
         about.end()
         about.write()
-        gone = Gone(joined, None if self._by is None else ENDED)
-        if self._groups is not None:
-            gone = self._groups.finish(joined)
-        return self._outcome(gone, [], [])
+        gone = Gone(joined, ENDED) if self._groups is None else self._groups.finish(joined)
+        return replace(self._outcome(gone, [], []), has_ended=True)
 
     def _admit(
         self, side: SourcePlan, first: int, table: pa.Table, late: list[pa.Table]
@@ -162,12 +178,10 @@ class JoinShard:
         found: NDArray[np.int64] = promised[column_of(table, SOURCE).to_numpy()]
         return found
 
-    def _promise(self) -> int | None:
-        """What is promised of joined rows to come, where windows above them wait for it."""
-        if self._by is None:
-            return None
-        at = self._about.stage.progress_above(self._by)
-        return at if -LIMIT < at < LIMIT else None
+    def _promised(self) -> dict[Placed, int]:
+        """What is promised of joined rows to come, where readers wait for it."""
+        found = {by: self._about.stage.progress_above(by) for by in self._along}
+        return {by: at for by, at in found.items() if abs(at) < LIMIT}
 
     def _outcome(
         self,
@@ -180,7 +194,7 @@ class JoinShard:
             answers=gone.rows,
             late=pa.concat_tables(late) if late else _NOTHING_SET_ASIDE,
             rejected=pa.concat_tables(rejected) if rejected else _NOTHING_SET_ASIDE,
-            promise=gone.promise,
+            promised={},
             progress=about.progress,
             partials=about.rows + gone.waiting,
             nbytes=about.nbytes,

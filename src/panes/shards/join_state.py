@@ -14,7 +14,7 @@ from panes.axis import BEGINNING
 from panes.join.partner_runs import PartnerRunsJoin
 from panes.nodes.join_stage import JoinStage
 from panes.planning.join_plan import JoinPlan
-from panes.planning.terms import Terms
+from panes.planning.terms import CheckedOptions
 from panes.progress.promise import Promise
 from panes.shards.join_identity import identify_join
 from panes.shards.query_identity import require_same, to_table
@@ -30,7 +30,7 @@ _JOIN, _SOURCES, _SIDES, _RUNS = "join", "sources", "sides", "runs"
 class JoinState:
     """How far the sources of a join have come, and the rows that each of its sides stores."""
 
-    def __init__(self, join: JoinPlan, terms: Terms, state: State, *, shards: int) -> None:
+    def __init__(self, join: JoinPlan, terms: CheckedOptions, state: State, *, shards: int) -> None:
         self.stage = JoinStage(join)
         self._join, self._state, self._shards = join, state, shards
         self._stored = list(_stored(self.stage, terms.lateness or 0, state))
@@ -46,7 +46,8 @@ class JoinState:
             runs = tables[_RUNS].to_pylist()
             for stored, about in zip(self._stored, tables[_SIDES].to_pylist(), strict=True):
                 stored.restore(about, [run for run in runs if run["side"] == stored.name])
-        self.promises = [Promise(terms.bound(), at) for at in promised]
+        named = zip(sources, promised, strict=True)
+        self.promises = [Promise(terms.of(name).bound(), at) for name, at in named]
         self.newest: list[int] = newest
         self.stage.resume(self.promised())
 

@@ -13,7 +13,9 @@ import pyarrow as pa
 from panes.shards.state import State
 from panes.stores import codec
 
-_LEDGER, _PART, _NAME = "ledger", "part", "name"
+LEDGER = "ledger"
+"""The name under which a state says which names each part has."""
+_PART, _NAME = "part", "name"
 _SCHEMA = pa.schema({_PART: pa.string(), _NAME: pa.string()})
 
 
@@ -24,9 +26,9 @@ class ManyStates:
         self._state = state
         self._names: dict[str, set[str]] = {}
         self._asked: set[str] = set()
-        data = state.get(_LEDGER)
+        data = state.get(LEDGER)
         if data is not None:
-            for row in codec.unpack(data)[_LEDGER].to_pylist():
+            for row in codec.unpack(data)[LEDGER].to_pylist():
                 self._names.setdefault(row[_PART], set()).add(row[_NAME])
         self._before = self._rows()
 
@@ -43,7 +45,7 @@ class ManyStates:
         rows = self._rows()
         if rows != self._before:
             self._before = rows
-            self._state[_LEDGER] = codec.pack({_LEDGER: pa.Table.from_pylist(rows, schema=_SCHEMA)})
+            self._state[LEDGER] = codec.pack({LEDGER: pa.Table.from_pylist(rows, schema=_SCHEMA)})
 
     def _rows(self) -> list[dict[str, str]]:
         return [

@@ -1,10 +1,10 @@
-"""What each query of a register over joins has missed, as a shard remembers it.
+"""What each part of a register has missed, as a shard remembers it.
 
 A query may come when rows have gone by, and its join may be new then, too. What it missed is worked
 out in the first batch that has it, from how far rows had come before, and stays. All shards are
 told the same marks, so all of them work out the same.
 
-How far the rows of a stream have come is known as long as some join reads them, on the column that
+How far the rows of a stream have come is known as long as some query reads them, on the column that
 orders them there.
 """
 
@@ -25,55 +25,65 @@ _MISSED, _NEWEST = "missed", "newest"
 _OF_MISSED = pa.schema({"key": pa.string(), "upto": pa.list_(pa.int64())})
 _OF_NEWEST = pa.schema({"stream": pa.string(), "column": pa.string(), "at": pa.int64()})
 Upto = Sequence[int]
-"""A position for each source of a join."""
+"""A position for each source of a part."""
+Source = tuple[str, str | None]
+"""A stream, and the column that orders its rows."""
 
 
 class MissedQueries:
-    """The joins and queries that are known, for one batch; a new one is known once it is met.
+    """The parts and queries that are known, for one batch; a new one is known once it is met.
 
-    Of a join it is known which rows are not stored, of a query which were joined before it came.
+    Of a join it is known which rows are not stored, of a query over it which were joined before it
+    came. `before` is how far rows had come that something else than this has noted.
     """
 
-    def __init__(self, state: State) -> None:
+    def __init__(self, state: State, before: Mapping[Source, int] = {}) -> None:
         self._state = state
         self._upto: dict[str, Upto] = {}
-        self._newest: dict[tuple[str, str | None], int] | None = None  # before this batch
+        self._newest: dict[Source, int] = {}  # before this batch
         self._met: dict[str, Upto] = {}
-        self._newest_now: dict[tuple[str, str | None], int] = {}
-        data = state.get(_MISSED)
-        if data is not None:
-            tables = codec.unpack(data)
+        self._newest_now: dict[Source, int] = {}
+        self._data = state.get(_MISSED)
+        if self._data is not None:
+            tables = codec.unpack(self._data)
             self._upto = {row["key"]: _each(row["upto"]) for row in tables[_MISSED].to_pylist()}
             newest = tables[_NEWEST].to_pylist()
             self._newest = {(row["stream"], row.get("column")): row["at"] for row in newest}
+        self._newest = {**before, **self._newest}
 
     def meet(self, shared: SharedJoin, query: SharedQuery) -> Whole | None:
-        """What is whole of a query; None if it has missed nothing."""
+        """What is whole of a query over a join; None if it has missed nothing."""
         unstored = self.unstored(shared)
         if query.key not in self._met:
             is_new = shared.key not in self._upto
             joined = self._upto.get(query.key)
             if joined is None:
-                joined = [BEGINNING] * len(unstored) if is_new else self._came(shared)
+                joined = [BEGINNING] * len(unstored) if is_new else self._came(_sources(shared))
             self._met[query.key] = joined
-        missed = Missed(tuple(unstored), tuple(_for(shared, self._met[query.key])))
+        missed = Missed(tuple(unstored), tuple(_for(len(unstored), self._met[query.key])))
         return None if missed.is_nothing else Whole(query.plan, missed)
 
     def unstored(self, shared: SharedJoin) -> Upto:
         """Up to where rows of each source of a join came before the join."""
-        if shared.key not in self._met:
-            known = self._upto.get(shared.key)
-            self._met[shared.key] = self._came(shared) if known is None else known
-        return _for(shared, self._met[shared.key])
+        return self.upto(shared.key, _sources(shared))
 
-    def came(self, newest: Mapping[tuple[str, str], int]) -> None:
-        """Rows of streams have come to a join, as far as these."""
+    def upto(self, key: str, sources: Sequence[Sequence[Source]]) -> Upto:
+        """Up to where rows of each source of a part came before it; a source may be several."""
+        if key not in self._met:
+            known = self._upto.get(key)
+            self._met[key] = self._came(sources) if known is None else known
+        return _for(len(sources), self._met[key])
+
+    def came(self, newest: Mapping[Source, int]) -> None:
+        """Rows of streams have come, as far as these."""
         for stream, at in newest.items():
-            before = [known.get(stream, at) for known in (self._newest or {}, self._newest_now)]
+            before = [known.get(stream, at) for known in (self._newest, self._newest_now)]
             self._newest_now[stream] = max(at, *before)
 
     def write(self) -> None:
-        """Remember the joins and queries that were met, and forget the others."""
+        """Remember the parts and queries that were met, and forget the others."""
+        if self._data is None and not self._met and not self._newest_now:
+            return
         upto = [{"key": key, "upto": list(at)} for key, at in self._met.items()]
         newest = [
             {"stream": stream, "column": column, "at": at}
@@ -83,26 +93,33 @@ class MissedQueries:
             _MISSED: pa.Table.from_pylist(upto, schema=_OF_MISSED),
             _NEWEST: pa.Table.from_pylist(newest, schema=_OF_NEWEST),
         }
-        self._state[_MISSED] = codec.pack(tables)
+        data = codec.pack(tables)
+        if data != self._data:
+            self._state[_MISSED] = data
 
-    def _came(self, shared: SharedJoin) -> Upto:
+    def _came(self, sources: Sequence[Sequence[Source]]) -> Upto:
         """Where the newest row of each source lay before this batch."""
-        sides = shared.join.sources
-        return [max(self._before(s, side.axis.column) for s in side.source.streams)
-                for side in sides]  # fmt: skip
+        return [max(self._at(one) for one in source) for source in sources]
 
-    def _before(self, stream: str, column: str | None) -> int:
-        if self._newest is None:
-            return BEGINNING
-        known = self._newest.get((stream, column), self._newest.get((stream, None)))
-        if known is None:
-            raise QueryError(
-                f"rows of `{stream}` may have gone by that no query read, so it cannot be known "
-                f"up to which `{column}` this one has missed them",
-                hint=f"start on a new checkpoint, or add it while a query reads `{stream}` by "
-                f"`{column}`",
-            )
-        return known
+    def _at(self, source: Source) -> int:
+        stream, column = source
+        known = self._newest.get(source, self._newest.get((stream, None)))
+        if known is not None:
+            return known
+        of_stream = [at for (name, _), at in self._newest.items() if name == stream]
+        if not self._newest or (of_stream and max(of_stream) == BEGINNING):
+            return BEGINNING  # nothing has come
+        raise QueryError(
+            f"rows of `{stream}` may have gone by that no query read, so it cannot be known "
+            f"up to which `{column}` this one has missed them",
+            hint=f"start on a new checkpoint, or add it while a query reads `{stream}` by "
+            f"`{column}`",
+        )
+
+
+def _sources(shared: SharedJoin) -> list[list[Source]]:
+    """The streams of each side of a join, and what orders them."""
+    return [[(s, side.axis.column) for s in side.source.streams] for side in shared.join.sources]
 
 
 def _each(upto: int | Upto | None) -> Upto:
@@ -110,6 +127,5 @@ def _each(upto: int | Upto | None) -> Upto:
     return upto if isinstance(upto, list) else [BEGINNING if upto is None else int(str(upto))]
 
 
-def _for(shared: SharedJoin, upto: Upto) -> Upto:
-    count = len(shared.join.sources)
+def _for(count: int, upto: Upto) -> Upto:
     return upto if len(upto) == count else [max(upto)] * count

@@ -12,6 +12,14 @@ ASIDE = "__apart"
 """A column of rows that another shard has set aside, with the kind and the reason, and the table of
 a package that has them: they are on their way to the sink."""
 
+WINDOW_START, WINDOW_END = "__start", "__end"
+"""Columns of lowered answers: where an answer's window starts and ends, in ticks."""
+
+HIDDEN = (PROMISE, ROW, ASIDE)
+"""Columns of a stream that come along with a user's: rows that are a promise have `PROMISE` (its
+value says no more than `ENDED` or not), and its positions in the columns that it is about; rows
+that were set aside have `ASIDE`; and `ROW` is the whole row as it was when it came."""
+
 TOO_FAR_AHEAD = LIMIT + 1
 """The position of a row that lies too far ahead of the clock."""
 ENDED = LIMIT

@@ -9,7 +9,7 @@ given out (`panes.shards.waiting_answers`).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -22,9 +22,9 @@ from panes.nodes.arrival import Arrival
 from panes.nodes.choose import pipeline_of
 from panes.nodes.status import marked, next_early, status_columns
 from panes.planning.plan import Plan
-from panes.planning.terms import Terms
+from panes.planning.terms import CheckedOptions
 from panes.shards.marks import have_ended, late_rows, observe_marks, oldest_late, read_marks
-from panes.shards.names import ASIDE, AT, PASSING, REJECTED, ROWS, SOURCE, column_name
+from panes.shards.names import ASIDE, AT, ENDED, PASSING, REJECTED, ROWS, SOURCE, column_name
 from panes.shards.pipeline_blocks import PipelineBlocks
 from panes.shards.query_state import QueryState
 from panes.shards.state import State
@@ -42,6 +42,8 @@ class Outcome:
 
     `aside` are rows that a shard below has set aside, and that are passed on. `newest` is where the
     newest row lies, and `late_from` the oldest late one of this batch, `FOREVER` if there is none.
+    `next_end` says what is promised of answers to come: none is of a window that ends before.
+    `ENDED`: no more answers will come. All shards that take the same batches promise the same.
     """
 
     answers: pa.Table
@@ -53,14 +55,24 @@ class Outcome:
     aside: tuple[pa.Table, ...] = ()
     newest: int = BEGINNING
     late_from: int = FOREVER
+    next_end: int = BEGINNING
 
 
 class QueryShard:
     """A shard's part of one query, for one batch."""
 
-    def __init__(self, plan: Plan, terms: Terms, state: State, *, shards: int) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        terms: CheckedOptions,
+        state: State,
+        *,
+        shards: int,
+        after: int = BEGINNING,
+    ) -> None:
+        """Rows up to `after` came before the state began."""
         self._plan, self._terms, self._state, self._shards = plan, terms, state, shards
-        self._about = about = QueryState.of(plan, terms, state, shards)
+        self._about = about = QueryState.of(plan, terms, state, shards, after)
         self._status = status_columns(plan, terms)
         self._pipeline = pipeline_of(plan, revisable=terms.keeps)
         self._pipeline.resume(about.first_open, about.newest, about.first_needed)
@@ -73,7 +85,17 @@ class QueryShard:
 
         A host's own `watermark`, in ticks, is what it says of batches before this one.
         """
-        opened = [codec.unpack(data) for data in packages]
+        return self.take_opened([codec.unpack(data) for data in packages], watermark)
+
+    @property
+    def open_from(self) -> int:
+        """The first position that an open window holds."""
+        return self._pipeline.open_from
+
+    def take_opened(
+        self, opened: Sequence[Mapping[str, pa.Table]], watermark: int | None = None
+    ) -> Outcome:
+        """Take in one batch, whose packages have been unpacked."""
         pipeline, promises = self._pipeline, self._about.promises
         if watermark is not None and self._progress[0] == BEGINNING:
             self._begin_at_epoch()
@@ -115,8 +137,8 @@ class QueryShard:
         shard = QueryShard(self._plan, self._terms, self._state, shards=self._shards)
         rest = shard.finish()
         answers = pa.concat_tables([given.answers, rest.answers])
-        return replace(given, answers=answers, progress=rest.progress, partials=rest.partials,
-                       nbytes=rest.nbytes)  # fmt: skip
+        return replace(rest, answers=answers, late=given.late, rejected=given.rejected,
+                       aside=given.aside, late_from=given.late_from)  # fmt: skip
 
     def _begin_at_epoch(self) -> None:
         """A host's watermark stands at the epoch before there is any, and rows can be late then."""
@@ -135,7 +157,7 @@ class QueryShard:
                 promise.punctuate(self._pipeline.ended)
         # A landmark window never lets go of its rows: if the stream goes on after all, they count.
         self._write(self._about.blocks.numbers)
-        return self._outcome(released, [], [])
+        return replace(self._outcome(released, [], []), next_end=ENDED)
 
     def _outcome(
         self, answers: pa.Table, late: Sequence[pa.Table], rejected: Sequence[pa.Table]
@@ -148,6 +170,7 @@ class QueryShard:
             partials=self._about.blocks.partials,
             nbytes=self._about.blocks.nbytes,
             newest=self._pipeline.newest,
+            next_end=self._pipeline.next_end,
         )
 
     @property

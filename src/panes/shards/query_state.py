@@ -11,8 +11,9 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from panes.axis import BEGINNING, FOREVER
+from panes.errors import QueryError
 from panes.planning.plan import Plan
-from panes.planning.terms import Terms
+from panes.planning.terms import CheckedOptions
 from panes.progress.promise import Promise, meld
 from panes.shards.blocks import Blocks, block_span, block_table
 from panes.shards.query_identity import identify, require_same, to_table
@@ -21,6 +22,8 @@ from panes.shards.state import ABOUT, State
 from panes.stores import codec
 from panes.stores.parcel import Parcel
 from panes.stores.state_format import FORMAT, format_table, require_format
+from panes.windows.many import first_from
+from panes.windows.spec import Landmark, PerRow, Sliding
 
 RECALL: Recall[Parcel] = Recall()
 """Blocks that this process has read or written lately, by the digests of their bytes."""
@@ -41,12 +44,18 @@ class QueryState:
     next_early: int | None = None
 
     @classmethod
-    def of(cls, plan: Plan, terms: Terms, state: State, shards: int) -> QueryState:
-        """What a state says; of one that says nothing yet, the beginning."""
+    def of(
+        cls, plan: Plan, terms: CheckedOptions, state: State, shards: int, after: int = BEGINNING
+    ) -> QueryState:
+        """What a state says; of one that says nothing yet, the beginning.
+
+        If rows up to `after` came before that, no window that may hold one of them is open.
+        """
         data = state.get(ABOUT)
         if data is None:
-            promises = [Promise(terms.bound()) for _ in plan.query.streams]
-            return cls(promises, _ledger(plan))
+            promises = [Promise(terms.of(name).bound()) for name in plan.query.streams]
+            first = first_open(plan, after)
+            return cls(promises, _ledger(plan), first_open=first, first_needed=first)
         tables = codec.unpack(data)
         require_format(tables, _WHAT, _FORMAT)
         require_same(tables[_QUERY], identify(plan, shards))
@@ -55,7 +64,9 @@ class QueryState:
         blocks = _ledger(plan)
         blocks.span = progress.pop("span")
         blocks.restore(tables[_BLOCKS].to_pylist())
-        return cls([Promise(terms.bound(), at) for at in promised], blocks, **progress)
+        named = zip(plan.query.streams, promised, strict=True)
+        promises = [Promise(terms.of(name).bound(), at) for name, at in named]
+        return cls(promises, blocks, **progress)
 
     def write(self, plan: Plan, state: State, shards: int) -> None:
         """Put everything but the blocks themselves into a state."""
@@ -81,6 +92,24 @@ class QueryState:
     def progress(self, plan: Plan) -> tuple[int, str]:
         """What is promised of all sources together, and why."""
         return meld(dict(zip(plan.query.streams, self.promises, strict=True)))
+
+
+def first_open(plan: Plan, after: int) -> int:
+    """The first window, as its pipeline numbers it, that holds no row up to a position."""
+    spec = plan.window.spec
+    if after == BEGINNING:
+        return BEGINNING
+    if isinstance(spec, PerRow) and (spec.every == 1 or spec.counted_by == "arrival"):
+        return after + spec.size
+    if isinstance(spec, Sliding) and plan.order is None:
+        return first_from(spec, after + 1)
+    counted = isinstance(spec, Landmark)
+    raise QueryError(
+        "rows have come before this query, and "
+        + ("windows over ALL rows" if counted else "windows that count rows")
+        + " would miss them",
+        hint="add it before the first batch, or give it a window of time: [RANGE ...]",
+    )
 
 
 def _ledger(plan: Plan) -> Blocks:

@@ -22,7 +22,7 @@ from panes.answers.portions import Portion
 from panes.axis import BEGINNING, FOREVER
 from panes.errors import StateError
 from panes.planning.plan import Plan
-from panes.planning.terms import Terms
+from panes.planning.terms import CheckedOptions
 from panes.progress.promise import Promise
 from panes.shards.blocks import MOST_BLOCKS, Blocks, block_table, span_under
 from panes.shards.combiner import Combiner
@@ -32,7 +32,7 @@ from panes.shards.marks import Marks, late_rows, observe_marks, oldest_late, rea
 from panes.shards.names import AT, KEPT, REJECTED, ROWS
 from panes.shards.recall import Recall
 from panes.shards.register_filler import RegisterFiller, columns_of_rows, tables_of
-from panes.shards.register_state import Written, require_register, take_up, to_tables
+from panes.shards.register_state import Written, begin_after, require_register, take_up, to_tables
 from panes.shards.state import ABOUT, State
 from panes.sharing.failures import naming
 from panes.sharing.parcels import split, take
@@ -113,7 +113,7 @@ FILLED: Recall[Queries] = Recall()
 """Queries that tasks of this process fill panes for, by their definition."""
 
 
-def combiner(definition: Definition, shards: int, terms: Terms) -> Combiner:
+def combiner(definition: Definition, shards: int, terms: CheckedOptions) -> Combiner:
     """What a task does with its rows before the shuffle."""
     queries = FILLED.get(definition.name)
     if queries is None:
@@ -127,8 +127,12 @@ def combiner(definition: Definition, shards: int, terms: Terms) -> Combiner:
 class RegisterShard:
     """A shard's part of a register, for one batch."""
 
-    def __init__(self, definition: Definition, terms: Terms, state: State) -> None:
+    def __init__(
+        self, definition: Definition, terms: CheckedOptions, state: State, after: int = BEGINNING
+    ) -> None:
+        """Rows up to `after` came before the state began."""
         self._definition, self._terms, self._state = definition, terms, state
+        self._after = after
         data = state.get(ABOUT)
         tables = {} if data is None else codec.unpack(data)
         self._live = self._remembered(tables)
@@ -136,10 +140,23 @@ class RegisterShard:
         ledger, newest = KeptLedger.of(tables), self._queries.newest
         self._kept = KeptRows(self._queries.keep, state, ledger, newest)
 
+    @property
+    def newest(self) -> int:
+        """Where the newest row lies."""
+        return self._queries.newest
+
     def take(self, packages: Sequence[bytes]) -> RegisterOutcome:
         """Take in one batch; gives the answers that are final from now on."""
-        opened = [codec.unpack(data) for data in packages]
-        late = [found for tables in opened for found in self._late(tables)]
+        return self.take_opened([codec.unpack(data) for data in packages])
+
+    def take_opened(
+        self, opened: Sequence[Mapping[str, pa.Table]], open_from: int = FOREVER
+    ) -> RegisterOutcome:
+        """Take in one batch, whose packages have been unpacked.
+
+        Windows that are not among these queries are open from `open_from` on.
+        """
+        late = [found for tables in opened for found in self._late(tables, open_from)]
         late_from = oldest_late(opened, [self._queries.promise]) if late else FOREVER
         rejected = [tables[REJECTED] for tables in opened if REJECTED in tables]
         with naming(lambda: self._queries.shapes):
@@ -186,12 +203,13 @@ class RegisterShard:
             store.panes.touch(filled.partials.starts, *(f.starts for f in filled.counted.values()))
             store.panes.add(filled)
 
-    def _late(self, tables: Mapping[str, pa.Table]) -> list[pa.Table]:
+    def _late(self, tables: Mapping[str, pa.Table], open_from: int) -> list[pa.Table]:
         """Rows that break a promise made before this batch."""
         queries, late = self._queries, self._terms.late
         if queries.axis is None:
             return []
-        return late_rows(tables, [queries.promise], queries.axis, queries.open_from(), late)
+        open_from = min(open_from, queries.open_from())
+        return late_rows(tables, [queries.promise], queries.axis, open_from, late)
 
     def _observe(self, marks: Mapping[int, Marks]) -> None:
         """What a task says of how far its rows reach."""
@@ -205,6 +223,7 @@ class RegisterShard:
         if not tables:
             queries = self._definition.queries()
             queries.promise = Promise(self._terms.bound())
+            begin_after(queries, self._after)
             return _noting(LiveShard(queries, self._definition.name))
         require_register(tables)
         about = tables[_VERSION].to_pylist()[0]
@@ -284,7 +303,7 @@ class RegisterShard:
     def _write_blocks(self, store: SharedStore) -> None:
         blocks = self._live.blocks.get(store.serial)
         if blocks is None:
-            blocks = self._live.blocks[store.serial] = Blocks(str(store.serial), _span(store))
+            blocks = self._live.blocks[store.serial] = Blocks(str(store.serial), first_span(store))
         touched = store.panes.touched or ()
         changed = {b for starts in touched for b in np.unique(blocks.of(starts)).tolist()}
         store.panes.touched = []
@@ -316,7 +335,10 @@ def _noting(live: LiveShard) -> LiveShard:
 
 
 def resumed(
-    queries: Queries, terms: Terms, state: State, about: Mapping[str, pa.Table] | None = None
+    queries: Queries,
+    terms: CheckedOptions,
+    state: State,
+    about: Mapping[str, pa.Table] | None = None,
 ) -> LiveShard:
     """Queries with the panes that a state has for them."""
     if about is None:
@@ -351,7 +373,7 @@ def as_lowered(
     return None, table
 
 
-def _span(store: SharedStore) -> int:
+def first_span(store: SharedStore) -> int:
     """How long a block of panes is at first."""
     longest = max(m.spec.size for shape in store.shapes for m in shape.members)
     return span_under(longest)

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import pyarrow as pa
 
@@ -176,8 +177,18 @@ def take_up(queries: Queries, tables: Mapping[str, pa.Table]) -> dict[int, Writt
             tuple(n["identity"] for n in own if n["what"] == _PIECE),
             tuple(n["identity"] for n in own if n["what"] == _VALUES),
         )
-    _take_up_queries(queries, tables[_QUERIES])
+    _settle(queries, {row["serial"]: row for row in tables[_QUERIES].to_pylist()})
     return written
+
+
+def begin_after(queries: Queries, newest: int) -> None:
+    """Begin behind a row that came before: what begins earlier is not answered."""
+    if newest == BEGINNING:
+        return
+    queries.newest = newest
+    for store in queries.stores.values():
+        store.needs.since = dict.fromkeys(store.needs.since, after(newest))
+    _settle(queries, {})
 
 
 def newest_row(tables: Mapping[str, pa.Table]) -> int:
@@ -269,8 +280,8 @@ def _take_up_cuts(store: SharedStore, rows: list[dict[str, int]], now: int) -> N
             store.completeness.note_cut(cut, now)
 
 
-def _take_up_queries(queries: Queries, table: pa.Table) -> None:
-    known = {row["serial"]: row for row in table.to_pylist()}
+def _settle(queries: Queries, known: Mapping[int, Mapping[str, Any]]) -> None:
+    """Say of each query which window is its first; those that are known by number go on."""
     first_open = {}
     for name, (store, shape) in queries.homes.items():
         asked = queries.asked[name]

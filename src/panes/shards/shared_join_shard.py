@@ -1,4 +1,4 @@
-"""One shard of a register over joins: every join once, and what each of its queries makes of it.
+"""The joins of one shard of a register: each once, and what each of its queries makes of it.
 
 A shard has a join for each set of queries that share one, with a state of its own. Joined rows are
 selected for queries that ask for them, and go up as partials to the shards of windows above
@@ -8,129 +8,109 @@ key (`panes.shards.shared_joins`).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 import pyarrow as pa
 
 from panes.arrays.columns import column_of
 from panes.nodes.joined_rows import selected_rows
 from panes.nodes.missed_rows import Whole, sure_rows
-from panes.planning.terms import Terms
+from panes.planning.terms import CheckedOptions
 from panes.shards.combiner import Combiner
 from panes.shards.going_up import GoingUp, Gone
 from panes.shards.join_shard import JoinOutcome, JoinShard
 from panes.shards.many_states import ManyStates
-from panes.shards.marks import marks_table, read_marks
 from panes.shards.missed_queries import MissedQueries
-from panes.shards.names import AT, EVERY_SOURCE, MARKS, PROMISE, column_name
+from panes.shards.names import AT, PROMISE, column_name
 from panes.shards.query_filler import PlanFiller
 from panes.shards.shard_of import shards_of
-from panes.shards.shared_joins import SharedJoin, SharedQuery, address, addressed
-from panes.shards.state import State
-from panes.sharing.failures import noted, require_none
+from panes.shards.shared_joins import SharedJoin, SharedQuery, addressed
+from panes.sharing.failures import noted
 from panes.stores import codec
 
 ANSWERS, MISSED = "answers", "missed"
 """The table of a package that has answers, on their way to the sink, and of one that says up to
 where a query has missed rows."""
-_QUERIES = "queries"
+Tables: TypeAlias = Mapping[str, pa.Table]
+"""The tables of a package."""
 
 
 @dataclass(frozen=True, slots=True)
-class SharedOutcome:
-    """What a batch gave: packages for the shards above, counts of rows set aside, and sizes."""
+class JoinsOutcome:
+    """What a batch gave: packages for the shards above, and what became of each join."""
 
     packages: list[tuple[int, bytes]]
-    answers: int
-    late: int
-    rejected: int
-    progress: int
-    partials: int
-    nbytes: int
+    outcomes: list[JoinOutcome]
 
 
 class SharedJoinShard:
-    """A shard's part of all joins of a register, for one batch; `above` are the shards above."""
+    """A shard's part of all joins of a register, for one batch; `above` are the shards above.
+
+    Queries that fail are noted in `failing`.
+    """
 
     def __init__(
         self,
         joins: Sequence[SharedJoin],
-        terms: Terms,
-        state: State,
+        terms: CheckedOptions,
+        states: ManyStates,
+        missed: MissedQueries,
+        failing: dict[str, Exception],
         *,
         shards: int,
         above: int,
     ) -> None:
         self._joins, self._terms, self._above = joins, terms, above
-        self._states, self._shards = ManyStates(state), shards
-        self._missed = MissedQueries(self._states.of(_QUERIES))
+        self._states, self._missed, self._shards = states, missed, shards
+        self._failing = failing
 
-    def take(self, packages: Sequence[bytes]) -> SharedOutcome:
-        """Take in one batch."""
-        opened: dict[str, list[dict[str, pa.Table]]] = {}
-        for package in packages:
-            key, data = address(package)
-            opened.setdefault(key, []).append(codec.unpack(data))
-        found = []
-        failing: dict[str, Exception] = {}
-        for shared in self._joins:
-            others = [t for key, tables in opened.items() if key != shared.key for t in tables]
-            mine = [*opened.get(shared.key, []), *filter(None, map(_of_every_source, others))]
-            whole = self._whole(shared, failing)
-            with noted(failing, whole):
-                shard = self._shard(shared)
-                outcome = self._sure(shared, shard.take_opened(mine))
-                found.append((outcome, self._sent_by_all(whole, outcome, shard, failing)))
-                self._missed.came(shard.newest)
-        require_none(failing)
-        return self._outcome(found)
+    def take(
+        self, opened: Mapping[str, Sequence[Tables]], of_all: Sequence[Tables]
+    ) -> JoinsOutcome:
+        """Take in one batch, whose packages have been unpacked."""
+        return self._step(
+            lambda shared, shard: shard.take_opened([*opened.get(shared.key, ()), *of_all]),
+            has_ended=False,
+        )
 
-    def finish(self) -> SharedOutcome:
+    def finish(self) -> JoinsOutcome:
         """The streams have ended."""
-        found = []
-        failing: dict[str, Exception] = {}
-        for shared in self._joins:
-            whole = self._whole(shared, failing)
-            with noted(failing, whole):
-                shard = self._shard(shared)
-                outcome = self._sure(shared, shard.finish())
-                found.append((outcome, self._sent_by_all(whole, outcome, None, failing)))
-                self._missed.came(shard.newest)
-        require_none(failing)
-        return self._outcome(found)
+        return self._step(lambda _, shard: shard.finish(), has_ended=True)
 
-    def _whole(
-        self, shared: SharedJoin, failing: dict[str, Exception]
-    ) -> dict[str, tuple[SharedQuery, Whole | None]]:
-        """The queries of a join, by name, each with what is whole of it; None: everything."""
-        found = {}
+    def _step(
+        self, step: Callable[[SharedJoin, JoinShard], JoinOutcome], *, has_ended: bool
+    ) -> JoinsOutcome:
+        found = JoinsOutcome([], [])
+        for shared in self._joins:
+            whole = self._whole(shared)
+            with noted(self._failing, [n for query, _ in whole for n in query.twins]):
+                shard = self._shard(shared)
+                outcome = self._sure(shared, step(shared, shard))
+                found.outcomes.append(outcome)
+                for query, missing in whole:
+                    with noted(self._failing, query.twins):
+                        joined, below = outcome.answers, None if has_ended else shard
+                        found.packages.extend(self._sent(query, missing, joined, below))
+                self._missed.came({(one, by): at for (one, by), at in shard.newest.items()})
+        return found
+
+    def _whole(self, shared: SharedJoin) -> list[tuple[SharedQuery, Whole | None]]:
+        """The queries of a join, each with what is whole of it; None: everything."""
+        found = []
         for query in shared.queries:
-            with noted(failing, [query.name]):
+            with noted(self._failing, query.twins):
                 whole = self._missed.meet(shared, query)
                 if whole is not None:
                     whole.require_answers()
-                found[query.name] = query, whole
+                found.append((query, whole))
         return found
 
     def _sure(self, shared: SharedJoin, outcome: JoinOutcome) -> JoinOutcome:
         """What a join gave, without what rows before it could prove wrong."""
         unstored = self._missed.unstored(shared)
         return replace(outcome, answers=sure_rows(shared.join, unstored, outcome.answers))
-
-    def _sent_by_all(
-        self,
-        queries: Mapping[str, tuple[SharedQuery, Whole | None]],
-        outcome: JoinOutcome,
-        shard: JoinShard | None,
-        failing: dict[str, Exception],
-    ) -> list[tuple[int, bytes]]:
-        """What the queries of a join send up; without a shard, the stream has ended."""
-        sent: list[tuple[int, bytes]] = []
-        for name, (query, whole) in queries.items():
-            with noted(failing, [name]):
-                sent += self._sent(query, whole, outcome.answers, shard)
-        return sent
 
     def _shard(self, shared: SharedJoin) -> JoinShard:
         state = self._states.of(shared.key)
@@ -170,27 +150,3 @@ class SharedJoinShard:
         for batch in both.combine_chunks().to_batches():
             combiner.add(batch)
         yield from combiner.packages(always=True)
-
-    def _outcome(
-        self, found: Sequence[tuple[JoinOutcome, list[tuple[int, bytes]]]]
-    ) -> SharedOutcome:
-        self._missed.write()
-        self._states.write()
-        outcomes = [outcome for outcome, _ in found]
-        return SharedOutcome(
-            packages=[package for _, sent in found for package in sent],
-            answers=sum(len(o.answers) for o in outcomes),
-            late=sum(len(o.late) for o in outcomes),
-            rejected=sum(len(o.rejected) for o in outcomes),
-            progress=min(o.progress for o in outcomes),
-            partials=sum(o.partials for o in outcomes),
-            nbytes=sum(o.nbytes for o in outcomes),
-        )
-
-
-def _of_every_source(tables: Mapping[str, pa.Table]) -> dict[str, pa.Table] | None:
-    """Of a package for another join, what is said of all sources: a promise by the clock."""
-    marks = read_marks(tables)
-    if EVERY_SOURCE not in marks:
-        return None
-    return {MARKS: marks_table({EVERY_SOURCE: marks[EVERY_SOURCE]})}

@@ -1,17 +1,16 @@
 """The queries of a register over joins, as shards know them: which join each one shares.
 
 Two queries share a join if they join the same sides by the same keys, band or windows and
-conditions. Every join and every query has a `key`: a few letters that name its part of a state, and
-what is sent to it. A query with another text has another key, and begins anew.
+conditions. Queries that differ in nothing but their names share all that is stored for them, too.
+Every join and every such set of queries has a `key`: a few letters that name its part of a state,
+and what is sent to it. A query with another text has another key, and begins anew.
 """
 
 from __future__ import annotations
 
 import hashlib
-import pickle
-import zlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
@@ -19,26 +18,35 @@ from panes.aggregates.custom import UserAggregate
 from panes.planning.join_plan import JoinPlan
 from panes.planning.join_query_plan import AT, PAIRS, JoinQueryPlan
 from panes.planning.plan import Plan, plan
-from panes.shards.recall import Recall
 
 _LETTERS = 16
-EVERY_JOIN = " " * _LETTERS
-"""The key of packages that say something of the sources of all joins."""
+EVERY_PART = " " * _LETTERS
+"""The key of packages that say something of the sources of all parts."""
 
 
 @dataclass(frozen=True, slots=True)
 class SharedQuery:
-    """One query over a join, and the plan of its windows above, if it has any."""
+    """One query over a join, and the plan of its windows above, if it has any.
+
+    `twins` are the names of all queries that are the same; `name` is that of the first one.
+    """
 
     name: str
     plan: JoinQueryPlan
     windows: Plan | None
     key: str
+    twins: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, name: str, asked: JoinQueryPlan, user: Sequence[UserAggregate] = ()) -> SharedQuery:
+    def of(
+        cls,
+        name: str,
+        asked: JoinQueryPlan,
+        user: Sequence[UserAggregate] = (),
+        key: str | None = None,
+    ) -> SharedQuery:
         """A query by its name; its windows are planned over the rows of its join."""
-        key = _key(name, asked.query.text)
+        key = key or part_key(name, asked.query.text)
         if asked.aggregation is None:
             return cls(name, asked, None, key)
         found, axis = asked.aggregation, asked.join.axis.type
@@ -50,7 +58,7 @@ class SharedQuery:
     @property
     def missed_key(self) -> str:
         """The key of packages that say what the query has missed."""
-        return _key("missed", self.key)
+        return part_key("missed", self.key)
 
     def schema(self) -> pa.Schema:
         """The columns of the answers."""
@@ -77,45 +85,25 @@ class SharedJoin:
 
 
 def shared_joins(
-    queries: Mapping[str, JoinQueryPlan], user: Sequence[UserAggregate] = ()
+    queries: Mapping[str, JoinQueryPlan],
+    user: Sequence[UserAggregate] = (),
+    keys: Mapping[str, str] = {},
 ) -> tuple[SharedJoin, ...]:
-    """The joins of some queries, in the order in which they first occur."""
-    by_join: dict[object, list[SharedQuery]] = {}
-    for name, asked in queries.items():
-        by_join.setdefault(asked.join.identity, []).append(SharedQuery.of(name, asked, user))
-    return tuple(
-        SharedJoin(sharing[0].plan.join, tuple(sharing), _key(str(identity)))
-        for identity, sharing in by_join.items()
-    )
+    """The joins of some queries, in the order in which they first occur.
 
-
-@dataclass(frozen=True, slots=True)
-class SentJoins:
-    """Shared joins as other processes get them.
-
-    They go with a job's functions, as these do, and are never stored: states are Arrow.
-    Compressed: Spark sends what is larger than a megabyte in a way that its stateful processors
-    cannot read.
+    `keys` are those that queries have already; queries with one key are the same.
     """
-
-    data: bytes
-
-    @classmethod
-    def of(cls, joins: Iterable[SharedJoin], dumps: Callable[[object], bytes]) -> SentJoins:
-        """Joins, to be sent as the host sends objects: a user's functions may be among them."""
-        return cls(zlib.compress(dumps(tuple(joins))))
-
-    def joins(self) -> tuple[SharedJoin, ...]:
-        """The joins, which this process remembers."""
-        found = RECALL.get(self.data)
-        if found is None:
-            found = pickle.loads(zlib.decompress(self.data))
-            RECALL.put(self.data, found, len(self.data))
-        return found
-
-
-RECALL: Recall[tuple[SharedJoin, ...]] = Recall()
-"""Joins that this process has been sent lately."""
+    by_join: dict[object, dict[str, SharedQuery]] = {}
+    for name, asked in queries.items():
+        same = by_join.setdefault(asked.join.identity, {})
+        one = SharedQuery.of(name, asked, user, keys.get(name))
+        first = same.setdefault(one.key, one)
+        same[one.key] = replace(first, twins=(*first.twins, name))
+    return tuple(
+        SharedJoin(sharing[0].plan.join, tuple(sharing), part_key(str(identity)))
+        for identity, same in by_join.items()
+        for sharing in [list(same.values())]
+    )
 
 
 def addressed(key: str, data: bytes) -> bytes:
@@ -128,5 +116,6 @@ def address(package: bytes) -> tuple[str, bytes]:
     return package[:_LETTERS].decode(), package[_LETTERS:]
 
 
-def _key(*words: str) -> str:
+def part_key(*words: str) -> str:
+    """The key of a part of a register, by what it is."""
     return hashlib.sha256("\0".join(words).encode()).hexdigest()[:_LETTERS]

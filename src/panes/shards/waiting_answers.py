@@ -16,7 +16,7 @@ from panes.nodes.release import ReleaseQueue
 from panes.nodes.status import CLOSED_BY, STATUS, ends_of
 from panes.planning.flush import Flush, shared_by
 from panes.planning.plan import Plan
-from panes.planning.terms import Terms
+from panes.planning.terms import CheckedOptions
 from panes.shards.state import State
 from panes.stores import codec
 from panes.stores.parcel import Parcel
@@ -27,7 +27,7 @@ _LINE = "line"
 class WaitingAnswers:
     """The line of answers of one shard, in its state."""
 
-    def __init__(self, plan: Plan, terms: Terms, state: State, *, shards: int) -> None:
+    def __init__(self, plan: Plan, terms: CheckedOptions, state: State, *, shards: int) -> None:
         self._flush = None if terms.flush is None else shared_by(terms.flush, shards)
         self._keys, self._state = len(plan.query.keys), state
 

@@ -15,7 +15,7 @@ from panes.answers.select import projected
 from panes.axis import FOREVER
 from panes.nodes.joined_rows import named_windows
 from panes.nodes.missed_rows import whole_windows
-from panes.planning.terms import Terms
+from panes.planning.terms import CheckedOptions
 from panes.shards.many_states import ManyStates
 from panes.shards.query_shard import Outcome, QueryShard
 from panes.shards.shared_join_shard import ANSWERS, MISSED
@@ -41,7 +41,7 @@ class WindowsAboveShard:
     """A shard's part of all windows above the joins of a register, for one batch."""
 
     def __init__(
-        self, joins: Sequence[SharedJoin], terms: Terms, state: State, *, shards: int
+        self, joins: Sequence[SharedJoin], terms: CheckedOptions, state: State, *, shards: int
     ) -> None:
         self._queries = [query for shared in joins for query in shared.queries]
         self._terms, self._shards = terms, shards

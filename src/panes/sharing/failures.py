@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from panes.aggregates.custom import UserAggregate
 from panes.axis import BEGINNING
-from panes.errors import LimitError, StateError, UserFunctionError, pass_interrupt
+from panes.errors import LimitError, QueryError, StateError, UserFunctionError, pass_interrupt
 from panes.sharing.classed_panes import ClassedPanes
 from panes.sharing.due import Due, Finish
 from panes.sharing.roll_together import answer
@@ -104,16 +104,26 @@ def blaming(find: Callable[[], Mapping[str, Exception]]) -> Iterator[None]:
 
 @contextmanager
 def noted(failing: dict[str, Exception], names: Iterable[str]) -> Iterator[None]:
-    """Whatever fails within is these queries' fault, and is noted; what comes after goes on."""
+    """Whatever fails within is these queries' fault, and is noted; what comes after goes on.
+
+    An error that names queries itself is theirs. Without names, no other is anybody's.
+    """
+    names = list(names)
     try:
         yield
     except StateError:  # what is stored is damaged, or of another version
         raise
+    except QueriesFailed as failed:
+        failing.update({n: _as_error(why) for n, why in failed.reasons.items()})
     except Exception as error:
         pass_interrupt(error)
-        if isinstance(error, MemoryError) and not isinstance(error, LimitError):
+        if not names or (isinstance(error, MemoryError) and not isinstance(error, LimitError)):
             raise
         failing.update(dict.fromkeys(names, error))
+
+
+def _as_error(reason: object) -> Exception:
+    return reason if isinstance(reason, Exception) else QueryError(str(reason))
 
 
 def require_none(failing: Mapping[str, Exception]) -> None:

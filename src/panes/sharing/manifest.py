@@ -10,18 +10,22 @@ import json
 import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from typing import Any
 
 from panes.errors import StateError
 from panes.sharing.columns import Numbering
 from panes.sharing.queries import Asked, Failed, Queries, StateNumbers
 from panes.stores.state_format import require_version
 
-_FORMAT = 2
+_FORMAT, _READ = 3, (2, 3)
 
 
 @dataclass(frozen=True, slots=True)
 class QueryEntry:
-    """A query as it was added. `watched`: it came from the watched folder, and goes with it."""
+    """A query as it was added. `watched`: it came from the watched folder, and goes with it.
+
+    `key` is that of its own part of a state; a query that shares the panes of its stream has none.
+    """
 
     name: str
     text: str
@@ -29,6 +33,7 @@ class QueryEntry:
     deadline: int | None = None
     sink: str | None = None
     watched: bool = False
+    key: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,10 +58,21 @@ class StoreEntry:
 
 
 @dataclass(frozen=True, slots=True)
+class StreamEntry:
+    """The windows of one stream: their column, their stores, and the last number in their state."""
+
+    column: str
+    last: int
+    stores: Mapping[str, StoreEntry] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class Manifest:
     """A register at rest. `removed` are queries that were removed while it ran, by name.
 
     Stores are listed by their identities, questions that rows are kept for by their texts.
+    `streams` are those with windows that share panes, where a register has several or knows their
+    column; `last` and `stores` are those of the only stream.
     """
 
     stream: str
@@ -68,6 +84,7 @@ class Manifest:
     failed: Sequence[FailedEntry] = ()
     version: int = 0
     prepared: Sequence[str] = ()
+    streams: Mapping[str, StreamEntry] = field(default_factory=dict)
 
 
 def to_json(manifest: Manifest) -> str:
@@ -83,14 +100,23 @@ def from_json(text: str, place: str) -> Manifest:
         found, checksum, said = (read.get(name) for name in ("format", "crc32", "register"))
     except (ValueError, AttributeError) as error:
         raise _damaged(place) from error
-    require_version("a register", found, _FORMAT)
+    if found not in _READ:
+        require_version("a register", found, _FORMAT)
     if not isinstance(said, str) or zlib.crc32(said.encode()) != checksum:
         raise _damaged(place)
     register = json.loads(said)
     register["queries"] = [QueryEntry(**q) for q in register["queries"]]
     register["failed"] = [FailedEntry(**q) for q in register["failed"]]
-    register["stores"] = {title: StoreEntry(**s) for title, s in register["stores"].items()}
+    register["stores"] = _stores(register["stores"])
+    register["streams"] = {
+        name: StreamEntry(**{**one, "stores": _stores(one["stores"])})
+        for name, one in register.get("streams", {}).items()
+    }
     return Manifest(**register)
+
+
+def _stores(entries: Mapping[str, Mapping[str, Any]]) -> dict[str, StoreEntry]:
+    return {title: StoreEntry(**store) for title, store in entries.items()}
 
 
 def _damaged(place: str) -> StateError:

@@ -11,11 +11,14 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import types as T  # noqa: N812
+from sqlglot import exp
 
 from panes.language.expressions import quoted
 from panes.language.query import AGGREGATE, WINDOW_COLUMNS
+from panes.nodes.promised_answers import at_least, promised_by_windows
 from panes.planning.answer_columns import AnswerColumn
 from panes.planning.plan import Plan
+from panes.shards.names import PROMISE
 from panes.spark.bind import BoundQuery, sql
 from panes.spark.column_names import END
 from panes.spark.expressions import spark_sql
@@ -33,6 +36,25 @@ def handed_over(lowered: pa.Table) -> pa.Table:
         return lowered.add_column(0, END, pa.array(np.zeros(len(lowered), dtype=np.int64)))
     ends = lowered.column(WINDOW_COLUMNS[1]).combine_chunks().view(pa.int64())
     return lowered.drop_columns(list(WINDOW_COLUMNS)).add_column(0, END, ends)
+
+
+def promise_row(plan: Plan, next_end: int) -> pa.Table:
+    """What is promised of answers to come, as a row with the first positions that they may have.
+
+    No window that ends before `next_end` will be answered.
+    """
+    promised = promised_by_windows(plan.query, next_end)
+    if not promised:
+        return pa.table({PROMISE: pa.array([], pa.int64())})
+    said = pa.table({PROMISE: pa.array([0], pa.int64())})
+    if plan.names_windows:
+        return said.append_column(END, pa.array([next_end], pa.int64()))
+    said = said.append_column(END, pa.array([0], pa.int64()))
+    outputs = [o for o in plan.query.outputs if o.name.lower() in promised]
+    for name in {o.expression.name for o in outputs}:
+        kind = plan.lowered_schema().field(name).type
+        said = said.append_column(name, at_least(promised[outputs[0].name.lower()], kind))
+    return said
 
 
 def handed_over_schema(plan: Plan, status_columns: Sequence[str] = ()) -> T.StructType:
@@ -55,17 +77,26 @@ def selected(bound: BoundQuery, handed: DataFrame, status_columns: Sequence[str]
     return passing.selectExpr(*answer_texts(bound.plan, status_columns))
 
 
-def answer_texts(plan: Plan, status_columns: Sequence[str] = ()) -> list[str]:
+def answer_texts(plan: Plan, status_columns: Sequence[str] = (), *, if_row: str = "") -> list[str]:
     """What was selected, in the order of the contract, and the status columns.
+
+    What is more than a column is evaluated only `if_row` holds.
 
     As text: Spark reads all of it in one call, where every part of a Column is a call of its own.
     """
-    return [*map(_text, plan.answer_columns), *status_columns]
+    return [*(_text(column, if_row) for column in plan.answer_columns), *status_columns]
 
 
-def _text(column: AnswerColumn) -> str:
+def guarded(tree: exp.Expression, if_row: str) -> str:
+    """An expression as Spark reads it; what is more than a column only where a condition holds."""
+    text = spark_sql(tree)
+    is_free = not if_row or isinstance(tree, exp.Column)
+    return text if is_free else f"CASE WHEN {if_row} THEN {text} END"
+
+
+def _text(column: AnswerColumn, if_row: str) -> str:
     if column.expression is not None:
-        return named(spark_sql(column.expression), column.name)
+        return named(guarded(column.expression, if_row), column.name)
     assert column.lowered is not None
     return column.name if column.lowered == column.name else named(column.lowered, column.name)
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import operator
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
 
 import pyarrow as pa
 from pyspark.errors import AnalysisException
@@ -20,8 +22,12 @@ from panes.frames import require_streams
 from panes.language.expressions import quoted
 from panes.language.parse import parse
 from panes.language.query import Inner, Query
+from panes.nodes.inner import chain_of
+from panes.nodes.promised_answers import column_read
+from panes.nodes.promised_columns import require_promise
 from panes.planning.plan import Plan, plan
-from panes.spark.column_names import PASSES
+from panes.shards.names import HIDDEN, PROMISE
+from panes.spark.column_names import PASSES, SET_ASIDE
 from panes.spark.expressions import spark_sql
 from panes.spark.internals import to_arrow_schema
 from panes.spark.refusals import in_our_words
@@ -94,8 +100,16 @@ def derived(query: Query, frames: tuple[DataFrame, ...]) -> tuple[Query, tuple[D
     """What SELECTs inside FROM make of DataFrames: Spark's own filter, projection and distinct.
 
     On streams rows that are filtered out make progress, so there the filter becomes a column and
-    one more condition of the query, except where rows are counted.
+    one more condition of the query, except where rows are counted. What is promised of answers has
+    to be promised of what is made of them.
     """
+    for name, frame in zip(query.streams, frames, strict=True):
+        if not _needs_promises(frame) or query.window is None or query.window.column is None:
+            continue
+        chain_of(query, name, arrow_schema(frame), needs_order=True)
+        column = column_read(query, name)
+        if column is not None:
+            require_promise(column, promised_columns(frame))
     if not any(query.inner):
         return query, frames
     window = query.window
@@ -114,7 +128,10 @@ def derived(query: Query, frames: tuple[DataFrame, ...]) -> tuple[Query, tuple[D
 def selected_from(
     frame: DataFrame, inner: Inner | None, stream: str, *, by_flag: bool = False
 ) -> DataFrame:
-    """What a SELECT inside FROM makes of a DataFrame; with a flag, all rows are still there."""
+    """What a SELECT inside FROM makes of a DataFrame; with a flag, all rows are still there.
+
+    A stream still has all duplicates, which a node of their own leaves out.
+    """
     passes = F.lit(True)
     if inner is not None:
         schema = arrow_schema(frame)
@@ -123,22 +140,25 @@ def selected_from(
             condition = sql(where)
             with in_our_words([where]):
                 arrow_schema(frame.where(condition))
-            passes = F.coalesce(condition, F.lit(False))
-            frame = frame if by_flag else frame.where(condition)
-        columns = [F.col(quoted(name)) for name in frame.columns]
+            passes = F.coalesce(of_rows(frame, condition), F.lit(False))
+            frame = frame if by_flag else frame.where(passes | ~is_row(frame))
+        hidden = [F.col(name) for name in frame.columns if name in HIDDEN]
+        columns = [F.col(quoted(name)) for name in frame.columns if name not in HIDDEN]
         if inner.columns is not None:
             trees = [(resolve(o.expression, schema, stream=stream), o.name) for o in inner.columns]
             _selected_types(frame, [tree for tree, _ in trees])
-            columns = [sql(tree).alias(name) for tree, name in trees]
-        if inner.distinct and frame.isStreaming:
-            raise QueryError(
-                "SELECT DISTINCT inside FROM is not available on Spark streams",
-                hint="use dropDuplicatesWithinWatermark on the DataFrame",
-            )
+            columns = [_selected(frame, tree).alias(name) for tree, name in trees]
         flags = [passes.alias(PASSES)] if by_flag else []
-        frame = frame.select(*columns, *flags)
-        return frame.distinct() if inner.distinct else frame
+        frame = frame.select(*columns, *hidden, *flags)
+        return frame.distinct() if inner.distinct and not frame.isStreaming else frame
     return frame.withColumn(PASSES, passes) if by_flag else frame
+
+
+def _selected(frame: DataFrame, tree: exp.Expression) -> Column:
+    """An expression over the rows, and over promises where it moves what they are about."""
+    names = {column.name.lower() for column in tree.find_all(exp.Column)}
+    moves = bool(names) and names.issubset(promised_columns(frame))
+    return sql(tree) if moves else of_rows(frame, sql(tree))
 
 
 def _require_order(bound: Plan) -> None:
@@ -161,8 +181,52 @@ def _require_order(bound: Plan) -> None:
 
 
 def arrow_schema(frame: DataFrame) -> pa.Schema:
-    """The columns of a DataFrame in Arrow's types."""
-    return to_arrow_schema(frame.schema)
+    """The columns of a DataFrame in Arrow's types, without those that are no user's."""
+    return to_arrow_schema(T.StructType([f for f in frame.schema if f.name not in HIDDEN]))
+
+
+def is_inside(frame: DataFrame) -> bool:
+    """Whether a DataFrame is what a node gives to another: rows, and what is promised of them."""
+    return PROMISE in frame.columns
+
+
+def promising(answers: DataFrame, columns: Collection[str], *, bounded: bool) -> DataFrame:
+    """Answers that are known to promise something of some columns, and of no others.
+
+    Nothing needs to be promised of what is `bounded`: it ends.
+    """
+    return answers.withMetadata(PROMISE, {_PROMISED: sorted(columns), _BOUNDED: bounded})
+
+
+def promised_columns(frame: DataFrame) -> Collection[str]:
+    """The columns of a DataFrame that something is promised of, as far as is known."""
+    known: dict[str, list[str]] = frame.schema[PROMISE].metadata if is_inside(frame) else {}
+    return known.get(_PROMISED, ())
+
+
+def _needs_promises(frame: DataFrame) -> bool:
+    """Whether windows over a DataFrame close by what is promised of it alone."""
+    return is_inside(frame) and not frame.schema[PROMISE].metadata.get(_BOUNDED, True)
+
+
+_PROMISED, _BOUNDED = "panes.promised", "panes.bounded"
+
+
+def is_row(frame: DataFrame) -> Column:
+    """Which rows of a DataFrame are rows: no promises, and not set aside."""
+    of_nodes = [F.col(name).isNull() for name in (PROMISE, SET_ASIDE) if name in frame.columns]
+    return reduce(operator.and_, of_nodes, F.lit(True))
+
+
+def row_text(frame: DataFrame) -> str:
+    """The same, as text."""
+    names = [name for name in (PROMISE, SET_ASIDE) if name in frame.columns]
+    return " AND ".join(f"{name} IS NULL" for name in names)
+
+
+def of_rows(frame: DataFrame, value: Column) -> Column:
+    """An expression over the rows of a DataFrame; of anything else nothing is to be evaluated."""
+    return F.when(is_row(frame), value) if is_inside(frame) else value
 
 
 def comparable(frame: DataFrame) -> pa.Schema:

@@ -7,12 +7,12 @@ but for those that Spark hands to Python as named tuples, whose names cannot beg
 
 from __future__ import annotations
 
-from panes.shards.names import ASIDE
+from panes.shards.names import ASIDE, WINDOW_END, WINDOW_START
 
 SHARD, PACKAGE, WHEN = "shard", "package", "sent_at"
 """What travels in the shuffle: to which shard, the bytes, and in which micro-batch."""
 
-START, END = "__start", "__end"
+START, END = WINDOW_START, WINDOW_END
 """Where an answer's window starts and ends, in ticks."""
 STATUS, SET_ASIDE = "__status", ASIDE
 """What a shard says of itself, and a row that was late or rejected."""

@@ -25,7 +25,7 @@ from pyspark.sql import types as T  # noqa: N812
 from panes.axis import parse_duration
 from panes.errors import OptionError, QueryError
 from panes.language.expressions import quoted
-from panes.planning.terms import Run
+from panes.planning.terms import StreamOptions
 from panes.spark import query
 from panes.spark.asked_columns import AskedColumns
 from panes.spark.internals import (
@@ -98,7 +98,7 @@ class Grouped:
     window: SlidingTime
     before: tuple[Column, ...]
     keys: tuple[Column, ...]
-    run: Run
+    run: StreamOptions
 
     def agg(self, *columns: Column | Mapping[str, str]) -> DataFrame:
         """The aggregates per window and key, as Spark's own `agg` gives them."""
@@ -275,9 +275,9 @@ def _window_of(column: SlidingTime | Column | str) -> SlidingTime | None:
 
 
 _RUNS = {
-    "open": Run(),
-    "drop": Run(late="drop"),
-    "spark": Run(by_watermark=True, max_ahead=None),  # Spark believes every timestamp
+    "open": StreamOptions(),
+    "drop": StreamOptions(late="drop"),
+    "spark": StreamOptions(by_watermark=True, max_ahead=None),  # Spark believes every timestamp
 }
 
 

@@ -17,7 +17,7 @@ from pyspark.sql import types as T  # noqa: N812
 from panes.axis import Duration, parse_duration
 from panes.errors import OptionError, QueryError, UnknownColumnError
 from panes.language.join_query import How
-from panes.planning.terms import Run
+from panes.planning.terms import StreamOptions
 from panes.spark import query
 from panes.spark.internals import watermark_delay
 
@@ -78,7 +78,7 @@ def join(
         asked.text(times, _band(left, times[0], within)),
         {"l": asked.numbered(0), "r": asked.numbered(1)},
         (),
-        Run(lateness=lateness, bounded=bounded),
+        StreamOptions(lateness=lateness, bounded=bounded),
     )
     if not left.isStreaming:
         answers = asked.with_timeless(answers, times)

@@ -21,41 +21,28 @@ from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import reduce
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everyone writes it
 from pyspark.sql import types as T  # noqa: N812
-from pyspark.sql.streaming.stateful_processor import (
-    ExpiredTimerInfo,
-    MapState,
-    StatefulProcessor,
-    StatefulProcessorHandle,
-    TimerValues,
-)
 
 from panes.errors import OptionError, QueryError
-from panes.planning.terms import Run, Terms
+from panes.planning.terms import CheckedOptions, StreamOptions
 from panes.shards.names import AT, EVERY_SOURCE, PROMISE, SOURCE
-from panes.shards.state import State
 from panes.spark.column_names import PACKAGE, SHARD, WHEN
 from panes.spark.internals import UTC, batch_number, streaming_plan, tag_of, watermark_delay
 from panes.spark.partitions import one_per_partition
 from panes.spark.session import STATE_STORE
-from panes.windows.limit import at_most
+from panes.spark.state_host import Emits, MakesShard, StateHost, WatermarkHost
 
 if TYPE_CHECKING:
-    import pandas as pd
-
-STATE_NAME = "panes"
-"""What the state of shards is called in Spark's checkpoint."""
+    pass
 
 REPLACED = "panes.replaced"
 """Said in the metadata of the column that tells early and revised answers from final ones."""
 
-# Given as types: Spark would ask its JVM to parse them as text, once per task and batch.
-_NAME, _DATA = T.StructType().add("name", "string"), T.StructType().add("data", "binary")
 _SENT = f"{SHARD} int, {PACKAGE} binary, {WHEN} timestamp"
 _TICK = 1_000_000
 _NEVER = "spark_partition_id() < 0"
@@ -63,24 +50,11 @@ _NEVER = "spark_partition_id() < 0"
 Batches = Iterator[pa.RecordBatch]
 
 
-class HostedShard(Protocol):
-    """A shard for one batch."""
-
-    def take(self, packages: Sequence[bytes], /) -> Any: ...
-    def finish(self) -> Any: ...
-
-
 class Combines(Protocol):
     """What a task does with its rows: it makes packages of them, each for a shard."""
 
     def add(self, batch: pa.RecordBatch, /) -> None: ...
     def packages(self, *, always: bool = False) -> Iterator[tuple[int, bytes]]: ...
-
-
-class WatermarkedShard(HostedShard, Protocol):
-    """A shard that can be told of Spark's own watermark, in ticks."""
-
-    def take(self, packages: Sequence[bytes], watermark: int | None = None, /) -> Any: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,8 +67,8 @@ class Hosted:
     """
 
     combiner: Callable[[], Combines]
-    shard: Callable[[State], HostedShard]
-    emit: Callable[[Any], Iterator[pd.DataFrame]]
+    shard: MakesShard
+    emit: Emits
     output: T.StructType
 
 
@@ -130,14 +104,18 @@ def host(
     projected: Sequence[DataFrame],
     hosted: Hosted,
     shards: tuple[int, ...],
-    terms: Terms,
+    terms: CheckedOptions,
     *,
     bounded: bool,
     beside: Sequence[Beside] = (),
+    elsewhere: Sequence[DataFrame] = (),
+    beating: Sequence[int] = (EVERY_SOURCE,),
 ) -> DataFrame:
     """What all shards give, for streams that have been projected to what a combiner reads.
 
-    Streams `beside` them have other columns, and each a combiner of its own.
+    Streams `beside` them have other columns, and each a combiner of its own. A bounded stream has
+    not ended while streams that are read `elsewhere` in the query have data. A heartbeat is one of
+    the sources that are `beating`.
     """
     session, trial = projected[0].sparkSession, _TRIAL.get()
     if trial is not None:
@@ -145,7 +123,7 @@ def host(
     _require_state_store(session.conf.get("spark.sql.streaming.stateStore.providerClass"))
     united = list(projected)
     if terms.heartbeat is not None:
-        united.append(_heartbeat(session, terms.heartbeat.slack))
+        united.append(_heartbeat(session, terms.heartbeat.slack, beating))
     if bounded:
         united.append(_one_row_per_run(session))
     others = [frame for side in beside for frame in side.projected]
@@ -156,15 +134,18 @@ def host(
     for side in beside:
         others_combine = replace(combine, combiner=side.combiner)
         sent = sent.union(_united(side.projected).mapInArrow(others_combine, _SENT))
-    if bounded and not tasks_tell:
-        read = [source for plan in plans for source in plan.sources]
+    telling = [] if tasks_tell else plans
+    telling += [streaming_plan(frame) for frame in elsewhere] if bounded else []
+    read = [source for plan in telling for source in plan.sources]
+    if read:
         no_rows = _united([source.where(_NEVER).select(*_no_row()) for source in read])
         sent = sent.union(no_rows.mapInArrow(replace(combine, tell_empty=True), _SENT))
     if bounded:
         sent = sent.withWatermark(WHEN, "0 seconds")
-    by_watermark = WatermarkHost(hosted, terms.max_answers) if terms.by_watermark else None
+    asked = hosted.shard, hosted.emit, terms.max_answers
+    by_watermark = WatermarkHost(*asked) if terms.by_watermark else None
     given = sent.groupBy(SHARD).transformWithStateInPandas(
-        statefulProcessor=by_watermark or StateHost(hosted, terms.max_answers, bounded=bounded),
+        statefulProcessor=by_watermark or StateHost(*asked, bounded=bounded),
         outputStructType=hosted.output,
         outputMode="append",
         timeMode="eventtime" if bounded or terms.by_watermark else "none",
@@ -181,7 +162,7 @@ def shard_numbers(session: SparkSession, asked: int | None, *, is_keyed: bool) -
     return one_per_partition(count if is_keyed else 1)
 
 
-def with_watermark(frames: Sequence[DataFrame], column: str, run: Run) -> Run:
+def with_watermark(frames: Sequence[DataFrame], column: str, run: StreamOptions) -> StreamOptions:
     """How late rows may be, from the streams' own ``withWatermark`` if nothing else says it."""
     delays = [watermark_delay(f.schema[column]) for f in frames]
     if run.by_watermark and None in delays:
@@ -200,14 +181,14 @@ def with_watermark(frames: Sequence[DataFrame], column: str, run: Run) -> Run:
     return replace(run, lateness=timedelta(microseconds=max(found)))
 
 
-def require_progress(terms: Terms, *, bounded: bool) -> None:
+def require_progress(terms: CheckedOptions, streams: Sequence[str], *, bounded: bool) -> None:
     """Refuse a stream of which nothing would ever close a window."""
-    closes = (terms.lateness, terms.punctuation, terms.heartbeat)
-    if all(c is None for c in closes) and not bounded:
+    told = (name in terms.inside or terms.of(name).makes_progress for name in streams)
+    if not (bounded or all(told)):
         raise OptionError(
             "nothing says how the stream progresses, so no window would ever close",
-            hint='give lateness="10 seconds", punctuation=, heartbeat=, or bounded=True for an '
-            "availableNow run; a watermark of the stream will do too",
+            hint='df.withWatermark("ts", "10 seconds"), or an option of panes.sql: lateness="10 '
+            'seconds", punctuation=, heartbeat=, or bounded=True for an availableNow run',
         )
 
 
@@ -244,12 +225,13 @@ def _require_state_store(provider: str | None) -> None:
         )
 
 
-def _heartbeat(session: SparkSession, slack: int) -> DataFrame:
-    """Rows that promise, by the clock, that nothing older than `slack` is still to come."""
+def _heartbeat(session: SparkSession, slack: int, sources: Sequence[int]) -> DataFrame:
+    """Rows that promise, by the clock, that nothing older than `slack` is still to come of some."""
     rate = session.readStream.format("rate")
     beats = rate.option("rowsPerSecond", 1).option("numPartitions", 1).load()
     promised = F.unix_micros("timestamp") - F.lit(slack)
-    return beats.select(*_no_row(), promised.alias(PROMISE))
+    of = F.explode(F.array(*map(F.lit, sources))).alias(SOURCE)
+    return beats.select(of, _nowhere(), promised.alias(PROMISE))
 
 
 def _one_row_per_run(session: SparkSession) -> DataFrame:
@@ -267,7 +249,11 @@ def _united(frames: Sequence[DataFrame]) -> DataFrame:
 
 
 def _no_row() -> list[Column]:
-    return [F.lit(EVERY_SOURCE).alias(SOURCE), F.lit(None).cast("long").alias(AT)]
+    return [F.lit(EVERY_SOURCE).alias(SOURCE), _nowhere()]
+
+
+def _nowhere() -> Column:
+    return F.lit(None).cast("long").alias(AT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -306,105 +292,3 @@ def named_batch(batch: DataFrame, batch_id: int) -> Iterator[DataFrame]:
     finally:
         stored.unpersist()
         session.removeTag(tag)
-
-
-class StateHost(StatefulProcessor):
-    """Hosts a shard in Spark's state."""
-
-    def __init__(self, hosted: Hosted, max_answers: int | None, *, bounded: bool) -> None:
-        self._shard, self._emit, self._bounded = hosted.shard, hosted.emit, bounded
-        self._max_answers = max_answers
-
-    def init(self, handle: StatefulProcessorHandle) -> None:
-        """Called once per task and batch."""
-        self._handle = handle
-        self._state = _Blobs(handle.getMapState(STATE_NAME, _NAME, _DATA))
-        self._fed: set[int] = set()
-
-    # Spark passes these arguments by name.
-
-    def handleInputRows(  # type: ignore[override]  # noqa: N802
-        self,
-        key: tuple[int],
-        rows: Iterator[pd.DataFrame],
-        timerValues: TimerValues,  # noqa: N803
-    ) -> Iterator[pd.DataFrame]:
-        """One batch of one shard."""
-        self._fed.add(key[0])
-        packages = [package for frame in rows for package in frame[PACKAGE]]
-        with at_most(self._max_answers):
-            outcome = self._shard(self._state).take(packages)
-        yield from self._emit(outcome)
-        if self._bounded:
-            self._handle.registerTimer(timerValues.getCurrentWatermarkInMs() + 1)
-
-    def handleExpiredTimer(  # noqa: N802
-        self,
-        key: tuple[int],
-        timerValues: TimerValues,  # noqa: ARG002, N803
-        expiredTimerInfo: ExpiredTimerInfo,  # noqa: ARG002, N803
-    ) -> Iterator[pd.DataFrame]:
-        """A timer fires in every batch; in one that brings no rows, the stream has ended."""
-        if key[0] not in self._fed:
-            with at_most(self._max_answers):
-                outcome = self._shard(self._state).finish()
-            yield from self._emit(outcome)
-
-    def close(self) -> None:
-        """Nothing is open."""
-
-
-class WatermarkHost(StateHost):
-    """Hosts a shard that closes windows by Spark's own watermark.
-
-    Spark's watermark in a batch is that of the batches before it. A batch without data follows the
-    last one with data if the watermark has moved: a timer fires there for every shard.
-    """
-
-    def __init__(self, hosted: Hosted, max_answers: int | None) -> None:
-        super().__init__(hosted, max_answers, bounded=False)
-
-    def handleInputRows(  # type: ignore[override]  # noqa: N802
-        self,
-        key: tuple[int],
-        rows: Iterator[pd.DataFrame],
-        timerValues: TimerValues,  # noqa: N803
-    ) -> Iterator[pd.DataFrame]:
-        """One batch of one shard."""
-        self._fed.add(key[0])
-        packages = [package for frame in rows for package in frame[PACKAGE]]
-        yield from self._take(packages, timerValues)
-        self._handle.registerTimer(timerValues.getCurrentWatermarkInMs() + 1)
-
-    def handleExpiredTimer(  # noqa: N802
-        self,
-        key: tuple[int],
-        timerValues: TimerValues,  # noqa: N803
-        expiredTimerInfo: ExpiredTimerInfo,  # noqa: ARG002, N803
-    ) -> Iterator[pd.DataFrame]:
-        """The watermark has moved; in a batch that brings rows, these have told it already."""
-        if key[0] not in self._fed:
-            yield from self._take([], timerValues)
-
-    def _take(self, packages: list[bytes], now: TimerValues) -> Iterator[pd.DataFrame]:
-        shard: WatermarkedShard = self._shard(self._state)  # type: ignore[assignment]
-        with at_most(self._max_answers):
-            outcome = shard.take(packages, now.getCurrentWatermarkInMs() * 1_000)
-        yield from self._emit(outcome)
-
-
-class _Blobs:
-    """Spark's map state, as a shard wants it."""
-
-    def __init__(self, state: MapState) -> None:
-        self._map = state
-
-    def get(self, name: str, /) -> bytes | None:
-        found = self._map.getValue((name,))
-        return None if found is None else bytes(found[0])
-
-    def __setitem__(self, name: str, data: bytes, /) -> None:
-        self._map.updateValue((name,), (data,))
-
-    def __delitem__(self, name: str, /) -> None:
-        self._map.removeKey((name,))

@@ -29,9 +29,8 @@ from panes.live.recorder import position
 from panes.live.scatter import Scatter
 from panes.live.snapshot import Counts, Snapshot
 from panes.live.timeline import Timeline
-from panes.spark.join.register import SparkJoinRegister
 from panes.spark.live_rows import LiveRows
-from panes.spark.live_subjects import ManyJoins, ManyQueries, OneQuery, Subject
+from panes.spark.live_subjects import ManyQueries, OneQuery, Subject
 from panes.spark.observe import JOIN, name_among
 from panes.spark.register.register import SparkRegister
 
@@ -70,14 +69,10 @@ def live(
     title, port, token, edit
         As for `panes.live`.
     """
-    if isinstance(query, SparkRegister | SparkJoinRegister):
+    if isinstance(query, SparkRegister):
         if query.query is None:
             raise OptionError("the register does not run yet", hint="call start first")
-        about: Subject = (
-            ManyQueries(query, can_edit=edit)
-            if isinstance(query, SparkRegister)
-            else ManyJoins(query, can_edit=edit)
-        )
+        about = ManyQueries(query, can_edit=edit)
         feed = SparkFeed(query.query, about, query, name=query.metrics_name, title=title,
                          can_edit=edit)  # fmt: skip
     elif hasattr(query, "recentProgress"):
@@ -99,7 +94,7 @@ class SparkFeed(StreamingQueryListener):
         self,
         query: StreamingQuery | Any,
         about: Subject,
-        register: SparkRegister | SparkJoinRegister | None = None,
+        register: SparkRegister | None = None,
         *,
         name: str | None = None,
         title: str = "",

@@ -1,4 +1,4 @@
-"""What a live page on Spark is about: a query, a register, or a register over joins.
+"""What a live page on Spark is about: a query, or a register.
 
 Spark's reports say how a stream runs (`panes.spark.live_feed`). A subject says the rest: what was
 asked, its windows, and the answers and rows set aside that the driver has seen of it.
@@ -12,7 +12,7 @@ from typing import Protocol
 
 from panes.axis import BEGINNING
 from panes.language.query import Query
-from panes.language.read import read
+from panes.language.query_graph import read_graph
 from panes.live.answer_history import AnswerHistory
 from panes.live.feed import Look
 from panes.live.joins_shown import joins_axis, joins_shown, joins_text
@@ -28,8 +28,7 @@ from panes.live.register_shown import (
 from panes.live.snapshot import AnswersShown, AxisShown, SetAsideShown, Snapshot, WindowsShown
 from panes.live.windows_near import windows_of
 from panes.planning.explain import explain_unbound
-from panes.sharing.view import RegisterView
-from panes.spark.join.register import SparkJoinRegister
+from panes.sharing.join_view import JoinsView
 from panes.spark.live_rows import LiveRows
 from panes.spark.register.register import SparkRegister
 from panes.windows.spec import Landmark, PanedSpec, Sliding
@@ -58,7 +57,7 @@ class OneQuery:
     def __init__(
         self, text: str, answers: LiveRows | None, late: LiveRows | None, rejected: LiveRows | None
     ) -> None:
-        self._text, self._asked = text, read(text) if text else None
+        self._text, self._asked = text, read_graph(text).asked if text else None
         self._answers: AnswerHistory | None = None if answers is None else answers.history
         self._set_aside = late or rejected
         if late and rejected and rejected.apart is not late.apart:
@@ -93,50 +92,16 @@ class OneQuery:
 
 
 class ManyQueries:
-    """A register. The cost of a query is counted as in one process, from what shards tell."""
+    """A register. The cost of a query is counted as in one process, from what shards tell.
+
+    Where there may be joins, shards do not tell what a query takes, so its answers are counted.
+    """
 
     def __init__(self, register: SparkRegister, *, can_edit: bool) -> None:
         self._register, self._can_edit = register, can_edit
-        self._view: RegisterView | None = None
-        register.tap.followed.follow_first(keys_of(register.view().queries))
-        register.tap.open()
-
-    @property
-    def title(self) -> str:
-        """The stream."""
-        return self._register.stream
-
-    def fill(self, shown: Snapshot, look: Look) -> Snapshot:
-        """The queries, the costliest first, and the answers of the one that is looked at."""
-        register, tap = self._register, self._register.tap
-        if self._view is None or self._view.version != register.version:
-            self._view = register.view()
-        view, given = self._view, tap.given
-        dearest = sorted(view.queries, key=lambda q: (-cost_of(q, given), q.name))
-        return replace(
-            shown,
-            text=f"{so_many(len(view.queries), 'query', 'queries')} on Spark",
-            axis=axis_shown(view),
-            windows=_windows(specs_of(dearest[:_MOST_LOOKED]), shown),
-            answers=tap.followed.shown(keys_of(dearest), look),
-            set_aside=tap.apart.shown(),
-            register=register_shown(
-                view, dearest, given, look.queries, can_edit=self._can_edit, cost=_COST
-            ),
-            explain=register.explain(),
-        )
-
-    def close(self) -> None:
-        """One page fewer looks."""
-        self._register.tap.close()
-
-
-class ManyJoins:
-    """A register over joins. Shards do not tell what a query takes, so its answers are counted."""
-
-    def __init__(self, register: SparkJoinRegister, *, can_edit: bool) -> None:
-        self._register, self._can_edit = register, can_edit
-        register.tap.followed.follow_first(keys_of(register.view().queries))
+        self._version: tuple[int, ...] | None = None
+        self._view = register.view()
+        register.tap.followed.follow_first(keys_of(self._view.queries))
         register.tap.open()
 
     @property
@@ -145,8 +110,28 @@ class ManyJoins:
         return " + ".join(self._register.streams)
 
     def fill(self, shown: Snapshot, look: Look) -> Snapshot:
-        """The queries, those with most answers first, and the answers of one."""
-        view, tap = self._register.view(), self._register.tap
+        """The queries, the costliest first, and the answers of the one that is looked at."""
+        if self._version != self._register.version:
+            self._version, self._view = self._register.version, self._register.view()
+        view, tap = self._view, self._register.tap
+        shown = replace(shown, set_aside=tap.apart.shown(), explain=self._register.explain())
+        if isinstance(view, JoinsView):
+            return self._of_joins(shown, look, view)
+        given = tap.given
+        dearest = sorted(view.queries, key=lambda q: (-cost_of(q, given), q.name))
+        return replace(
+            shown,
+            text=f"{so_many(len(view.queries), 'query', 'queries')} on Spark",
+            axis=axis_shown(view),
+            windows=_windows(specs_of(dearest[:_MOST_LOOKED]), shown),
+            answers=tap.followed.shown(keys_of(dearest), look),
+            register=register_shown(
+                view, dearest, given, look.queries, can_edit=self._can_edit, cost=_COST
+            ),
+        )
+
+    def _of_joins(self, shown: Snapshot, look: Look, view: JoinsView) -> Snapshot:
+        tap = self._register.tap
         ordered = sorted(view.queries, key=lambda q: (-tap.given[q.name], q.name))
         return replace(
             shown,
@@ -158,7 +143,6 @@ class ManyJoins:
                 cost="answers that it gave; shards do not tell what they took",
                 can_edit=self._can_edit,
             ),
-            explain=self._register.explain(),
         )  # fmt: skip
 
     def close(self) -> None:

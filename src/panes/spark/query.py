@@ -17,17 +17,20 @@ from panes.errors import OptionError, QueryError
 from panes.frames import require_streams
 from panes.language.join_query import JoinQuery
 from panes.language.query import WINDOW_TIME, Query
-from panes.language.query_graph import read_graph
-from panes.planning.terms import Run, agree, require_clock, require_lateness
+from panes.language.query_graph import Part, QueryGraph, read_graph
+from panes.nodes.parts import require_parts, run_of
+from panes.planning.terms import StreamOptions, check_options, require_clock, require_lateness
+from panes.shards.names import ROW
 from panes.spark.batch.answer import answer_bounded
-from panes.spark.bind import bind
+from panes.spark.bind import bind, is_inside
 from panes.spark.checkpoint import require_sources
 from panes.spark.host import named_batch, require_final, with_watermark
 from panes.spark.internals import before_start, plan_text
 from panes.spark.join.query import answer_join
 from panes.spark.observe import metrics_name
 from panes.spark.stream import query as stream
-from panes.spark.stream.query import LATE, REJECTED
+from panes.spark.stream.distinct import different_rows
+from panes.spark.stream.query import LATE, REJECTED, Place, whole_row
 
 Sent: TypeAlias = Literal["answers", "late", "rejected"]
 Sink: TypeAlias = "str | Path | Callable[[DataFrame, int], None]"
@@ -50,7 +53,7 @@ def answer(
     text: str,
     streams: Mapping[str, DataFrame],
     user: Sequence[UserAggregate] = (),
-    run: Run = Run(),  # noqa: B008 - frozen
+    run: StreamOptions = StreamOptions(),  # noqa: B008 - frozen
 ) -> DataFrame:
     """The answers, as a DataFrame of the same kind as the streams.
 
@@ -68,44 +71,71 @@ def answer(
 
 
 def _answer(
-    text: str, streams: Mapping[str, DataFrame], user: Sequence[UserAggregate], run: Run
+    text: str, streams: Mapping[str, DataFrame], user: Sequence[UserAggregate], run: StreamOptions
 ) -> DataFrame:
+    """The answers of a query; those of queries inside it are rows of what stands around them.
+
+    Of streams, each query inside is a node that gives rows and promises, in one streaming query.
+    """
     graph = read_graph(text, user)
     require_streams(graph.streams, streams)
-    frames = dict(streams)
-    if graph.names and any(frame.isStreaming for frame in frames.values()):
-        raise QueryError(
-            "on Spark a query inside another is answered of bounded DataFrames, not of streams",
-            hint="give the answers of one to the other: m = panes.sql(inner, lateness=..., s=df), "
-            "then panes.sql(outer, lateness='0 seconds', m=m), which is one streaming query",
+    frames = {name: streams[name] for name in graph.streams}
+    is_streaming = any(frame.isStreaming for frame in frames.values())
+    read: tuple[DataFrame, ...] = ()
+    if is_streaming and graph.names:
+        require_parts(graph, run)
+        read = tuple(frames.values())
+    if run.with_late and read:
+        frames = {name: f.withColumn(ROW, whole_row(read, f)) for name, f in frames.items()}
+    for part in graph.parts:
+        inside = {name for name in graph.inside if is_streaming}
+        own = run_of(part, run, inside) if is_streaming or not part.name else StreamOptions()
+        if part.name and is_streaming:
+            own = replace(own, name=f"{run.name}_{part.name}")
+        place = Place(
+            read, _elsewhere(graph, part, frames), promises=is_streaming and bool(part.name)
         )
-    for part in graph.parts[:-1]:
-        found = _answer_query(part.query, graph.everywhere(frames), user, Run())
-        frames[part.name] = as_rows(found)
-    return _answer_query(graph.asked, graph.everywhere(frames), user, run)
+        found = _answer_query(part.query, graph.everywhere(frames), user, own, place)
+        frames[part.name] = as_rows(found) if part.name else found
+    return frames[""]
+
+
+def _elsewhere(
+    graph: QueryGraph, part: Part, frames: Mapping[str, DataFrame]
+) -> tuple[DataFrame, ...]:
+    """The streams that other parts read: while they have data, no stream of this part ends."""
+    others = (p.query.streams for p in graph.parts if p is not part)
+    again = graph.again
+    named = dict.fromkeys(again.get(name, name) for streams in others for name in streams)
+    return tuple(frames[name] for name in named if name in graph.streams)
 
 
 def _answer_query(
     query: Query | JoinQuery,
     frames: Mapping[str, DataFrame],
     user: Sequence[UserAggregate],
-    run: Run,
+    run: StreamOptions,
+    place: Place,
 ) -> DataFrame:
     """The answers of a query with none inside, of those DataFrames that it reads."""
     streams = {name: frames[name] for name in query.streams}
     if isinstance(query, JoinQuery):
-        return answer_join(query, streams, user, run)
+        return answer_join(query, streams, user, run, place)
     bound = bind(query, streams, user)
     if bound.is_streaming:
         require_lateness(run.lateness, bound.plan.placing.kind)
-        run = with_watermark(bound.frames, bound.plan.axis.column or "", run)
-    terms = agree(bound.plan.query, run)
+        own = [frame for frame in bound.frames if not is_inside(frame)]
+        run = with_watermark(own, bound.plan.axis.column or "", run) if own else run
+    terms = check_options(bound.plan.query, run)
     if bound.is_streaming:
         require_clock(run)
     _require_possible(bound.plan.query, run, is_streaming=bound.is_streaming)
     if bound.is_streaming:
+        bound, terms = different_rows(bound, terms, run, place)
+        if place.promises:
+            return stream.answers_promised(bound, terms, run, place)
         answered = stream.answers_and_set_aside if run.with_late else stream.answer
-        return answered(bound, terms, run)
+        return answered(bound, terms, run, place)
     if run.with_late:
         raise QueryError("these DataFrames are bounded, so no row of them is late")
     return answer_bounded(bound)
@@ -123,7 +153,7 @@ def as_rows(answers: DataFrame) -> DataFrame:
     return answers.withColumn(WINDOW_TIME, last)
 
 
-def _require_possible(query: Query, run: Run, *, is_streaming: bool) -> None:
+def _require_possible(query: Query, run: StreamOptions, *, is_streaming: bool) -> None:
     """Refuse what only a query in one process can do, or only a stream, before anything runs."""
     on_streams = {
         "late='revise'": run.late == "revise",

@@ -13,7 +13,6 @@ import runpy
 import numpy as np
 import pandas  # noqa: F401 - imported for those who are forked, as are the next ones
 
-import panes.spark.join.register_stream
 import panes.spark.join.stream
 import panes.spark.register.stream
 import panes.spark.stream.query  # noqa: F401

@@ -24,7 +24,6 @@ from numpy.typing import NDArray
 
 from panes.aggregates.aggregate import Rows
 from panes.aggregates.monoid import Columns, Monoid
-from panes.arrays.key_numbers import KeyNumbers
 from panes.arrays.ordering import number_pairs
 from panes.arrays.slots import distinct, moved
 from panes.arrays.workers import workers
@@ -32,6 +31,7 @@ from panes.kernels.choose import roll
 from panes.stores.contents import Contents
 from panes.stores.fill import fill
 from panes.stores.fragment import Fragment
+from panes.stores.keyed import Keyed
 from panes.stores.panes import by_group
 from panes.stores.rolled import AnswerPartials
 from panes.windows.cover import Cover, Wids, runs_under
@@ -41,14 +41,14 @@ from panes.windows.spec import PanedSpec, Sliding
 _NOTHING = np.empty(0, dtype=np.int64)
 
 
-class Bins:
+class Bins(Keyed):
     """The bins of one query, by group and then position."""
 
     def __init__(self, contents: Contents, spec: PanedSpec) -> None:
         assert isinstance(spec, Sliding)
-        self.contents, self.spec = contents, spec
+        super().__init__(contents)
+        self.spec = spec
         self._cut = cut(spec)
-        self._numbers = KeyNumbers(contents.key_types)
         self._monoids = tuple(p.monoid for p in contents.pieces)
         self._at, self._group = _NOTHING, _NOTHING
         self._partials = tuple(m.empty(0) for m in self._monoids)
@@ -57,37 +57,9 @@ class Bins:
         return len(self._at)
 
     @property
-    def keys(self) -> int:
-        """How many combinations of key values have a number."""
-        return len(self._numbers)
-
-    @property
-    def rows(self) -> int:
-        """How many rows are buffered: none, ever."""
-        return 0
-
-    @property
-    def key_bytes(self) -> int:
-        """Bytes that the key values take."""
-        return self._numbers.nbytes
-
-    @property
     def nbytes(self) -> int:
         """Bytes of the bins."""
         return self._at.nbytes + self._group.nbytes + sum(p.nbytes for p in self._partials)
-
-    @property
-    def key_columns(self) -> list[pa.Array]:
-        """The key values of every group, by its number."""
-        return self.key_values(np.arange(self.keys))
-
-    def key_values(self, groups: NDArray[np.int64]) -> list[pa.Array]:
-        """The key values of some groups."""
-        return self._numbers.columns(groups)
-
-    def number(self, keys: Sequence[pa.Array], rows: int) -> NDArray[np.int32]:
-        """The group of each row of key values."""
-        return self._numbers.encode(keys, rows)
 
     def add(
         self,
@@ -96,11 +68,9 @@ class Bins:
         groups: NDArray[np.int32] | None = None,
     ) -> None:
         """Take in rows: bins for their edges, and their part in all bins that they reach."""
-        if groups is None:
-            groups = self.number([columns[c] for c in self.contents.group_columns], len(at))
         new = fill(
             Rows(at, tuple(columns)),
-            groups,
+            self.groups_of(columns, len(at), groups),
             self.keys,
             cut=self._cut,
             pieces=self.contents.pieces,
@@ -171,9 +141,9 @@ class Bins:
     def forget_keys(self) -> NDArray[np.int64] | None:
         """Drop keys that have no bin, if they are many; gives the new number of each group."""
         live = distinct(self._group)
-        if not self._numbers.mostly_dead(len(live)):
+        if not self.numbers.mostly_dead(len(live)):
             return None
-        renamed = self._numbers.keep(live)
+        renamed = self.numbers.keep(live)
         self._group = renamed[self._group]
         return renamed
 

@@ -22,6 +22,8 @@ _MOST_FRAGMENTS = 16
 class Fragments:
     """Partials of one stream, one column of them for each monoid."""
 
+    RECOMPUTED = frozenset({"_fragments", "_unread", "_journal", "_repeated"})  # of `fragments`
+
     def __init__(self, monoids: Sequence[Monoid]) -> None:
         self.monoids = tuple(monoids)
         self.fragments = ()
@@ -35,6 +37,7 @@ class Fragments:
     def fragments(self, fragments: Sequence[Fragment]) -> None:
         self._fragments = list(fragments)
         self._unread: list[Fragment] | None = None
+        self._journal: list[Fragment] | None = None
         self._repeated = 0  # partials, at most, of pairs that another fragment has too
 
     def __len__(self) -> int:
@@ -57,6 +60,8 @@ class Fragments:
             self._merge()
 
     def _note(self, fragment: Fragment) -> None:
+        if self._journal is not None:
+            self._journal.append(fragment)
         if self._unread is not None:
             self._unread.append(fragment)
             if len(self._unread) > _MOST_FRAGMENTS:
@@ -69,6 +74,14 @@ class Fragments:
         """
         unread, self._unread = self._unread, []
         return unread
+
+    def journal(self) -> list[Fragment] | None:
+        """What was added since the last call, as it came; None if more than that has changed.
+
+        Eviction of all that begins before some position is no change.
+        """
+        written, self._journal = self._journal, []
+        return written
 
     def span(self) -> tuple[int, int] | None:
         """Where the first and the last pane begin; None if there is none."""
@@ -89,7 +102,7 @@ class Fragments:
         self._fragments = [
             Fragment(f.starts, new_name[f.groups], f.partials) for f in self._fragments
         ]
-        self._unread = None
+        self._unread = self._journal = None
 
     def everything(self) -> Fragment:
         """All partials, as one fragment."""

@@ -15,13 +15,13 @@ from numpy.typing import NDArray
 
 from panes.aggregates.aggregate import Rows
 from panes.aggregates.monoid import Columns
-from panes.arrays.key_numbers import KeyNumbers
 from panes.arrays.slots import distinct
 from panes.arrays.workers import workers
 from panes.stores.contents import Contents
 from panes.stores.fill import fill
 from panes.stores.fragment import Fragment, merged
 from panes.stores.handover import IsWanted, PartOf, opened, split
+from panes.stores.keyed import Keyed
 from panes.stores.multisets import ValueStore
 from panes.stores.panes import PaneStore, Rolled, by_window
 from panes.stores.parcel import Parcel
@@ -31,14 +31,14 @@ from panes.windows.cut import cut, in_some_window
 from panes.windows.spec import PanedSpec
 
 
-class KeyedPanes:
+class KeyedPanes(Keyed):
     """The partials of one query, for the windows of one spec."""
 
     def __init__(self, contents: Contents, spec: PanedSpec) -> None:
-        self.contents, self.spec = contents, spec
+        super().__init__(contents)
+        self.spec = spec
         self._cut = cut(spec)
         self._executor = workers()
-        self._groups = KeyNumbers(contents.key_types)
         self._store = PaneStore(spec, [p.monoid for p in contents.pieces], self._executor)
         self._values = [
             ValueStore(v, [contents.row_types[c] for c in v.columns], spec, self._executor)
@@ -49,16 +49,6 @@ class KeyedPanes:
         return len(self._store) + sum(len(v.store) for v in self._values)
 
     @property
-    def keys(self) -> int:
-        """How many combinations of key values have a number."""
-        return len(self._groups)
-
-    @property
-    def rows(self) -> int:
-        """How many rows are buffered: none, ever."""
-        return 0
-
-    @property
     def nbytes(self) -> int:
         """Bytes the partials take."""
         return self._store.nbytes + sum(v.store.nbytes for v in self._values)
@@ -66,20 +56,7 @@ class KeyedPanes:
     @property
     def key_bytes(self) -> int:
         """Bytes that the key values take."""
-        return self._groups.nbytes + sum(v.key_bytes for v in self._values)
-
-    @property
-    def key_columns(self) -> list[pa.Array]:
-        """The key values of every group, by its number."""
-        return self._groups.columns(np.arange(len(self._groups)))
-
-    def key_values(self, groups: NDArray[np.int64]) -> list[pa.Array]:
-        """The key values of some groups."""
-        return self._groups.columns(groups)
-
-    def number(self, keys: Sequence[pa.Array], rows: int) -> NDArray[np.int32]:
-        """The group of each row of key values."""
-        return self._groups.encode(keys, rows)
+        return super().key_bytes + sum(v.key_bytes for v in self._values)
 
     def add(
         self,
@@ -94,12 +71,11 @@ class KeyedPanes:
         """
         cut_at = at if cut_at is None else cut_at
         rows = Rows(at, tuple(columns))
-        if groups is None:
-            groups = self.number([columns[c] for c in self.contents.group_columns], len(at))
+        groups = self.groups_of(columns, len(at), groups)
         filled = fill(
             rows,
             groups,
-            len(self._groups),
+            self.keys,
             cut=self._cut,
             pieces=self.contents.pieces,
             executor=self._executor,
@@ -114,7 +90,7 @@ class KeyedPanes:
         self, starts: NDArray[np.int64], keys: Sequence[pa.Array], partials: Sequence[Columns]
     ) -> None:
         """Take in partials that another host filled, one per pane and key or several."""
-        groups = self._groups.encode(keys, len(starts)).astype(np.int64)
+        groups = self.numbers.encode(keys, len(starts)).astype(np.int64)
         self._store.add(merged([Fragment(starts, groups, tuple(partials))], self._store.monoids))
 
     def add_values(
@@ -126,7 +102,7 @@ class KeyedPanes:
         counts: NDArray[np.int64],
     ) -> None:
         """Take in counted values of multiset `index` that another host filled."""
-        groups = self._groups.encode(keys, len(starts))
+        groups = self.numbers.encode(keys, len(starts))
         self._values[index].add_counts(starts, groups, values, counts)
 
     def take(self, parcels: Sequence[Parcel], is_wanted: IsWanted) -> NDArray[np.int64]:
@@ -134,7 +110,7 @@ class KeyedPanes:
         fragments = []
         for parcel in parcels:
             size = len(parcel.keys[0]) if parcel.keys else 1
-            number = self._groups.encode(parcel.keys, size).astype(np.int64)
+            number = self.numbers.encode(parcel.keys, size).astype(np.int64)
             arrived, counted = opened(parcel, number, number, is_wanted)
             fragments.append(arrived)
             for store, found in zip(self._values, counted, strict=True):
@@ -155,7 +131,7 @@ class KeyedPanes:
     def split(self, part_of: PartOf) -> dict[int, Parcel]:
         """Everything stored, part by part: `part_of` tells the part of each pane and group."""
         counted = [v.everything() for v in self._values]
-        return split(self._store.everything(), counted, part_of, self._groups.columns)
+        return split(self._store.everything(), counted, part_of, self.numbers.columns)
 
     def roll(
         self, first_due: Wids, end_due: Wids, *, in_order: bool = True
@@ -166,7 +142,7 @@ class KeyedPanes:
         """
         if not len(self._store):
             return None
-        order_of = self._groups.order if in_order else _as_they_are
+        order_of = self.numbers.order if in_order else _as_they_are
         rolled = self._store.answer(first_due, end_due, order_of)
         if not len(rolled.cover):
             return None
@@ -191,7 +167,7 @@ class KeyedPanes:
         return WindowPartials(
             partials=rolled.partials,
             multisets=tuple(v.under(rolled) for v in self._values),
-            keys=self._groups.columns(rolled.groups),
+            keys=self.numbers.columns(rolled.groups),
             cover=rolled.cover,
             order=order,
         )
@@ -241,9 +217,9 @@ class KeyedPanes:
         live = self._store.live_groups()
         if needed is not None:
             live = distinct(np.concatenate([live, needed]))
-        if not self._groups.mostly_dead(len(live)):
+        if not self.numbers.mostly_dead(len(live)):
             return None
-        renamed = self._groups.keep(live)
+        renamed = self.numbers.keep(live)
         self._store.rename_groups(renamed)
         for values in self._values:
             values.rename_groups(renamed)

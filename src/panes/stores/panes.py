@@ -131,6 +131,7 @@ class PaneStore(Fragments):
             lows = edges_of(self.spec, first_open)[0]
             assert lows is not None
             self._fragments = [_from(f, lows) for f in self._fragments]
+            self._journal = None
             return len(self) < before
         low, high = extent(self.spec, first_open)
         if isinstance(self.spec, Landmark):
@@ -141,6 +142,7 @@ class PaneStore(Fragments):
     def _fold_before(self, edge: int) -> None:
         """Move all panes before an edge onto the pane just before it."""
         base = edge - self.spec.slide
+        self._journal = None
         self._fragments = [
             Fragment(np.where(f.starts < edge, base, f.starts), f.groups, f.partials)
             for f in self._fragments

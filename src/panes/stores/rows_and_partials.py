@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from panes.arrays.key_numbers import KeyNumbers
 from panes.axis import BEGINNING
 from panes.stores.contents import Contents
+from panes.stores.keyed import Keyed
 from panes.stores.keyed_panes import KeyedPanes
 from panes.stores.rolled import WindowPartials
 from panes.stores.row_buffer import BufferedRows, RowBuffer
@@ -26,13 +27,13 @@ from panes.windows.spec import PanedSpec, Sliding
 _COUNTED_VALUE = 24
 
 
-class RowsAndPartials(ABC):
+class RowsAndPartials(Keyed, ABC):
     """A store that has either the rows of a group or its partials, whichever it prefers."""
 
     def __init__(self, contents: Contents, spec: PanedSpec, numbered: PanedSpec) -> None:
         assert isinstance(spec, Sliding)
-        self.contents, self.spec = contents, spec
-        self.partials = KeyedPanes(contents, numbered)
+        self.spec, self.partials = spec, KeyedPanes(contents, numbered)
+        super().__init__(contents, self.partials.numbers)
         self.buffer = RowBuffer()
         self.first_open = BEGINNING
         self.partial_bytes = 16 + sum(8 * len(p.monoid.names) for p in contents.pieces)
@@ -48,11 +49,6 @@ class RowsAndPartials(ABC):
 
     def __len__(self) -> int:
         return len(self.partials)
-
-    @property
-    def keys(self) -> int:
-        """How many combinations of key values have a number."""
-        return self.partials.keys
 
     @property
     def rows(self) -> int:
@@ -74,19 +70,6 @@ class RowsAndPartials(ABC):
         """Bytes of a buffered row: as measured, or as types tell while there is none."""
         return self.buffer.nbytes / self.rows if self.rows else 12 + 8 * len(self._read)
 
-    @property
-    def key_columns(self) -> list[pa.Array]:
-        """The key values of every group, by its number."""
-        return self.partials.key_columns
-
-    def key_values(self, groups: NDArray[np.int64]) -> list[pa.Array]:
-        """The key values of some groups."""
-        return self.partials.key_values(groups)
-
-    def number(self, keys: Sequence[pa.Array], rows: int) -> NDArray[np.int32]:
-        """The group of each row of key values."""
-        return self.partials.number(keys, rows)
-
     def add(
         self,
         at: NDArray[np.int64],
@@ -94,8 +77,7 @@ class RowsAndPartials(ABC):
         groups: NDArray[np.int32] | None = None,
     ) -> None:
         """Take in rows: positions, the plan's projected columns, and groups if they are known."""
-        if groups is None:
-            groups = self.number([columns[c] for c in self.contents.group_columns], len(at))
+        groups = self.groups_of(columns, len(at), groups)
         nothing = pa.nulls(len(at))
         read = tuple(c if i in self._read else nothing for i, c in enumerate(columns))
         self.receive(BufferedRows(at, groups, read))

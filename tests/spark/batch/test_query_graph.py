@@ -7,8 +7,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import panes
-from panes.errors import QueryError
-from tests.graph.drawn import in_order
+from tests.support import rows_in_order
 
 PEAKS = "SELECT k, max(x) AS m FROM s [RANGE 20 SLIDE 10 WATTR at] GROUP BY k"
 TEXTS = {
@@ -39,7 +38,7 @@ def test_bounded_dataframes_answer_as_one_process(spark: SparkSession, is_time: 
             text = _in_seconds(text)
         found = panes.sql(text, s=frame).toArrow()
         wanted = panes.sql(text, s=stream)
-        assert in_order(found).to_pylist() == in_order(wanted).to_pylist(), name
+        assert rows_in_order(found) == rows_in_order(wanted), name
 
 
 def _in_seconds(text: str) -> str:
@@ -47,9 +46,3 @@ def _in_seconds(text: str) -> str:
         for word in ("RANGE", "SLIDE", "TUMBLING"):
             text = text.replace(f"{word} {number}", f"{word} {number} seconds")
     return text
-
-
-def test_streams_are_refused_with_what_to_do(spark: SparkSession) -> None:
-    frame = spark.readStream.format("rate").load().selectExpr("value AS at", "value AS k", "1 AS x")
-    with pytest.raises(QueryError, match="of bounded DataFrames, not of streams"):
-        panes.sql(TEXTS["named"], s=frame)

@@ -22,7 +22,8 @@ from sqlglot import exp
 
 from panes.errors import PanesError
 from panes.expressions.rules import Parameter
-from panes.expressions.table import APPROXIMATED, RULES
+from panes.expressions.table import RULES
+from tests.docs.scalar_functions_page import APPROXIMATED
 from tests.spark.functions.awkward_values import Drawn, drawn, rows
 from tests.spark.functions.both_engines import (
     Answer,

@@ -12,11 +12,10 @@ import panes
 import panes.spark
 from panes.errors import PanesError, QueryError
 from panes.language.expressions import quoted
-from panes.language.read import read
 from tests.hostile import ATTACKS, HOSTILE_NAMES
 from tests.join_queries import ABOVE, AS_OF, BANDS, CHAINS, ONE_STREAM, THIRD, WINDOWS, L, R
 from tests.spark.streaming import assert_equal
-from tests.support import slow
+from tests.support import read, slow
 
 TABLES = {"l": L, "r": R, "t": THIRD}
 QUERIES = (*BANDS, *WINDOWS, *AS_OF, *ABOVE, *CHAINS)

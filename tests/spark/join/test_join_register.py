@@ -120,13 +120,11 @@ def test_what_registered_joins_cannot_do_is_refused(spark: SparkSession, tmp_pat
         panes.register(
             ("l", "r"), {name: spark.read.parquet(str(tmp_path / name)) for name in "lr"}
         )
-    with pytest.raises(OptionError, match="a pair is given once"):
+    with pytest.raises(OptionError, match="answers every window once"):
         panes.register(("l", "r"), frames, late="revise")
     reg = panes.register(("l", "r"), frames, lateness=1)
     with pytest.raises(UnknownStreamError, match="`q`"):
         reg.add("a", "SELECT l.id FROM l [RANGE 1 WATTR at], q [RANGE 1 WATTR at] WHERE l.k = q.k")
-    with pytest.raises(QueryError, match="queries over joins"):
-        reg.add("a", "SELECT count(*) AS n FROM l [TUMBLING 5 WATTR at]")
     with pytest.raises(QueryError, match="no SELECT inside FROM"):
         reg.add("a", "SELECT d.id FROM (SELECT at, k, id FROM l) d [RANGE 1 WATTR at], "
                      "r [RANGE 1 WATTR at] WHERE d.k = r.k")  # fmt: skip
@@ -135,7 +133,7 @@ def test_what_registered_joins_cannot_do_is_refused(spark: SparkSession, tmp_pat
     with pytest.raises(QueryError, match="no query yet"):
         reg.start(checkpoint=str(tmp_path / "checkpoint"), sink=str(tmp_path / "out"))
     reg.add("a", REGISTERED["pairs"])
-    with pytest.raises(QueryError, match="a query `a` already"):
+    with pytest.raises(QueryError, match="a query `a` is already"):
         reg.add("a", REGISTERED["pairs"])
-    with pytest.raises(QueryError, match="there is no query `b`"):
+    with pytest.raises(QueryError, match="no query `b`"):
         reg.remove("b")

@@ -14,7 +14,6 @@ from pyspark.sql.streaming.query import StreamingQuery
 import panes
 import panes.spark
 from panes.errors import OptionError, QueryError
-from panes.language.read import read
 from panes.spark.observe import JOIN, name_among
 from tests.join_queries import ABOVE, AS_OF, BANDS, CHAINS, ONE_STREAM, START, THIRD, WINDOWS, L, R
 from tests.spark.streaming import (
@@ -27,7 +26,7 @@ from tests.spark.streaming import (
     read_stream,
     run_to_end,
 )
-from tests.support import assert_rows, slow
+from tests.support import assert_rows, read, slow
 
 TABLES = {"l": L, "r": R, "t": THIRD}
 NEAR = "r.ts BETWEEN l.ts - INTERVAL 3 SECONDS AND l.ts + INTERVAL 4 SECONDS"

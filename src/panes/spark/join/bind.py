@@ -65,6 +65,8 @@ def bind_join(
         for source in query.join.sources
     ]
     plan = _with_pairs(plan_join_query(query, schemas, user, is_shared=is_shared))
+    if any(streams[name].isStreaming for name in query.streams):
+        plan.join.require_types()  # tasks ask it of pairs; of bounded DataFrames, Spark does
     sides = []
     for source in plan.join.sources:
         frames = tuple(streams[name] for name in source.source.streams)

@@ -10,8 +10,8 @@ windows above that is a punctuation like any other, so they close in the batch t
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Literal, TypeAlias
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -20,25 +20,40 @@ from pyspark.sql import types as T  # noqa: N812
 
 from panes.axis import parse_duration
 from panes.errors import OptionError, QueryError
-from panes.language.expressions import quoted
-from panes.nodes.join_stage import WID, Above
+from panes.nodes.join_stage import WID
+from panes.nodes.promised_answers import at_least
 from panes.planning.join_query_plan import AT, Aggregation, JoinQueryPlan
 from panes.planning.join_terms import require_join_options, require_streamable_join
-from panes.planning.terms import Run, Terms, agree, require_clock, require_terms
+from panes.planning.terms import (
+    CheckedOptions,
+    StreamOptions,
+    check_options,
+    require_clock,
+    require_terms,
+)
 from panes.shards.combiner import Combiner
 from panes.shards.join_filler import SideFiller
 from panes.shards.join_keys import shard_keys
-from panes.shards.join_shard import JoinOutcome, JoinShard
-from panes.shards.names import PROMISE, ROW, column_name
+from panes.shards.join_shard import JoinOutcome, JoinShard, Placed
+from panes.shards.names import ENDED, EVERY_SOURCE, PROMISE, column_name
 from panes.spark.answers import named
-from panes.spark.bind import sql
+from panes.spark.bind import is_inside
 from panes.spark.column_names import PACKAGE, SET_ASIDE, STATUS
 from panes.spark.host import Beside, Hosted, host, shard_numbers, with_watermark
 from panes.spark.internals import to_arrow_schema
 from panes.spark.join.bind import BoundJoin
-from panes.spark.join.columns import axis_type, from_ticks
+from panes.spark.join.columns import from_ticks
 from panes.spark.observe import DEFAULT, JOIN, observed
-from panes.spark.stream.query import Emit, project, survives_pandas, with_status
+from panes.spark.stream.distinct import different_rows
+from panes.spark.stream.query import (
+    ALONE,
+    Emit,
+    Place,
+    project,
+    survives_pandas,
+    whole_type,
+    with_status,
+)
 
 _TICKS: dict[type[T.DataType], T.DataType] = {
     T.TimestampType: T.LongType(),
@@ -48,8 +63,11 @@ _TICKS: dict[type[T.DataType], T.DataType] = {
 """Types that do not go through pandas unchanged, and the numbers that stand for them there."""
 
 
-def terms_of(bound: BoundJoin, run: Run) -> tuple[Run, Terms]:
-    """The terms of the joined streams; lateness may come from their own watermarks."""
+def terms_of(bound: BoundJoin, run: StreamOptions) -> tuple[StreamOptions, CheckedOptions]:
+    """The terms of the joined streams; lateness may come from their own watermarks.
+
+    Sides that are answers of a query inside keep their promises, whatever is said of streams.
+    """
     plan = bound.plan
     require_join_options(plan.query, run)
     require_streamable_join(plan)
@@ -58,66 +76,87 @@ def terms_of(bound: BoundJoin, run: Run) -> tuple[Run, Terms]:
         if is_asked:
             raise QueryError(f"{what} is not available on Spark",
                              hint="panes.open runs a query in one process")  # fmt: skip
-    found = [with_watermark(s.frames, s.plan.axis.column or "", run) for s in bound.sides]
+    own = [(s, [f for f in s.frames if not is_inside(f)]) for s in bound.sides]
+    found = [with_watermark(frames, s.plan.axis.column or "", run) for s, frames in own if frames]
     given = [r.lateness for r in found]
-    if run.lateness is None and all(lateness is not None for lateness in given):
+    if found and run.lateness is None and all(lateness is not None for lateness in given):
         longest = max(given, key=lambda one: parse_duration(one or 0, option="lateness"))
         run = replace(run, lateness=longest)
     asked = plan.join.right.plan.query
     require_terms(run, asked, plan.join.axis.kind)
-    terms = agree(asked, replace(run, flush=None, why=False, store=None))
+    terms = check_options(asked, replace(run, flush=None, why=False, store=None))
     require_clock(run)
     closes = (terms.lateness, terms.punctuation, terms.heartbeat)
-    if all(c is None for c in closes) and not run.bounded:
+    if found and all(c is None for c in closes) and not run.bounded:
         raise OptionError(
             "nothing says how the streams progress, so every row would be kept for ever",
-            hint='give lateness="10 seconds", punctuation=, heartbeat=, or bounded=True for an '
-            "availableNow run; watermarks of the streams will do too",
+            hint='df.withWatermark("ts", "10 seconds"), or an option of panes.sql: lateness="10 '
+            'seconds", punctuation=, heartbeat=, or bounded=True for an availableNow run',
         )
     return run, terms
 
 
-LiesOn: TypeAlias = Above | Literal["positions"]
-"""What windows above a join lie on; groups by positions close by joint punctuation, one by one."""
+def emitted(
+    bound: BoundJoin,
+    terms: CheckedOptions,
+    run: StreamOptions,
+    along: Sequence[Placed] = (),
+    place: Place = ALONE,
+) -> DataFrame:
+    """Everything the shards give, under joined names: joined rows, promises, rows set apart.
 
-
-def emitted(bound: BoundJoin, terms: Terms, run: Run, by: LiesOn | None = None) -> DataFrame:
-    """Everything the shards give, under joined names: joined rows, promises, rows set apart."""
+    A promise is a row with the first positions, of those that readers lie `along`, that joined rows
+    may still have. Groups by positions close by joint punctuation, one by one.
+    """
     join = bound.plan.join
-    groups = bound.plan if by == "positions" else None
-    along = None if by == "positions" else by
+    groups = bound.plan if "positions" in along else None
+    sides = [by for by in along if by != "positions"]
     keys = shard_keys(join)
     shards = shard_numbers(bound.frames[0].sparkSession, run.shards, is_keyed=bool(keys[0]))
     count = len(shards)
-    projected = _projected(bound, terms, run)
+    projected = _projected(bound, terms, run, place)
     combiners = [
         _Combiners(SideFiller(side, number, keys[number]), count, terms)
         for number, side in enumerate(join.sources)
     ]
-    row = projected[0][0].schema[ROW].dataType if run.with_late else None
-    given = with_status(_joined_schema(bound, by), row)
+    row = whole_type(place.streams or bound.frames) if run.with_late else None
+    given = with_status(_joined_schema(bound, along), row)
+    shown = _Shown(bound.plan, bool(along))
     emit = Emit(to_arrow_schema(given), packed=not survives_pandas(given), shown=shown)
     hosted = Hosted(
         combiner=combiners[0],
-        shard=lambda state: JoinShard(join, terms, state, shards=count, by=along, groups=groups),
+        shard=lambda state: JoinShard(join, terms, state, shards=count, along=sides, groups=groups),
         emit=emit,
         output=T.StructType().add(PACKAGE, "binary") if emit.packed else given,
     )
     beside = [Beside(p, c) for p, c in zip(projected[1:], combiners[1:], strict=True)]
-    stored = host(projected[0], hosted, shards, terms, bounded=run.bounded, beside=beside)
+    inside = [is_inside(frame) for frame in bound.frames]
+    own_sources = [source for source, is_in in enumerate(inside) if not is_in]
+    stored = host(
+        projected[0],
+        hosted,
+        shards,
+        replace(terms, heartbeat=None) if all(inside) else terms,
+        bounded=run.bounded and not any(inside),
+        beside=beside,
+        elsewhere=place.elsewhere,
+        beating=own_sources if any(inside) else (EVERY_SOURCE,),
+    )
     typed = stored.mapInArrow(emit.unpack, given) if emit.packed else stored
     name = (run.name or DEFAULT) + ("" if bound.plan.aggregation is None else JOIN)
     return _under_joined_names(bound, observed(typed, name, STATUS))
 
 
-def _projected(bound: BoundJoin, terms: Terms, run: Run) -> list[list[DataFrame]]:
+def _projected(
+    bound: BoundJoin, terms: CheckedOptions, run: StreamOptions, place: Place
+) -> list[list[DataFrame]]:
     """What combiners read of the streams of each side, which are numbered through."""
     found: list[list[DataFrame]] = []
     source = 0
     for side in bound.sides:
         found.append([])
         for number in range(len(side.frames)):
-            row_of = bound.frames if run.with_late else None
+            row_of = (place.streams or bound.frames) if run.with_late else None
             found[-1].append(project(side, number, terms, source=source, row_of=row_of))
             source += 1
     return found
@@ -126,7 +165,7 @@ def _projected(bound: BoundJoin, terms: Terms, run: Run) -> list[list[DataFrame]
 class _Combiners:
     """What every task over the streams of a side does with its rows."""
 
-    def __init__(self, filler: SideFiller, shards: int, terms: Terms) -> None:
+    def __init__(self, filler: SideFiller, shards: int, terms: CheckedOptions) -> None:
         self._filler, self._shards = filler, shards
         self._step = terms.step_on(filler.side.plan.placing.kind)
 
@@ -135,14 +174,43 @@ class _Combiners:
         return Combiner(filler, self._shards, notes_positions=False, max_step=self._step)
 
 
-def shown(outcome: JoinOutcome) -> list[pa.Table]:
-    """The rows of an outcome: joined ones under numbers, and what is promised of those to come."""
-    joined = outcome.answers
-    names = [n if n in (WID, AT) else column_name(i) for i, n in enumerate(joined.column_names)]
-    found = [joined.rename_columns(names)]
-    if outcome.promise is not None:
-        found.append(pa.table({PROMISE: pa.array([outcome.promise], pa.int64())}))
-    return found
+@dataclass(frozen=True, slots=True)
+class _Shown:
+    """What leaves a join: joined rows under numbers, and if wanted what is promised of others."""
+
+    plan: JoinQueryPlan
+    promises: bool
+
+    def __call__(self, outcome: JoinOutcome) -> list[pa.Table]:
+        joined = outcome.answers
+        names = [n if n in (WID, AT) else column_name(i) for i, n in enumerate(joined.column_names)]
+        found = [joined.rename_columns(names)]
+        if self.promises and (outcome.has_ended or outcome.promised):
+            found.append(self._promise(outcome))
+        return found
+
+    def _promise(self, outcome: JoinOutcome) -> pa.Table:
+        """A row that has promised positions where rows have theirs."""
+        join = self.plan.join
+        said = {PROMISE: pa.array([ENDED if outcome.has_ended else 0])}
+        if outcome.has_ended:
+            return pa.table(said)
+        types = {f.name: f.type for f in join.schema()}
+        for by, at in outcome.promised.items():
+            own = {"left": join.left_at, "right": join.right_at}.get(by)
+            if own is None:
+                said[WID if by == "window" else AT] = pa.array([at])
+            elif own in join.columns:
+                first = at_least(at, types[own])
+                said[column_name(join.columns.index(own))] = _as_number(first)
+        return pa.table(said)
+
+
+def _as_number(values: pa.Array) -> pa.Array:
+    """Values as they leave a shard: those of a type of time as numbers."""
+    if pa.types.is_date32(values.type):
+        return values.view(pa.int32())
+    return values.view(pa.int64()) if pa.types.is_timestamp(values.type) else values
 
 
 def _types(bound: BoundJoin) -> dict[str, T.DataType]:
@@ -155,16 +223,16 @@ def _types(bound: BoundJoin) -> dict[str, T.DataType]:
     return found
 
 
-def _joined_schema(bound: BoundJoin, by: LiesOn | None) -> T.StructType:
+def _joined_schema(bound: BoundJoin, along: Sequence[Placed]) -> T.StructType:
     """The columns of joined rows as they leave a shard."""
     types, schema = _types(bound), T.StructType()
     for i, name in enumerate(bound.plan.join.columns):
         schema = schema.add(column_name(i), _TICKS.get(type(types[name]), types[name]))
     if bound.plan.join.windows is not None:
         schema = schema.add(WID, "long")
-    if by == "positions":
+    if not {"positions", "max", "min"}.isdisjoint(along):
         schema = schema.add(AT, "long")
-    return schema if by is None else schema.add(PROMISE, "long")
+    return schema.add(PROMISE, "long") if along else schema
 
 
 def _under_joined_names(bound: BoundJoin, given: DataFrame) -> DataFrame:
@@ -183,7 +251,7 @@ def joined_only(given: DataFrame) -> DataFrame:
     return given.where(F.col(STATUS).isNull()).drop(STATUS)
 
 
-def lies_on(plan: JoinQueryPlan, found: Aggregation) -> LiesOn:
+def lies_on(plan: JoinQueryPlan, found: Aggregation) -> Placed:
     """What the windows above lie on; groups that would never close are refused."""
     by_left, by_right = found.grouped
     if found.by != "positions" or (by_left and by_right):
@@ -199,14 +267,14 @@ def lies_on(plan: JoinQueryPlan, found: Aggregation) -> LiesOn:
     return found.by
 
 
-def with_promises(plan: JoinQueryPlan, given: DataFrame, *, of_numbers: bool) -> DataFrame:
-    """Joined rows that pass WHERE and rows that promise, for the windows above."""
-    rows = joined_only(given)
-    if plan.answers.where is not None and AT not in rows.columns:  # groups have asked it
-        is_row = F.col(PROMISE).isNull()
-        if SET_ASIDE in rows.columns:
-            is_row &= F.col(SET_ASIDE).isNull()
-        rows = rows.where(~is_row | sql(plan.answers.where))
-    kind = None if of_numbers else axis_type(plan.join.axis)
-    promise = named(from_ticks(PROMISE, kind), PROMISE)
-    return rows.selectExpr(*(quoted(n) for n in rows.columns if n != PROMISE), promise)
+def different_sides(
+    bound: BoundJoin, terms: CheckedOptions, run: StreamOptions, place: Place
+) -> tuple[BoundJoin, CheckedOptions]:
+    """The same join, of different rows where FROM takes each row of a stream once."""
+    sides = []
+    for side in bound.sides:
+        others = (frame for other in bound.sides if other is not side for frame in other.frames)
+        elsewhere = (*place.elsewhere, *(frame for frame in others if not is_inside(frame)))
+        alone, terms = different_rows(side, terms, run, replace(place, elsewhere=elsewhere))
+        sides.append(alone)
+    return replace(bound, sides=tuple(sides)), terms

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import reduce
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -18,36 +19,44 @@ from panes.asking.set_questions import planned_sets
 from panes.errors import QueryError
 from panes.language.query import Query
 from panes.planning.plan import Plan
-from panes.planning.terms import Terms
+from panes.planning.terms import CheckedOptions
 from panes.shards.names import KEPT
+from panes.shards.register_parts import ALL_STATE
 from panes.shards.register_shard import Definition, as_lowered, resumed
 from panes.shards.register_state import take_up
+from panes.shards.sent_answers import with_ticks
 from panes.shards.state import ABOUT
 from panes.sharing.queries import Queries
-from panes.spark.host import STATE_NAME
 from panes.spark.internals import STATE_OPERATOR, dumps, has_commit, to_arrow_schema
-from panes.spark.register.lowered import finished, lowered_schema, with_ticks
+from panes.spark.register.lowered import finished, lowered_schema
+from panes.spark.state_host import STATE_NAME
 from panes.stores import codec
 from panes.windows.spec import Sliding
 
 
-def read_state(session: SparkSession, checkpoint: str) -> DataFrame | None:
+def read_state(session: SparkSession, checkpoint: str, key: str = ALL_STATE) -> DataFrame | None:
     """What shards keep, as the last batch left it: columns `shard`, `name` and `data`.
 
-    Batches that come later do not change it. None if no batch has been finished.
+    Batches that come later do not change it. None if no batch has been finished. With a `key`, it
+    is the state of one part.
     """
     if not has_commit(session, checkpoint):
         return None
     known = session.read.format("state-metadata").load(checkpoint)
     ours = known.where(F.col("operatorName").startswith(STATE_OPERATOR))
-    operator = ours.agg(F.max("operatorId")).collect()[0][0]
+    operators = sorted({row[0] for row in ours.select("operatorId").collect()} or {0})
     reader = session.read.format("statestore").option("path", checkpoint)
-    state = reader.option("operatorId", operator or 0).option("stateVarName", STATE_NAME).load()
-    return state.select(
+    reader = reader.option("stateVarName", STATE_NAME)
+    found = [reader.option("operatorId", number).load() for number in operators]
+    state = reduce(DataFrame.unionAll, found).select(
         F.col("key.shard").alias("shard"),
         F.col("user_map_key.name").alias("name"),
         F.col("user_map_value.data").alias("data"),
     )
+    if key == ALL_STATE:
+        return state
+    own = state.where(F.col("name").startswith(f"{key}/"))
+    return own.withColumn("name", F.substring("name", len(key) + 2, 1 << 20))
 
 
 def as_of_now(state: DataFrame | None, queries: Queries) -> Queries:
@@ -64,7 +73,7 @@ def ask(
     frame: DataFrame,
     checkpoint: str,
     queries: Queries,
-    terms: Terms,
+    terms: CheckedOptions,
     query: Query,
     plan_of: Callable[[Query], Plan],
 ) -> DataFrame:
@@ -102,7 +111,7 @@ class AskState:
     state: DataFrame | None
     now: Queries
     definition: Definition
-    terms: Terms
+    terms: CheckedOptions
 
     def __call__(self, plan: Plan) -> DataFrame:
         spec = plan.window.spec
@@ -124,7 +133,7 @@ class AskShard:
     """One shard's answers: to the rows of its state."""
 
     definition: Definition
-    terms: Terms
+    terms: CheckedOptions
     plan: Plan
     schema: pa.Schema
 

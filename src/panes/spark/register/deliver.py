@@ -16,24 +16,26 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everyone writes it
 from pyspark.sql import types as T  # noqa: N812
 
-from panes.answers.portions import QUERY
 from panes.errors import PanesError
 from panes.language.query import WINDOW_COLUMNS
 from panes.live.apart import Kind
-from panes.planning.plan import Plan
+from panes.path_part import path_part
 from panes.shards.names import ROW
+from panes.shards.sent_answers import LATE, PACKED, REJECTED, TITLE, set_aside_content
 from panes.sharing.failures import QueriesFailed, failing
-from panes.spark.answers import named
 from panes.spark.column_names import PACKAGE
 from panes.spark.host import named_batch
 from panes.spark.internals import local_frame, to_arrow_schema
 from panes.spark.query import Sink, send
-from panes.spark.register.lowered import PACKED, Unpack, finished, lowered_schema
-from panes.spark.register.stream import CONTENT, LATE, NAMES, REASON, REJECTED
+from panes.spark.register.answer_columns import AnswerColumns
+from panes.spark.register.lowered import Unpack
+from panes.spark.register.stream import CONTENT, NAMES
 from panes.spark.register.tap import MOST_ROWS, Tap
 from panes.stores import codec
 
 _SMALL, _MOST_CARRIED = 1 << 16, 16
+_KINDS: dict[Kind, int] = {"late": LATE, "rejected": REJECTED}
+REASON = "reason"
 
 RegisterSink: TypeAlias = "str | Path | Callable[[str, DataFrame, int], None] | Together"
 """A folder, or a function of a query's name, its answers and the batch's number."""
@@ -110,9 +112,8 @@ class Deliver:
     Queries that have little time are delivered first. `own` are the sinks of single queries.
     """
 
-    plans: tuple[Plan, ...]
-    axis_type: T.DataType
-    row: T.StructType
+    columns: tuple[AnswerColumns, ...]
+    rows: Mapping[str, T.StructType]
     sink: RegisterSink
     own: Mapping[str, Sink] = field(default_factory=dict)
     deadlines: Mapping[str, int] = field(default_factory=dict)
@@ -129,9 +130,10 @@ class Deliver:
                     self._send(frame, answered.names, batch_id)
                 except Exception as error:
                     raise self._blaming(stored, columns, answered, error) from error
-            for content, sink in ((LATE, self.late), (REJECTED, self.rejected)):
+            sinks: dict[Kind, Sink | None] = {"late": self.late, "rejected": self.rejected}
+            for kind, sink in sinks.items():
                 if sink is not None:
-                    self._send_set_aside(stored, content, sink, batch_id)
+                    self._send_set_aside(stored, kind, sink, batch_id)
             if self.tap is not None:
                 self._show(self.tap, stored, batch_id, found)
 
@@ -144,8 +146,11 @@ class Deliver:
             for columns, answered in found:
                 if name in answered.given:
                     frame = self._answers(stored, columns, answered.packages, [name])
-                    newest = frame.orderBy(F.col(WINDOW_COLUMNS[1]).desc()).limit(MOST_ROWS)
-                    return newest.drop(frame.columns[0]).toArrow().sort_by(WINDOW_COLUMNS[1])
+                    end, title = WINDOW_COLUMNS[1], frame.columns[0]
+                    if end not in frame.columns:
+                        return frame.drop(title).limit(MOST_ROWS).toArrow()
+                    newest = frame.orderBy(F.col(end).desc()).limit(MOST_ROWS)
+                    return newest.drop(title).toArrow().sort_by(end)
             return None
 
         given: Counter[str] = Counter()
@@ -155,22 +160,29 @@ class Deliver:
 
     def _some_set_aside(self, stored: DataFrame) -> Iterator[tuple[Kind, pa.Table]]:
         """Late and rejected rows, the reason last; without the rows where these are not kept."""
-        kinds: dict[int, Kind] = {LATE: "late", REJECTED: "rejected"}
-        small = stored.where(F.col(CONTENT).isin(list(kinds)) & (F.length(PACKAGE) <= _SMALL))
+        small = stored.where((F.col(CONTENT) < 0) & (F.length(PACKAGE) <= _SMALL))
         for content, package in small.select(CONTENT, PACKAGE).limit(_MOST_CARRIED).collect():
             table = codec.unpack(bytes(package))[PACKED]
             columns = {}
-            if ROW in table.column_names:
-                row = table.column(ROW).combine_chunks()
-                columns = dict(zip(self.row.names, row.flatten(), strict=True))
-            yield kinds[content], pa.table([*columns.values(), table.column(REASON)],
-                                           names=[*columns, REASON])  # fmt: skip
+            for kind, stream in self._set_aside_kinds(content):
+                if ROW in table.column_names:
+                    row = table.column(ROW).combine_chunks()
+                    columns = dict(zip(self.rows[stream].names, row.flatten(), strict=True))
+                yield kind, pa.table([*columns.values(), table.column(REASON)],
+                                     names=[*columns, REASON])  # fmt: skip
+
+    def _set_aside_kinds(self, content: int) -> Iterator[tuple[Kind, str]]:
+        """Which rows a number of set-aside rows means."""
+        for number, stream in enumerate(self.rows):
+            for kind in _KINDS:
+                if content == set_aside_content(_KINDS[kind], number):
+                    yield kind, stream
 
     @contextmanager
-    def rows_of(self, batch: DataFrame, batch_id: int) -> Iterator[DataFrame]:
-        """The rows of a batch in which all rows are rejected, as the stream has them."""
+    def rows_of(self, batch: DataFrame, batch_id: int) -> Iterator[dict[str, DataFrame]]:
+        """The rows of a batch in which all rows are rejected, as the streams have them."""
         with named_batch(batch, batch_id) as stored:
-            yield self._set_aside(stored, REJECTED).drop(REASON)
+            yield {s: self._set_aside(stored, "rejected", s).drop(REASON) for s in self.rows}
 
     def _in_order(self, found: Mapping[int, Answered]) -> list[tuple[int, Answered]]:
         """Answers by their columns, the most urgent first, and so the names of their queries."""
@@ -208,10 +220,8 @@ class Deliver:
 
         With `names`, those of some queries only; the others are not even looked at.
         """
-        plan = self.plans[columns]
-        schema = T.StructType([T.StructField(QUERY, T.StringType())])
-        for handed in lowered_schema(plan).fields:
-            schema = schema.add(handed)
+        asked = self.columns[columns]
+        schema = asked.with_names()
         unpack = Unpack(to_arrow_schema(schema))
         if packages is not None:
             table = pa.concat_tables(map(unpack.table, packages))
@@ -220,22 +230,28 @@ class Deliver:
             sent = batch.where(F.col(CONTENT) == columns).select(PACKAGE)
             lowered = sent.mapInArrow(unpack, schema)
         if names is not None:
-            lowered = lowered.where(F.col(QUERY).isin(list(names)))
-        return finished(plan, lowered, self.axis_type, named(QUERY, _own_name(plan)))
+            lowered = lowered.where(F.col(TITLE).isin(list(names)))
+        return asked.finished(lowered)
 
-    def _send_set_aside(self, batch: DataFrame, content: int, sink: Sink, batch_id: int) -> None:
+    def _send_set_aside(self, batch: DataFrame, kind: Kind, sink: Sink, batch_id: int) -> None:
+        """Late or rejected rows; those of several streams one stream after the other."""
         try:
-            kind: Kind = "late" if content == LATE else "rejected"
-            send(self._set_aside(batch, content), sink, batch_id, kind)
+            for stream in self.rows:
+                to = sink
+                if len(self.rows) > 1 and not callable(sink):
+                    to = f"{sink}/stream={path_part(stream)}"
+                send(self._set_aside(batch, kind, stream), to, batch_id, kind)
         except Exception as error:
             raise SinkError(_sink_failed(error)) from error
 
-    def _set_aside(self, batch: DataFrame, content: int) -> DataFrame:
-        numbered = [T.StructField(f"c{i}", f.dataType) for i, f in enumerate(self.row.fields)]
+    def _set_aside(self, batch: DataFrame, kind: Kind, stream: str) -> DataFrame:
+        fields = self.rows[stream].fields
+        content = set_aside_content(_KINDS[kind], list(self.rows).index(stream))
+        numbered = [T.StructField(f"c{i}", f.dataType) for i, f in enumerate(fields)]
         schema = T.StructType().add(REASON, "string").add(ROW, T.StructType(numbered))
         unpack = Unpack(to_arrow_schema(schema))
         rows = batch.where(F.col(CONTENT) == content).select(PACKAGE).mapInArrow(unpack, schema)
-        own = T.StructType([T.StructField(f.name, f.dataType) for f in self.row.fields])
+        own = T.StructType([T.StructField(f.name, f.dataType) for f in fields])
         named = rows.select(F.col(ROW).cast(own).alias(ROW), REASON)
         return named.select(f"{ROW}.*", REASON)
 
@@ -272,14 +288,3 @@ def _write(answers: DataFrame, query: str, folder: str, batch_id: int) -> None:
     placed = answers.withColumn("batch", F.lit(batch_id)).repartition(query)
     writer = placed.write.mode("overwrite").option("partitionOverwriteMode", "dynamic")
     writer.partitionBy(query, "batch").parquet(folder)
-
-
-def _own_name(plan: Plan) -> str:
-    """What the column of query names is called: ``query``, unless an answer is called so."""
-    query = plan.query
-    taken = {o.name.lower() for o in query.outputs}
-    taken |= {query.keys[i].name.lower() for i in query.shown_keys}
-    name = QUERY
-    while name in taken:
-        name += "_"
-    return name

@@ -6,6 +6,7 @@ expressions, and edges in the type of the axis.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -13,36 +14,35 @@ from pyspark.sql import DataFrame
 from pyspark.sql import types as T  # noqa: N812
 
 from panes.answers.select import plain_outputs
-from panes.language.query import WINDOW_COLUMNS
 from panes.planning.plan import Plan
+from panes.shards.sent_answers import PACKED
 from panes.spark.answers import answer_texts, edge_texts, handed_over_schema
 from panes.spark.bind import sql
 from panes.spark.column_names import END, START
 from panes.spark.host import Batches
 from panes.stores import codec
 
-PACKED = "answers"
 _ROWS_AT_ONCE = 1 << 16
 
 
-def lowered_schema(plan: Plan) -> T.StructType:
-    """Lowered answers in Spark's types, with both edges in ticks."""
-    return T.StructType([T.StructField(START, T.LongType()), *handed_over_schema(plan).fields])
+def lowered_schema(plan: Plan, status: Sequence[str] = ()) -> T.StructType:
+    """Lowered answers in Spark's types, with both edges in ticks, and their status columns."""
+    others = handed_over_schema(plan, status).fields
+    return T.StructType([T.StructField(START, T.LongType()), *others])
 
 
-def with_ticks(lowered: pa.Table) -> pa.Table:
-    """Lowered answers with their edges in ticks, in front."""
-    columns = {}
-    for name, edge_name in zip(WINDOW_COLUMNS, (START, END), strict=True):
-        columns[edge_name] = lowered.column(name).combine_chunks().view(pa.int64())
-    others = [n for n in lowered.column_names if n not in WINDOW_COLUMNS]
-    return pa.table(columns | {n: lowered.column(n) for n in others})
-
-
-def finished(plan: Plan, lowered: DataFrame, axis_type: T.DataType, *before: str) -> DataFrame:
+def finished(
+    plan: Plan,
+    lowered: DataFrame,
+    axis_type: T.DataType,
+    *before: str,
+    status: Sequence[str] = (),
+) -> DataFrame:
     """What was selected, of lowered answers that HAVING keeps; `before` come before it."""
-    edges = edge_texts(START, END, axis_type if plan.axis.kind == "time" else None)
-    chosen, having = answer_texts(plan), plan.query.having
+    edges: list[str] = []
+    if plan.names_windows:
+        edges = edge_texts(START, END, axis_type if plan.axis.kind == "time" else None)
+    chosen, having = answer_texts(plan, status), plan.query.having
     if plain_outputs(plan) is not None:
         return lowered.selectExpr(*before, *edges, *chosen[len(edges) :])
     edged = lowered.selectExpr("*", *edges)

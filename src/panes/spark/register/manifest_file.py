@@ -18,12 +18,16 @@ from panes.spark.internals import lines as read_lines
 _FOLDER = "panes-register"
 
 
-def read(session: SparkSession, checkpoint: str) -> Manifest | None:
-    """The register of a checkpoint; None if there is none yet."""
+def read(session: SparkSession, checkpoint: str, *, may_lack: bool = False) -> Manifest | None:
+    """The register of a checkpoint; None if there is none yet.
+
+    One of several streams `may_lack` a list: those of version 0.1 wrote none.
+    """
     place = f"{checkpoint}/{_FOLDER}"
     found = read_lines(session, place)
     if not found:
-        _require_unused(session, checkpoint)
+        if not may_lack:
+            _require_unused(session, checkpoint)
         return None
     return max((from_json(text, place) for text in found), key=lambda manifest: manifest.version)
 

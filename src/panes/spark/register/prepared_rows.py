@@ -17,7 +17,7 @@ from panes.errors import PanesError, QueryError
 from panes.language.parse import parse
 from panes.language.query import Query
 from panes.language.row_question import RowQuestion, read_row_question
-from panes.planning.terms import Run, agree, require_clock, require_lateness
+from panes.planning.terms import StreamOptions, check_options, require_clock, require_lateness
 from panes.sharing.queries import Queries
 from panes.spark.bind import arrow_schema
 from panes.spark.register.ask_rows import require_answerable
@@ -27,7 +27,11 @@ class PreparedStreamRows:
     """Prepared questions for rows of one stream, in the order in which they came."""
 
     def __init__(
-        self, stream: str, frame: DataFrame, run: Run, aggregates: tuple[UserAggregate, ...]
+        self,
+        stream: str,
+        frame: DataFrame,
+        run: StreamOptions,
+        aggregates: tuple[UserAggregate, ...],
     ) -> None:
         self._stream, self._frame, self._run, self._aggregates = stream, frame, run, aggregates
         self._asked: dict[str, RowQuestion] = {}
@@ -66,7 +70,7 @@ class PreparedStreamRows:
         planned = require_answerable(self._frame, asked)
         queries.require_same_axis(None, planned)
         require_lateness(self._run.lateness, planned.axis.kind)
-        agree(planned.query, self._run)
+        check_options(planned.query, self._run)
         require_clock(self._run)
         queries.axis, self._asked[text] = planned.axis, asked
         self._keep(queries)

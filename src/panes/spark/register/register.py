@@ -1,4 +1,4 @@
-"""A register on Spark: many queries over one streaming DataFrame, in one streaming query.
+"""A register on Spark: many queries over streaming DataFrames, in one streaming query.
 
 A changed set of queries restarts the streaming query on the same checkpoint: Spark's plan and the
 variables of its state stay as they are, only the queries that tasks and shards are given change.
@@ -15,7 +15,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
-import numpy as np
 from pyspark.sql import DataFrame
 
 from panes.aggregates.custom import UserAggregate
@@ -26,39 +25,45 @@ from panes.language.parse import parse
 from panes.language.query import Query
 from panes.language.row_question import RowQuestion, read_row_question
 from panes.planning.plan import Plan
-from panes.planning.terms import Run
+from panes.planning.terms import StreamOptions
 from panes.process.added import Added
-from panes.sharing.explain import explain_keep, explain_stores
-from panes.sharing.view import RegisterView, version_of, view_of
-from panes.spark.bind import bind_query
+from panes.sharing.join_view import JoinsView
+from panes.sharing.view import RegisterView
+from panes.spark.bind import bind_query, require_alike
 from panes.spark.host import shard_numbers
 from panes.spark.internals import runs_here
 from panes.spark.observe import DEFAULT
 from panes.spark.query import Sink
 from panes.spark.register import manifest_file
-from panes.spark.register.ask import as_of_now, ask, read_state
+from panes.spark.register.ask import ask
 from panes.spark.register.ask_rows import ask_rows, require_answerable
 from panes.spark.register.deliver import RegisterSink
+from panes.spark.register.exactness import exact_from
 from panes.spark.register.registered_queries import RegisteredQueries
 from panes.spark.register.run import Planned, Start, planned_query
 from panes.spark.register.running import RunningRegister
+from panes.spark.register.shown import explain_registered, view_of_registered
 from panes.spark.register.tap import Tap
 from panes.spark.register.trial import failing_queries
 from panes.spark.register.watched_queries import FolderWatcher, Watched, wanted
 from panes.spark.uncommitted import can_run_again
 
 
-class SparkRegister(RunningRegister[Start]):
-    """Queries over one streaming DataFrame, run together. See `panes.register`."""
+class SparkRegister(RunningRegister):
+    """Queries over streaming DataFrames, run together. See `panes.register`."""
 
     def __init__(
-        self, stream: str, frame: DataFrame, run: Run, aggregates: Sequence[UserAggregate] = ()
+        self,
+        streams: Mapping[str, DataFrame],
+        run: StreamOptions,
+        aggregates: Sequence[UserAggregate] = (),
     ) -> None:
         super().__init__()
-        _require_possible(frame, run)
-        self.stream, self.refused = stream, dict[str, str]()
-        self._session = frame.sparkSession
-        self._registered = RegisteredQueries(stream, frame, run, tuple(aggregates))
+        require_alike(streams)
+        _require_possible(streams, run)
+        self.streams, self.refused = dict(streams), dict[str, str]()
+        self._session = next(iter(streams.values())).sparkSession
+        self._registered = RegisteredQueries(streams, run, tuple(aggregates))
         self._watcher: FolderWatcher | None = None
         self._version = 0
         self.tap = Tap()
@@ -86,8 +91,7 @@ class SparkRegister(RunningRegister[Start]):
     def failed(self) -> dict[str, str]:
         """The queries that were set aside because they could not be answered, and why."""
         with self._lock:
-            failed = self._registered.queries.failed
-            return {name: one.reason for name, one in failed.items()}
+            return {name: one.reason for name, one in self._registered.failed.items()}
 
     def put_back(self, name: str) -> Added:
         """Answer a query again that was set aside, from its next window that can be answered."""
@@ -111,15 +115,15 @@ class SparkRegister(RunningRegister[Start]):
         """The texts of all queries, by name, in the order in which they came."""
         return self._registered.texts()
 
-    def view(self) -> RegisterView:
+    def view(self) -> RegisterView | JoinsView:
         """Which queries there are and what they share, as plain data."""
         with self._lock:
-            return view_of(self._registered.queries)
+            return view_of_registered(self._registered)
 
     @property
     def version(self) -> tuple[int, ...]:
         """Changes when a query comes, goes, fails, or gets its store."""
-        return version_of(self._registered.queries)
+        return self._registered.changes
 
     @property
     def metrics_name(self) -> str:
@@ -127,28 +131,21 @@ class SparkRegister(RunningRegister[Start]):
         return self._registered.run.name or DEFAULT
 
     def __repr__(self) -> str:
-        queries = self._registered.queries
-        counts = f"queries={len(queries.asked)}", f"failed={len(queries.failed)}"
-        return facts_line("SparkRegister", f"of {self.stream}", self._how(), *counts)
+        registered = self._registered
+        counts = f"queries={len(registered.texts())}", f"failed={len(registered.failed)}"
+        return facts_line("SparkRegister", f"of {', '.join(self.streams)}", self._how(), *counts)
 
     def explain(self, *, details: bool = False) -> str:
         """What the queries share, and how much is stored; see `panes.explain` for `details`."""
-        queries = self._registered.queries
-        kept = [] if queries.keep is None else [explain_keep(queries.keep, queries.axis)]
-        return explain_stores(self.stream, list(queries.stores.values()), kept, details=details)
+        return explain_registered(self._registered, details=details)
 
     def exact_from(self, name: str) -> object | None:
         """Where the first answered window of a query starts; None: at the stream's beginning."""
-        if name not in self._registered.queries.asked:
-            raise QueryError(f"no query `{name}` is registered")
+        self._registered.require_known(name)
         with self._lock:
-            queries, start = self._registered.queries, self._run.start
-            if start is not None:
-                queries = as_of_now(read_state(self._session, start.checkpoint), queries)
-        at, axis = queries.exact_from[name], queries.axis
-        if at is None or axis is None:
-            return None
-        return axis.label(np.array([at]))[0].as_py()
+            start = self._run.start
+            checkpoint = None if start is None else start.checkpoint
+            return exact_from(self._registered, name, self._session, checkpoint)
 
     def ask(self, text: str) -> DataFrame:
         """An answer now, from what the last batch left in the checkpoint.
@@ -163,34 +160,35 @@ class SparkRegister(RunningRegister[Start]):
         the same columns.
         """
         registered = self._registered
+        stream = registered.only_stream
         rows = read_row_question(text, registered.aggregates)
         if rows is not None:
             return self._ask_rows(rows)
         query = parse(text, registered.aggregates, once=True)
-        if query.streams != (self.stream,) or query.window is None:
-            raise QueryError(f"only windows over `{self.stream}` can be asked for")
+        if query.streams != (stream,) or query.window is None:
+            raise QueryError(f"only windows over `{stream}` can be asked for")
+        frame = self.streams[stream]
 
         def plan_of(asked: Query) -> Plan:
-            return bind_query(asked, (registered.frame,), registered.aggregates).plan
+            return bind_query(asked, (frame,), registered.aggregates).plan
 
         with self._lock:
             start = self._started()
-            terms = registered.terms(bounded=start.bounded)
-            return ask(
-                registered.frame, start.checkpoint, registered.queries, terms, query, plan_of
-            )
+            terms = registered.terms(stream, bounded=start.bounded)
+            queries = registered.windows[stream]
+            return ask(frame, start.checkpoint, queries, terms, query, plan_of)
 
     def _ask_rows(self, asked: RowQuestion) -> DataFrame:
         """Rows of the live window, from those that shards keep."""
-        if asked.stream.lower() != self.stream.lower():
-            raise QueryError(f"only rows of `{self.stream}` can be asked for")
-        registered = self._registered
-        require_answerable(registered.frame, asked)
+        stream = self._registered.only_stream
+        if asked.stream.lower() != stream.lower():
+            raise QueryError(f"only rows of `{stream}` can be asked for")
+        frame = self.streams[stream]
+        require_answerable(frame, asked)
         with self._lock:
             start = self._started()
-            return ask_rows(
-                registered.frame, start.checkpoint, start.shards, registered.queries, asked
-            )
+            queries = self._registered.windows[stream]
+            return ask_rows(frame, start.checkpoint, start.shards, queries, asked)
 
     def _started(self) -> Start:
         """How the register was started, if it was."""
@@ -209,12 +207,14 @@ class SparkRegister(RunningRegister[Start]):
             if text in self._registered.prepared:
                 return
             with self._changing() as registered:
-                registered.prepared.add(registered.queries, text)
+                queries = registered.windows[registered.only_stream]
+                registered.prepared.add(queries, text)
 
     def forget(self, text: str) -> None:
         """Keep no longer what only this prepared question needs."""
         with self._changing() as registered:
-            registered.prepared.forget(registered.queries, text)
+            queries = registered.windows[registered.only_stream]
+            registered.prepared.forget(queries, text)
 
     def prepared(self) -> list[str]:
         """The questions that rows are kept for, in the order in which they came."""
@@ -261,11 +261,12 @@ class SparkRegister(RunningRegister[Start]):
         with self._lock:
             if self._run.start is not None:
                 raise QueryError("the register runs already", hint="stop it first")
-            manifest = manifest_file.read(self._session, str(checkpoint))
+            is_one = len(self.streams) == 1
+            manifest = manifest_file.read(self._session, str(checkpoint), may_lack=not is_one)
             registered = self._registered.copied()
             shards = registered.run.shards
             if manifest is not None:
-                registered.take_up(manifest)
+                registered = registered.taken_up(manifest)
                 self._version, shards = manifest.version, manifest.shards
             numbers = shard_numbers(self._session, shards, is_keyed=True)
             seen = None if watch is None else wanted(self._session, watch)
@@ -274,7 +275,7 @@ class SparkRegister(RunningRegister[Start]):
                 raise QueryError(
                     "the register has no query yet", hint='add one first: reg.add("hot", "...")'
                 )
-            tap = self.tap if runs_here(registered.frame) else None
+            tap = self.tap if runs_here(next(iter(self.streams.values()))) else None
             start = Start(
                 str(checkpoint), sink, late, rejected, bounded, dict(trigger or {}), numbers, tap
             )
@@ -405,12 +406,13 @@ class SparkRegister(RunningRegister[Start]):
                 self._become(after)
 
 
-def _require_possible(frame: DataFrame, run: Run) -> None:
-    if not frame.isStreaming:
-        raise QueryError(
-            "a register on Spark runs over a streaming DataFrame, and this one is bounded",
-            hint="spark.readStream, and reg.start(..., bounded=True) to read it to its end",
-        )
+def _require_possible(streams: Mapping[str, DataFrame], run: StreamOptions) -> None:
+    for name, frame in streams.items():
+        if not frame.isStreaming:
+            raise QueryError(
+                f"a register on Spark runs over streaming DataFrames, and `{name}` is bounded",
+                hint="spark.readStream, and reg.start(..., bounded=True) to read it to its end",
+            )
     if run.late == "revise":
         raise OptionError(
             "a register answers every window once, so late must be 'open' or 'drop'",

@@ -13,7 +13,6 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from threading import Event, RLock, Thread
-from typing import Generic, Protocol, TypeVar
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
@@ -22,17 +21,19 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 from panes.errors import StateError
 from panes.spark.checkpoint import require_sources, require_whole
 from panes.spark.internals import plan_text
-from panes.spark.observe import DEFAULT
+from panes.spark.observe import DEFAULT, JOIN
 from panes.spark.query import Sink
 from panes.spark.register.deliver import Deliver, RegisterSink
+from panes.spark.register.planned_parts import PlannedParts
 from panes.spark.register.registered_queries import RegisteredQueries
-from panes.spark.register.stream import answer_columns, emitted
+from panes.spark.register.stream import emitted
 from panes.spark.register.tap import Tap
 from panes.spark.register.watched_queries import LOG
 from panes.spark.uncommitted import forget_uncommitted
 
 _PATIENCE = 30.0
 _GLANCE = 0.05
+_COUNTED = ("answers", "late", "rejected")
 
 OnBatch = Callable[[DataFrame, int], None]
 
@@ -83,24 +84,23 @@ def planned_query(
     With `instead`, the batches hold nothing but rows, what that makes of the delivery is done with
     them, and the streaming query ends once nothing is left to read.
     """
-    queries, frame = registered.queries, registered.frame
-    plans = answer_columns(queries)
-    assert queries.axis is not None
+    count, rows = len(start.shards), start.late is not None or start.rejected is not None
+    parts = (
+        PlannedParts.of(registered, count, bounded=start.bounded, rows=rows)
+        if instead is None
+        else PlannedParts.of_rows(registered, count)
+    )
     given = emitted(
-        frame,
-        queries,
-        registered.terms(bounded=start.bounded),
+        parts,
+        registered.streams,
+        replace(registered.run, bounded=start.bounded),
         start.shards,
-        bounded=start.bounded,
-        rows=start.late is not None or start.rejected is not None,
         name=registered.run.name or DEFAULT,
-        number=registered.version,
-        only_rows=instead is not None,
+        failed=len(registered.failed),
     )
     deliver = Deliver(
-        plans=tuple(plans),
-        axis_type=frame.schema[queries.axis.column or ""].dataType,
-        row=frame.schema,
+        columns=tuple(parts.columns.all),
+        rows={name: frame.schema for name, frame in registered.streams.items()},
         sink=start.sink,
         own=registered.sinks,
         deadlines=registered.deadlines,
@@ -127,17 +127,7 @@ def stop_between_batches(query: StreamingQuery) -> None:
     query.stop()
 
 
-class _Begun(Protocol):
-    """How a register was started: on which checkpoint, at least."""
-
-    @property
-    def checkpoint(self) -> str: ...
-
-
-Begun = TypeVar("Begun", bound=_Begun)
-
-
-class RegisterRun(Generic[Begun]):
+class RegisterRun:
     """What runs now. `at_end` is called when it ends, by itself or because it is told to.
 
     `recover` is told of a failure, and says whether the register has gone on. `counted` is what
@@ -153,11 +143,11 @@ class RegisterRun(Generic[Begun]):
         self._lock, self._at_end, self._recover = lock, at_end, recover
         self._ended = Event()
         self.failure: Exception | None = None
-        self.start: Begun | None = None
+        self.start: Start | None = None
         self.query: StreamingQuery | None = None
         self.counted: Counter[str] = Counter()
 
-    def begin(self, start: Begun) -> None:
+    def begin(self, start: Start) -> None:
         """From now on a streaming query runs, or is about to."""
         self.start, self.failure = start, None
         self._ended.clear()
@@ -300,7 +290,8 @@ class RegisterRun(Generic[Begun]):
 
     def _count(self, query: StreamingQuery) -> None:
         for progress in query.recentProgress:
-            for observed in progress["observedMetrics"].values():
+            for name, observed in progress["observedMetrics"].items():
                 known = getattr(observed, "__fields__", ())  # through Connect there are no names
-                counts = [n for n in ("answers", "late", "rejected") if n in known]
+                told = ("late", "rejected") if name.endswith(JOIN) else _COUNTED
+                counts = [n for n in told if n in known]
                 self.counted.update({name: observed[name] for name in counts})

@@ -1,28 +1,24 @@
-"""What registers on Spark have in common: a streaming query that is waited for and stopped.
-
-Which queries a register has, and what becomes of one that fails, is its own.
-"""
+"""A register on Spark as something that runs: a streaming query that is waited for and stopped."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from threading import RLock
-from typing import Generic
 
 from pyspark.sql.streaming.query import StreamingQuery
 
 from panes.errors import FailedQueryWarning, warn
 from panes.sharing.failures import set_aside_words
-from panes.spark.register.run import Begun, RegisterRun
+from panes.spark.register.run import RegisterRun
 from panes.spark.register.watched_queries import LOG
 
 
-class RunningRegister(ABC, Generic[Begun]):
+class RunningRegister(ABC):
     """A register while it runs, and between its runs."""
 
     def __init__(self) -> None:
         self._lock = RLock()
-        self._run: RegisterRun[Begun] = RegisterRun(self._lock, self._at_end, self._recover)
+        self._run: RegisterRun = RegisterRun(self._lock, self._at_end, self._recover)
         self._untold: list[str] = []
 
     @property
@@ -64,6 +60,7 @@ class RunningRegister(ABC, Generic[Begun]):
         Says whether the register has gone on.
         """
 
+    @abstractmethod
     def _at_end(self) -> None:
         """The register has ended, by itself or because it was told to."""
 

@@ -1,172 +1,142 @@
-"""The streaming DataFrame of a register: one read, one shuffle, all answers.
+"""The streaming DataFrame of a register: every stream is read once, and all queries are answered.
 
-    rows --select--> position, what any query reads --combine--> shuffle by shard --> all stores
-         --> packages of answers with the same columns, in one streaming query
+    rows --select--> a column for each part that reads them --combine--> shuffle by shard
+         --> all parts --> packages of answers, in one streaming query
          --foreachBatch--> rows with the same columns --select--> what was asked --> sinks
 
-Queries share *answer columns* if their answers have the same columns and are finished by the same
-expressions. However many queries there are, these are few. Their number is the package's content.
+In a register of several streams there may be joins. There what shards give is shuffled once more,
+to the windows above joins:
+
+         --> all parts --> partials of joined rows, answers --> shuffle by group --> windows above
+
+So the sources and the states of Spark's plan are the same whatever the queries are, and other
+queries may go on from its checkpoint.
 """
 
 from __future__ import annotations
 
-import json
-from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everyone writes it
 from pyspark.sql import types as T  # noqa: N812
 
-from panes.answers.portions import Portion, joined
-from panes.language.expressions import quoted
-from panes.nodes.gate import promise_column
-from panes.planning.plan import Plan
-from panes.planning.terms import Terms
-from panes.shards.names import AT, PROMISE, ROW, SOURCE, TOO_FAR_AHEAD
-from panes.shards.register_filler import read_columns
-from panes.shards.register_shard import Definition, RegisterOutcome, RegisterShard, combiner
-from panes.sharing.queries import Queries
-from panes.spark.bind import arrow_schema, sql, ticks
-from panes.spark.column_names import PACKAGE
-from panes.spark.host import Hosted, host
+from panes.axis import parse_duration
+from panes.planning.terms import CheckedOptions, StreamOptions
+from panes.progress.heartbeat import Heartbeat
+from panes.shards.names import AT, SOURCE
+from panes.shards.part_combiners import Uses, use_column
+from panes.shards.parts_shard import AboveShard, PartsOutcome, PartsShard
+from panes.shards.register_parts import SentParts
+from panes.spark.column_names import PACKAGE, SHARD, STATUS
+from panes.spark.host import Beside, Hosted, host
 from panes.spark.internals import dumps
-from panes.spark.observe import observed, status_of
-from panes.spark.register.lowered import PACKED, with_ticks
-from panes.stores import codec
+from panes.spark.observe import JOIN, observed, status_of
+from panes.spark.register.planned_parts import PlannedParts, Read
 
 if TYPE_CHECKING:
     import pandas as pd
 
-CONTENT, NAMES, STATUS = "content", "names", "status"
-"""Columns of what is emitted: what a package holds, how many answers of which queries, a status."""
-LATE, REJECTED = -1, -2
-"""The contents of packages that hold no answers."""
-REASON = "reason"
-_EMITTED = T.StructType().add(CONTENT, "integer").add(PACKAGE, "binary").add(NAMES, "string")
-_EMITTED = _EMITTED.add(STATUS, "string")
-_ROWS_PER_PACKAGE = 1 << 20
-
-
-def answer_columns(queries: Queries) -> list[Plan]:
-    """A plan for each set of answer columns; every shape is given the number of its own."""
-    known: dict[object, int] = {}
-    plans: list[Plan] = []
-    for shape in queries.shapes:
-        query = shape.plan.query
-        outputs = tuple((o.name, o.expression) for o in query.outputs)
-        shown = tuple((i, query.keys[i].name) for i in query.shown_keys)
-        finish = (str(shape.plan.lowered_schema()), query.having, outputs, shown)
-        if finish not in known:
-            known[finish] = len(plans)
-            plans.append(shape.plan)
-        shape.answer_columns = known[finish]
-    return plans
+CONTENT, NAMES = "content", "names"
+"""Columns of what is emitted: the number of a package's columns, how many answers of which
+queries."""
+_UP = T.StructType().add(SHARD, "integer").add(PACKAGE, "binary").add(STATUS, "string")
+_OUT = T.StructType().add(CONTENT, "integer").add(PACKAGE, "binary").add(NAMES, "string")
+_OUT = _OUT.add(STATUS, "string")
 
 
 def emitted(
-    frame: DataFrame,
-    queries: Queries,
-    terms: Terms,
+    planned: PlannedParts,
+    streams: dict[str, DataFrame],
+    run: StreamOptions,
     shards: tuple[int, ...],
     *,
-    bounded: bool,
-    rows: bool,
     name: str,
-    number: int = 0,
-    only_rows: bool = False,
+    failed: int,
 ) -> DataFrame:
-    """What a register gives in every batch: packages of answers and of rows set aside, status.
-
-    With `only_rows`, no expression is evaluated, and every row is rejected.
-    """
-    definition = Definition.of(queries, dumps, number=number)
-    count = len(shards)
-    projected = _project(frame, queries, terms, rows=rows or only_rows)
-    if only_rows:
-        projected = _without_expressions(projected)
+    """What a register gives in every batch: packages of answers and of rows set aside, status."""
+    sent, count = SentParts.of(planned.parts, dumps), len(shards)
+    terms = _host_terms(run)
+    sides = [
+        Beside([_read_once(frame, planned.reads[stream])],
+               Uses(tuple(read.use for read in planned.reads[stream]), count))
+        for stream, frame in streams.items()
+    ]  # fmt: skip
+    above = None if len(streams) == 1 else count
     hosted = Hosted(
-        combiner=lambda: combiner(definition, count, terms),
-        shard=lambda state: RegisterShard(definition, terms, state),
-        emit=emit,
-        output=_EMITTED,
+        combiner=sides[0].combiner,
+        shard=lambda state: PartsShard(sent.parts(), state, shards=count, above=above),
+        emit=_emit_out if above is None else _emit_up,
+        output=_OUT if above is None else _UP,
     )
-    given = host([projected], hosted, shards, terms, bounded=bounded)
-    return observed(given, name, STATUS, failed=len(queries.failed))
-
-
-def _project(frame: DataFrame, queries: Queries, terms: Terms, *, rows: bool) -> DataFrame:
-    """What the combiner needs of the stream: its position, and what any query reads."""
-    axis = queries.axis
-    assert axis is not None
-    at = ticks(frame, axis.column or "")
-    if axis.kind == "time" and terms.lateness is not None and terms.max_ahead is not None:
-        latest = F.unix_micros(F.current_timestamp()) + F.lit(terms.max_ahead)
-        at = F.when(at > latest, F.lit(TOO_FAR_AHEAD)).otherwise(at)
-    columns = {AT: at, SOURCE: F.lit(0)}
-    if terms.punctuation is not None:
-        column = promise_column(axis, arrow_schema(frame), terms.punctuation, queries.stream)
-        columns[PROMISE] = ticks(frame, column)
-    if rows:
-        columns[ROW] = F.struct(
-            *(F.col(quoted(n)).alias(f"c{i}") for i, n in enumerate(frame.columns))
-        )
-    columns |= {name: sql(tree) for name, tree in read_columns(queries).items()}
-    return frame.select(*(c.alias(n) for n, c in columns.items()))
-
-
-def _without_expressions(projected: DataFrame) -> DataFrame:
-    """The rows alone, which have no position and make no progress."""
-    as_it_is = {SOURCE, ROW}
-    return projected.select(
-        *(
-            F.col(f.name) if f.name in as_it_is else F.lit(None).cast(f.dataType).alias(f.name)
-            for f in projected.schema.fields
-        )
+    given = host(sides[0].projected, hosted, shards, terms, bounded=run.bounded, beside=sides[1:])
+    if above is None:
+        return observed(given, name, STATUS, failed=failed)
+    told = observed(given, f"{name}{JOIN}", STATUS)
+    packages = told.where(F.col(STATUS).isNull()).select(SHARD, PACKAGE)
+    quiet = CheckedOptions(max_ahead=None, max_answers=run.max_answers)
+    windows = Hosted(
+        combiner=_Forward,
+        shard=lambda state: AboveShard(sent.parts(), quiet, state, shards=count),
+        emit=_emit_out,
+        output=_OUT,
+    )
+    return observed(
+        host([packages], windows, shards, quiet, bounded=False), name, STATUS, failed=failed
     )
 
 
-def emit(outcome: RegisterOutcome) -> Iterator[pd.DataFrame]:
-    """What leaves the store: packages of answers, by their columns, and one row of status."""
-    by_columns: dict[int, list[Portion]] = {}
-    for portion in outcome.answers:
-        by_columns.setdefault(portion.columns, []).append(portion)
-    rows: list[tuple[int | None, bytes | None, str | None, str | None]] = []
-    for columns, portions in by_columns.items():
-        for some in _packages(portions):
-            given: Counter[str] = Counter()
-            for portion in some:
-                given.update(
-                    dict(zip(portion.names, np.diff(portion.bounds).tolist(), strict=True))
-                )
-            answers = with_ticks(joined(some))
-            rows.append((columns, codec.pack({PACKED: answers}), json.dumps(given), None))
-    for content, tables in ((LATE, outcome.late), (REJECTED, outcome.rejected)):
-        if tables:
-            rows.append((content, codec.pack({PACKED: pa.concat_tables(tables)}), None, None))
-    status = status_of(
-        outcome,
-        answers=sum(len(portion.table) for portion in outcome.answers),
-        late=sum(map(len, outcome.late)),
-        rejected=sum(map(len, outcome.rejected)),
-    )
-    rows.append((None, None, None, status))
+def _host_terms(run: StreamOptions) -> CheckedOptions:
+    """What is said of all streams together: a promise by the clock, and how much may leave."""
+    beat = None
+    if run.heartbeat is not None:
+        beat = Heartbeat(parse_duration(run.heartbeat, option="heartbeat"))
+    return CheckedOptions(heartbeat=beat, max_answers=run.max_answers)
+
+
+def _read_once(stream: DataFrame, reads: Sequence[Read]) -> DataFrame:
+    """A stream with a column of structs for each part that reads it."""
+    structs = [
+        F.struct(*(c.alias(n) for n, c in read.columns.items())).alias(use_column(i))
+        for i, read in enumerate(reads)
+    ]
+    nothing = [F.lit(None).cast("int").alias(SOURCE), F.lit(None).cast("long").alias(AT)]
+    return stream.select(*structs, *nothing)
+
+
+@dataclass(slots=True)
+class _Forward:
+    """Sends packages to the shards that they are for, as they are."""
+
+    _sent: list[tuple[int, bytes]] = field(default_factory=list)
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        """Take in some packages."""
+        self._sent += zip(batch.column(0).to_pylist(), batch.column(1).to_pylist(), strict=True)
+
+    def packages(self, *, always: bool = False) -> Iterator[tuple[int, bytes]]:  # noqa: ARG002
+        """What each shard is sent."""
+        yield from self._sent
+
+
+def _emit_up(outcome: PartsOutcome) -> Iterator[pd.DataFrame]:
+    rows = [(shard, package, None) for shard, package in outcome.packages]
+    yield _frame([*rows, (None, None, _status(outcome))], _UP, SHARD)
+
+
+def _emit_out(outcome: PartsOutcome) -> Iterator[pd.DataFrame]:
+    rows = [(*sent, None) for sent in outcome.sent]
+    yield _frame([*rows, (None, None, None, _status(outcome))], _OUT, CONTENT)
+
+
+def _status(outcome: PartsOutcome) -> str:
+    return status_of(outcome, answers=outcome.answers, late=outcome.late, rejected=outcome.rejected)
+
+
+def _frame(rows: Sequence[tuple[object, ...]], schema: T.StructType, number: str) -> pd.DataFrame:
     import pandas as pd
 
-    yield pd.DataFrame(rows, columns=[CONTENT, PACKAGE, NAMES, STATUS]).astype({CONTENT: "Int32"})
-
-
-def _packages(portions: Sequence[Portion]) -> Iterator[list[Portion]]:
-    """Portions that are sent together: as many as make no package too large."""
-    some: list[Portion] = []
-    rows = 0
-    for portion in portions:
-        if some and rows + len(portion.table) > _ROWS_PER_PACKAGE:
-            yield some
-            some, rows = [], 0
-        some.append(portion)
-        rows += len(portion.table)
-    yield some
+    return pd.DataFrame(list(rows), columns=schema.names).astype({number: "Int32"})

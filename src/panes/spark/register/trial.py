@@ -16,18 +16,17 @@ from dataclasses import dataclass
 from typing import TypeAlias
 from uuid import uuid4
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 
-from panes.shards.register_filler import read_columns
 from panes.sharing.failures import QueriesFailed, failing, reasons_in
-from panes.spark.expressions import spark_sql
 from panes.spark.internals import without_snapshots
 from panes.spark.register.deliver import Deliver, SinkError, work_out
+from panes.spark.register.planned_parts import PlannedParts, expressions_read
 from panes.spark.register.registered_queries import RegisteredQueries
 
-Expressions: TypeAlias = Mapping[tuple[str, ...], Sequence[str]]
-"""What Spark evaluates for queries of one shape before the shuffle, by the queries' names."""
+Expressions: TypeAlias = Mapping[str, Mapping[tuple[str, ...], Sequence[Column]]]
+"""What Spark evaluates of each stream before the shuffle, by the names of the queries it is for."""
 OnBatch: TypeAlias = Callable[[DataFrame, int], None]
 StartTrial: TypeAlias = Callable[[Callable[[Deliver], OnBatch]], StreamingQuery]
 
@@ -44,28 +43,22 @@ def failing_queries(
     reasons = reasons_in(text)
     if not reasons and SinkError.__name__ not in text:
         reasons = reasons_in(_error_of_trial(registered, start))
-    return {name: why for name, why in reasons.items() if name in registered.queries.asked}
+    return {name: why for name, why in reasons.items() if name in registered}
 
 
 def _error_of_trial(registered: RegisteredQueries, start: StartTrial) -> str:
     """What a trial of the expressions of all queries ends with."""
-    try_out = TryExpressions(_expressions(registered), uuid4().hex)
-    with without_snapshots(registered.frame.sparkSession):
+    reads = PlannedParts.of(registered, 1, bounded=True, rows=False).reads
+    found = {stream: expressions_read(registered, reads[stream], stream) for stream in reads}
+    try_out = TryExpressions(found, uuid4().hex)
+    session = next(iter(registered.streams.values())).sparkSession
+    with without_snapshots(session):
         query = start(lambda deliver: TryBatch(deliver, try_out))
     try:
         query.awaitTermination()
     except Exception as error:
         return str(error)
     return ""  # there was no batch
-
-
-def _expressions(registered: RegisteredQueries) -> Expressions:
-    found = {}
-    for shape in registered.queries.shapes:
-        names = tuple(member.name for member in shape.members)
-        alone = registered.only(names[:1]).queries
-        found[names] = [spark_sql(tree) for tree in read_columns(alone).values()]
-    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,15 +68,26 @@ class TryExpressions:
     expressions: Expressions
     token: str
 
-    def __call__(self, rows: DataFrame) -> None:
-        def fails(some: Sequence[tuple[str, ...]]) -> str | None:
-            texts = dict.fromkeys(text for names in some for text in self.expressions[names])
-            return work_out(rows.selectExpr(*texts)) if texts else None
-
-        found = failing(list(self.expressions), fails)
-        if found:
-            raise QueriesFailed({name: why for names, why in found.items() for name in names})
+    def __call__(self, streams: Mapping[str, DataFrame]) -> None:
+        failed: dict[str, str] = {}
+        for stream, rows in streams.items():
+            failed |= self._failed(rows, self.expressions[stream])
+        if failed:
+            raise QueriesFailed(failed)
         raise TrialPassed(self.token)
+
+    def _failed(
+        self, rows: DataFrame, expressions: Mapping[tuple[str, ...], Sequence[Column]]
+    ) -> dict[str, str]:
+        """The queries whose expressions cannot be evaluated over rows of a stream, and why."""
+
+        def fails(some: Sequence[tuple[str, ...]]) -> str | None:
+            columns = [column for names in some for column in expressions[names]]
+            named = (column.alias(f"c{i}") for i, column in enumerate(columns))
+            return work_out(rows.select(*named)) if columns else None
+
+        found = failing(list(expressions), fails)
+        return {name: why for names, why in found.items() for name in names}
 
 
 @dataclass(frozen=True, slots=True)

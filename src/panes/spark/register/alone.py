@@ -1,0 +1,126 @@
+"""Queries of a register that share no panes: what is refused of them, when they are added."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from pyspark.sql import DataFrame
+
+from panes.aggregates.custom import UserAggregate
+from panes.errors import QueryError, UnknownStreamError
+from panes.language.join_query import JoinQuery
+from panes.language.join_text import is_join, read_join
+from panes.language.parse import parse
+from panes.language.query import Query
+from panes.nodes.status import status_columns
+from panes.planning.terms import (
+    StreamOptions,
+    check_options,
+    require_clock,
+    require_lateness,
+    require_streamable,
+)
+from panes.shards.shared_joins import SharedQuery
+from panes.spark.bind import BoundQuery, bind
+from panes.spark.join.bind import BoundJoin, bind_join
+from panes.spark.join.stream import lies_on, terms_of
+
+
+def bind_alone(
+    text: str,
+    streams: Mapping[str, DataFrame],
+    run: StreamOptions,
+    aggregates: tuple[UserAggregate, ...],
+) -> BoundQuery | BoundJoin:
+    """A query bound to the streams that it reads, unless a register cannot answer it."""
+    if is_join(text):
+        return _bind_join(text, streams, run, aggregates)
+    query = parse(text, aggregates)
+    streams = _read_by(query, streams)
+    _require_plain(query.inner)
+    if query.window is None:
+        raise QueryError(
+            "a register answers windows, and this query has none",
+            hint=f"FROM {query.streams[0]} [RANGE 10 minutes WATTR ts]",
+        )
+    bound = bind(query, streams, aggregates)
+    plan = bound.plan
+    require_lateness(run.lateness, plan.placing.kind)
+    require_clock(run)
+    _require_streamable(bound, plan.query)
+    status_columns(plan, check_options(plan.query, run))
+    return bound
+
+
+def _bind_join(
+    text: str,
+    streams: Mapping[str, DataFrame],
+    run: StreamOptions,
+    aggregates: tuple[UserAggregate, ...],
+) -> BoundJoin:
+    if len(streams) == 1:
+        [stream] = streams
+        raise QueryError(
+            f"a register of `{stream}` alone answers no joins, which need states of their own",
+            hint='panes.register(("l", "r"), {"l": left, "r": right}) answers joins',
+        )
+    query = read_join(text, aggregates)
+    streams = _read_by(query, streams)
+    bound = bind_join(query, streams, aggregates, is_shared=True)
+    closes = (run.lateness, run.punctuation, run.heartbeat)
+    terms_of(bound, run if any(c is not None for c in closes) else replace(run, bounded=True))
+    plan, found = bound.plan, bound.plan.aggregation
+    for source in plan.query.join.sources:
+        _require_plain(source.inner)
+    if plan.query.emits_early:
+        raise QueryError(
+            "a register answers windows over a join once, so EMIT EARLY is not for it",
+            hint="panes.sql answers a query of its own early",
+        )
+    if found is not None:
+        lies_on(plan, found)
+        windows = SharedQuery.of("", plan, bound.user).windows
+        assert windows is not None
+        require_streamable(windows)
+        _require_fixed_origin(windows.window.origin_first)
+    return bound
+
+
+def _require_streamable(bound: BoundQuery, query: Query) -> None:
+    require_streamable(bound.plan)
+    _require_fixed_origin(query.window is not None and query.window.origin_first)
+
+
+def _require_fixed_origin(origin_first: bool) -> None:
+    if origin_first:
+        raise QueryError(
+            "ORIGIN FIRST over a stream on Spark: where panes begin would be known only later",
+            hint="give the origin itself: ORIGIN '2026-01-01'",
+        )
+
+
+def _require_plain(inner: object) -> None:
+    if any(one is not None for one in inner):  # type: ignore[attr-defined]
+        raise QueryError(
+            "a register on Spark takes streams as they are, no SELECT inside FROM",
+            hint="select from the DataFrame before it is registered",
+        )
+
+
+def _read_by(query: Query | JoinQuery, streams: Mapping[str, DataFrame]) -> dict[str, DataFrame]:
+    """The streams that a query reads, also by the names of their later places."""
+    again = dict(query.again)
+    found = {}
+    for name in query.streams:
+        stream = again.get(name, name)
+        if stream not in streams:
+            if len(streams) > 1:
+                raise UnknownStreamError(stream, streams=tuple(streams))
+            [only] = streams
+            raise QueryError(
+                f"the query reads `{stream}`, and the register answers queries over `{only}`",
+                hint=f"FROM {only} [RANGE ...]",
+            )
+        found[name] = streams[stream]
+    return found

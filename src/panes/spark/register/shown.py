@@ -1,0 +1,65 @@
+"""A register on Spark as text and as plain data, for whoever shows it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from panes.planning.describe import describe, line
+from panes.planning.explain_join import explain_join
+from panes.shards.shared_joins import shared_joins
+from panes.sharing.explain import explain_keep, explain_stores
+from panes.sharing.join_view import JoinedQuery, JoinsView
+from panes.sharing.view import RegisteredQuery, RegisterView, view_of
+from panes.spark.bind import BoundQuery
+from panes.spark.join.bind import BoundJoin
+from panes.spark.register.registered_queries import RegisteredQueries
+
+
+def view_of_registered(registered: RegisteredQueries) -> RegisterView | JoinsView:
+    """Which queries there are and what they share: panes, or joins where there may be some."""
+    failed = {name: (one.text, one.reason) for name, one in registered.failed.items()}
+    texts = registered.texts()
+    if len(registered.streams) == 1:
+        [queries] = registered.windows.values()
+        view = view_of(queries)
+        shared = {query.name: query for query in view.queries}
+        every = (
+            shared.get(name) or RegisteredQuery(name, text, None, None, None, 1, 0)
+            for name, text in texts.items()
+        )
+        return replace(view, version=registered.changes, queries=tuple(every), failed=failed)
+    joins: dict[object, int] = {}
+    found = []
+    for name, text in texts.items():
+        bound = registered.alone[name].bound if name in registered.alone else None
+        if isinstance(bound, BoundJoin):
+            number = joins.setdefault(bound.plan.join.identity, len(joins))
+            found.append(JoinedQuery(name, text, bound.plan, number))
+        else:
+            found.append(JoinedQuery(name, text))
+    return JoinsView(tuple(registered.streams), tuple(found), failed)
+
+
+def explain_registered(registered: RegisteredQueries, *, details: bool) -> str:
+    """What queries share, stream by stream, those that share no panes, and joins."""
+    return "\n".join(_parts(registered, details=details))
+
+
+def _parts(registered: RegisteredQueries, *, details: bool) -> Iterator[str]:
+    for stream, queries in registered.windows.items():
+        kept = [] if queries.keep is None else [explain_keep(queries.keep, queries.axis)]
+        if queries.stores or kept or len(registered.streams) == 1:
+            yield explain_stores(stream, list(queries.stores.values()), kept, details=details)
+    bound = {name: one.bound for name, one in registered.alone.items()}
+    for name, one in bound.items():
+        if isinstance(one, BoundQuery):
+            read = " + ".join(one.plan.query.streams)
+            window = f"{describe(one.plan.window)}, over {read}, with a state of its own"
+            yield line("query", name) + "\n" + line("window", window) + "\n"
+    plans = {name: one.plan for name, one in bound.items() if isinstance(one, BoundJoin)}
+    keys = {name: registered.alone[name].key for name in plans}
+    for shared in shared_joins(plans, registered.aggregates, keys):
+        names = ", ".join(name for query in shared.queries for name in query.twins)
+        first = shared.queries[0].plan
+        yield f"queries    {names}\n" + explain_join(first, details=details)

@@ -1,0 +1,127 @@
+"""SELECT DISTINCT inside FROM, on a stream: a node of its own before what reads the rows.
+
+    rows --select--> position, columns --mapInArrow: combine--> a package per shard of equal rows
+         --shuffle by shard--> transformWithState: rows that have come --> rows that are new
+
+Rows that come late are passed on with the others, with the same promise as before: whoever reads
+them tells which are late.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - as everyone writes it
+from pyspark.sql import types as T  # noqa: N812
+
+from panes.axis import BEGINNING
+from panes.nodes.distinct import require_comparable
+from panes.nodes.inputs import remembered
+from panes.nodes.promised_answers import at_least
+from panes.planning.terms import CheckedOptions, StreamOptions
+from panes.shards.combiner import Combiner
+from panes.shards.distinct_shard import DistinctFiller, DistinctOutcome, DistinctShard
+from panes.shards.names import ENDED, HIDDEN, PASSING, PROMISE, ROW, column_name
+from panes.spark.bind import BoundQuery, arrow_schema, is_inside
+from panes.spark.column_names import PACKAGE, PASSES, SET_ASIDE, STATUS
+from panes.spark.host import Hosted, host, require_progress, shard_numbers
+from panes.spark.internals import to_arrow_schema
+from panes.spark.observe import DEFAULT, observed
+from panes.spark.stream.query import (
+    Emit,
+    Place,
+    placed_columns,
+    survives_pandas,
+    whole_type,
+    with_status,
+)
+
+
+def different_rows(
+    bound: BoundQuery, terms: CheckedOptions, run: StreamOptions, place: Place
+) -> tuple[BoundQuery, CheckedOptions]:
+    """The same query, of the different rows of those streams of which FROM takes each row once.
+
+    Where a stream ends depends on the other streams of the query, too.
+    """
+    frames, found = list(bound.frames), set()
+    for number, inner in enumerate(bound.plan.query.inner):
+        if inner is not None and inner.distinct:
+            others = [f for i, f in enumerate(bound.frames) if i != number and not is_inside(f)]
+            elsewhere = (*place.elsewhere, *others)
+            alone = replace(place, elsewhere=elsewhere)
+            frames[number] = _different(bound, number, terms, run, alone)
+            found.add(bound.plan.query.streams[number])
+    return replace(bound, frames=tuple(frames)), replace(terms, inside=terms.inside | found)
+
+
+def _different(
+    bound: BoundQuery, number: int, terms: CheckedOptions, run: StreamOptions, place: Place
+) -> DataFrame:
+    """The rows of one stream that have not come before, and what is promised of those to come."""
+    plan, frame = bound.plan, bound.frames[number]
+    stream = plan.query.streams[number]
+    require_progress(terms, [stream], bounded=run.bounded)
+    schema = pa.schema([f for f in arrow_schema(frame) if f.name != PASSES])
+    require_comparable(schema)
+    row_of = (place.streams or bound.frames) if run.with_late else None
+    columns = placed_columns(bound, number, terms, source=0, row_of=row_of)
+    if PASSES in frame.columns:
+        columns[PASSING] = F.col(PASSES)
+    columns |= {column_name(i): F.col(f"`{f.name}`") for i, f in enumerate(schema)}
+    projected = frame.select(*(c.alias(name) for name, c in columns.items()))
+    position = next(i for i, f in enumerate(schema) if f.name == plan.axis.column)
+    shards = shard_numbers(frame.sparkSession, run.shards, is_keyed=True)
+    count, own, within = len(shards), terms.of(stream), remembered(plan.query, terms)
+    given = _given_schema(frame, None if row_of is None else whole_type(row_of))
+    emit = Emit(to_arrow_schema(given), not survives_pandas(given), _Shown(position, schema))
+    column, step = plan.axis.column, own.step_on(plan.placing.kind)
+    hosted = Hosted(
+        combiner=lambda: Combiner(
+            DistinctFiller(column, schema), count, notes_positions=False, max_step=step
+        ),
+        shard=lambda state: DistinctShard(schema, within, own, state, shards=count),
+        emit=emit,
+        output=T.StructType().add(PACKAGE, "binary") if emit.packed else given,
+    )
+    stored = host(
+        [projected],
+        hosted,
+        shards,
+        own,
+        bounded=run.bounded and not is_inside(frame),
+        elsewhere=place.elsewhere,
+    )
+    typed = stored.mapInArrow(emit.unpack, given) if emit.packed else stored
+    told = observed(typed, f"{run.name or DEFAULT}_{stream}_distinct", STATUS)
+    names = [F.col(column_name(i)).alias(f.name) for i, f in enumerate(schema)]
+    hidden = [name for name in (PROMISE, ROW, SET_ASIDE) if name in told.columns]
+    flags = [F.lit(True).alias(PASSES)] if PASSES in frame.columns else []
+    return told.where(F.col(STATUS).isNull()).select(*names, *hidden, *flags)
+
+
+def _given_schema(frame: DataFrame, whole: T.StructType | None) -> T.StructType:
+    """The columns of rows as they leave a shard."""
+    given = T.StructType()
+    visible = [f for f in frame.schema if f.name not in (*HIDDEN, PASSES)]
+    for i, field in enumerate(visible):
+        given = given.add(column_name(i), field.dataType)
+    given = with_status(given.add(PROMISE, "long"), whole)
+    return given if whole is None else given.add(ROW, whole)
+
+
+@dataclass(frozen=True, slots=True)
+class _Shown:
+    """What leaves a shard: rows, and what is promised of others as a row with that position."""
+
+    position: int
+    schema: pa.Schema
+
+    def __call__(self, outcome: DistinctOutcome) -> list[pa.Table]:
+        if outcome.promise in (BEGINNING, ENDED):
+            ended = [ENDED] * (outcome.promise == ENDED)
+            return [outcome.answers, pa.table({PROMISE: pa.array(ended, pa.int64())})]
+        first = at_least(outcome.promise, self.schema.types[self.position])
+        return [outcome.answers, pa.table({PROMISE: [0], column_name(self.position): first})]

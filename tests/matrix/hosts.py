@@ -1,0 +1,94 @@
+"""Whatever can run a query: a line each, with what it lacks.
+
+A host takes a query and batches, and gives all answers, whenever they came. One that is stopped
+after every batch, and goes on from what it had written, is a host of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+
+import panes
+from panes.planning.terms import Late
+from tests.matrix.arrivals import LATENESS, Arrivals
+from tests.matrix.graphs import Graph
+
+Runs = Callable[[Graph, Arrivals, Late, Path], pa.Table]
+
+
+@dataclass(frozen=True)
+class Host:
+    """Something that runs queries; `lacks` are needs of graphs that it does not meet."""
+
+    name: str
+    run: Runs
+    lacks: frozenset[str] = frozenset()
+
+    def takes(self, graph: Graph) -> bool:
+        """Whether it can do all that a graph needs."""
+        return graph.needs.isdisjoint(self.lacks)
+
+
+def together(tables: Iterable[pa.Table]) -> pa.Table:
+    """Answers that came one after the other; a step that says nothing has no columns."""
+    some = [table for table in tables if table.num_columns]
+    return pa.concat_tables(some) if some else pa.table({})
+
+
+def _tables(graph: Graph, arrivals: Arrivals, late: Late, place: Path) -> pa.Table:
+    return panes.sql(graph.text, **arrivals.whole())
+
+
+def _open(graph: Graph, arrivals: Arrivals, late: Late, place: Path) -> pa.Table:
+    query = panes.open(graph.text, lateness=LATENESS, late=late)
+    return together([*(query.push(**batch) for batch in arrivals.batches), query.finish()])
+
+
+def _stopped(graph: Graph, arrivals: Arrivals, late: Late, place: Path) -> pa.Table:
+    """Closed behind every batch, and opened again on what it wrote."""
+    found = []
+    for batch in arrivals.batches:
+        query = panes.open(graph.text, lateness=LATENESS, late=late, state=place)
+        found.append(query.push(**batch))
+        query.close()
+    query = panes.open(graph.text, lateness=LATENESS, late=late, state=place)
+    return together([*found, query.finish()])
+
+
+def _registered(graph: Graph, arrivals: Arrivals, late: Late, place: Path) -> pa.Table:
+    """Registered alone; a register of joins takes the batches of its streams by name."""
+    if "join" in graph.needs:
+        joins = panes.register(list(graph.streams), lateness=LATENESS, late=late)
+        joins.add("q", graph.text)
+        steps = [joins.push(**batch) for batch in arrivals.batches]
+        return together(step["q"] for step in [*steps, joins.finish()] if "q" in step)
+    register = panes.register("s", lateness=LATENESS, late=late)
+    register.add("q", graph.text)
+    found = [register.push(batch["s"]) for batch in arrivals.batches]
+    return together(step["q"] for step in [*found, register.finish()] if "q" in step)
+
+
+def _saved(graph: Graph, arrivals: Arrivals, late: Late, place: Path) -> pa.Table:
+    """A register that is saved behind every batch, and read again."""
+    register = panes.register("s", lateness=LATENESS, late=late)
+    register.add("q", graph.text)
+    found = []
+    for batch in arrivals.batches:
+        found.append(register.push(batch["s"]))
+        register.save(place / "saved")
+        register = panes.register("s", lateness=LATENESS, late=late, saved=place / "saved")
+    return together(step["q"] for step in [*found, register.finish()] if "q" in step)
+
+
+_OF_A_REGISTER = frozenset({"nested", "landmark", "per row", "union", "select"})
+IN_PROCESS = (
+    Host("tables", _tables, frozenset({"batches"})),
+    Host("open", _open),
+    Host("open, stopped", _stopped),
+    Host("register", _registered, _OF_A_REGISTER),
+    Host("register, saved", _saved, _OF_A_REGISTER | {"join"}),
+)

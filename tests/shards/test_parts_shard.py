@@ -1,0 +1,292 @@
+"""Registers of any queries over shards, with their state in dicts: against the oracle.
+
+Queries of all kinds come and go between batches. What a query gives is what the oracle gives over
+all rows, of windows from its `exact_from` on: nothing is missing, nothing twice, nothing before.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+
+import panes
+from panes.planning.terms import StreamOptions
+from panes.shards.parts_shard import PARTS
+from panes.sharing.failures import QueriesFailed
+from tests.shards.parts_host import PartsHost
+from tests.support import assert_rows
+
+LATENESS = 12
+WINDOWS = {
+    "sums": "SELECT k, sum(x) AS a FROM s [RANGE 20 SLIDE 5 WATTR at] GROUP BY k",
+    "large": "SELECT k, max(x + 1) AS a FROM s [TUMBLING 15 WATTR at] WHERE x > 3 GROUP BY k",
+    "other": "SELECT max(x) AS a, count(*) AS n FROM s [RANGE 20 SLIDE 10 WATTR b]",
+    "twice": "SELECT sum(x) AS a FROM (s UNION ALL s) [TUMBLING 10 WATTR at]",
+    "early": "SELECT k, sum(x) AS a FROM s [TUMBLING 20 WATTR at] GROUP BY k EMIT EARLY EVERY 5",
+    "per row": "SELECT i, at, k, sum(x) AS a FROM s [RANGE 10 RATTR at SLIDE 1 ROW PA k]",
+}
+COUNTED = {
+    "all": "SELECT k, count(*) AS n, sum(x) AS a FROM s [RANGE ALL SLIDE 20 WATTR at] GROUP BY k",
+    "rows": "SELECT sum(x) AS a FROM s [RANGE 20 ROWS SLIDE 5 ROWS WATTR i]",
+    "partitioned": "SELECT k, sum(x) AS a FROM s [RANGE 6 ROWS SLIDE 2 ROWS WATTR i PA k] "
+    "GROUP BY k",
+}
+"""Queries that count from the first row on, so they cannot come later."""
+NEAR = "FROM s JOIN r ON s.k = r.k AND r.at BETWEEN s.at - 3 AND s.at"
+OVER_SEVERAL = {
+    "pairs": f"SELECT s.i, r.i AS j {NEAR}",
+    "per k": f"SELECT s.k, count(*) AS n [TUMBLING 10 WATTR s.at] {NEAR} GROUP BY s.k",
+    "both": "SELECT count(*) AS n, sum(x) AS a FROM (s UNION ALL r) [RANGE 20 SLIDE 5 WATTR at]",
+    "of r": "SELECT k, sum(x) AS a FROM r [RANGE 30 SLIDE 10 WATTR at] GROUP BY k",
+    "r by b": "SELECT sum(x) AS a FROM r [TUMBLING 20 WATTR b]",
+}
+
+
+def rows(seed: int, count: int = 300) -> pa.Table:
+    """Rows in some disorder, but none of them late; `i` numbers them by their position."""
+    rng = np.random.default_rng(seed)
+    at = np.sort(rng.integers(0, 150, count))
+    table = pa.table(
+        {
+            "at": at,
+            "b": 2 * at + rng.integers(0, 3, count),
+            "i": np.arange(count),
+            "k": rng.integers(0, 4, count),
+            "x": rng.integers(0, 9, count),
+        }
+    )
+    return table.take(pa.array(np.argsort(at + rng.integers(0, 2, count), kind="stable")))
+
+
+def batches(table: pa.Table, count: int) -> list[pa.Table]:
+    size = -(-len(table) // count)
+    return [table.slice(i * size, size) for i in range(count)]
+
+
+def given_by(
+    host: PartsHost, lists: list[set[str]], texts: dict[str, str], streams: dict[str, pa.Table]
+) -> tuple[dict[str, list[pa.Table]], dict[str, object]]:
+    """What a history of queries gives; queries of each batch are listed."""
+    given: dict[str, list[pa.Table]] = {}
+    exact: dict[str, object] = {}
+    parts = {name: batches(table, len(lists)) for name, table in streams.items()}
+    for number, wanted in enumerate(lists):
+        for name in sorted(host.queries() - wanted):
+            host.remove(name)
+        for name in sorted(wanted - host.queries()):
+            host.add(name, texts[name])
+            exact[name] = host.exact_from(name)
+        for name, table in host.push(**{s: some[number] for s, some in parts.items()}).items():
+            given.setdefault(name, []).append(table)
+        for name in wanted:
+            assert host.exact_from(name) == exact[name], name
+    for name, table in host.finish().items():
+        given.setdefault(name, []).append(table)
+    return given, exact
+
+
+def wanted_of(text: str, exact: object, streams: dict[str, pa.Table]) -> pa.Table:
+    """What the oracle gives of windows from a position on."""
+    plain = text.split(" EMIT")[0]
+    asked = {name: table for name, table in streams.items() if f" {name} " in f"{plain} ".replace(
+        "(", " ").replace(")", " ")}  # fmt: skip
+    want = panes.oracle(plain, **asked)
+    if exact is None:
+        return want
+    if "window_start" in want.schema.names:
+        return want.filter(pc.greater_equal(want.column("window_start"), exact))
+    assert "SLIDE 1 ROW" in text
+    return want.filter(pc.greater_equal(want.column("at"), int(str(exact)) + 10 - 1))
+
+
+def final(tables: list[pa.Table]) -> pa.Table:
+    table = pa.concat_tables(tables)
+    if "status" in table.column_names:
+        table = table.filter(pc.equal(table.column("status"), "final")).drop_columns(["status"])
+    return table
+
+
+def assert_exact(
+    given: dict[str, list[pa.Table]],
+    exact: dict[str, object],
+    texts: dict[str, str],
+    streams: dict[str, pa.Table],
+) -> None:
+    for name in exact:
+        want = wanted_of(texts[name], exact[name], streams)
+        if name not in given:
+            assert not len(want), name
+            continue
+        assert_rows(final(given[name]), want)
+
+
+@pytest.mark.parametrize("late", ["open", "drop"])
+def test_all_kinds_of_queries_over_one_stream(late: str) -> None:
+    streams = {"s": rows(1)}
+    texts = {**WINDOWS, **COUNTED}
+    host = PartsHost({"s": streams["s"].schema}, StreamOptions(lateness=LATENESS, late=late))  # type: ignore[arg-type]
+    given, exact = given_by(host, [set(texts)] * 4, texts, streams)
+    assert set(exact.values()) == {None}
+    assert_exact(given, exact, texts, streams)
+    assert set(given) == set(texts)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_queries_that_come_later_answer_what_they_have_seen_in_full(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    streams = {"s": rows(seed)}
+    names = sorted(WINDOWS)
+    first = {*rng.choice(names, 2, replace=False), "sums", "other"}
+    lists = [set(map(str, first))]
+    for _ in range(4):
+        lists.append(lists[-1] | set(map(str, rng.choice(names, 2))))
+    host = PartsHost({"s": streams["s"].schema}, StreamOptions(lateness=LATENESS))
+    given, exact = given_by(host, lists, WINDOWS, streams)
+    assert_exact(given, exact, WINDOWS, streams)
+    assert any(exact.values())
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_joins_and_windows_of_each_stream_in_one_register(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    streams = {"s": rows(seed), "r": rows(seed + 100)}
+    texts = {**WINDOWS, **OVER_SEVERAL}
+    first = {"pairs", "per k", "both", "r by b", "other", "of r", "sums"}
+    lists = [first]
+    for _ in range(3):
+        lists.append(lists[-1] | set(map(str, rng.choice(sorted(texts), 3))))
+    host = PartsHost({n: t.schema for n, t in streams.items()}, StreamOptions(lateness=LATENESS))
+    given, exact = given_by(host, lists, texts, streams)
+    assert_exact(given, exact, texts, streams)
+    assert not any(exact[name] for name in first)
+    assert any(exact.values())
+
+
+def test_windows_come_to_a_register_that_only_joins() -> None:
+    """How far their stream has come is known by the join alone."""
+    streams = {"s": rows(3), "r": rows(4)}
+    texts = {**WINDOWS, **OVER_SEVERAL}
+    host = PartsHost({n: t.schema for n, t in streams.items()}, StreamOptions(lateness=LATENESS))
+    lists = [{"pairs"}, {"pairs", "sums", "of r"}, {"pairs", "sums", "of r", "large", "both"}]
+    given, exact = given_by(host, lists, texts, streams)
+    assert None not in [exact[name] for name in ("sums", "of r", "large", "both")]
+    assert_exact(given, exact, texts, streams)
+
+
+@pytest.mark.parametrize("name", COUNTED)
+def test_what_counts_from_the_first_row_cannot_come_later(name: str) -> None:
+    host = PartsHost({"s": rows(1).schema}, StreamOptions(lateness=LATENESS))
+    host.add("sums", WINDOWS["sums"])
+    first, second = batches(rows(1), 2)
+    host.push(s=first)
+    host.add(name, COUNTED[name])
+    if name != "all":  # `i` orders these rows, and nobody has read it
+        with pytest.raises(QueriesFailed, match="may have gone by"):
+            host.push(s=second)
+        host.remove(name)
+        host.add(name, COUNTED[name].replace("WATTR i", "WATTR at"))
+    with pytest.raises(QueriesFailed, match="would miss them") as failed:
+        host.push(s=second)
+    assert list(failed.value.reasons) == [name]
+
+
+def test_a_column_that_nobody_has_read_is_refused() -> None:
+    host = PartsHost({"s": rows(1).schema}, StreamOptions(lateness=LATENESS))
+    host.add("sums", WINDOWS["sums"])
+    first, second = batches(rows(1), 2)
+    host.push(s=first)
+    host.add("other", WINDOWS["other"])
+    with pytest.raises(QueriesFailed, match="rows of `s` may have gone by") as failed:
+        host.push(s=second)
+    assert list(failed.value.reasons) == ["other"]
+
+
+def test_before_the_first_row_nothing_is_missed() -> None:
+    host = PartsHost({"s": rows(1).schema}, StreamOptions(lateness=LATENESS))
+    host.add("sums", WINDOWS["sums"])
+    nothing = rows(1).slice(0, 0)
+    host.push(s=nothing)
+    host.add("other", WINDOWS["other"])
+    host.add("all", COUNTED["all"])
+    host.push(s=rows(1))
+    assert host.exact_from("other") is None
+
+
+def test_nothing_is_kept_of_a_query_that_has_gone() -> None:
+    host = PartsHost({"s": rows(1).schema}, StreamOptions(lateness=LATENESS))
+    texts = {**WINDOWS, **COUNTED}
+    for name, text in texts.items():
+        host.add(name, text)
+    parts = batches(rows(1), 3)
+    host.push(s=parts[0])
+    alone = {one.key for one in host.alone.values()}
+    held = {name.split("/")[0] for state in host.below for name in state}
+    assert alone <= held
+    for name in texts.keys() - {"sums"}:
+        host.remove(name)
+    host.push(s=parts[1])
+    names = {name for state in host.below for name in state}
+    assert not {name for name in names if name.split("/")[0] in alone}
+    again = {"about", "ledger", f"{PARTS}/missed"}
+    assert {name for name in names if not name[0].isdigit()} <= again
+
+
+def test_a_register_of_shared_windows_keeps_nothing_more_for_its_parts() -> None:
+    """Where there are no other parts, a state is what it was before there could be any."""
+    host = PartsHost({"s": rows(1).schema}, StreamOptions(lateness=LATENESS))
+    host.add("sums", WINDOWS["sums"])
+    for table in batches(rows(1), 3):
+        host.push(s=table)
+    names = {name for state in host.below for name in state}
+    assert {name for name in names if not name[0].isdigit()} == {"about"}
+
+
+BAD = {
+    "shared": "SELECT sum(x + 9223372036854775000) AS a FROM s [TUMBLING 20 WATTR at]",
+    "alone": "SELECT sum(x + 9223372036854775000) AS a FROM s [RANGE ALL SLIDE 20 WATTR at]",
+}
+
+
+@pytest.mark.parametrize("bad", BAD)
+def test_a_query_that_fails_is_named(bad: str) -> None:
+    host = PartsHost({"s": rows(1).schema}, StreamOptions(lateness=LATENESS))
+    for name, text in {"sums": WINDOWS["sums"], "bad": BAD[bad], "all": COUNTED["all"]}.items():
+        host.add(name, text)
+    with pytest.raises(QueriesFailed) as failed:
+        host.push(s=rows(1))
+    assert list(failed.value.reasons) == ["bad"]
+
+
+def test_late_rows_are_told_of_once_for_each_stream() -> None:
+    streams = {"s": rows(1), "r": rows(2)}
+    texts = {**WINDOWS, **COUNTED, **OVER_SEVERAL}
+    host = PartsHost({n: t.schema for n, t in streams.items()}, StreamOptions(lateness=0))
+    for name, text in texts.items():
+        host.add(name, text)
+    for some in zip(*(batches(table, 3) for table in streams.values()), strict=True):
+        host.push(**dict(zip(streams, some, strict=True)))
+    late = streams["s"].slice(0, 5)
+    before = dict(host.late)
+    host.push(s=late, r=streams["r"].slice(0, 0))
+    assert host.late == {"s": before["s"] + 5, "r": before["r"]}
+
+
+def test_twins_over_a_join_keep_their_panes_once() -> None:
+    streams = {"s": rows(1), "r": rows(2)}
+    text = OVER_SEVERAL["per k"]
+
+    def run(names: list[str]) -> tuple[dict[str, list[pa.Table]], int]:
+        host = PartsHost(
+            {n: t.schema for n, t in streams.items()}, StreamOptions(lateness=LATENESS)
+        )
+        given, exact = given_by(host, [set(names)] * 3, dict.fromkeys(names, text), streams)
+        assert_exact(given, exact, dict.fromkeys(names, text), streams)
+        held = len([name for state in host.above for name in state if name != "ledger"])
+        return given, held
+
+    alone, held = run(["one"])
+    both, held_by_both = run(["one", "two"])
+    assert held_by_both == held
+    assert_rows(pa.concat_tables(both["two"]), pa.concat_tables(alone["one"]))
