@@ -34,8 +34,9 @@ CLASSES: dict[str, type] = {
 NOT_FOR_USERS = {
     *("plan", "stores", "take_up", "UNCHANGED", "watcher", "reached", "is_finished", "axis"),
     *("version", "view", "metrics_name", "show_feed", "next_end", "promised_answers", "sides"),
-    *("answer_schema", "count_on", "is_planned", "open_from", "require_instants", "run"),
-    *("aggregates", "is_of_one", "require_saveable"),
+    *("given_columns", "open_streams", "written_by", "read_from", "run", "aggregates"),
+    *("require_instants", "count_on", "is_planned", "answer_schema", "open_from", "is_of_one"),
+    *("require_saveable",),
 }
 
 
