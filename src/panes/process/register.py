@@ -124,7 +124,7 @@ class Register(SavedRegister):
         self._require_running()
         self._graph.require_new(name)
         graph = read_graph(text, self._aggregates)
-        unknown = [f"`{stream}`" for stream in graph.streams if stream not in self.streams]
+        unknown = [stream for stream in graph.streams if stream not in self.streams]
         if unknown:
             known = ", ".join(f"`{stream}`" for stream in self.streams)
             raise QueryError(
