@@ -58,6 +58,19 @@ def test_queries_that_say_the_same_run_once() -> None:
     assert ends(given["one"]) == ends(given["two"]) == [5]
 
 
+def test_a_stream_joined_with_a_union_of_itself_is_answered_as_alone() -> None:
+    text = (
+        "SELECT count(*) AS n FROM s a LEFT JOIN (s UNION ALL s) b ON a.k = b.k "
+        "[RANGE 6 SLIDE 3 WATTR at]"
+    )
+    reg, alone = panes.register("s", lateness=0), panes.open(text, lateness=0)
+    reg.add("pairs", text)
+    batch = rows(1, 2, 5, 9, 20)
+    for got, wanted in ((reg.push(batch), alone.push(s=batch)), (reg.finish(), alone.finish())):
+        assert len(wanted)
+        assert got["pairs"].equals(wanted)
+
+
 def test_a_join_that_is_registered_twice_keeps_its_panes_once() -> None:
     text = ("SELECT count(*) AS n [RANGE 10 SLIDE 5 WATTR a.at] FROM s a JOIN s b "
             "ON b.at BETWEEN a.at AND a.at + 1")  # fmt: skip

@@ -55,7 +55,7 @@ class Length:
     unit: Unit
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, unsafe_hash=True)  # nothing is changed once all words are read
 class Parts:
     """The words of a clause, part by part, before they are given a meaning.
 
