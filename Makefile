@@ -3,7 +3,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: setup demo test test-slow test-live torture torture-tests torture-texts torture-kills check format bench docs lock clean
+.PHONY: setup demo quick test test-slow test-live torture torture-tests torture-texts torture-kills check format bench docs lock clean
 
 setup: .venv/.ready
 
@@ -23,6 +23,11 @@ demo: setup
 
 test: setup
 	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not slow and not torture and not browser"
+
+# Everything that needs no Spark and takes no seconds by itself, with three examples of each law.
+quick: setup
+	HYPOTHESIS_PROFILE=quick $(BIN)/python -m pytest -n 2 --dist loadgroup \
+	    -m "not slow and not torture and not browser and not spark and not long" tests
 
 test-slow: setup .venv/.docs-ready
 	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "slow and not torture" tests

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 settings.register_profile("suite", derandomize=True, deadline=None, database=None)
 settings.register_profile("explore", deadline=None, print_blob=True)
+settings.register_profile("quick", derandomize=True, deadline=None, database=None)
 settings.register_profile("first", derandomize=True, deadline=None, phases=[Phase.generate])
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "suite"))
 
@@ -42,13 +43,40 @@ def spark() -> Iterator[SparkSession]:
     session.stop()
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests with the session are two groups of about as long; a worker starts Spark once."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Say which tests need Spark or take long, and leave few examples to those that are quick.
+
+    Tests with the session are two groups of about as long; a worker starts Spark once.
+    """
     for item in items:
-        if "spark" in getattr(item, "fixturenames", ()):
+        has_session = "spark" in getattr(item, "fixturenames", ())
+        if has_session:
             is_stream = "stream" in item.path.parts or item.path.name in _LONG
             group = "streams on Spark" if is_stream else "Spark"
             item.add_marker(pytest.mark.xdist_group(group))
+        if has_session or "spark" in item.path.parts:
+            item.add_marker(pytest.mark.spark)
+        if not _LONG_ROOMS.isdisjoint(item.path.parts):
+            item.add_marker(pytest.mark.long)
+        if settings.get_current_profile_name() == "quick":
+            _draw_few(item)
 
 
+def _draw_few(item: pytest.Item) -> None:
+    """Let Hypothesis draw a few examples of a test, whatever the test says of its own.
+
+    Hypothesis has no public way to do so. Should it keep this elsewhere one day, the quick tests
+    are as thorough as the others, and take longer.
+    """
+    machine = getattr(item, "cls", None)
+    for holder, name in ((getattr(item, "obj", None), _OWN_SETTINGS), (machine, "settings")):
+        own = getattr(holder, name, None)
+        if isinstance(own, settings) and own.max_examples > _FEW:
+            steps = min(own.stateful_step_count, 12)
+            setattr(holder, name, settings(own, max_examples=_FEW, stateful_step_count=steps))
+
+
+_FEW = 3
+_OWN_SETTINGS = "_hypothesis_internal_use_settings"
+_LONG_ROOMS = {"planted", "crash", "fuzz", "lab"}
 _LONG = ("test_cookbook.py", "test_counted.py", "test_damage.py", "test_docs.py", "test_kills.py")

@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 LOOP = """
 from panes.arrays.compiled import compiled
 from elsewhere import STEP, TABLE, doubled, tripled
@@ -60,6 +62,7 @@ def run(folder: Path) -> list[int]:
     return [int(word) for word in done.stdout.split()]
 
 
+@pytest.mark.long
 def test_a_change_in_another_file_is_noticed(tmp_path: Path) -> None:
     (tmp_path / "loop.py").write_text(LOOP)
     for what, (before, after, given) in {"nothing": ("", "", AT_FIRST), **CHANGES}.items():
@@ -84,6 +87,7 @@ for name in sorted(n for n in sys.modules if n.startswith("panes.")):
 """
 
 
+@pytest.mark.long
 def test_the_stamp_of_a_loop_is_the_same_in_every_process() -> None:
     """Or it would be compiled in every process."""
     told = [

@@ -34,9 +34,9 @@ CLASSES: dict[str, type] = {
 NOT_FOR_USERS = {
     *("plan", "stores", "take_up", "UNCHANGED", "watcher", "reached", "is_finished", "axis"),
     *("version", "view", "metrics_name", "show_feed", "next_end", "promised_answers", "sides"),
-    *("given_columns", "open_streams", "written_by", "read_from", "run", "aggregates"),
-    *("require_instants", "count_on", "is_planned", "answer_schema", "open_from", "is_of_one"),
-    *("require_saveable",),
+    *("answer_schema", "count_on", "is_planned", "open_from", "require_instants", "run"),
+    *("aggregates", "is_of_one", "require_saveable", "given_columns", "open_streams"),
+    *("written_by", "read_from"),
 }
 
 
@@ -85,9 +85,10 @@ def call(name: str, member: object) -> str:
 
 @pytest.mark.parametrize("name", CLASSES)
 def test_every_method_is_on_the_page_with_its_parameters(name: str) -> None:
+    stated = [(n, None) for n in vars(CLASSES[name]).get("__annotations__", {})]
     members = {
         n: m
-        for n, m in inspect.getmembers_static(CLASSES[name])
+        for n, m in [*inspect.getmembers_static(CLASSES[name]), *stated]
         if not n.startswith("_") and n not in NOT_FOR_USERS
     }
     found = {row[0].strip("`") for row in rows(section(name))}
@@ -109,6 +110,7 @@ def test_the_page_of_scalar_functions_is_made_from_the_table() -> None:
     assert scalar_functions_page.PAGE.read_text() == scalar_functions_page.page(), hint
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("command", re.findall(r"^## `panes (\w+)`", commands_page.page(), re.M))
 def test_the_page_has_every_option_that_the_help_shows(command: str) -> None:
     program = "from panes.cli.main import main; main()"

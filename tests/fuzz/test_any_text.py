@@ -47,6 +47,7 @@ def test_a_text_of_any_characters_is_refused(text: str, way: str) -> None:
     require_ours(way, text)
 
 
+@pytest.mark.long
 def test_mutations_leave_some_texts_that_are_answered() -> None:
     """Otherwise nothing behind the grammar is tried."""
     answered = sum(outcome("table", text).kind == "answered" for text in corpus()[:40])

@@ -62,6 +62,7 @@ def test_ten_levels_are_not_too_deep(kind: str) -> None:
     parse(asked(DEEP[kind](10)))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", LONG)
 def test_a_thousand_beside_each_other_are_answered(kind: str) -> None:
     text = asked(LONG[kind](1_000))

@@ -62,6 +62,7 @@ def test_a_register_refuses_a_strangers_query_when_it_is_added() -> None:
     assert register.queries() == {}
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("_elsewhere")
 @pytest.mark.parametrize(
     "text",

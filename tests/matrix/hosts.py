@@ -22,11 +22,15 @@ Runs = Callable[[Graph, Arrivals, Late, Path], pa.Table]
 
 @dataclass(frozen=True)
 class Host:
-    """Something that runs queries; `lacks` are needs of graphs that it does not meet."""
+    """Something that runs queries; `lacks` are needs of graphs that it does not meet.
+
+    One that never `ends` gives what its batches prove, and no more.
+    """
 
     name: str
     run: Runs
     lacks: frozenset[str] = frozenset()
+    ends: bool = True
 
     def takes(self, graph: Graph) -> bool:
         """Whether it can do all that a graph needs."""
@@ -41,6 +45,12 @@ def together(tables: Iterable[pa.Table]) -> pa.Table:
 
 def _tables(graph: Graph, arrivals: Arrivals, late: Late, place: Path) -> pa.Table:
     return panes.sql(graph.text, **arrivals.whole())
+
+
+def proved(graph: Graph, arrivals: Arrivals, late: Late) -> pa.Table:
+    """The answers that are given before streams end."""
+    query = panes.open(graph.text, lateness=LATENESS, late=late)
+    return together(query.push(**batch) for batch in arrivals.batches)
 
 
 def _open(graph: Graph, arrivals: Arrivals, late: Late, place: Path) -> pa.Table:

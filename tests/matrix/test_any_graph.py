@@ -13,104 +13,56 @@ import itertools
 from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
-import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import panes
 from panes import RunningQuery
 from panes.planning.terms import Late
-from tests.matrix import drawn
-from tests.matrix.drawn import Drawn
-from tests.matrix.plain_rows import Rows
-from tests.support import slow
-
-DISORDER = 15
-FEW_AND_MANY = pytest.mark.parametrize("examples", [40, slow(200)])
-ROW = st.tuples(st.integers(-30, 90), st.sampled_from([1, 1, 2, 3, None]), st.integers(0, 9))
-ROWS = st.lists(st.tuples(ROW, st.integers(0, DISORDER)), min_size=1, max_size=25)
+from tests.matrix.any_graph import DISORDER, assert_answers, case, plain
 
 
-def arrived(rows: list[tuple[tuple[int, int | None, int], int]]) -> pa.Table:
-    """Rows in the order in which they come, each behind by its own delay."""
-    ordered = [row for row, _ in sorted(rows, key=lambda r: r[0][0] + r[1])]
-    at, k, v = zip(*ordered, strict=True)
-    types = {"at": pa.int64(), "k": pa.int64(), "v": pa.int64()}
-    return pa.table([list(at), list(k), list(v)], schema=pa.schema(types))
+@settings(max_examples=40)
+@given(data=st.data())
+def test_tables_and_the_oracle_answer_as_loops_over_rows(data: st.DataObject) -> None:
+    query, streams = case(data)
+    wanted = plain(query, streams)
+    assert_answers(panes.sql(query.text, **streams), wanted, query.text)
+    assert_answers(panes.oracle(query.text, **streams), wanted, query.text)
 
 
-def case(data: st.DataObject) -> tuple[Drawn, dict[str, pa.Table]]:
-    """A query, and rows of its streams as they come."""
-    query = drawn.query(data)
-    return query, {name: arrived(data.draw(ROWS)) for name in sorted(query.streams)}
-
-
-def plain(query: Drawn, streams: Mapping[str, pa.Table]) -> Rows:
-    return query.answers({name: table.to_pylist() for name, table in streams.items()})
-
-
-def assert_answers(found: pa.Table, wanted: Rows, text: str) -> None:
-    """The same rows; of the loops, as many columns as the query gives."""
-    names = found.column_names
-    mine = sorted((tuple(row.values()) for row in found.to_pylist()), key=repr)
-    assert mine == sorted((tuple(row[n] for n in names) for row in wanted), key=repr), text
-
-
-@FEW_AND_MANY
-def test_tables_and_the_oracle_answer_as_loops_over_rows(examples: int) -> None:
-    @settings(max_examples=examples)
-    @given(data=st.data())
-    def law(data: st.DataObject) -> None:
-        query, streams = case(data)
-        wanted = plain(query, streams)
-        assert_answers(panes.sql(query.text, **streams), wanted, query.text)
-        assert_answers(panes.oracle(query.text, **streams), wanted, query.text)
-
-    law()
-
-
-@FEW_AND_MANY
-def test_streams_answer_the_same_in_any_order_and_split(examples: int) -> None:
+@settings(max_examples=40)
+@given(data=st.data())
+def test_streams_answer_the_same_in_any_order_and_split(data: st.DataObject) -> None:
     """The rows come disordered, none further behind than the lateness; nothing stays behind."""
-
-    @settings(max_examples=examples)
-    @given(data=st.data())
-    def law(data: st.DataObject) -> None:
-        query, streams = case(data)
-        running = panes.open(query.text, lateness=DISORDER)
-        found = pushed(running, streams, data)
-        assert not len(running.late)
-        assert_answers(found, plain(query, streams), query.text)
-        assert {n: running.state.get(n, 0) for n in ("partials", "rows")} == {
-            "partials": 0,
-            "rows": 0,
-        }
-
-    law()
+    query, streams = case(data)
+    running = panes.open(query.text, lateness=DISORDER)
+    found = pushed(running, streams, data)
+    assert not len(running.late)
+    assert_answers(found, plain(query, streams), query.text)
+    assert {n: running.state.get(n, 0) for n in ("partials", "rows")} == {
+        "partials": 0,
+        "rows": 0,
+    }
 
 
-@FEW_AND_MANY
-def test_late_rows_count_as_they_count_in_the_inner_query_alone(examples: int) -> None:
+@settings(max_examples=40)
+@given(data=st.data())
+def test_late_rows_count_as_they_count_in_the_inner_query_alone(data: st.DataObject) -> None:
     """What an inner query answers of a late stream is what the outer one reads."""
+    query, streams = case(data)
+    assume(query.is_layered)
+    cuts = sorted(data.draw(st.lists(st.integers(0, 25), max_size=4)))
+    terms: list[Late] = ["open", "drop"]
+    late = data.draw(st.sampled_from(terms))
 
-    @settings(max_examples=examples)
-    @given(data=st.data())
-    def law(data: st.DataObject) -> None:
-        query, streams = case(data)
-        assume(query.is_layered)
-        cuts = sorted(data.draw(st.lists(st.integers(0, 25), max_size=4)))
-        terms: list[Late] = ["open", "drop"]
-        late = data.draw(st.sampled_from(terms))
+    def alone(text: str, tables: dict[str, pa.Table]) -> pa.Table:
+        if streams.keys().isdisjoint(tables):
+            return panes.sql(text, **tables)
+        return in_batches(panes.open(text, lateness=3, late=late), tables, cuts)
 
-        def alone(text: str, tables: dict[str, pa.Table]) -> pa.Table:
-            if streams.keys().isdisjoint(tables):
-                return panes.sql(text, **tables)
-            return in_batches(panes.open(text, lateness=3, late=late), tables, cuts)
-
-        found = in_batches(panes.open(query.text, lateness=3, late=late), streams, cuts)
-        assert_answers(found, query.in_steps(streams, alone).to_pylist(), query.text)
-
-    law()
+    found = in_batches(panes.open(query.text, lateness=3, late=late), streams, cuts)
+    assert_answers(found, query.in_steps(streams, alone).to_pylist(), query.text)
 
 
 def pushed(running: RunningQuery, streams: Mapping[str, pa.Table], data: st.DataObject) -> pa.Table:

@@ -22,6 +22,7 @@ import pytest
 
 import panes
 from panes.errors import StateError
+from panes.stores.state_folder import StateFolder
 from tests.process.kept_queries import KINDS, Kind, batches
 
 KIND = KINDS["left join"]
@@ -128,25 +129,30 @@ def _pushed(query: Any, batch: dict[str, pa.Table]) -> tuple[str | None, Any]:
     """What is told of a push that fails, or its answers."""
     try:
         return None, query.push(**batch)
-    except StateError as error:
+    except (StateError, KeyboardInterrupt) as error:
         return str(error), None
 
 
+FULL = OSError(errno.ENOSPC, "No space left on device")
+
+
 @pytest.mark.parametrize("number", [0, 3])
+@pytest.mark.parametrize("wrong", [FULL, KeyboardInterrupt()], ids=["full", "interrupted"])
 def test_a_push_that_cannot_be_written_has_not_happened_and_can_be_made_again(
-    number: int, tmp_path: Path, expected: list[list[dict[str, Any]]]
+    number: int, wrong: BaseException, tmp_path: Path, expected: list[list[dict[str, Any]]]
 ) -> None:
     for at in range(_operations(tmp_path / "counted", number)):
         query = _open(tmp_path / str(at))
         for one in GIVEN[:number]:
             query.push(**one)
         with pytest.MonkeyPatch.context() as patch:
-            disk = Disk(patch, lambda: OSError(errno.ENOSPC, "No space left on device"))
+            disk = Disk(patch, lambda: wrong)
             disk.at = at
             told, found = _pushed(query, GIVEN[number])
             if told is not None:
-                assert "could not be written" in told
-                assert "No space left on device" in told
+                if wrong is FULL:
+                    assert "could not be written" in told
+                    assert "No space left on device" in told
                 assert query.pushes == number
                 _, found = _pushed(query, GIVEN[number])
         assert found.to_pylist() == expected[number]
@@ -338,3 +344,25 @@ def test_what_did_not_change_is_not_written_again(tmp_path: Path) -> None:
     before = folder.written
     assert query.punctuate(t=-900).num_rows == 0
     assert folder.written - before < 1_000
+
+
+def test_after_an_interrupted_push_a_folder_that_is_closed_does_not_have_it(
+    tmp_path: Path, expected: list[list[dict[str, Any]]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ctrl-C falls between the writing and the answers: both forget the push."""
+    query = panes.open(KIND.text, state=tmp_path, **KIND.options)
+    query.push(**GIVEN[0])
+    write = StateFolder.write
+
+    def interrupted(folder: StateFolder, *args: Any) -> None:
+        write(folder, *args)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(StateFolder, "write", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        query.push(**GIVEN[1])
+    monkeypatch.undo()
+    query.close()
+    query = panes.open(KIND.text, state=tmp_path, **KIND.options)
+    assert query.pushes == 1
+    assert [query.push(**one).to_pylist() for one in GIVEN[1:]] == expected[1:]

@@ -272,3 +272,12 @@ def test_a_frame_can_refuse_output_modes(stream: DataFrame) -> None:
     frame.writeStream.outputMode("append").format("noop")
     assert isinstance(frame, own)
     assert type(frame.select("k")) is type(stream) is own
+
+
+def test_a_local_frame_has_the_rows_of_all_chunks(spark: SparkSession) -> None:
+    """Also of those behind a chunk without rows, where Spark itself stops reading."""
+    parts = [
+        pa.table({"a": list(range(n))}, schema=pa.schema({"a": pa.int64()})) for n in (9, 0, 5)
+    ]
+    schema = T.StructType().add("a", "long")
+    assert internals.local_frame(spark, pa.concat_tables(parts), schema).count() == 14

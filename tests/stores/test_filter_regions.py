@@ -51,20 +51,30 @@ def tree(text: str) -> exp.Expression:
     return parsed
 
 
-def told(table: pa.Table, texts: list[str]) -> tuple[list[int], list[int]]:
-    """The set of filters of each row, as it is told and as each filter says it."""
+def classed_as(table: pa.Table, texts: list[str]) -> tuple[list[int], list[int]]:
+    """The set of filters of each row, as it is told; and the number of each filter."""
     shared = SharedRows(SCHEMA, (), ())
     numbers = [shared.number_filter(tree(t)) for t in texts]
     classed = shared.classify(table, shared.read(table), len(table), one_thread)
     classes = Classes()
     numbered = classes.number(classed.sets)[classed.index]
     sets = classes.sets()
-    found = [sets[c] for c in numbered[classed.codes].tolist()]
+    return [sets[c] for c in numbered[classed.codes].tolist()], numbers
+
+
+def each_says(table: pa.Table, texts: list[str], numbers: list[int]) -> list[int]:
+    """The set of filters of each row, as each filter says it."""
     want = [0] * len(table)
     for number, text in zip(numbers, texts, strict=True):
         holds = pc.fill_null(condition(tree(text), SCHEMA)(table), False)
         want = [w | h << number for w, h in zip(want, holds.to_pylist(), strict=True)]
-    return found, want
+    return want
+
+
+def told(table: pa.Table, texts: list[str]) -> tuple[list[int], list[int]]:
+    """The set of filters of each row, as it is told and as each filter says it."""
+    found, numbers = classed_as(table, texts)
+    return found, each_says(table, texts, numbers)
 
 
 @pytest.mark.parametrize("text", CONDITIONS)
@@ -85,11 +95,9 @@ def test_rows_are_told_classed_as_each_filter_would(
     assert found == want
 
 
-@pytest.mark.parametrize("widest", [1 << 62, 1 << 12])
-def test_so_they_are_where_codes_have_to_be_numbered_anew(
-    widest: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(filter_regions, "_WIDE", widest)
+@pytest.mark.long
+def test_so_they_are_where_codes_have_to_be_numbered_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    """There are more regions than codes of the second width."""
     rng = np.random.default_rng(4)
     count = 3_000
     table = pa.table(
@@ -102,8 +110,13 @@ def test_so_they_are_where_codes_have_to_be_numbered_anew(
         schema=SCHEMA,
     )
     texts = [f"x > {k}" for k in range(90)] + [f"i = {k} AND x < {k}" for k in range(80)]
-    found, want = told(table, [*texts, "b", "s = 'q'", "i % 3 = 0", "x * 2 > i"])
-    assert found == want
+    texts += ["b", "s = 'q'", "i % 3 = 0", "x * 2 > i"]
+    want: list[int] = []
+    for widest in (1 << 62, 1 << 12):
+        monkeypatch.setattr(filter_regions, "_WIDE", widest)
+        found, numbers = classed_as(table, texts)
+        want = want or each_says(table, texts, numbers)
+        assert found == want
 
 
 @given(sets=st.lists(st.integers(0, 1 << 200)), more=st.lists(st.integers(0, 1 << 70)))
@@ -117,6 +130,7 @@ def test_classes_are_numbered_as_they_come(sets: list[int], more: list[int]) -> 
         assert classes.holding(f).tolist() == [bool(s >> f & 1) for s in known]
 
 
+@pytest.mark.long
 def test_more_classes_than_sixteen_bits_can_tell() -> None:
     """Seventeen independent filters and as many rows: nearly every row is a class of its own."""
     count, bits = 1 << 17, 17

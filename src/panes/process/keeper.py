@@ -186,10 +186,9 @@ class Keeper:
     # Within
 
     def _go_back(self, before: _Standing) -> None:
-        """The step has not happened; what it wrote is not there for the next writing."""
-        if not self._standing.unwritten:
-            self._written = LastWriting()
-        self._standing = before
+        """The step has not happened; what it may have written is written over, by `close` too."""
+        self._written = LastWriting()
+        self._standing = replace(before, is_changed=True)
 
     def _note_streams(self) -> None:
         """Which streams have come together: a plan is made when the first of them come."""

@@ -12,6 +12,7 @@ other class is ever looked up by a name that was read.
 
 from __future__ import annotations
 
+import struct
 import weakref
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
@@ -20,7 +21,9 @@ from dataclasses import dataclass
 from threading import RLock
 from typing import Any, Generic, TypeAlias, TypeVar
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from panes.aggregates.aggregate import Piece
 from panes.join.rule import Progress
@@ -55,6 +58,8 @@ ARROW = {"array": pa.Array, "chunked": pa.ChunkedArray, "table": pa.Table, "scal
 SEQUENCES = {of.__name__: of for of in (list, tuple, deque, set, frozenset)}
 ITEM, LOG = "item", "log"
 _KEPT = (pa.DataType, pa.Schema, Executor, type(RLock()))
+_WIDTHS = [(8 * size, np.dtype(f"<u{size}")) for size in (1, 2, 4, 8)]
+_ABOVE = struct.Struct("<Bq")
 Thing = TypeVar("Thing")
 
 
@@ -110,3 +115,28 @@ def pieces_of(one: Any, before: Sequence[Piece]) -> Sequence[Piece]:
     """What the partial results in an object are of, and in all that it leads to."""
     contents = getattr(one, "contents", None)
     return contents.pieces if isinstance(contents, Contents) else before
+
+
+def array_bytes(array: NDArray[Any]) -> bytes | memoryview:
+    """An array as bytes; whole numbers as what they are above the least, in as few as they need.
+
+    >>> len(array_bytes(np.arange(10**15, 10**15 + 100)))
+    109
+    """
+    plain = np.ascontiguousarray(array)
+    if array.dtype != np.int64 or not array.size:
+        return plain.data
+    low, high = int(array.min()), int(array.max())
+    width = next(kind for bits, kind in _WIDTHS if high - low < 1 << bits)
+    narrow = (plain.view(np.uint64) - np.uint64(low % 2**64)).astype(width)
+    return _ABOVE.pack(width.itemsize, low) + narrow.tobytes()
+
+
+def array_of(data: bytes, kind: np.dtype[Any]) -> NDArray[Any]:
+    """What `array_bytes` was given, in one dimension."""
+    if kind != np.int64 or not data:
+        return np.frombuffer(bytearray(data), dtype=kind)
+    size, low = _ABOVE.unpack_from(data)
+    above = np.frombuffer(data, dtype=f"<u{size}", offset=_ABOVE.size)
+    found: NDArray[Any] = (above.astype(np.uint64) + np.uint64(low % 2**64)).view(np.int64)
+    return found

@@ -32,13 +32,13 @@ from panes.process.in_turn import Turn
 from panes.process.join_answers import JoinAnswers
 from panes.process.join_run import JoinRun
 from panes.process.joined_windows import Above
-from panes.process.one_query import OneQuery
 from panes.process.open_query import Instant
+from panes.process.query_on_streams import QueryOnStreams
 from panes.process.step import in_turn, kept, step, whole
 from panes.process.watched import Watcher
 
 
-class OpenJoin(OneQuery):
+class OpenJoin(QueryOnStreams):
     """A running query over a join: rows of both sides go in, joined rows or answers come out.
 
     A pair is given as soon as both its rows are there, a row without partner as soon as progress

@@ -52,7 +52,7 @@ from panes.planning.terms import (
     stalled,
 )
 from panes.process.in_turn import Turn
-from panes.process.one_query import OneQuery
+from panes.process.query_on_streams import QueryOnStreams
 from panes.process.run_observer import RunObserver
 from panes.process.step import Steps, at_once, in_turn, step, whole
 from panes.process.watched import Watcher
@@ -73,7 +73,7 @@ def bytes_of(state: Mapping[str, int]) -> int:
     return sum(size for name, size in state.items() if name.endswith("bytes"))
 
 
-class OpenQuery(OneQuery):
+class OpenQuery(QueryOnStreams):
     """A running query: rows go in, final answers come out.
 
     Answers are given once, when nothing can change them any more; with ``EMIT EARLY`` before that

@@ -19,6 +19,7 @@ from panes.process.object_tree import (
     SEQUENCES,
     LastWriting,
     Tree,
+    array_of,
     pieces_of,
     written_names,
 )
@@ -142,7 +143,7 @@ class TreeReader:
             block = self._blocks[place]
             data = self._fetch(block)
             if kind == "array":
-                found = np.frombuffer(bytearray(data), dtype=said).reshape(tree["shape"])
+                found = array_of(data, np.dtype(said)).reshape(tree["shape"])
             elif kind == "piece":
                 found = wire.from_arrow(self._pieces[said], _unpacked(data).columns)
             else:

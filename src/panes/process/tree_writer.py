@@ -20,6 +20,7 @@ from panes.process.object_tree import (
     LastWriting,
     LogEntry,
     Tree,
+    array_bytes,
     is_value,
     pieces_of,
     written_names,
@@ -29,6 +30,7 @@ from panes.stores.contents import Contents
 from panes.stores.fragments import Fragments
 from panes.stores.state_folder import FolderBlock
 
+_LZ4 = pa.ipc.IpcWriteOptions(compression="lz4")
 _PLAIN = (bool, int, float, str, type(None))
 
 
@@ -157,7 +159,7 @@ class TreeWriter:
         if array.dtype == object:
             raise TypeError("an array of objects cannot be written")
         about = {"array": str(array.dtype), "shape": list(array.shape)}
-        return {**about, "block": self._place(array, lambda: np.ascontiguousarray(array).data)}
+        return {**about, "block": self._place(array, lambda: array_bytes(array))}
 
     def _arrow(self, one: Any) -> Tree:
         def packed() -> pa.Buffer:
@@ -198,6 +200,6 @@ def _columns(piece: Piece, partials: Any) -> pa.Table:
 
 def _packed(table: pa.Table) -> pa.Buffer:
     sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema) as writer:
+    with pa.ipc.new_stream(sink, table.schema, options=_LZ4) as writer:
         writer.write_table(table)
     return sink.getvalue()

@@ -63,11 +63,12 @@ def local_frame(session: SparkSession, table: pa.Table, schema: T.StructType) ->
     """A table as a DataFrame of a session, which does not become the active session.
 
     `createDataFrame` makes its session the active one. In ``foreachBatch`` that is the batch's
-    own session, and the user's would be lost: nothing documented sets it back.
+    own session, and the user's would be lost: nothing documented sets it back. Behind a chunk
+    without rows it stops reading without a word, so there is one chunk.
     """
     active = SparkSession._activeSession
     try:
-        return session.createDataFrame(table, schema)
+        return session.createDataFrame(table.combine_chunks(), schema)
     finally:
         SparkSession._activeSession = active
 

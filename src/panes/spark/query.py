@@ -24,13 +24,14 @@ from panes.shards.names import ROW
 from panes.spark.batch.answer import answer_bounded
 from panes.spark.bind import bind, is_inside
 from panes.spark.checkpoint import require_sources
+from panes.spark.emit import LATE, REJECTED
 from panes.spark.host import named_batch, require_final, with_watermark
 from panes.spark.internals import before_start, plan_text
 from panes.spark.join.query import answer_join
 from panes.spark.observe import metrics_name
 from panes.spark.stream import query as stream
 from panes.spark.stream.distinct import different_rows
-from panes.spark.stream.query import LATE, REJECTED, Place, whole_row
+from panes.spark.stream.query import NodePlace, whole_row
 
 Sent: TypeAlias = Literal["answers", "late", "rejected"]
 Sink: TypeAlias = "str | Path | Callable[[DataFrame, int], None]"
@@ -92,7 +93,7 @@ def _answer(
         own = run_of(part, run, inside) if is_streaming or not part.name else StreamOptions()
         if part.name and is_streaming:
             own = replace(own, name=f"{run.name}_{part.name}")
-        place = Place(
+        place = NodePlace(
             read, _elsewhere(graph, part, frames), promises=is_streaming and bool(part.name)
         )
         found = _answer_query(part.query, graph.everywhere(frames), user, own, place)
@@ -115,7 +116,7 @@ def _answer_query(
     frames: Mapping[str, DataFrame],
     user: Sequence[UserAggregate],
     run: StreamOptions,
-    place: Place,
+    place: NodePlace,
 ) -> DataFrame:
     """The answers of a query with none inside, of those DataFrames that it reads."""
     streams = {name: frames[name] for name in query.streams}

@@ -116,6 +116,7 @@ def test_a_contender_that_is_wrong_is_not_timed(monkeypatch: pytest.MonkeyPatch)
         bench.run(10_000, 1, lambda _: None)
 
 
+@pytest.mark.long
 def test_a_report_has_a_ratio_for_each_query_and_says_what_is_left_out() -> None:
     said: list[str] = []
     report = bench.run(10_000, 1, said.append)

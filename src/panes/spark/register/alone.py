@@ -1,4 +1,4 @@
-"""Queries of a register that share no panes: what is refused of them, when they are added."""
+"""What a register on Spark refuses: of its streams, and of queries that share no panes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import replace
 from pyspark.sql import DataFrame
 
 from panes.aggregates.custom import UserAggregate
-from panes.errors import QueryError, UnknownStreamError
+from panes.errors import OptionError, QueryError, UnknownStreamError
 from panes.language.join_query import JoinQuery
 from panes.language.join_text import is_join, read_join
 from panes.language.parse import parse
@@ -25,6 +25,23 @@ from panes.shards.shared_joins import SharedQuery
 from panes.spark.bind import BoundQuery, bind
 from panes.spark.join.bind import BoundJoin, bind_join
 from panes.spark.join.stream import lies_on, terms_of
+
+
+def require_possible(streams: Mapping[str, DataFrame], run: StreamOptions) -> None:
+    """Refuse streams and options that no register on Spark has."""
+    for name, frame in streams.items():
+        if not frame.isStreaming:
+            raise QueryError(
+                f"a register on Spark runs over streaming DataFrames, and `{name}` is bounded",
+                hint="spark.readStream, and reg.start(..., bounded=True) to read it to its end",
+            )
+    if run.late == "revise":
+        raise OptionError(
+            "a register answers every window once, so late must be 'open' or 'drop'",
+            hint="panes.sql(..., late='revise') for a query of its own",
+        )
+    if run.rows_late is not None:
+        raise QueryError("rows_late is not available on Spark, where rows have no order of arrival")
 
 
 def bind_alone(

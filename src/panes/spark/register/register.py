@@ -19,26 +19,23 @@ from pyspark.sql import DataFrame
 
 from panes.aggregates.custom import UserAggregate
 from panes.axis import SECOND, Duration, parse_duration
-from panes.errors import OptionError, QueryError
+from panes.errors import QueryError
 from panes.html import facts_line
-from panes.language.parse import parse
-from panes.language.query import Query
-from panes.language.row_question import RowQuestion, read_row_question
-from panes.planning.plan import Plan
 from panes.planning.terms import StreamOptions
 from panes.process.added import Added
 from panes.sharing.join_view import JoinsView
 from panes.sharing.view import RegisterView
-from panes.spark.bind import bind_query, require_alike
+from panes.spark.bind import require_alike
 from panes.spark.host import shard_numbers
 from panes.spark.internals import runs_here
 from panes.spark.observe import DEFAULT
 from panes.spark.query import Sink
 from panes.spark.register import manifest_file
-from panes.spark.register.ask import ask
-from panes.spark.register.ask_rows import ask_rows, require_answerable
+from panes.spark.register.alone import require_possible
+from panes.spark.register.checkpointed import manifest_of, taken_up
 from panes.spark.register.deliver import RegisterSink
 from panes.spark.register.exactness import exact_from
+from panes.spark.register.questions import ask_register
 from panes.spark.register.registered_queries import RegisteredQueries
 from panes.spark.register.run import Planned, Start, planned_query
 from panes.spark.register.running import RunningRegister
@@ -60,7 +57,7 @@ class SparkRegister(RunningRegister):
     ) -> None:
         super().__init__()
         require_alike(streams)
-        _require_possible(streams, run)
+        require_possible(streams, run)
         self.streams, self.refused = dict(streams), dict[str, str]()
         self._session = next(iter(streams.values())).sparkSession
         self._registered = RegisteredQueries(streams, run, tuple(aggregates))
@@ -159,36 +156,8 @@ class SparkRegister(RunningRegister):
         newest row. They are there once the question is prepared, or one with a longer window and
         the same columns.
         """
-        registered = self._registered
-        stream = registered.only_stream
-        rows = read_row_question(text, registered.aggregates)
-        if rows is not None:
-            return self._ask_rows(rows)
-        query = parse(text, registered.aggregates, once=True)
-        if query.streams != (stream,) or query.window is None:
-            raise QueryError(f"only windows over `{stream}` can be asked for")
-        frame = self.streams[stream]
-
-        def plan_of(asked: Query) -> Plan:
-            return bind_query(asked, (frame,), registered.aggregates).plan
-
         with self._lock:
-            start = self._started()
-            terms = registered.terms(stream, bounded=start.bounded)
-            queries = registered.windows[stream]
-            return ask(frame, start.checkpoint, queries, terms, query, plan_of)
-
-    def _ask_rows(self, asked: RowQuestion) -> DataFrame:
-        """Rows of the live window, from those that shards keep."""
-        stream = self._registered.only_stream
-        if asked.stream.lower() != stream.lower():
-            raise QueryError(f"only rows of `{stream}` can be asked for")
-        frame = self.streams[stream]
-        require_answerable(frame, asked)
-        with self._lock:
-            start = self._started()
-            queries = self._registered.windows[stream]
-            return ask_rows(frame, start.checkpoint, start.shards, queries, asked)
+            return ask_register(self._registered, self._started, text)
 
     def _started(self) -> Start:
         """How the register was started, if it was."""
@@ -266,7 +235,7 @@ class SparkRegister(RunningRegister):
             registered = self._registered.copied()
             shards = registered.run.shards
             if manifest is not None:
-                registered = registered.taken_up(manifest)
+                registered = taken_up(registered, manifest)
                 self._version, shards = manifest.version, manifest.shards
             numbers = shard_numbers(self._session, shards, is_keyed=True)
             seen = None if watch is None else wanted(self._session, watch)
@@ -375,7 +344,7 @@ class SparkRegister(RunningRegister):
         """Write the queries into the checkpoint."""
         self._version += 1
         shards = len(start.shards)
-        manifest = self._registered.manifest(shards=shards, version=self._version)
+        manifest = manifest_of(self._registered, shards=shards, version=self._version)
         manifest_file.write(self._session, start.checkpoint, manifest)
 
     # The watched place
@@ -404,19 +373,3 @@ class SparkRegister(RunningRegister):
             self.refused = after.follow(texts)
             if after.texts() != self.queries():
                 self._become(after)
-
-
-def _require_possible(streams: Mapping[str, DataFrame], run: StreamOptions) -> None:
-    for name, frame in streams.items():
-        if not frame.isStreaming:
-            raise QueryError(
-                f"a register on Spark runs over streaming DataFrames, and `{name}` is bounded",
-                hint="spark.readStream, and reg.start(..., bounded=True) to read it to its end",
-            )
-    if run.late == "revise":
-        raise OptionError(
-            "a register answers every window once, so late must be 'open' or 'drop'",
-            hint="panes.sql(..., late='revise') for a query of its own",
-        )
-    if run.rows_late is not None:
-        raise QueryError("rows_late is not available on Spark, where rows have no order of arrival")

@@ -14,12 +14,12 @@ from copy import copy
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
-from pyspark.errors import AnalysisException, PySparkException
+from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame
 
 from panes.aggregates.custom import UserAggregate
-from panes.axis import Axis, Duration, axis_over, parse_duration
-from panes.errors import OptionError, PanesError, QueryError
+from panes.axis import Axis, Duration, parse_duration
+from panes.errors import PanesError, QueryError
 from panes.language.expressions import quoted
 from panes.language.join_text import is_join
 from panes.language.parse import parse
@@ -35,26 +35,18 @@ from panes.planning.terms import (
 )
 from panes.shards.register_parts import ALL_STATE, AloneQuery
 from panes.shards.shared_joins import part_key
-from panes.sharing.columns import Numbering
 from panes.sharing.manifest import (
-    FailedEntry,
-    Manifest,
     QueryEntry,
-    StreamEntry,
-    store_entries,
 )
-from panes.sharing.queries import Asked, Failed, Queries, StateNumbers
+from panes.sharing.queries import Asked, Failed, Queries
 from panes.sharing.shareable import shared_spec
-from panes.spark.bind import BoundQuery, arrow_schema, bind_query, comparable
+from panes.spark.bind import BoundQuery, bind_query, comparable
 from panes.spark.host import require_progress, with_watermark
 from panes.spark.join.bind import BoundJoin
 from panes.spark.query import Sink
 from panes.spark.register.alone import bind_alone
 from panes.spark.register.prepared_rows import PreparedStreamRows
 from panes.spark.register.watched_queries import LOG
-
-_REFUSALS = (PanesError, PySparkException, RecursionError)
-"""What says that a query cannot be planned, and nothing of the others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,11 +74,11 @@ class RegisteredQueries:
         self.alone: dict[str, AloneAsked] = {}
         self.failed: dict[str, Failed] = {}
         self.version = 0
-        self._order: dict[str, None] = {}
+        self.order: dict[str, None] = {}
         self._comparable: dict[str, pa.Schema] = {}
-        self._sinks: dict[str, Sink] = {}
-        self._watched: set[str] = set()
-        self._removed: dict[str, str] = {}
+        self.own_sinks: dict[str, Sink] = {}
+        self.watched: set[str] = set()
+        self.removed: dict[str, str] = {}
         stream, frame = next(iter(streams.items()))
         self.prepared = PreparedStreamRows(stream, frame, run, aggregates)
 
@@ -95,22 +87,23 @@ class RegisteredQueries:
         found = copy(self)
         found.windows = {name: queries.copied() for name, queries in self.windows.items()}
         found.prepared = self.prepared.copied()
-        for name in ("alone", "failed", "_order", "_sinks", "_watched", "_removed"):
+        for name in ("alone", "failed", "order", "own_sinks", "watched", "removed"):
             setattr(found, name, copy(getattr(self, name)))
         return found
 
     def __bool__(self) -> bool:
         """Whether there is any query, or any question that rows are kept for."""
-        return bool(self._order or self.prepared)
+        return bool(self.order or self.prepared)
 
     def __contains__(self, name: str) -> bool:
-        return name in self._order
+        return name in self.order
 
     def texts(self) -> dict[str, str]:
         """The texts of all queries, by name."""
-        return {name: self._asked(name).text for name in self._order}
+        return {name: self.asked(name).text for name in self.order}
 
-    def _asked(self, name: str) -> Asked | AloneAsked:
+    def asked(self, name: str) -> Asked | AloneAsked:
+        """A query as it was added."""
         if name in self.alone:
             return self.alone[name]
         return next(q.asked[name] for q in self.windows.values() if name in q.asked)
@@ -119,7 +112,7 @@ class RegisteredQueries:
     def changes(self) -> tuple[int, ...]:
         """Changes when a query comes, goes, fails, or gets its store."""
         numbers = [queries.numbers.last for queries in self.windows.values()]
-        return (*numbers, len(self._order), len(self.failed))
+        return (*numbers, len(self.order), len(self.failed))
 
     @property
     def only_stream(self) -> str:
@@ -139,12 +132,12 @@ class RegisteredQueries:
     @property
     def sinks(self) -> dict[str, Sink]:
         """The sinks of the queries that have one of their own, by name."""
-        return {name: sink for name, sink in self._sinks.items() if name in self}
+        return {name: sink for name, sink in self.own_sinks.items() if name in self}
 
     @property
     def deadlines(self) -> dict[str, int]:
         """How long the answers of a query may take, where that was said, by name."""
-        asked = [self._asked(name) for name in self._order]
+        asked = [self.asked(name) for name in self.order]
         return {one.name: one.deadline for one in asked if one.deadline is not None}
 
     # What streams promise
@@ -188,12 +181,12 @@ class RegisteredQueries:
         require_path_part(name)
         self._add(name, text, deadline)
         if sink is not None:
-            self._sinks[name] = sink
-        self._removed.pop(name, None)
+            self.own_sinks[name] = sink
+        self.removed.pop(name, None)
 
     def set_aside(self, name: str, reason: str) -> None:
         """A query has failed; a restart does not bring it back, and its sink is remembered."""
-        asked = self._asked(name)
+        asked = self.asked(name)
         self._drop(name)
         self.failed[name] = Failed(asked.text, asked.deadline, reason)
 
@@ -209,7 +202,7 @@ class RegisteredQueries:
     def only(self, stream: str, name: str) -> Queries:
         """The windows of a stream with one of their queries."""
         some = Queries(stream, self.aggregates)
-        self._bind(some, some.read(name, self._asked(name).text))
+        self._bind(some, some.read(name, self.asked(name).text))
         return some
 
     def remove(self, name: str, *, for_good: bool) -> None:
@@ -218,13 +211,13 @@ class RegisteredQueries:
         if self.failed.pop(name, None) is None:
             self.require_known(name)
             self._drop(name)
-        self._sinks.pop(name, None)
-        self._watched.discard(name)
+        self.own_sinks.pop(name, None)
+        self.watched.discard(name)
         if for_good and text is not None:
-            self._removed[name] = text
+            self.removed[name] = text
 
     def _drop(self, name: str) -> None:
-        del self._order[name]
+        del self.order[name]
         if self.alone.pop(name, None) is None:
             next(q for q in self.windows.values() if name in q.asked).remove(name)
 
@@ -240,7 +233,7 @@ class RegisteredQueries:
     def require_known(self, name: str) -> None:
         """Refuse a name that no query has."""
         if name not in self:
-            names = ", ".join(sorted(self._order)) or "none"
+            names = ", ".join(sorted(self.order)) or "none"
             raise QueryError(f"no query `{name}` is registered", hint=f"queries: {names}")
 
     def _require_new(self, name: str) -> None:
@@ -254,12 +247,12 @@ class RegisteredQueries:
         What cannot run is left out, and given back with the reason.
         """
         current, refused = self._known_texts(), {}
-        for name in sorted(self._watched):
+        for name in sorted(self.watched):
             if texts.get(name) != current.get(name):
                 self.remove(name, for_good=False)
-                self._removed.pop(name, None)
+                self.removed.pop(name, None)
         for name, text in texts.items():
-            if name in self._watched:
+            if name in self.watched:
                 continue
             try:
                 require_path_part(name)
@@ -268,7 +261,7 @@ class RegisteredQueries:
                 refused[name] = str(error)
                 LOG.warning("the watched query `%s` is refused: %s", name, error)
                 continue
-            self._watched.add(name)
+            self.watched.add(name)
         return refused
 
     def _known_texts(self) -> dict[str, str]:
@@ -279,10 +272,10 @@ class RegisteredQueries:
 
     def _add(self, name: str, text: str, deadline: Duration | None) -> None:
         ticks = None if deadline is None else parse_duration(deadline, option="deadline")
-        self._place(name, text, ticks)
+        self.place(name, text, ticks)
         self.failed.pop(name, None)
 
-    def _place(
+    def place(
         self, name: str, text: str, deadline: int | None, entry: QueryEntry | None = None
     ) -> None:
         """Share the panes of a stream if the query can, or has; or give it a part of its own."""
@@ -295,7 +288,7 @@ class RegisteredQueries:
             self._bind(queries, replace(asked, serial=serial, deadline=deadline))
         else:
             self._place_alone(name, text, deadline, key)
-        self._order[name] = None
+        self.order[name] = None
 
     def _shareable(self, name: str, text: str) -> tuple[Queries, Asked] | None:
         """The windows that a query shares panes with, if it can."""
@@ -348,110 +341,6 @@ class RegisteredQueries:
 
         queries.bind(asked, self._comparable[queries.stream], plan_of)
         queries.asked[asked.name] = asked
-
-    # The manifest
-
-    def manifest(self, *, shards: int, version: int) -> Manifest:
-        """The queries as the checkpoint has them, of which this is the version from now on."""
-        self.version = version
-        first = next(iter(self.windows.values()))
-        return Manifest(
-            stream=", ".join(self.streams),
-            shards=shards,
-            last=first.numbers.last,
-            queries=[self._entry(name) for name in self._order],
-            stores=store_entries(first),
-            removed=self._removed,
-            failed=[
-                FailedEntry(n, f.text, f.deadline, f.reason, self._sink_folder(n),
-                            n in self._watched)
-                for n, f in self.failed.items()
-            ],
-            version=version,
-            prepared=self.prepared.texts,
-            streams={
-                name: StreamEntry(queries.axis.column or "", queries.numbers.last,
-                                  store_entries(queries))
-                for name, queries in self.windows.items() if queries.axis is not None
-            },
-        )  # fmt: skip
-
-    def _entry(self, name: str) -> QueryEntry:
-        one = self._asked(name)
-        key, serial = (one.key, 0) if isinstance(one, AloneAsked) else ("", one.serial)
-        folder = self._sink_folder(name)
-        return QueryEntry(name, one.text, serial, one.deadline, folder, name in self._watched, key)
-
-    def _sink_folder(self, name: str) -> str | None:
-        """The folder that a query's answers go to, if it has one of its own."""
-        sink = self._sinks.get(name)
-        return None if sink is None or callable(sink) else str(sink)
-
-    def taken_up(self, manifest: Manifest) -> RegisteredQueries:
-        """The queries of a manifest, and those that were added here and it never had.
-
-        So it is with questions that rows are kept for. A query of the manifest that cannot be
-        planned any more, or never could, is set aside.
-        """
-        self._require_own(manifest)
-        found = RegisteredQueries(self.streams, self.run, self.aggregates)
-        found._begin(manifest)
-        known: list[QueryEntry | FailedEntry] = [*manifest.queries, *manifest.failed]
-        found._sinks = {q.name: q.sink for q in known if q.sink is not None}
-        found._watched = {q.name for q in known if q.watched}
-        added = {name: self._asked(name) for name in self._order}
-        for q in manifest.queries:
-            again = added.get(q.name)
-            if again is not None and again.text != q.text:
-                continue
-            deadline = q.deadline if again is None else again.deadline
-            try:
-                found._place(q.name, q.text, deadline, q)
-            except _REFUSALS as error:
-                found.failed[q.name] = Failed(q.text, q.deadline, str(error))
-        gone = {**manifest.removed, **{q.name: q.text for q in manifest.failed}}
-        for name, new in added.items():
-            if name not in found and gone.get(name) != new.text:
-                found._place(name, new.text, new.deadline)
-                found.failed.pop(name, None)
-        still = found._order.keys() | found.failed
-        found._sinks |= {name: sink for name, sink in self._sinks.items() if name in still}
-        found._removed = {n: t for n, t in manifest.removed.items() if n not in found}
-        first = next(iter(found.windows.values()))
-        found.prepared = self.prepared.taken_up(first, manifest.prepared)
-        return found
-
-    def _begin(self, manifest: Manifest) -> None:
-        """Go on with the numbers and columns that the streams of a manifest have."""
-        self.failed = {f.name: Failed(f.text, f.deadline, f.reason) for f in manifest.failed}
-        first = next(iter(self.streams))
-        entries = dict(manifest.streams)
-        if len(self.streams) == 1 and first not in entries:
-            entries = {first: StreamEntry("", manifest.last, manifest.stores)}
-        for name, entry in entries.items():
-            stores = {t: (s.serial, Numbering(s.columns, s.end)) for t, s in entry.stores.items()}
-            queries, schema = self.windows[name], arrow_schema(self.streams[name])
-            queries.numbers = StateNumbers(entry.last, stores)
-            if entry.column:
-                if entry.column not in schema.names:
-                    raise OptionError(
-                        f"the register ran on column `{entry.column}` of `{name}`, which is gone",
-                        hint="start with a new checkpoint",
-                    )
-                data_type = schema.field(entry.column).type
-                queries.axis = axis_over(entry.column, data_type, stream=name)
-
-    def _require_own(self, manifest: Manifest) -> None:
-        streams = ", ".join(self.streams)
-        if manifest.stream != streams:
-            raise OptionError(
-                f"the checkpoint is that of a register of `{manifest.stream}`, not of `{streams}`"
-            )
-        if self.run.shards not in (None, manifest.shards):
-            raise OptionError(
-                f"the register's state has {manifest.shards} shards, and not {self.run.shards}",
-                hint="leave out shards=, or start with a new checkpoint",
-            )
 
 
 def _said(bound: BoundJoin) -> tuple[object, str]:

@@ -15,7 +15,7 @@ from panes.process.keeper import KeptQuery
 from panes.process.step import in_turn, kept, whole
 
 
-class OneQuery(KeptQuery):
+class QueryOnStreams(KeptQuery):
     """A running query with its options, and the rows that it has set aside."""
 
     _run: StreamOptions
