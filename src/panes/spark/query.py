@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -88,17 +89,31 @@ def _answer(
         read = tuple(frames.values())
     if run.with_late and read:
         frames = {name: f.withColumn(ROW, whole_row(read, f)) for name, f in frames.items()}
-    for part in graph.parts:
-        inside = {name for name in graph.inside if is_streaming}
-        own = run_of(part, run, inside) if is_streaming or not part.name else StreamOptions()
-        if part.name and is_streaming:
-            own = replace(own, name=f"{run.name}_{part.name}")
+    parts, times = {part.name: part for part in graph.parts}, Counter[str]()
+
+    def frame(name: str) -> DataFrame:
+        """A stream, or the answers of a part: a node of its own for each place that reads it.
+
+        Spark ends only one of several places of one node.
+        """
+        name = graph.again.get(name, name)
+        if name not in parts or (name in frames and not is_streaming):
+            return frames[name]
+        part, inside = parts[name], {name for name in graph.inside if is_streaming}
+        own = run_of(part, run, inside) if is_streaming or not name else StreamOptions()
+        times[name] += 1
+        if name and is_streaming:
+            number = f"_{times[name]}" if times[name] > 1 else ""
+            own = replace(own, name=f"{run.name}_{name}{number}")
         place = NodePlace(
-            read, _elsewhere(graph, part, frames), promises=is_streaming and bool(part.name)
+            read, _elsewhere(graph, part, frames), promises=is_streaming and bool(name)
         )
-        found = _answer_query(part.query, graph.everywhere(frames), user, own, place)
-        frames[part.name] = as_rows(found) if part.name else found
-    return frames[""]
+        given = {stream: frame(stream) for stream in part.query.streams}
+        found = _answer_query(part.query, given, user, own, place)
+        frames[name] = as_rows(found) if name else found
+        return frames[name]
+
+    return frame("")
 
 
 def _elsewhere(
