@@ -127,7 +127,8 @@ def test_bounded_streams_of_different_length_end_together(
         f"SELECT DISTINCT n AS m, window_end FROM ({COUNTS}) UNION ALL "
         "SELECT x AS m, at AS window_end FROM s) [TUMBLING 40 WATTR window_end]",
         f"WITH p AS ({PEAKS}) SELECT count(*) AS n, sum(m) AS m FROM (SELECT m, window_end FROM p "
-        "UNION ALL SELECT 0 - m AS m, window_end FROM p WHERE k = 1) [TUMBLING 40 WATTR window_end]",
+        "UNION ALL SELECT 0 - m AS m, window_end FROM p WHERE k = 1) "
+        "[TUMBLING 40 WATTR window_end]",
     ],
     ids=["DISTINCT", "union of parts and a stream", "a part that is read twice"],
 )
