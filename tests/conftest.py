@@ -78,5 +78,5 @@ def _draw_few(item: pytest.Item) -> None:
 
 _FEW = 3
 _OWN_SETTINGS = "_hypothesis_internal_use_settings"
-_LONG_ROOMS = {"planted", "crash"}
+_LONG_ROOMS = {"planted", "crash", "fuzz", "lab"}
 _LONG = ("test_cookbook.py", "test_counted.py", "test_damage.py", "test_docs.py", "test_kills.py")

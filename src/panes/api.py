@@ -28,7 +28,6 @@ from panes.planning.public_options import (
     with_options,
 )
 from panes.planning.terms import Late, StreamOptions
-from panes.process.join_register import JoinRegister
 from panes.process.keeper import keep, said_of
 from panes.process.opened import RunningQuery, opened
 from panes.process.register import Register
@@ -169,19 +168,13 @@ def open(text: str, /, **options: Unpack[OpenOptions]) -> RunningQuery:
 
 
 @overload
-def register(  # type: ignore[overload-overlap]  # a name is a sequence of names to no one
-    stream: str, /, **options: Unpack[RegisterOptions]
-) -> Register: ...
+def register(stream: str | Sequence[str], /, **options: Unpack[RegisterOptions]) -> Register: ...
 
 
 @overload
 def register(
     stream: str, frame: DataFrame, /, **options: Unpack[RegisterOptions]
 ) -> SparkRegister: ...
-
-
-@overload
-def register(stream: Sequence[str], /, **options: Unpack[RegisterOptions]) -> JoinRegister: ...
 
 
 @overload
@@ -194,17 +187,18 @@ def register(
 def register(
     stream: str | Sequence[str], frame: object = None, /, **options: Unpack[RegisterOptions]
 ) -> Any:
-    """Open a register: many queries over one stream, which is read once.
+    """Open a register: many queries over one stream or several, each of which is read once.
 
-    The queries share the read and the panes. You can add and remove queries while the stream runs.
-    Every query gets the answers that it would get alone. Threads may share a `Register`: they take
-    turns.
+    It takes every query that `open` takes. Sliding windows over a stream share the read and the
+    panes, queries over joins share the join, and what several queries contain runs once. You can
+    add and remove queries while the streams run. Every query gets the answers that it would get
+    alone. Threads may share a `Register`: they take turns.
 
     Parameters
     ----------
     stream
-        The name of the stream in the queries. With several names, the queries are over joins of
-        these streams, and those with the same join share it; rows come by ``push(l=..., r=...)``.
+        The name of the stream in the queries, or the names of several streams: then rows come by
+        ``push(l=..., r=...)``. On Spark, queries of several streams are over joins of them.
     frame
         A streaming Spark DataFrame; for several streams, a mapping from their names to DataFrames.
         Without it, rows come by `Register.push`.
@@ -237,7 +231,7 @@ def register(
         if frame is not None:
             return _several_on_spark(stream, frame, run, aggregates)
         _refuse({"shards": run.shards}, "is for a register on Spark")
-        return JoinRegister(stream, run, aggregates=aggregates)
+        return Register(stream, run, aggregates=aggregates)
     if frame is not None:
         if not is_spark(frame):
             raise QueryError(

@@ -122,7 +122,7 @@ def test_an_index_is_used_where_it_is_cheaper_and_explained() -> None:
     for _ in range(3):
         assert [len(register.ask(text)) for text in texts] == [41, 41, 40, 0]
     assert "rows by item: G-INDEX over GROUP; looked up 12 times" in register.explain()
-    window = register._reading.row_questions._window
+    window = register._primary.reading.row_questions._window
     assert window is not None
     index: RowIndex = window.indexes["item"]
     assert 0 < index.nbytes < register.state["row_bytes"]

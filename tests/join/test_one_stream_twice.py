@@ -7,8 +7,6 @@ which is given the same text, and nested loops over rows that are known by hand.
 
 from __future__ import annotations
 
-from typing import Any
-
 import duckdb
 import pyarrow as pa
 import pytest
@@ -208,7 +206,7 @@ def test_a_register_answers_for_each_side_of_its_own(query_texts: dict[str, str]
     register = panes.register(["s", "u"])
     for name, text in query_texts.items():
         register.add(name, text)
-    parts: list[dict[str, Any]] = [register.push(s=S.slice(i, 2)) for i in range(0, 6, 2)]
+    parts = [register.push(s=S.slice(i, 2)) for i in range(0, 6, 2)]
     parts.append(register.finish())
     for name, text in query_texts.items():
         got = pa.concat_tables([part[name] for part in parts if part[name].num_columns])

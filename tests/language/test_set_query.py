@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from panes.errors import QueryError
-from panes.language.set_query import said_as_groups
+from panes.language.set_query import sets_to_groups
 from panes.language.tokens import tokenize
 from tests.support import read
 
@@ -13,12 +13,12 @@ W = "[RANGE 10 SLIDE 5 WATTR ts]"
 
 
 def said(text: str) -> str:
-    return " ".join(token.text for token in said_as_groups(tokenize(text)))
+    return " ".join(token.text for token in sets_to_groups(tokenize(text)))
 
 
 def test_a_query_without_sets_is_left_alone() -> None:
     tokens = tokenize(f"SELECT item, count(*) AS n FROM bids {W} GROUP BY item")
-    assert said_as_groups(tokens) is tokens
+    assert sets_to_groups(tokens) is tokens
 
 
 def test_distinct_expressions_are_grouped_by() -> None:

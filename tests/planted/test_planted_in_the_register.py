@@ -117,7 +117,7 @@ def with_the_last_row_as_newest(right: Function) -> Function:
     def wrong(reg: Register, batch: pa.Table) -> Any:
         found = right(reg, batch)
         if len(batch):
-            reg._queries.newest = batch["at"][-1].as_py()
+            reg._primary.queries.newest = batch["at"][-1].as_py()
         return found
 
     return wrong

@@ -60,6 +60,7 @@ def test_batches_of_per_row_windows_are_the_answers_in_their_order(window: str) 
     assert in_batches(text, table).equals(panes.sql(text, s=table))
 
 
+@pytest.mark.long
 @given(table=streams)
 @settings(max_examples=15)
 def test_every_aggregate_is_the_same_in_batches(table: pa.Table) -> None:

@@ -180,6 +180,7 @@ KINDS: list[type[One]] = [One, Watched, Join, Inside, Many, Handing, Joins]
 PUSHES = 2
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", KINDS)
 def test_wherever_an_interrupt_falls_nothing_is_lost_and_nothing_comes_twice(
     kind: type[One],

@@ -127,14 +127,15 @@ def test_promises_for_keys_are_kept(tmp_path: Path) -> None:
 
     def said(query: Any, again: Again) -> list[object]:
         found = []
-        for call in (
+        calls: list[Again] = [
             lambda query: query.push(t=rows(0, 25)),
             lambda query: query.punctuate(key={"k": 1}, t=20),
             lambda query: query.push(t=rows(9, 30)),
             lambda query: query.punctuate(key={"k": 2}, t=10),
             lambda query: query.punctuate(t=12),
             lambda query: query.finish(),
-        ):
+        ]
+        for call in calls:
             found.append(call(query).to_pylist())
             query = again(query)
         return [*found, query.late.to_pylist()]
@@ -153,9 +154,9 @@ def test_partial_results_that_are_python_objects_are_refused(tmp_path: Path) -> 
     texts = panes.CustomAggregate(
         name="texts",
         lift=lambda x: np.array([[frozenset([v]) for v in x]], dtype=object),
-        combine=lambda older, newer: older | newer,
+        combine=np.logical_or,
         lower=lambda partial: [len(v) for v in partial[0]],
-        empty=(frozenset(),),
+        empty=(None,),
         type=pa.int64(),
     )
     query = panes.open(

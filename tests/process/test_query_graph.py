@@ -269,12 +269,10 @@ def test_what_cannot_be_answered_is_refused_when_it_is_described(text: str, why:
         assert "Hint:" in str(refused.value)
 
 
-def test_revisions_and_registers_take_no_query_with_others_inside() -> None:
+def test_revisions_take_no_query_with_others_inside() -> None:
     text = f"SELECT sum(m) AS t FROM ({PEAKS}) [TUMBLING 20]"
     with pytest.raises(OptionError, match="other windows have counted"):
         open_graph(text, late="revise", lateness=0)
-    with pytest.raises(QueryError, match=r"stands behind the parenthesis"):
-        panes.register("s").add("q", text)
 
 
 def test_a_table_may_be_windowed_over_any_column_of_answers() -> None:

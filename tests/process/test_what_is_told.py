@@ -33,7 +33,7 @@ def test_queries_and_registers_are_told_from_each_other_at_a_prompt() -> None:
     assert repr(query) == f"<OpenQuery {COUNT}: open, 3 rows came>"
     assert repr(join) == f"<OpenJoin {JOIN}: open>"
     assert repr(register()) == "<Register of t: open, queries=1, failed=0>"
-    assert repr(joins) == "<JoinRegister of l, r: open, queries=1, failed=0>"
+    assert repr(joins) == "<Register of l, r: open, queries=1, failed=0>"
     query.finish()
     assert repr(query) == f"<OpenQuery {COUNT}: finished>"
     graph = panes.open(f"SELECT max(n) AS m FROM ({COUNT}) [TUMBLING 30]", lateness=0)

@@ -6,6 +6,8 @@ in one process gives, query by query and batch by batch, while queries come and 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import pyarrow as pa
 import pytest
 
@@ -22,7 +24,7 @@ def hosted() -> Host:
     return Host({"l": L.schema, "r": R.schema}, LATENESS)
 
 
-def assert_same(got: dict[str, pa.Table], want: dict[str, pa.Table]) -> None:
+def assert_same(got: Mapping[str, pa.Table], want: Mapping[str, pa.Table]) -> None:
     assert got.keys() == want.keys()
     for name, table in want.items():
         assert got[name].schema.names == table.schema.names, name

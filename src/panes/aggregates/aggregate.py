@@ -1,4 +1,4 @@
-"""What an aggregate is: pieces that combine, and how to lower them to an answer.
+"""Aggregates: pieces that combine, and how to lower them to an answer.
 
 An aggregate knows nothing of windows, storage or hosts. A *bounded* one (``avg``) is a tuple of
 `Piece`s, each a monoid and the way rows are lifted into it; pieces are plain data and compare
@@ -66,7 +66,7 @@ class Rows:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Which rows an aggregate looks at: its arguments are not NULL and its FILTER holds."""
+    """The rows an aggregate looks at: its arguments are not NULL and its FILTER holds."""
 
     present: tuple[int, ...] = ()
     where: int | None = None
@@ -78,7 +78,7 @@ class Selection:
         return "; ".join(present + ([] if self.where is None else [f"where {self.where}"]))
 
     def keeps_all(self, rows: Rows) -> bool:
-        """Whether no row is passed over."""
+        """True if no row is passed over."""
         return self.where is None and not any(rows.columns[c].null_count for c in self.present)
 
     def slots(self, rows: Rows, slots: Slots) -> Slots:
@@ -97,7 +97,7 @@ class Selection:
         return np.where(passing.to_numpy(zero_copy_only=False), slots, slots.dtype.type(-1))
 
     def chosen(self, rows: Rows, slots: Slots) -> tuple[NDArray[np.int64], Slots]:
-        """Which rows are not passed over, and their slots."""
+        """The rows that are not passed over, and their slots."""
         own = self.slots(rows, slots)
         chosen = np.flatnonzero(own >= 0)
         return chosen, own[chosen]
@@ -111,7 +111,7 @@ class Piece(Protocol):
 
     @property
     def identity(self) -> str:
-        """What names its partials in a state (`panes.aggregates.identity`)."""
+        """The identity of its partials in a state (`panes.aggregates.identity`)."""
         ...
 
     def lift(self, rows: Rows, slots: Slots, size: int) -> Columns:
@@ -140,7 +140,7 @@ class Multiset(Protocol):
         ...
 
     def distinct(self) -> NDArray[np.int64]:
-        """How many different values each window holds."""
+        """The number of different values in each window."""
         ...
 
     def ranks_at(

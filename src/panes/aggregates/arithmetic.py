@@ -32,7 +32,7 @@ _MOST_VALUES = 1 << 31  # as many limbs of 32 bits as 64 bits can add up
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """How many rows the selection keeps."""
+    """The number of rows in the selection."""
 
     selection: Selection
     monoid: Lanes = COUNT

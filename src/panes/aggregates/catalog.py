@@ -69,7 +69,7 @@ class Entry:
 
     @property
     def shape(self) -> str:
-        """What the parentheses hold, for messages."""
+        """The arguments between the parentheses, for messages."""
         names = ["x", "y"][: max(self.columns, 0)] + ["p"] * self.parameters
         return ", ".join(names) + f"[{', q' * self.optional}]" * bool(self.optional)
 
@@ -288,12 +288,12 @@ CATALOG: Mapping[str, Entry] = {
 
 
 def is_aggregate(name: str, user: Iterable[UserAggregate] = ()) -> bool:
-    """Whether a function of this name aggregates."""
+    """True if a function of this name aggregates."""
     return name.lower() in CATALOG or any(u.name.lower() == name.lower() for u in user)
 
 
 def columns_of(name: str, given: int) -> int:
-    """How many of a call's arguments are columns; those behind them are constants."""
+    """The number of a call's arguments that are columns; those behind them are constants."""
     entry = CATALOG.get(name.lower())
     if entry is None or (entry.columns < 0 and not entry.optional):
         return given
@@ -301,7 +301,7 @@ def columns_of(name: str, given: int) -> int:
 
 
 def is_ordered(name: str) -> Literal["never", "always", "maybe"]:
-    """Whether a call of this name has ``WITHIN GROUP (ORDER BY ...)`` behind it."""
+    """True if a call of this name has ``WITHIN GROUP (ORDER BY ...)`` behind it."""
     entry = CATALOG.get(name.lower())
     return "never" if entry is None else entry.ordered
 

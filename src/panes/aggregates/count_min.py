@@ -25,7 +25,7 @@ _MASK = 0xFFFFFFFF
 
 @dataclass(frozen=True, slots=True)
 class SketchShape:
-    """How large a sketch is, and which hashes it has."""
+    """The size of a sketch, and its hashes."""
 
     depth: int
     width: int

@@ -68,7 +68,7 @@ class CustomAggregate:
 
     @property
     def columns(self) -> int:
-        """How many arguments it takes."""
+        """The number of its arguments."""
         return _arguments_of(self.lift) if self.arity is None else self.arity
 
     def build(self, arguments: tuple[Argument, ...], where: int | None) -> Bounded:
@@ -84,7 +84,7 @@ class CustomAggregate:
 
 
 def _arguments_of(lift: Callable[..., Columns]) -> int:
-    """How many arguments a function needs; one if it does not tell, as some compiled ones."""
+    """The number of arguments of a function; one if it does not tell, as some compiled ones."""
     try:
         parameters = signature(lift).parameters.values()
     except (TypeError, ValueError):
@@ -122,7 +122,7 @@ class CustomMonoid:
 
 @contextmanager
 def _calling(aggregate: str, function: str) -> Iterator[None]:
-    """What a user's function raises says whose function it was."""
+    """Errors of a user's function say whose function it was."""
     try:
         yield
     except PanesError:
@@ -191,7 +191,7 @@ class WindowFunction:
 
     @property
     def columns(self) -> int:
-        """How many arguments it takes."""
+        """The number of its arguments."""
         return 1
 
     def build(self, arguments: tuple[Argument, ...], where: int | None) -> Holistic:

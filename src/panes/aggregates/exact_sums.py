@@ -22,7 +22,7 @@ Floats = NDArray[np.float64]
 Index = NDArray[np.int64]
 
 PLUS, MINUS, NAN, MINUS_ZERO = 1, 2, 4, 8
-"""What a sum has met: an infinity, NaN, or a single value that is -0.0."""
+"""The special values that a sum has met: an infinity, NaN, or a single value that is -0.0."""
 _NANS = np.array([0x7FF8 << 48, 0xFFF8 << 48], np.uint64).view(np.float64)
 """NaN as Java writes it: one that was given, and the difference of infinities."""
 _HUGE, _DIVISOR = 2.0**960, 2.0**200

@@ -67,13 +67,13 @@ class Component:
 
     @property
     def is_keyed(self) -> bool:
-        """Whether every value of this component has an order key."""
+        """True if every value of this component has an order key."""
         return self.what != "value" or (
             self.argument is not None and order_keys.has_key(self.argument.type)
         )
 
     def neutral(self, side: Side) -> int:
-        """What loses against every row."""
+        """The value that loses against every row."""
         if self.what == "time":
             return FOREVER if side is Op.LEAST else -FOREVER
         if self.what in ("seen", "null"):
@@ -285,7 +285,7 @@ def _pick(
 
 
 def _lost(won: Columns, monoid: Monoid) -> NDArray[np.bool_]:
-    """Which partials never saw a row: their first component is still the neutral one."""
+    """The partials that never saw a row: their first component is still the neutral one."""
     lost: NDArray[np.bool_] = np.equal(won[0], monoid.empty(1)[0, 0]).astype(np.bool_)
     return lost
 

@@ -37,7 +37,7 @@ class Hll:
 
     @property
     def is_empty(self) -> bool:
-        """Whether it has seen no value."""
+        """True if it has seen no value."""
         return self.registers is None and not len(self.coupons)
 
 
@@ -45,7 +45,7 @@ NO_COUPONS: Coupons = np.empty(0, np.uint32)
 
 
 def most_coupons(lg: int) -> int:
-    """How many coupons a sketch holds before it has registers instead."""
+    """The number of coupons that a sketch holds before it has registers instead."""
     return 7 if lg < 8 else 3 << (lg - 5)
 
 

@@ -1,4 +1,4 @@
-"""What names a piece in a state: its name, its version and all that decides its partials.
+"""The identity of a piece in a state: its name, its version and all that decides its partials.
 
 An identity is text such as ``count/1(present 2)``. A state is recognised by the identities of what
 it stores, so an identity is never computed from how Python or a library happens to print an
@@ -37,14 +37,14 @@ class Identity:
 
     @classmethod
     def of(cls, text: str) -> Identity:
-        """What `identity` wrote; text of any other form is all name."""
+        """The parts of what `identity` wrote; text of any other form is all name."""
         head, _, parts = text.partition("(")
         name, _, version = head.partition("/")
         return cls(name, version, parts.removesuffix(")"))
 
 
 def difference(before: str, now: str) -> str:
-    """What has changed from one identity to another, in words.
+    """The changes from one identity to another, in words.
 
     >>> difference("count/1(where 3)", "count/2(where 3)")
     'count was version 1, is version 2'

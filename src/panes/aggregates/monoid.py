@@ -32,7 +32,7 @@ class Monoid(Protocol):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What each lane holds, for people."""
+        """The content of each lane, in words for people."""
         ...
 
     @property

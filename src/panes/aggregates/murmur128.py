@@ -20,7 +20,7 @@ Hashes = tuple[NDArray[np.uint64], NDArray[np.uint64]]
 
 
 def has_bytes(values: pa.Array) -> NDArray[np.bool_]:
-    """Which values have at least one byte; there are no NULLs among them."""
+    """The values that have at least one byte; there are no NULLs among them."""
     if is_text_or_binary(values.type):
         return np.asarray(pc.binary_length(values).to_numpy(zero_copy_only=False) > 0)
     if pa.types.is_list(values.type):
@@ -39,13 +39,13 @@ def hashes(values: pa.Array) -> Hashes:
 
 
 def is_text_or_binary(kind: pa.DataType) -> bool:
-    """Whether values are themselves sequences of bytes."""
+    """True if values are themselves sequences of bytes."""
     kinds = pa.types
     return bool(kinds.is_string(kind) or kinds.is_large_string(kind) or is_binary(kind))
 
 
 def is_binary(kind: pa.DataType) -> bool:
-    """Whether values are bytes, as sketches are."""
+    """True if values are bytes, as sketches are."""
     return bool(pa.types.is_binary(kind) or pa.types.is_large_binary(kind))
 
 

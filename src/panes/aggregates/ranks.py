@@ -1,4 +1,4 @@
-"""Which of sorted values lies at a fraction of them: the rules that quantiles follow.
+"""The value at a fraction of sorted values: the rules that quantiles follow.
 
 Of n values in ascending order, counted from 1, and a fraction p:
 

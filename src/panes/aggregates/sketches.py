@@ -58,7 +58,7 @@ class Sketch:
 
     @property
     def size(self) -> int:
-        """What decides its error: the logarithm of its buckets or items, or the k of KLL."""
+        """Its size, which sets the error: the logarithm of its buckets or items, or KLL's k."""
         return _SIZE[self.family] if self.own_size is None else self.own_size
 
     @property

@@ -17,7 +17,7 @@ from panes.aggregates.theta import ALL, EMPTY, Hashed, Theta, settled
 from panes.errors import PanesError
 
 Refused = Callable[[str], PanesError]
-"""What is raised, given why some bytes are no sketch."""
+"""The error to raise, given why some bytes are no sketch."""
 
 SEED_HASH = 0x93CC
 _PLAIN, _COMPRESSED = 3, 4

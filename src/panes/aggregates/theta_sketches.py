@@ -162,7 +162,7 @@ def require_sketches(argument: Argument, name: str) -> None:
 
 
 def stated_error(form: Form, lg: int) -> str:
-    """How far the number of keys may be from the truth."""
+    """The error of the number of keys, in words."""
     if form == "intersection":
         return "that of the sketches"
     return f"{100 / 2 ** (lg / 2):.2g} % relative standard error"

@@ -196,7 +196,7 @@ def mode_named(text: object, asked: str) -> SummaryMode:
 
 
 def _is_small(kind: pa.DataType) -> bool:
-    """Whether keys are whole numbers that Spark makes doubles of, and hashes as such."""
+    """True if keys are whole numbers that Spark makes doubles of, and hashes as such."""
     return bool(pa.types.is_int8(kind) or pa.types.is_int16(kind))
 
 

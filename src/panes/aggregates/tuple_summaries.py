@@ -1,4 +1,4 @@
-"""What a tuple sketch holds of each key: a number, and the mode in which it was made.
+"""The summary of a key in a tuple sketch: a number, and the mode in which it was made.
 
 A number that has met no other of its key is as it was given, with its own mode. Where several
 meet, they are folded in the mode of the sketch, as Spark does: Java's int wraps around, NaN is
@@ -23,7 +23,7 @@ Meet = NDArray[np.bool_]
 
 
 class SummaryMode(IntEnum):
-    """How numbers of one key become one; numbered as DataSketches writes them."""
+    """The ways in which numbers of one key become one; numbered as DataSketches writes them."""
 
     SUM = 0
     MIN = 1
@@ -33,7 +33,7 @@ class SummaryMode(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Folding:
-    """Which numbers a sketch has, and the mode in which they are folded."""
+    """The kind of a sketch's numbers, and the mode in which they are folded."""
 
     kind: Kind
     mode: SummaryMode

@@ -23,12 +23,12 @@ _LG_LEAST_COMMON = 4
 
 
 def most_held(lg: int) -> int:
-    """How many of the least hashes a sketch of this size must know to know the order."""
+    """The number of least hashes that a sketch of this size must know to know the order."""
     return _fullest(2 << lg) + 1
 
 
 def order_of_values(hashes: Hashed, lg: int) -> Index:
-    """Which of the hashes, that ascend, are in a sketch of values, in the order of its bytes."""
+    """The ascending hashes that are in a sketch of values, in the order of its bytes."""
     size = 1 << lg
     lain = _lain(_lain(hashes, lg), lg)
     return _places(hashes, lain[lain < hashes[size]] if len(hashes) > size else lain)

@@ -60,7 +60,7 @@ class Portion:
 
 
 class QueryAnswers(Mapping[str, pa.Table]):
-    """What a push gives: a mapping from the names of queries that have answers to tables.
+    """The answers of a push: a mapping from the names of queries that have some to tables.
 
     Cutting ten thousand tables apart takes longer than answering them; who wants all answers takes
     them `together`.
@@ -98,7 +98,7 @@ class QueryAnswers(Mapping[str, pa.Table]):
 
     @property
     def rows(self) -> int:
-        """How many answers there are of all queries."""
+        """The number of answers of all queries."""
         return sum(len(portion.table) for portion in self._portions)
 
     @property

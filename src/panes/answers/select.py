@@ -12,12 +12,12 @@ from panes.planning.plan import Plan
 
 
 def projected(plan: Plan, table: pa.Table) -> pa.Table:
-    """What was selected, of the answers that pass HAVING."""
+    """The selected columns of the answers that pass HAVING."""
     return selected(plan, table)[1]
 
 
 def selected(plan: Plan, table: pa.Table) -> tuple[NDArray[np.int64] | None, pa.Table]:
-    """Which answers pass HAVING, None for all of them, and what was selected of those."""
+    """The answers that pass HAVING (None for all of them), and their selected columns."""
     if not len(table):
         return None, plan.schema().empty_table()
     passing, computed = plan.answers(table)
@@ -34,7 +34,7 @@ def selected(plan: Plan, table: pa.Table) -> tuple[NDArray[np.int64] | None, pa.
 
 
 def plain_outputs(plan: Plan) -> tuple[list[int], list[str]] | None:
-    """Which lowered columns `selected` would give, by index, and their names in the answers.
+    """The lowered columns that `selected` would give, by index, and their names in the answers.
 
     None if anything is computed or left out.
     """

@@ -78,7 +78,7 @@ def _codes(code: CodeType) -> Iterator[CodeType]:
 
 
 def _used(code: CodeType, known: dict[str, Any]) -> Iterator[tuple[str, object]]:
-    """What the names in a code mean; those behind a dot, of modules of ours."""
+    """The meaning of the names in a code; of those behind a dot, if they are in modules of ours."""
     for name in code.co_names:
         if name in known:
             yield name, known[name]

@@ -51,7 +51,7 @@ def gather(columns: Sequence[pa.Array], row: Numbers, index: Numbers) -> list[pa
 
 
 def is_plain(column: pa.Array) -> bool:
-    """Whether a column is nothing but values of one, two, four or eight bytes."""
+    """True if a column is nothing but values of one, two, four or eight bytes."""
     kind = column.type
     return (
         pa.types.is_primitive(kind)

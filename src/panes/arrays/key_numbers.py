@@ -129,7 +129,7 @@ class KeyNumbers:
         return ranked.astype(np.int64, copy=False)
 
     def mostly_dead(self, live: int) -> bool:
-        """Whether forgetting the keys that are gone is worth the trouble."""
+        """True if forgetting the keys that are gone is worth the trouble."""
         return len(self) > _FEW and len(self) > 2 * live
 
     def keep(

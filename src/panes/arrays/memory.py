@@ -1,4 +1,4 @@
-"""How much memory this process may use: the machine's, or what a container leaves of it."""
+"""The memory that this process may use: the machine's, or what a container leaves of it."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ _NULL, _VALUE = b"\0", b"\1"
 
 
 def is_nested(data_type: pa.DataType) -> bool:
-    """Whether values of this type are stored as bytes: structs and lists of what has an order."""
+    """True if values of this type are stored as bytes: structs and lists of what has an order."""
     return bool(pa.types.is_struct(data_type) or _is_list(data_type))
 
 

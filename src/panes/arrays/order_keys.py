@@ -19,7 +19,7 @@ _SIGN = np.int64(-(1 << 63))
 
 
 def has_key(data_type: pa.DataType) -> bool:
-    """Whether values of this type have an order key."""
+    """True if values of this type have an order key."""
     return bool(
         pa.types.is_integer(data_type)
         or pa.types.is_floating(data_type)
@@ -29,7 +29,7 @@ def has_key(data_type: pa.DataType) -> bool:
 
 
 def fills_range(data_type: pa.DataType) -> bool:
-    """Whether a real value may have the smallest or the greatest key."""
+    """True if a real value may have the smallest or the greatest key."""
     return not (
         pa.types.is_floating(data_type)
         or pa.types.is_boolean(data_type)

@@ -93,7 +93,7 @@ def number_pairs(
 
 
 def is_sorted(keys: Numbers) -> bool:
-    """Whether no key is smaller than the one before it."""
+    """True if no key is smaller than the one before it."""
     return bool(_is_sorted(keys))
 
 

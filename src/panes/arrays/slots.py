@@ -21,7 +21,7 @@ _MOST = (1 << 31) - 1
 
 
 def is_dense(rows: int, domain: int) -> bool:
-    """Whether a table over the whole domain costs little more than the rows themselves."""
+    """True if a table over the whole domain costs little more than the rows themselves."""
     return domain <= min(_AFFORDABLE * rows + 65_536, _MOST)
 
 
@@ -163,7 +163,7 @@ class Ragged:
 
     @property
     def size(self) -> int:
-        """How many slots there are."""
+        """The number of slots."""
         return int(self.begin[-1])
 
     def slots(self, pane: NDArray[np.int32], groups: NDArray[np.int32]) -> NDArray[np.int32]:

@@ -28,7 +28,7 @@ def parts(rows: int) -> list[tuple[int, int]]:
 def spread(
     executor: Executor, work: Callable[[Item], Result], items: Iterable[Item], *, rows: int
 ) -> list[Result]:
-    """What `work` makes of each item, in their order; `rows` says how much work an item is.
+    """The results of `work` for each item, in their order; `rows` says how much work an item is.
 
     The caller takes items too, and other threads take what is left until nothing is: handing over
     happens once for each thread. It takes as long as adding up some ten thousand rows.

@@ -32,7 +32,7 @@ if hasattr(os, "register_at_fork"):  # a forked process has none of these thread
 def apart_from_interrupts(
     work: Callable[[], Result], stop: Callable[[], object] | None = None
 ) -> Result:
-    """What `work` gives, done where no interrupt falls into it.
+    """The result of `work`, done where no interrupt falls into it.
 
     Only the main thread is interrupted, so it lets another one work. An interrupt is raised here,
     once the work is done, which `stop` may hasten.

@@ -30,7 +30,7 @@ _SPELLED: dict[str, Aggregate] = {name: name for name in get_args(Aggregate)} | 
 
 
 @dataclass(frozen=True, slots=True)
-class Over:
+class StructureKey:
     """What a structure is over: an argument, under a filter, by arrival or by position.
 
     Without an argument, the rows themselves. `width` is that of a TimeGram's buckets.
@@ -53,9 +53,9 @@ class QuestionShape:
 
     plan: Plan
     within: Number | None
-    rows: Over
-    calls: tuple[Over, ...]
-    needs: tuple[Over, ...]
+    rows: StructureKey
+    calls: tuple[StructureKey, ...]
+    needs: tuple[StructureKey, ...]
 
     @property
     def names(self) -> tuple[Aggregate, ...]:
@@ -171,12 +171,12 @@ def bounded_names(name: str) -> tuple[str, str, str]:
 def question_shape(plan: Plan, within: Number | None) -> QuestionShape:
     """What a question needs, once its columns are known."""
     by_arrival = plan.axis.column is None
-    rows = Over("newest", None, plan.rows.where, by_arrival)
+    rows = StructureKey("newest", None, plan.rows.where, by_arrival)
     calls = tuple(_over(plan, i, within, by_arrival) for i in range(len(plan.query.calls)))
     return QuestionShape(plan, within, rows, calls, tuple(dict.fromkeys((rows, *calls))))
 
 
-def _over(plan: Plan, index: int, within: Number | None, by_arrival: bool) -> Over:
+def _over(plan: Plan, index: int, within: Number | None, by_arrival: bool) -> StructureKey:
     call, (given, chosen) = plan.query.calls[index], plan.call_columns[index]
     tree = plan.rows.expressions[given[0]] if given else None
     filters = [plan.rows.where, None if chosen is None else plan.rows.expressions[chosen]]
@@ -184,13 +184,13 @@ def _over(plan: Plan, index: int, within: Number | None, by_arrival: bool) -> Ov
     data_type = plan.row_types[given[0]] if given else pa.int64()
     if within is not None:
         _require_buckets(call, data_type, within)
-        return Over("timegram", tree, where, by_arrival, within)
+        return StructureKey("timegram", tree, where, by_arrival, within)
     if not has_key(data_type):
         raise ColumnTypeError(
             f"{call.sql} can be prepared for numbers and times, got {data_type}",
             hint="panes.register(..., keep_rows=...) answers it from the last rows",
         )
-    return Over("min" if call.name == "min" else "max", tree, where, by_arrival)
+    return StructureKey("min" if call.name == "min" else "max", tree, where, by_arrival)
 
 
 def _require_buckets(call: AggregateCall, data_type: pa.DataType, within: Number) -> None:

@@ -24,7 +24,7 @@ from panes.asking.answer_prepared import (
     refusal,
     written,
 )
-from panes.asking.preparable import Over, QuestionShape, question_shape, require_preparable
+from panes.asking.preparable import QuestionShape, StructureKey, question_shape, require_preparable
 from panes.asking.refusals import length
 from panes.asking.row_tail import RowTail, ask_rows
 from panes.asking.shared_structures import SharedStructures
@@ -250,7 +250,7 @@ class Prepared:
             if over.form != "newest":
                 yield self._explain_one(over)
 
-    def _explain_one(self, over: Over) -> str:
+    def _explain_one(self, over: StructureKey) -> str:
         assert self._structures is not None
         shared = self._structures[over]
         what = "rows" if over.argument is None else over.argument.sql(dialect="spark")

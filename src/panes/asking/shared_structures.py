@@ -21,7 +21,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import numpy as np
 import pyarrow as pa
 
-from panes.asking.preparable import Over
+from panes.asking.preparable import StructureKey
 from panes.asking.row_tail import RowTail
 from panes.asking.structures import Batch, Positions, SharedStructure, structure_for
 from panes.axis import BEGINNING
@@ -37,15 +37,15 @@ class SharedStructures:
         self.arrived = 0
         self.newest = BEGINNING
         self._rows = SharedRows(schema, (), ())
-        self._by_over: dict[Over, SharedStructure] = {}
+        self._by_over: dict[StructureKey, SharedStructure] = {}
 
-    def __contains__(self, over: Over) -> bool:
+    def __contains__(self, over: StructureKey) -> bool:
         return over in self._by_over
 
-    def __getitem__(self, over: Over) -> SharedStructure:
+    def __getitem__(self, over: StructureKey) -> SharedStructure:
         return self._by_over[over]
 
-    def __iter__(self) -> Iterator[Over]:
+    def __iter__(self) -> Iterator[StructureKey]:
         return iter(self._by_over)
 
     @property
@@ -55,7 +55,7 @@ class SharedStructures:
 
     # Questions come and go
 
-    def prepare(self, needs: Sequence[Over], size: int, tail: RowTail | None) -> None:
+    def prepare(self, needs: Sequence[StructureKey], size: int, tail: RowTail | None) -> None:
         """Have what one more question needs, for windows of a size.
 
         Rows that a tail has are known already.
@@ -71,7 +71,7 @@ class SharedStructures:
         for over in needs:
             self._by_over[over].sizes[size] += 1
 
-    def release(self, needs: Sequence[Over], size: int) -> None:
+    def release(self, needs: Sequence[StructureKey], size: int) -> None:
         """Forget one question's interest in windows of a size, and what nobody needs any more."""
         for over in needs:
             self._by_over[over].release(size)
@@ -79,10 +79,10 @@ class SharedStructures:
                 del self._by_over[over]
         self._forget_columns()
 
-    def _knows_less(self, over: Over, size: int) -> bool:
+    def _knows_less(self, over: StructureKey, size: int) -> bool:
         return over not in self._by_over or self._by_over[over].largest < size
 
-    def _new(self, over: Over, size: int) -> SharedStructure:
+    def _new(self, over: StructureKey, size: int) -> SharedStructure:
         """An empty structure that knows what is to come."""
         argument = None if over.argument is None else self._rows.number(over.argument, pa.null())
         where = None if over.where is None else self._rows.number_filter(over.where)
@@ -119,7 +119,7 @@ class SharedStructures:
 
     # Rows come
 
-    def end(self, over: Over) -> int:
+    def end(self, over: StructureKey) -> int:
         """Where windows end: just after the last row, or the newest one."""
         return self.arrived if over.by_arrival else self.newest + 1
 
@@ -129,7 +129,7 @@ class SharedStructures:
 
     def push(
         self, at: Positions, columns: Mapping[int, pa.Array], newest: int
-    ) -> dict[Over, Exception]:
+    ) -> dict[StructureKey, Exception]:
         """Take in what `read` gave of rows at these positions, in the order they came.
 
         Gives the structures that could not, which are of no use any more, and why.
@@ -137,7 +137,7 @@ class SharedStructures:
         batch = Batch(columns, np.arange(self.arrived, self.arrived + len(at)), at)
         self.arrived += len(at)
         self.newest = max(self.newest, newest)
-        failed: dict[Over, Exception] = {}
+        failed: dict[StructureKey, Exception] = {}
         for one in self._by_over.values() if self.newest != BEGINNING else ():
             try:
                 self._take(one, batch)

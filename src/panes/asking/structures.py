@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from panes.asking.preparable import Over
+from panes.asking.preparable import StructureKey
 from panes.asking.timegram_column import BoundedColumn
 from panes.axis import BEGINNING
 from panes.stores.nested.ordered_sharing import StaircaseSharing
@@ -59,7 +59,7 @@ class SharedStructure:
     `sizes` counts the questions for windows of each size; `largest` is the largest of them.
     """
 
-    over: Over
+    over: StructureKey
     structure: WindowStructure
     argument: int | None
     where: int | None
@@ -116,7 +116,7 @@ class Batch:
         return at[passing.to_numpy(zero_copy_only=False)], values.filter(passing)
 
 
-def structure_for(over: Over, max_size: int) -> WindowStructure:
+def structure_for(over: StructureKey, max_size: int) -> WindowStructure:
     """An empty structure."""
     if over.form == "newest":
         return Newest()

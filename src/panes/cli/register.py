@@ -83,7 +83,8 @@ def register(
 ) -> None:
     """Answer all queries of a folder over one stream, which is read once.
 
-    The stream is a Parquet, CSV or NDJSON file, or a folder of such files.
+    The stream is a Parquet, CSV or NDJSON file, or a folder of such files. In this process the
+    queries may be of any kind that `panes run` takes over one stream.
     """
     source = InputFiles.parse(given, timestamp_format)
     if engine == "spark":
@@ -120,6 +121,8 @@ def register(
     )
     wanted = texts(queries)
     _follow(reg, wanted, queries)
+    if saved is not None:
+        reg.require_saveable()
     run = reg.saves + 1 if saved is not None else None
     outputs = _outputs(output, wanted, kind, run, source, overwrite=overwrite)
     with live_page(reg, wanted=live, stay=live_stay):

@@ -29,7 +29,7 @@ def folded(items: Sequence[Item], join: Callable[[Item, Item], Item]) -> Item:
 
 
 def joined_by(kind: type[exp.Expr]) -> Callable[[exp.Expr, exp.Expr], exp.Expr]:
-    """What makes one expression of two, by an operator."""
+    """A function that makes one expression of two, by an operator."""
     return lambda one, other: kind(this=one, expression=other)
 
 

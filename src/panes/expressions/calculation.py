@@ -126,7 +126,7 @@ def _rest(x: str, y: str) -> str:
 
 
 def _divides_safely(divisor: Typed) -> bool:
-    """Whether a divisor is a number that is written, with which nothing can go wrong."""
+    """True if a divisor is a number that is written, with which nothing can go wrong."""
     number = divisor.constant
     return divisor.is_constant and isinstance(number, int) and number not in (0, -1)
 

@@ -53,12 +53,12 @@ _UNTRIED = {(t.BINARY, t.STRING), (t.BIGINT, t.TIMESTAMP), (t.TIMESTAMP, t.FLOAT
 
 
 def _is_vast(to: pa.DataType) -> bool:
-    """Whether a decimal holds doubles whose digits Java may write differently."""
+    """True if a decimal holds doubles whose digits Java may write differently."""
     return t.is_decimal(to) and to.precision - to.scale > _CERTAIN_DIGITS
 
 
 def _is_fine(to: pa.DataType) -> bool:
-    """Whether a decimal has places in which Java may write other digits of a tiny double."""
+    """True if a decimal has places in which Java may write other digits of a tiny double."""
     return t.is_decimal(to) and to.scale > _CERTAIN_SCALE
 
 

@@ -17,7 +17,7 @@ HINT = "write the moment: TIMESTAMP '2026-01-31 12:00:00', or DATE '2026-01-31'"
 
 
 def reads_clock(text: str) -> bool:
-    """Whether Spark reads a text as a moment by the clock.
+    """True if Spark reads a text as a moment by the clock.
 
     >>> reads_clock(" Now"), reads_clock("12:30:00"), reads_clock("2026-01-31 12:30")
     (True, True, False)

@@ -31,7 +31,7 @@ _ORDERING = ("<", "<=", ">", ">=")
 
 
 def _is_beyond(one: Typed, other: Typed) -> bool:
-    """Whether a written decimal is beyond the whole numbers, where Spark decides of NULL too."""
+    """True if a written decimal is beyond the whole numbers, where Spark decides of NULL too."""
     number = other.constant
     is_vast = t.is_decimal(other.type) and isinstance(number, float) and abs(number) >= 2.0**63
     return t.is_integer(one.type) and not one.is_constant and is_vast

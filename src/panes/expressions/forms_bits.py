@@ -36,7 +36,7 @@ def _shift(name: str) -> Form:
 
 
 def _bitmap(name: str) -> Form:
-    """Which of the maps of 32768 bits a number is in, or where in it."""
+    """The number of the map of 32768 bits that a number is in, or its place there."""
 
     def build(arguments: Sequence[Typed]) -> Typed:
         (value,) = taken(name, arguments, "bigint")

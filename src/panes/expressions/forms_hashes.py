@@ -56,7 +56,7 @@ def _hash(arguments: Sequence[Typed]) -> Typed:
 
 
 def _mixed_in(value: Typed) -> Callable[[str], str]:
-    """How one more value changes a hash; NULL does not."""
+    """A hash after one more value; NULL does not change it."""
     if value.type == t.VOID:
         return lambda seed: seed
 

@@ -22,7 +22,7 @@ MICROS = {"week": 7 * DAY_MICROS, "day": DAY_MICROS, "hour": 3_600_000_000, "min
 _MONTHS = {"year": 12, "month": 1}
 _PARTS = ("day", "hour", "minute", "second")
 ONE_DAY = "day"
-"""What marks an interval of whole days, which moves a date to a date."""
+"""The mark of an interval of whole days, which moves a date to a date."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ def written_interval(node: exp.Interval) -> Typed:
 
 
 def read_interval(node: exp.Interval) -> Interval:
-    """What an interval literal says; seconds are cut off behind the sixth digit, as Spark does.
+    """The length of an interval literal; seconds are cut off behind the sixth digit, as Spark does.
 
     >>> import sqlglot
     >>> read_interval(sqlglot.parse_one("INTERVAL '-3:30.5' MINUTE TO SECOND")).micros

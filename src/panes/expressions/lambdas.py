@@ -102,7 +102,7 @@ def _aggregate(scope: Scope, nodes: list[exp.Expr]) -> Typed:
 
 
 def _holds(wide: pa.DataType, kind: pa.DataType) -> bool:
-    """Whether every value of a type comes back from the wider one as it was."""
+    """True if every value of a type comes back from the wider one as it was."""
     if wide == kind or kind == t.VOID:
         return True
     if t.is_integer(wide):

@@ -30,13 +30,13 @@ def measured(name: str, arguments: Sequence[Typed], build: Callable[[list[Typed]
 
 
 def too_much(name: str, most: int) -> str:
-    """What is said of a row whose values are too long for a function."""
+    """The error for a row whose values are too long for a function."""
     what = "characters or more" if name in MAKING else "steps or more"
     return f"`{name}` of values that are so long may take {most:,} {what}"
 
 
 def _is_harmless(name: str, arguments: Sequence[Typed]) -> bool:
-    """Whether a constant is so short that nothing multiplies."""
+    """True if a constant is so short that nothing multiplies."""
     written = [a.constant for a in arguments if a.is_constant and isinstance(a.constant, str)]
     if name == "replace":
         old, *new = (a.constant for a in arguments[1:])

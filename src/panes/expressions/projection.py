@@ -85,7 +85,7 @@ class Projection:
         )
 
     def types(self, schema: pa.Schema) -> list[pa.DataType]:
-        """What the expressions are over a schema; fails here rather than at the first row.
+        """The types of the expressions over a schema; fails here rather than at the first row.
 
         Expressions that are written the same are tried out once.
         """
@@ -158,7 +158,7 @@ class Projection:
 
 
 def can_fail(tree: exp.Expression) -> bool:
-    """Whether there may be rows that an expression cannot be evaluated of."""
+    """True if there may be rows for which an expression cannot be evaluated."""
     return not isinstance(tree, exp.Column | exp.Literal)
 
 
@@ -225,7 +225,7 @@ class _Statement:
         return cls(text, read, tuple(e.type for e in found))
 
     def reads(self, schema: pa.Schema) -> bool:
-        """Whether columns of this schema are read."""
+        """True if columns of this schema are read."""
         return all(schema.field(name).type == kind for name, kind in self.columns.items())
 
     def batch(self, table: pa.Table) -> pa.Table:
@@ -247,7 +247,7 @@ def _column(text: str, name: str, kind: pa.DataType) -> Typed:
 
 
 def _typed(column: pa.Array, kind: pa.DataType) -> pa.Array:
-    """What DuckDB answers, in the type that Spark gives it; NULL alone has none."""
+    """DuckDB's answer, in the type that Spark gives it; NULL alone has none."""
     if kind == VOID or str(kind) == str(column.type):  # by name, as DuckDB calls parts of its lists
         return column
     try:
@@ -265,7 +265,7 @@ _WAYS_OUT = {
     "with such a zone": "write its offset, '2026-01-31 12:00:00+01:00', or ask on Spark",
     "out of range": "try_cast(... AS ...) is NULL there",
 }
-"""What to write where a value has no answer, as in Spark's ANSI mode."""
+"""A hint where a value has no answer, as in Spark's ANSI mode."""
 
 
 def resolve(tree: exp.Expression, schema: pa.Schema, *, stream: str) -> exp.Expression:

@@ -48,7 +48,7 @@ def agreed(name: str, pattern: Typed) -> str:
 
 
 def groups_of(pattern: str) -> int:
-    """How many groups a pattern has."""
+    """The number of groups in a pattern."""
     return re.compile(pattern).groups
 
 

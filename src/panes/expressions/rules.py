@@ -1,4 +1,4 @@
-"""How a line of the function table is read, and what a call of the function becomes.
+"""Lines of the function table: how each is read, and the translation of a call.
 
 A line has four parts: names, parameters, result, and DuckDB's text, in which ``{0}`` is the first
 argument. Parameters are types; a name in capitals (``T``) is any type, the same wherever it stands
@@ -25,7 +25,7 @@ _ORDERED, _ZEROED = "O", "Z"
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """What one argument may be."""
+    """The types that one argument may have."""
 
     kind: str
     optional: bool = False
@@ -78,7 +78,7 @@ class Rule:
     def _bound(
         self, arguments: Sequence[Typed], parameters: Sequence[Parameter]
     ) -> dict[str, pa.DataType] | None:
-        """What the names in capitals stand for."""
+        """The meaning of the names in capitals."""
         bound: dict[str, pa.DataType] = {}
         has_array = any(_variable(p.kind)[1] for p in parameters)
         wider = t.tightest if has_array else t.wider
@@ -102,7 +102,7 @@ class Rule:
         return bound
 
     def call(self, arguments: Sequence[Typed], fitted: Sequence[Typed]) -> Typed:
-        """What a call becomes."""
+        """The translation of a call."""
         parameters = list(self.parameters)
         bound = self._bound(arguments, parameters + parameters[-1:] * len(arguments)) or {}
         kind = _resolved(self.result, bound, fitted)

@@ -1,4 +1,4 @@
-"""How the result and the work of each function grow with its arguments.
+"""The growth of each function's result and work with its arguments.
 
 A test says of every function that may be called whether it is in one of these lists, and why not.
 What multiplies its arguments is measured before it is called, row by row and on both engines. So no
@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 MOST_MADE = 10_000_000
-"""How many characters a function that multiplies may make of one row."""
+"""The most characters that a function that multiplies may make of one row."""
 MOST_STEPS = 100_000_000
-"""How often it may compare, or look at, characters or elements of one row."""
+"""The most times that it may compare, or look at, characters or elements of one row."""
 SHORT = 64
 """Beside a constant as short as this, looking is linear."""
 

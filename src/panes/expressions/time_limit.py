@@ -1,4 +1,4 @@
-"""How long the expressions of one batch may take: more is interrupted, by a thread that waits."""
+"""The time limit of one batch's expressions: more is interrupted, by a thread that waits."""
 
 from __future__ import annotations
 

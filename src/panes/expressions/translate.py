@@ -378,7 +378,7 @@ def _cases(tests: Sequence[str], values: Sequence[Typed], kind: pa.DataType) -> 
 
 
 def _leaf(read: Callable[[Any], Typed]) -> Callable[..., Typed]:
-    """What needs no columns."""
+    """A translation of a node that needs no columns."""
     return lambda _, node: read(node)
 
 

@@ -27,7 +27,7 @@ class Typed:
 
     @property
     def name(self) -> str:
-        """What Spark calls the type."""
+        """Spark's name of the type."""
         return t.spark_name(self.type)
 
 
@@ -62,7 +62,7 @@ def unless_null(text: str, body: Callable[[str], str]) -> str:
 
 
 def raises(text: str) -> bool:
-    """Whether DuckDB's text has an error of ours in it: a cast or a division, say."""
+    """True if DuckDB's text has an error of ours in it: a cast or a division, say."""
     return "error(" in text
 
 

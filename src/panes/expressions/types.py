@@ -82,7 +82,7 @@ def as_spark(kind: pa.DataType) -> pa.DataType | None:
 
 
 def duckdb_name(kind: pa.DataType) -> str:
-    """What DuckDB calls a type."""
+    """DuckDB's name of a type."""
     if is_decimal(kind):
         return f"DECIMAL({kind.precision}, {kind.scale})"
     if is_array(kind):
@@ -96,7 +96,7 @@ def duckdb_name(kind: pa.DataType) -> str:
 
 
 def spark_name(kind: pa.DataType) -> str:
-    """What Spark calls a type, in its short form."""
+    """Spark's name of a type, in its short form."""
     if is_decimal(kind):
         return f"decimal({kind.precision},{kind.scale})"
     if is_array(kind):
@@ -109,7 +109,7 @@ def spark_name(kind: pa.DataType) -> str:
 
 
 def is_passing(kind: pa.DataType) -> bool:
-    """Whether a type is only on the way to an answer: an interval or a time of day."""
+    """True if a type is only on the way to an answer: an interval or a time of day."""
     if is_array(kind):
         return is_passing(kind.value_type)
     if is_map(kind):
@@ -165,7 +165,7 @@ def is_nested(kind: pa.DataType) -> bool:
 
 
 def has_floats(kind: pa.DataType) -> bool:
-    """Whether values of a type are floats or doubles, or hold some."""
+    """True if values of a type are floats or doubles, or hold some."""
     parts = (kind.field(n).type for n in range(kind.num_fields))
     return is_float(kind) or any(map(has_floats, parts))
 

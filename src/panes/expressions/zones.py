@@ -21,7 +21,7 @@ def zone_named(name: str) -> str:
 
 
 def to_wall(moment: str, zone: str) -> str:
-    """What a clock shows (TIMESTAMP) at a moment (TIMESTAMPTZ)."""
+    """The time that a clock shows (TIMESTAMP) at a moment (TIMESTAMPTZ)."""
     return f"timezone({zone_named(zone)}, {moment})"
 
 

@@ -19,7 +19,7 @@ from panes.index.domain import Entries
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """What a basic window stores beside its rows: entries, or groups, and their counts.
+    """The content of a basic window beside its rows: entries, or groups, and their counts.
 
     `youngest` is the last row of each entry, where rows are linked.
     """

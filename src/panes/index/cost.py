@@ -1,4 +1,4 @@
-"""What indexes cost: the formulas of the paper (Table 1 and section 5), with a time for each step.
+"""The cost of indexes: the formulas of the paper (Table 1, section 5), with a time for each step.
 
 Where a step is done differently here, the formula is the one of what is done here: AGGR sorts once,
 buckets double, stubs need no row. Times are orders of magnitude and there to compare indexes.
@@ -16,7 +16,7 @@ from panes.index.operators import OPERATORS, Group
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IndexLoad:
-    """What a window index sees: basic windows, rows and values in each, values in the window.
+    """The load of a window index: basic windows, rows and values in each, values in the window.
 
     `questions` are how many of each are asked per basic window.
     """
@@ -29,7 +29,7 @@ class IndexLoad:
 
     @property
     def window_rows(self) -> float:
-        """How many rows the window has."""
+        """The number of rows in the window."""
         return self.windows * self.rows
 
 
@@ -101,7 +101,7 @@ def candidates() -> list[Structure]:
 
 
 def index_cost(made: Structure, load: IndexLoad, steps: Steps = Steps()) -> IndexCost:  # noqa: B008
-    """What an index costs per row."""
+    """The cost of an index per row."""
     rows = max(load.rows, 1.0)
     asked = sum(
         times * _question(made, name, load, steps) for name, times in load.questions.items()

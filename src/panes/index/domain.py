@@ -59,7 +59,7 @@ class Domain(ABC):
         return len(self.keys)
 
     def __len__(self) -> int:
-        """How many entries there are, those that wait to be purged included."""
+        """The number of entries, with those that wait to be purged."""
         return int(self.state[USED] - self.state[FREE] - 1)
 
     @property

@@ -1,4 +1,4 @@
-"""What a basic window stores for an index of values, and whatever forms have in common."""
+"""Forms of basic windows for an index of values, and all that they have in common."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from panes.index.row_ring import RowRing
 
 
 class Form(ABC):
-    """How the newest basic window is stored while it fills, and given to the index.
+    """The store of the newest basic window while it fills, until it is given to the index.
 
     `stores_entries` says whether rows carry entries (domain storage) or keys.
     """

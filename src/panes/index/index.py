@@ -25,7 +25,7 @@ _NONE = np.zeros(1, dtype=np.bool_)
 
 
 class Index(ABC):
-    """What finds values and rows of a window. `windows` are its sealed basic windows."""
+    """Finds values and rows of a window. `windows` are its sealed basic windows."""
 
     def __init__(self, rows: RowRing, windows: BasicWindows) -> None:
         self.rows, self.windows = rows, windows
@@ -49,11 +49,11 @@ class Index(ABC):
 
     @abstractmethod
     def count_one(self, key: int) -> int:
-        """How many rows have a key."""
+        """The number of rows that have a key."""
 
     @abstractmethod
     def counts(self, keys: Keys) -> NDArray[np.int64]:
-        """How many rows have each key."""
+        """The number of rows that have each key."""
 
     @abstractmethod
     def present(self) -> tuple[Keys, NDArray[np.int64]]:
@@ -91,7 +91,7 @@ class Index(ABC):
 
 
 class DomainIndex(Index):
-    """What indexes have in common that find the entries of values in a domain."""
+    """The common half of indexes that find the entries of values in a domain."""
 
     domain: Domain
 
@@ -115,7 +115,7 @@ def _look_up(entries, counts, found):  # type: ignore[no-untyped-def]
 
 
 class KeyedRows(Index):
-    """What indexes have in common whose rows carry their keys: rows are found by reading them."""
+    """The common half of indexes whose rows carry their keys: rows are found by reading them."""
 
     def rows_by_key(self, keys: Keys) -> tuple[Rows, NDArray[np.int64]]:
         if len(keys) == 1:
@@ -145,7 +145,7 @@ class KeyedRows(Index):
         return np.concatenate([np.zeros(0, dtype=np.int64), *parts])
 
     def _count_in(self, key: int, begin: int, end: int) -> int:
-        """How many of some rows have a key."""
+        """The number of some rows that have a key."""
         found = 0
         for _, place, rows in self.rows.runs(begin, end):
             nulls = _NONE if self.rows.is_null is None else self.rows.is_null[place : place + rows]

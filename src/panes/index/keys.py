@@ -226,7 +226,7 @@ class NumberedKeys(ValueKeys):
         self._sorted, self._known = values.take(pa.array(order)), self.numbers.version
 
     def _place(self, value: object, *, after: bool) -> int:
-        """How many values are smaller than a value, or not greater."""
+        """The number of values that are smaller than a value, or not greater."""
         scalar = self.convert(value)
         if scalar is None:
             raise OptionError(f"`{self.column}` is {self.type}, which cannot hold {value!r}")

@@ -45,7 +45,7 @@ NAMES: dict[Kind, str] = {
     "db": "DB",
     "scan": "no index",
 }
-"""What the paper calls them."""
+"""Their names in the paper."""
 
 FORMS: dict[Kind, tuple[FormName, ...]] = {
     "list": ("list", "aggr", "hash"),

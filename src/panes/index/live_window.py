@@ -27,7 +27,7 @@ from panes.index.kinds import Structure, make_index, make_rows
 from panes.index.row_ring import RowRing, Rows
 
 PURGES = 5
-"""How often values without rows are forgotten while the window rolls over once (paper, 6.1)."""
+"""The number of times that values without rows are forgotten in one roll-over (paper, 6.1)."""
 _FEW = 4_096
 
 
@@ -176,16 +176,16 @@ class LiveWindow:
 
     @property
     def is_empty(self) -> bool:
-        """Whether no basic window with rows was ever sealed."""
+        """True if no basic window with rows was ever sealed."""
         return self._index is None
 
     def __len__(self) -> int:
-        """How many rows the window has."""
+        """The number of rows in the window."""
         return 0 if self._rows is None else self._rows.sealed - self._rows.begin
 
     @property
     def waiting(self) -> int:
-        """How many rows are in basic windows that are not sealed."""
+        """The number of rows in basic windows that are not sealed."""
         waiting = sum(len(p.keys) for pieces in self._waiting.values() for p in pieces)
         return waiting + (0 if self._rows is None else self._rows.end - self._rows.sealed)
 
@@ -197,11 +197,11 @@ class LiveWindow:
         return self.rows.nbytes + self.index.nbytes + self.windows.nbytes
 
     def count_one(self, key: int) -> int:
-        """How many rows have a key."""
+        """The number of rows that have a key."""
         return 0 if self._index is None else self._index.count_one(key)
 
     def counts(self, keys: Keys) -> NDArray[np.int64]:
-        """How many rows have each key."""
+        """The number of rows that have each key."""
         if self._index is None:
             return np.zeros(len(keys), dtype=np.int64)
         return self._index.counts(keys)
@@ -249,7 +249,7 @@ class LiveWindow:
 
     @property
     def _is_in_order(self) -> bool:
-        """Whether rows are in the order that answers have."""
+        """True if rows are in the order that answers have."""
         return self._at is None or self._disorder_before <= self.rows.begin
 
     def sorted_rows(self, keys: Keys, limit: int | None = None) -> Rows:

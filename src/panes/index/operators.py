@@ -1,4 +1,4 @@
-"""What can be asked of a window, classified as in the paper (3.1 and 3.2).
+"""The questions to a window, classified as in the paper (3.1 and 3.2).
 
 The mode says on which side of an operator there are windows. The group says what a new answer can
 be made from. Both together say which index helps: none, one of values and counts, or one of rows.
@@ -24,12 +24,12 @@ class OperatorMode(IntEnum):
 
     @property
     def needs_rows(self) -> bool:
-        """Whether rows of the input must be stored."""
+        """True if rows of the input must be stored."""
         return self in (OperatorMode.WINDOW_IN, OperatorMode.WINDOW_IN_AND_OUT)
 
 
 class Group(Enum):
-    """What an answer follows from when the window slides."""
+    """The input from which an answer follows when the window slides."""
 
     INCREMENTAL = "from the answer before, and the basic windows that come and go"
     BY_HISTOGRAM = "from values and their counts"
@@ -82,4 +82,4 @@ QUESTIONS: tuple[str, ...] = tuple(
     for name, operator in OPERATORS.items()
     if operator.helped_by != "none" and operator.name not in ("join", "windowed join")
 )
-"""What a window index is asked, by the names of its methods."""
+"""The questions to a window index, by the names of its methods."""

@@ -22,7 +22,7 @@ from panes.index.short_answers import FEW, ShortAnswers, Words, gather, table_of
 
 SHORT = (1 << 31) - 1
 MOST_ROWS = 1 << 30
-"""How many rows a window can hold: twice as many must have different short numbers."""
+"""The most rows of a window: twice as many must have different short numbers."""
 _FIRST_SIZE = 1 << 10
 
 Rows = NDArray[np.int64]
@@ -46,7 +46,7 @@ class FixedColumn:
 
     @property
     def is_words(self) -> bool:
-        """Whether it is just 64 bits for every row."""
+        """True if it is just 64 bits for every row."""
         return self._dtype == np.uint64 and self._valid is None
 
     def write(self, place: int, array: pa.Array) -> None:
@@ -146,7 +146,7 @@ class RowRing:
 
     @property
     def mask(self) -> int:
-        """What turns a number into a place."""
+        """The mask that turns a number into a place."""
         return self.size - 1
 
     @property
@@ -192,7 +192,7 @@ class RowRing:
         buffer[: len(values) - before_wrap] = values[before_wrap:]
 
     def read(self, buffer: NDArray[Number], begin: int, end: int) -> NDArray[Number]:
-        """What a buffer holds of rows ``[begin, end)``; no copy unless they stand apart."""
+        """The values in a buffer for rows ``[begin, end)``; no copy unless they stand apart."""
         parts = [buffer[place : place + rows] for _, place, rows in self.runs(begin, end)]
         if not parts:
             return buffer[:0]

@@ -183,7 +183,7 @@ def _build(order, child, height):  # type: ignore[no-untyped-def]
 
 @register_jitable
 def _levels(entries):  # type: ignore[no-untyped-def]
-    """How deep a tree of so many entries is if it is built from halves."""
+    """The depth of a tree of this many entries if it is built from halves."""
     levels = 0
     while entries > 0:
         entries //= 2

@@ -1,4 +1,4 @@
-"""Which kernel rolls which monoid, and why."""
+"""The choice of a kernel for each monoid, with the reason."""
 
 from __future__ import annotations
 

@@ -76,7 +76,7 @@ def disjoint_table(
 
 
 def _shift(first: NDArray[np.int64], last: NDArray[np.int64], length: int) -> int:
-    """What to add to pane numbers, so that the earliest end of a run becomes a power of two."""
+    """A shift of pane numbers, so that the earliest end of a run becomes a power of two."""
     ends = last[last > first]
     earliest = int(ends.min()) - 1 if len(ends) else 0
     return (1 << length.bit_length()) - earliest

@@ -48,7 +48,7 @@ class SlidingMultiset:
     last: NDArray[np.int64]
 
     def distinct(self) -> NDArray[np.int64]:
-        """How many different values each window holds."""
+        """The number of different values in each window."""
         result = np.zeros(len(self.first), dtype=np.int64)
         _distinct(*self._slide(), result)
         return result

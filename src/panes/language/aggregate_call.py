@@ -109,7 +109,7 @@ def _count_if(
 
 
 def _ordered(node: exp.Anonymous, order: exp.Expression) -> tuple[exp.Expression, bool]:
-    """What ``WITHIN GROUP (ORDER BY ...)`` orders by, and whether it falls."""
+    """The expression that ``WITHIN GROUP (ORDER BY ...)`` orders by, and True if it falls."""
     by = order.expressions if isinstance(order, exp.Order) else []
     if is_ordered(node.name) == "never":
         raise error_in(node, f"{node.name} takes no WITHIN GROUP (ORDER BY ...)")
@@ -167,7 +167,7 @@ def _mode(
 
 
 def _constant(node: exp.Anonymous, tree: exp.Expression) -> Parameter:
-    """What a constant says: a number, a text, true or false, NULL, or an array of numbers."""
+    """The value of a constant: a number, a text, true or false, NULL, or an array of numbers."""
     inner = tree.this if isinstance(tree, exp.Cast | exp.Paren) else tree
     if isinstance(inner, exp.Null):
         return None

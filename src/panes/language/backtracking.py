@@ -70,7 +70,7 @@ def degree_of_like(pattern: str) -> int:
 
 
 def _share(items: Sequence[_Item]) -> bool:
-    """Whether the first and the last of some items can both read all that is between them."""
+    """True if the first and the last of some items can both read all that is between them."""
     both = items[0].characters & items[-1].characters
     return bool(both) and all(i.nullable or i.characters & both for i in items[1:-1])
 
@@ -195,7 +195,7 @@ def _first(items: Sequence[_Item]) -> frozenset[int]:
 
 
 def _is_ambiguous(items: Sequence[_Item]) -> bool:
-    """Whether items, one round after the other, can read the same text in two ways."""
+    """True if items, one round after the other, can read the same text in two ways."""
     for at, item in enumerate(items):
         following = _first([*items[at + 1 :], *items[: at + 1]])
         if item.repeats and item.characters & following:

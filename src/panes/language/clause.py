@@ -55,9 +55,9 @@ class Length:
     unit: Unit
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, unsafe_hash=True)  # nothing is changed once all words are read
 class Parts:
-    """What a clause said, part by part, before it is given a meaning.
+    """The words of a clause, part by part, before they are given a meaning.
 
     `paths` are the columns after WATTR with their qualifiers: one, or the two whose greater or
     smaller value is meant (`taken`), as over a join.
@@ -79,12 +79,12 @@ class Parts:
 
 
 def is_clause(reader: TokenReader) -> bool:
-    """Whether a window clause begins here (a bracket may also be an array subscript)."""
+    """True if a window clause begins here (a bracket may also be an array subscript)."""
     return reader.word() == "[" and reader.word(1) in OPENERS
 
 
 def rows_are_counted(words: Sequence[str]) -> bool:
-    """Whether the words of a clause say that its windows are so many rows long.
+    """True if the words of a clause give its windows a length in rows.
 
     >>> rows_are_counted("[ RANGE 9 ROWS SLIDE 3 ROWS".split())
     True
@@ -98,7 +98,7 @@ def rows_are_counted(words: Sequence[str]) -> bool:
 
 
 def read_clause(reader: TokenReader) -> Parts:
-    """What a clause says; the reader stands behind its closing bracket."""
+    """The parts of a clause; the reader stands behind its closing bracket."""
     reader.take()
     parts = Parts()
     said: set[str] = set()
@@ -212,7 +212,7 @@ def written(clause: Parts, *column: str) -> str:
 
 
 def read_early(reader: TokenReader) -> Early:
-    """What follows ``EMIT EARLY``."""
+    """The words behind ``EMIT EARLY``."""
     if not reader.skip("EVERY"):
         return Early(None, None)
     place = reader.here

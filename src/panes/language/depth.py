@@ -1,4 +1,4 @@
-"""How deep a query may be nested, found by walking along it.
+"""The depth to which a query may be nested, found by walking along it.
 
 Reading, planning and evaluating go down an expression level by level, here and in every engine, so
 what is too deep is refused before anything does. Brackets are counted before the text is read,
@@ -28,7 +28,7 @@ _OF_TYPES, _SIGNS, _NOTS = ("ARRAY", "MAP", "STRUCT"), ("-", "+", "~"), ("NOT", 
 _BESIDE = frozenset(
     ["AND", "OR", ",", "WHEN", "THEN", "ELSE", "FROM", "WHERE", "GROUP BY", "HAVING"]
 )
-"""What stands behind these is not within the NOTs before."""
+"""Words behind which the NOTs before them have ended."""
 _IN_PATTERN = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|[()]", re.DOTALL)
 _WITH_PATTERN = frozenset({
     "rlike", "regexp", "regexp_like", "regexp_extract", "regexp_extract_all", "regexp_count",
@@ -37,7 +37,7 @@ _WITH_PATTERN = frozenset({
 
 
 class _Open(NamedTuple):
-    """What was opened: by what it is closed, and how deep it is around it and within."""
+    """An open bracket or word: what closes it, and the depth around it and within."""
 
     closed_by: str
     around: int
@@ -73,7 +73,7 @@ def require_few_open(tokens: Iterable[Token]) -> None:
 
 
 def _closed(opened: list[_Open], closing: str, deep: int) -> int:
-    """How deep it is after a word that closes the last thing it can close, if there is one."""
+    """The depth after a word that closes the last thing it can close, if there is one."""
     at = next((i for i in range(len(opened) - 1, 0, -1) if opened[i].closed_by == closing), None)
     if at is None:
         return deep

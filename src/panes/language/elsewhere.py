@@ -62,7 +62,7 @@ SUBQUERY = (
     "LEFT SEMI JOIN (SELECT ts, item FROM bids WHERE price > 2) c ON b.item = c.item "
     "[TUMBLING 10 minutes WATTR ts] GROUP BY b.item; those that it has not, LEFT ANTI JOIN"
 )
-"""What to write instead of a form of SQL, in words and as a line that runs."""
+"""A way to write a form of SQL, in words and as a line that runs."""
 FORMS = (OVER, WITH, NESTED, WINDOW_INSIDE, JOIN_OUTSIDE, SUBQUERY)
 
 WORDS = {
@@ -94,7 +94,7 @@ def require_select(reader: TokenReader) -> None:
 
 
 @contextmanager
-def words_of_here(text: str) -> Iterator[None]:
+def hints_for_other_dialects(text: str) -> Iterator[None]:
     """If a text cannot be read, and has a word of another system, say what to write instead."""
     try:
         yield
@@ -108,7 +108,7 @@ def words_of_here(text: str) -> Iterator[None]:
 
 
 def _hint(text: str) -> str | None:
-    """What to write instead of the first word of another system; None: there is none."""
+    """A hint for the first word of another system; None: there is none."""
     try:
         reader = TokenReader(tokenize(text))
     except QueryError:

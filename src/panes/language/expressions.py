@@ -1,4 +1,4 @@
-"""What an expression may be: the one rule for every place where query text holds one.
+"""The rule of expressions, for every place where query text holds one.
 
 Query text is not trusted. A tree is taken only if every node is of a known kind, every function is
 one of `functions.SCALARS` or an aggregate, and every word that would reach another engine as it

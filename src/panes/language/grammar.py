@@ -16,7 +16,7 @@ from panes.expressions.dialect import CallParser, Scalar, likes_apart
 from panes.language.depth import require_shallow
 
 STREAM = "__stream"
-"""What stands in FROM in place of the streams."""
+"""A name that stands in FROM in place of the streams."""
 
 
 UNITS_FIRST = ("timestampadd", "timestampdiff", "dateadd", "date_add", "datediff", "date_diff")
@@ -63,7 +63,7 @@ def table_token(place: Token | None) -> Token:
 
 
 def _in_words(said: str, found: str | None) -> str:
-    """What the grammar says of a text that it cannot read, without its own names for things."""
+    """The grammar's words for a text that it cannot read, without its own names for things."""
     said = said.strip(". ") or "the query cannot be read"
     found = f"`{found}`" if found else "the end"
     if said.startswith("Required keyword"):

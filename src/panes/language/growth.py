@@ -1,4 +1,4 @@
-"""What may not grow is refused when the text is read; the lists are in `panes.expressions.sizes`.
+"""Growing values are refused when the text is read; the lists are in `panes.expressions.sizes`.
 
 Functions whose result is as long as an argument says: the length is written in the query.
 
@@ -26,7 +26,7 @@ from panes.language.places import error_in
 
 MOST_LENGTH = 100_000
 _LENGTHS = {"repeat": 1, "lpad": 1, "rpad": 1, "space": 0, "array_repeat": 1}
-"""Which argument of a function says how long its result is."""
+"""The argument of a function that says how long its result is."""
 _SERIES = "sequence"
 _FOLDS = ("aggregate", "reduce")
 _OF_ONE_SIZE = frozenset({
@@ -60,7 +60,7 @@ be 1,000,000 times as long as what it is made of; 100,000 is the most
 
 
 def _times(tree: exp.Expr) -> int:
-    """How many times as long as its columns an expression may be, by the lengths in it."""
+    """The times by which an expression may be longer than its columns, by the lengths in it."""
     lengths = [length for part in tree.walk() if (length := _length(part)) is not None]
     return prod(max(1, length) for length in lengths)
 
@@ -80,7 +80,7 @@ def _require_few_steps(node: exp.Expr) -> None:
 
 
 def _length(node: exp.Expr) -> int | None:
-    """How long the result of a function is; None if nothing in the query says so."""
+    """The length of a function's result; None if nothing in the query says so."""
     if not isinstance(node, exp.Anonymous):
         return None
     name = node.name.lower()
@@ -95,7 +95,7 @@ def _length(node: exp.Expr) -> int | None:
 
 
 def takes_function(node: exp.Expr | None) -> bool:
-    """Whether a call takes a function of elements."""
+    """True if a call takes a function of elements."""
     return isinstance(node, exp.Anonymous) and node.name.lower() in FUNCTIONS
 
 

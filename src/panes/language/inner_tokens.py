@@ -27,13 +27,13 @@ def union_sides(tokens: list[Token]) -> list[list[Token]]:
 
 
 def union_at(place: Token) -> list[Token]:
-    """What stands between two sides of a union."""
+    """The words between two sides of a union."""
     union = Token(TokenType.UNION, "UNION", place.line, place.col, place.start, place.end)
     return [union, Token(TokenType.ALL, "ALL", place.line, place.col, place.start, place.end)]
 
 
 def has_windows(tokens: list[Token]) -> bool:
-    """Whether a SELECT is a query of its own: it has a window clause, or joins streams."""
+    """True if a SELECT is a query of its own: it has a window clause, or joins streams."""
     reader, depth = TokenReader(tokens), 0
     while reader.here is not None:
         if depth == 0 and is_clause(reader):

@@ -1,4 +1,4 @@
-"""What a query over a join asked, as data.
+"""Queries over a join, as data.
 
 As a `Query`, a `JoinQuery` is what the text says and nothing else. Which columns are meant, which
 conditions are keys and which are the band is decided when the columns of the streams are known
@@ -34,7 +34,7 @@ class Source:
 
     @property
     def name(self) -> str:
-        """What the side is called: its alias, or the name of its only stream."""
+        """The name of the side: its alias, or the name of its only stream."""
         return self.names[0]
 
     @property
@@ -62,7 +62,7 @@ class Join:
 
     @property
     def name(self) -> str:
-        """What the join is called in messages."""
+        """The name of the join in messages."""
         return f"{self.left.name} and {self.right.name}"
 
     @property
@@ -100,5 +100,5 @@ class JoinQuery:
 
     @property
     def emits_early(self) -> bool:
-        """Whether open windows are answered too."""
+        """True if open windows are answered too."""
         return self.early is not None

@@ -20,7 +20,7 @@ from sqlglot.tokens import Token, TokenType
 from panes.aggregates.custom import UserAggregate
 from panes.errors import QueryError
 from panes.language.clause import Parts, is_clause, read_clause, read_early
-from panes.language.elsewhere import require_select, words_of_here
+from panes.language.elsewhere import hints_for_other_dialects, require_select
 from panes.language.expressions import require_known
 from panes.language.grammar import parse_select, table_token
 from panes.language.join_query import How, Join, JoinQuery, Side, Source
@@ -46,7 +46,7 @@ _HOW: dict[str, How] = {
 
 
 def is_join(text: str) -> bool:
-    """Whether FROM joins streams, so that `read_join` and not `parse` understands the text.
+    """True if FROM joins streams, so that `read_join` and not `parse` understands the text.
 
     >>> is_join("SELECT * FROM l [RANGE 1 minute WATTR ts], r [RANGE 1 minute WATTR ts]")
     True
@@ -55,7 +55,7 @@ def is_join(text: str) -> bool:
 
 
 def joins(tokens: list[Token]) -> bool:
-    """Whether FROM joins streams in the query that these tokens are."""
+    """True if FROM joins streams in the query that these tokens are."""
     depth, inside = 0, False
     reader = TokenReader(tokens)
     while reader.here is not None:
@@ -72,7 +72,7 @@ def joins(tokens: list[Token]) -> bool:
 
 def read_join(text: str, aggregates: Sequence[UserAggregate] = ()) -> JoinQuery:
     """Understand one SELECT over a join."""
-    with words_of_here(text):
+    with hints_for_other_dialects(text):
         return read_join_tokens(tokenize(text), text, aggregates)
 
 
@@ -88,7 +88,7 @@ def read_join_tokens(
 
 @dataclass(slots=True)
 class _Taken:
-    """What was taken out of the text so far."""
+    """The parts that were taken out of the text so far."""
 
     plain: list[Token] = field(default_factory=list)
     join: Join | None = None
@@ -150,7 +150,7 @@ def _with_window(taken: _Taken, select: exp.Select, text: str) -> JoinQuery:
 
 
 def _compares(join: Join, select: exp.Select) -> bool:
-    """Whether ON or WHERE may hold a band: a comparison other than equality."""
+    """True if ON or WHERE may hold a band: a comparison other than equality."""
     trees = [join.condition, select.args.get("where")]
     kinds = (exp.LT, exp.LTE, exp.GT, exp.GTE, exp.Between)
     return any(tree is not None and tree.find(*kinds) is not None for tree in trees)
@@ -175,7 +175,7 @@ def _read_from(reader: TokenReader, text: str) -> Join:
 
 
 def _joins(reader: TokenReader) -> bool:
-    """Whether a join begins here; ``left(x, 3)`` is a function, ``JOIN (SELECT ...)`` is none."""
+    """True if a join begins here; ``left(x, 3)`` is a function, ``JOIN (SELECT ...)`` is none."""
     word = reader.word()
     return word == "JOIN" or (word in _JOINING and reader.word(1) != "(")
 
@@ -208,7 +208,7 @@ def _unfound(side: Side) -> tuple[Source, ...]:
 
 
 def _read_how(reader: TokenReader) -> tuple[How, bool]:
-    """What stands before JOIN, and whether it says ASOF."""
+    """The kind of join that stands before JOIN, and True if it says ASOF."""
     how: How = "inner"
     as_of = False
     words: list[str] = []

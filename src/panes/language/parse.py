@@ -16,11 +16,11 @@ from sqlglot.tokens import Token, TokenType
 from panes.aggregates.custom import UserAggregate
 from panes.errors import QueryError
 from panes.language.clause import is_clause, read_clause, read_early, window_of
-from panes.language.elsewhere import require_select, words_of_here
+from panes.language.elsewhere import hints_for_other_dialects, require_select
 from panes.language.grammar import STREAM, parse_select, table_token
 from panes.language.query import Early, Query, Window
 from panes.language.select import read_select
-from panes.language.set_query import said_as_groups
+from panes.language.set_query import sets_to_groups
 from panes.language.sources import Sources, read_inner, read_union
 from panes.language.tokens import TokenReader, error_at, tokenize
 from panes.windows.spec import PerRow
@@ -36,7 +36,7 @@ def parse(text: str, aggregates: Sequence[UserAggregate] = (), *, once: bool = F
     >>> query.streams, query.window.column, query.outputs[0].name
     (('bids',), 'ts', 'high')
     """
-    with words_of_here(text):
+    with hints_for_other_dialects(text):
         return parse_tokens(tokenize(text), text, aggregates, once=once)
 
 
@@ -48,7 +48,7 @@ def parse_tokens(
     once: bool = False,
 ) -> Query:
     """Understand the query that tokens of a text are."""
-    plain, sources, window, early = take_out(said_as_groups(tokens), once=once)
+    plain, sources, window, early = take_out(sets_to_groups(tokens), once=once)
     per_row = window is not None and isinstance(window.spec, PerRow)
     query = _read(
         _Plain(

@@ -1,4 +1,4 @@
-"""What was asked, as data.
+"""Queries over one stream or a union, as data.
 
 A `Query` is what the text says and nothing else: no schema, no types, no plan. Scalar
 expressions stay sqlglot trees. In `outputs` and `having` every aggregate call stands as a
@@ -114,7 +114,7 @@ class Query:
 
     @property
     def emits_early(self) -> bool:
-        """Whether open windows are answered too."""
+        """True if open windows are answered too."""
         return self.early is not None
 
     @property

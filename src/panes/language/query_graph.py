@@ -21,7 +21,7 @@ from sqlglot.tokens import Token, TokenType
 
 from panes.aggregates.catalog import CATALOG
 from panes.aggregates.custom import UserAggregate
-from panes.language.elsewhere import words_of_here
+from panes.language.elsewhere import hints_for_other_dialects
 from panes.language.inner_tokens import (
     has_windows,
     in_parentheses,
@@ -93,17 +93,17 @@ class QueryGraph:
 
     @property
     def is_single(self) -> bool:
-        """Whether it is one query that reads each stream by its own name."""
+        """True if it is one query that reads each stream by its own name."""
         return len(self.parts) == 1 and not self.again
 
     def everywhere(self, given: Mapping[str, T]) -> dict[str, T]:
-        """What is given for streams and parts, also by the names of their later places."""
+        """Things given for streams and parts, also by the names of their later places."""
         later = {name: given[read] for name, read in self.again.items() if read in given}
         return {**given, **later}
 
     @property
     def emits_early(self) -> bool:
-        """Whether open windows are answered too."""
+        """True if open windows are answered too."""
         return self.asked.emits_early
 
 
@@ -117,7 +117,7 @@ def read_graph(text: str, aggregates: Sequence[UserAggregate] = ()) -> QueryGrap
     >>> graph.asked.window.column
     'window_time'
     """
-    with words_of_here(text):
+    with hints_for_other_dialects(text):
         return _Parts(text, aggregates).read()
 
 
@@ -186,7 +186,7 @@ class _Parts:
             self._stands_for[name.lower()] = in_parentheses(body)
 
     def _said(self, tokens: list[Token]) -> str:
-        """What stands between the first and the last of these tokens."""
+        """The text from the first to the last of these tokens."""
         return self._text[tokens[0].start : tokens[-1].end + 1]
 
     def _refuse_own_name(self, name: str, body: list[Token]) -> None:
@@ -256,7 +256,7 @@ class _Parts:
         return [name], [name.text]
 
     def _answers_windows(self, body: list[Token]) -> bool:
-        """Whether a SELECT with a window has groups, aggregates, or an answer for each row."""
+        """True if a SELECT with a window has groups, aggregates, or an answer for each row."""
         words = {token.text.upper() for token in body}
         own = {aggregate.name.lower() for aggregate in self._aggregates}
         calls = (a.text.lower() for a, b in pairwise(body) if b.text == "(")

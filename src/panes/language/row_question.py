@@ -22,7 +22,7 @@ from panes.language.parse import take_out
 from panes.language.places import error_in
 from panes.language.query import WINDOW_COLUMNS, Output, Window
 from panes.language.select import name_of
-from panes.language.set_query import said_as_groups
+from panes.language.set_query import sets_to_groups
 from panes.language.tokens import tokenize
 from panes.windows.spec import Sliding
 
@@ -40,7 +40,7 @@ class Ordering:
 
 @dataclass(frozen=True, slots=True)
 class RowQuestion:
-    """What is asked of the rows of a window; `columns` is None for ``*``, `limit` for all."""
+    """A question for the rows of a window; `columns` is None for ``*``, `limit` for all."""
 
     stream: str
     window: Window
@@ -59,7 +59,7 @@ def read_row_question(text: str, aggregates: Sequence[UserAggregate] = ()) -> Ro
     ('bids', 60, 3)
     """
     tokens = tokenize(text)
-    if is_join(text) or said_as_groups(tokens) is not tokens:
+    if is_join(text) or sets_to_groups(tokens) is not tokens:
         return None
     plain, sources, window, early = take_out(tokens, once=True)
     select = parse_select(plain, text)

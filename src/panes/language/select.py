@@ -279,7 +279,7 @@ def _unqualified(tree: exp.Expr, names: frozenset[str]) -> exp.Expression:
 
 
 def _same(a: exp.Expr, b: exp.Expr) -> bool:
-    """Whether two expressions say the same; names in any case, literals as written."""
+    """True if two expressions say the same; names in any case, literals as written."""
     return bool(_folded(a) == _folded(b))
 
 
@@ -325,14 +325,14 @@ def _is_key(output: Output) -> bool:
 
 
 def _is_given(output: Output) -> bool:
-    """Whether the answers have this column anyway: a key, or a window column by its own name."""
+    """True if the answers have this column anyway: a key, or a window column by its own name."""
     return _is_key(output) or (
         output.name.lower() in WINDOW_COLUMNS and output.expression.name == output.name.lower()
     )
 
 
 def name_of(item: exp.Expression) -> str:
-    """What a selected expression is called, unless something else of that name is selected."""
+    """The name of a selected expression, unless something else of that name is selected."""
     return item.alias or (item.name if isinstance(item, exp.Column) else _sql(item))
 
 

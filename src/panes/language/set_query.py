@@ -30,10 +30,10 @@ _HAVING_OF_ONE = {
 }
 
 
-def said_as_groups(tokens: list[Token]) -> list[Token]:
+def sets_to_groups(tokens: list[Token]) -> list[Token]:
     """The tokens of a query in which sets are groups; others are as they were.
 
-    >>> words = said_as_groups(tokenize("SELECT DISTINCT item FROM bids [TUMBLING 5 WATTR at]"))
+    >>> words = sets_to_groups(tokenize("SELECT DISTINCT item FROM bids [TUMBLING 5 WATTR at]"))
     >>> " ".join(token.text for token in words)
     'SELECT item FROM bids [ TUMBLING 5 WATTR at ] GROUP BY item'
     """
@@ -65,7 +65,7 @@ def texts_of_sides(text: str) -> tuple[str, tuple[str, str]] | None:
 
 
 def _sides(tokens: list[Token]) -> tuple[list[list[Token]], list[Token]]:
-    """What stands between set operations outside of parentheses, and these operations."""
+    """The sides of set operations outside of parentheses, and these operations."""
     sides: list[list[Token]] = [[]]
     operations: list[Token] = []
     depth, is_star = 0, False

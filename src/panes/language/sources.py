@@ -1,4 +1,4 @@
-"""What stands in FROM: streams, unions of them, and SELECTs around single streams."""
+"""The sources in FROM: streams, unions of them, and SELECTs around single streams."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def _read_inner_tokens(reader: TokenReader, sources: Sources) -> None:
 
 
 def _joins(reader: TokenReader) -> bool:
-    """Whether another stream follows the one that was read, which may have an alias."""
+    """True if another stream follows the one that was read, which may have an alias."""
     behind = takewhile(lambda word: word not in (")", "WHERE"), map(reader.word, range(5)))
     return reader.word() == "," or "JOIN" in behind
 
@@ -114,7 +114,7 @@ def _window_hint(selected: Sequence[Token]) -> str:
 
 
 def read_inner(tokens: list[Token], text: str) -> Inner:
-    """What a SELECT inside FROM makes of its stream: rows filtered, projected, told apart."""
+    """The SELECT inside FROM around a stream: rows filtered, projected, told apart."""
     select = parse_select(tokens, text)
     allowed = {"kind", "hint", "distinct", "expressions", "from", "from_", "where", "limit"}
     asked = {name for name, value in select.args.items() if value and name not in allowed}

@@ -19,7 +19,7 @@ from panes.live.process_feed import ProcessFeed
 from panes.live.recorder import Where
 from panes.live.register_shown import keys_of
 from panes.live.snapshot import Snapshot
-from panes.process.join_register import JoinRegister
+from panes.process.register import Register
 from panes.sharing.join_view import JoinsView
 
 _COST = "joined rows that it was given; of a fold, which makes no pairs, its answers"
@@ -28,13 +28,13 @@ _COST = "joined rows that it was given; of a fold, which makes no pairs, its ans
 class JoinRegisterFeed(ProcessFeed):
     """A register over joins that is watched from now on."""
 
-    def __init__(self, register: JoinRegister, title: str = "", *, can_edit: bool = False) -> None:
+    def __init__(self, register: Register, title: str = "", *, can_edit: bool = False) -> None:
         super().__init__(register, title or " + ".join(register.streams))
         self._register, self.can_edit = register, can_edit
         self._given: Counter[str] = Counter()
         self._followed = FollowedAnswers()
         self._explained: tuple[object, str] = None, ""
-        self._followed.follow_first(keys_of(register.view().queries))
+        self._followed.follow_first(keys_of(_view(register).queries))
         self.attach()
 
     def add(self, name: str, text: str) -> None:
@@ -47,7 +47,7 @@ class JoinRegisterFeed(ProcessFeed):
         self._given.pop(name, None)
 
     def _filled(self, shown: Snapshot, look: Look) -> Snapshot:
-        view, costs = self._register.view(), self._register.joined_rows
+        view, costs = _view(self._register), self._register.joined_rows
         dearest = sorted(view.queries, key=lambda q: (-costs.get(q.name, 0), q.name))
         return replace(
             shown,
@@ -70,7 +70,7 @@ class JoinRegisterFeed(ProcessFeed):
 
     def _where(self) -> Where:
         if not self._followed.names:
-            self._followed.follow_first(keys_of(self._register.view().queries))
+            self._followed.follow_first(keys_of(_view(self._register).queries))
         return Where(self._register.progress)
 
     def _keep(self, answers: object) -> int:
@@ -95,3 +95,10 @@ class JoinRegisterFeed(ProcessFeed):
             said = self._register.explain()
             self._explained = now, said
         return said
+
+
+def _view(register: Register) -> JoinsView:
+    """What there is to see of a register of several streams."""
+    view = register.view()
+    assert isinstance(view, JoinsView)
+    return view

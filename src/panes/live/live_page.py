@@ -12,7 +12,6 @@ from panes.live.feed import Feed
 from panes.live.join_register_feed import JoinRegisterFeed
 from panes.live.query_feed import QueryFeed
 from panes.live.register_feed import RegisterFeed
-from panes.process.join_register import JoinRegister
 from panes.process.open_graph import OpenGraph
 from panes.process.open_join import OpenJoin
 from panes.process.open_query import OpenQuery
@@ -101,9 +100,8 @@ def feed_of(query: object, title: str = "", *, edit: bool = False) -> Feed:
     if isinstance(query, OpenQuery | OpenJoin):
         return QueryFeed(query, title)
     if isinstance(query, Register):
-        return RegisterFeed(query, title, can_edit=edit)
-    if isinstance(query, JoinRegister):
-        return JoinRegisterFeed(query, title, can_edit=edit)
+        feed = RegisterFeed if query.is_of_one else JoinRegisterFeed
+        return feed(query, title, can_edit=edit)
     if isinstance(query, OpenGraph):
         raise OptionError(
             "a live page shows one query, and this one has queries inside",

@@ -91,7 +91,7 @@ class RegisterFeed(ProcessFeed):
     def _where(self) -> Where:
         register, recorder = self._register, self.recorder
         if self._cut_for != register.version:
-            view = register.view()
+            view = _view(register)
             self._cut_for = view.version
             self._followed.follow_first(keys_of(view.queries))
             if view.cut is not None and (recorder.panes is None or recorder.panes.cut != view.cut):
@@ -128,7 +128,7 @@ class RegisterFeed(ProcessFeed):
         """The queries; they are read anew if one came, went, or got its store."""
         register = self._register
         if self._view is None or self._view.version != register.version:
-            self._view = register.view()
+            self._view = _view(register)
             self._ordered_at = 0.0
         return self._view
 
@@ -159,3 +159,10 @@ class RegisterFeed(ProcessFeed):
             progress = panes.end[-1] if panes.end else BEGINNING
         oldest = panes.start[0] if panes.start else self.recorder.newest
         return windows_of(specs_of(dearest[:MOST_LOOKED]), progress, oldest, self.recorder.newest)
+
+
+def _view(register: Register) -> RegisterView:
+    """What there is to see of a register of one stream."""
+    view = register.view()
+    assert isinstance(view, RegisterView)
+    return view

@@ -34,11 +34,11 @@ def answer_columns(query: Query, *, names_windows: bool) -> tuple[AnswerColumn, 
 
 
 def lowered_names(keys: int, aggregates: int) -> list[str]:
-    """What the columns of lowered answers are called, where windows are named."""
+    """The names of the columns of lowered answers, where windows are named."""
     names = [*WINDOW_COLUMNS, *(f"{KEY}{i}" for i in range(keys))]
     return names + aggregate_names(aggregates)
 
 
 def aggregate_names(aggregates: int) -> list[str]:
-    """What lowered aggregates are called."""
+    """The names of lowered aggregates."""
     return [f"{AGGREGATE}{i}" for i in range(aggregates)]

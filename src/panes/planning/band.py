@@ -42,7 +42,7 @@ class Positions:
 
 @dataclass(slots=True)
 class _Bounds:
-    """What comparisons say of one pair of columns, and which comparisons these are."""
+    """The bounds of one pair of columns, and the comparisons that give them."""
 
     low: int = BEGINNING
     high: int = FOREVER
@@ -120,7 +120,7 @@ def _chosen(
 def _bound(
     condition: exp.Expression, types: Mapping[str, pa.DataType], is_left: Callable[[str], bool]
 ) -> tuple[tuple[str, str], int, int] | None:
-    """What a comparison says of ``right - left``: the two columns, and the least and greatest."""
+    """The bounds of ``right - left`` in a comparison: two columns, the least and the greatest."""
     if not isinstance(condition, COMPARISONS):
         return None
     one, other = (_sum(part, types) for part in operands(condition))
@@ -229,7 +229,7 @@ def _broken(tree: exp.Interval) -> int | None:
 
 
 def _kind(data_type: pa.DataType | None) -> str | None:
-    """What positions of this type are: time with a zone, without one, or integers."""
+    """The kind of positions of this type: time with a zone, without one, or integers."""
     if data_type is None:
         return None
     if pa.types.is_timestamp(data_type):

@@ -90,7 +90,7 @@ class _Binding:
     def pushed_down(
         self, join: Join, asked: Sequence[exp.Expression], *, is_shared: bool
     ) -> tuple[list[exp.Expression], list[exp.Expression]]:
-        """What WHERE asks of the pairs of an inner join, and what it asks of joined rows."""
+        """The conditions of WHERE on the pairs of an inner join, and those on joined rows."""
         if is_shared and join.how == "inner" and not join.as_of:
             mine = [c for c in asked if len(self.columns.sides_of(c)) > 1]
             return mine, [c for c in asked if not any(c is m for m in mine)]
@@ -231,7 +231,7 @@ class _Binding:
         )
 
     def _axis(self, join: Join, positions: Positions) -> Axis:
-        """What positions mean on both sides, which must be the same."""
+        """The axis of both sides, which must be the same."""
         axes = [
             axis_over(name, self._types[name], stream=name.rpartition(".")[0])
             for name in (positions.left, positions.right)
@@ -365,7 +365,7 @@ class _Binding:
         return SourcePlan(source, planned, tuple(joined_name(source.name, n) for n in mine), at)
 
     def _equal(self, join: Join, name: str) -> exp.Expression:
-        """What USING says of one column."""
+        """The equality that USING means for one column."""
         one, other = using_sides(join, self.columns, name)
         return exp.EQ(this=one, expression=other)
 

@@ -1,4 +1,4 @@
-"""Which index a window gets: the kind that was asked for, or the cheapest one.
+"""The index of a window: the kind that was asked for, or the cheapest one.
 
 It is chosen when the first basic window is sealed, from what has come until then and from the
 questions that are expected. `explain_index` says what was chosen, why, and what was compared.
@@ -20,7 +20,7 @@ from panes.index.kinds import KINDS, NAMES, Kind, Structure
 from panes.index.operators import QUESTIONS
 
 ROWS_PER_LOOKUP, ROWS_PER_FETCH = 100, 1_000
-"""What is expected to be asked if nobody says: a count for so many rows, their rows more rarely."""
+"""The questions to expect if nobody says: a count for so many rows, their rows more rarely."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,7 @@ def choose_index(
 
 
 def explain_index(choice: IndexChoice) -> str:
-    """What was chosen and why, and the costs that were compared."""
+    """The chosen index, the reason, and the costs that were compared."""
     load = choice.load
     asked = ", ".join(f"{n} {times:,.4g}" for n, times in load.questions.items()) or "none"
     why = "asked for" if choice.is_asked else "the cheapest for what was seen and is expected"

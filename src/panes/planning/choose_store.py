@@ -1,4 +1,4 @@
-"""Which store keeps what a query needs: by name, or the one that the planner takes."""
+"""The store of a query: by name, or the one that the planner takes."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def choose_store(plan: Plan, asked: str | None = None) -> StoreChoice:
 
 
 def supports(plan: Plan, name: StoreName) -> bool:
-    """Whether a store can hold the windows of a plan."""
+    """True if a store can hold the windows of a plan."""
     return _refusal(plan, name) is None
 
 

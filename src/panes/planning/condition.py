@@ -52,7 +52,7 @@ def condition(tree: exp.Expression, schema: pa.Schema) -> Condition:
 
 
 def is_plain(tree: exp.Expression, schema: pa.Schema) -> bool:
-    """Whether Arrow alone can tell.
+    """True if Arrow alone can tell.
 
     >>> from sqlglot import parse_one
     >>> schema = pa.schema({"x": pa.float64()})

@@ -1,4 +1,4 @@
-"""What each store would have cost over a run, from what was observed of it."""
+"""The cost of each store over a run, from what was observed of it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from panes.windows.spec import Sliding
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Observed:
-    """What a run has shown of a stream and its windows.
+    """The load that a run has shown of a stream and its windows.
 
     `duration` is how long a window stayed open on the axis; `offset` how far a row's source was
     behind the earliest one, on average; `groups` how many had a row in a window.
@@ -41,7 +41,7 @@ class Observed:
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """What a store would have cost."""
+    """The cost that a store would have had."""
 
     store: StoreName
     seconds: float
@@ -49,7 +49,7 @@ class Estimate:
 
 
 def estimate(plan: Plan, seen: Observed, unit: UnitCosts = UnitCosts()) -> list[Estimate]:  # noqa: B008
-    """What each store that can hold the plan's windows would have cost over the run."""
+    """The cost over the run of each store that can hold the plan's windows."""
     spec = plan.spec
     assert isinstance(spec, Sliding)
     per_tick = seen.rows / max(seen.span, 1)
@@ -86,7 +86,7 @@ def estimate(plan: Plan, seen: Observed, unit: UnitCosts = UnitCosts()) -> list[
 
 
 def _in_a_pane(groups: float, rows: float) -> float:
-    """How many of the groups of a window have one of a pane's rows, if all are as frequent.
+    """The number of a window's groups with one of a pane's rows, if all are as frequent.
 
     >>> _in_a_pane(1.0, 50.0), round(_in_a_pane(100.0, 50.0))
     (1.0, 39)

@@ -37,7 +37,7 @@ def kind_text(window: Window) -> str:
 
 
 def axis_text(window: Window) -> str:
-    """What orders the rows of a window."""
+    """The order of the rows of a window."""
     return "arrival order" if window.column is None else f"`{window.column}`"
 
 
@@ -49,7 +49,7 @@ def length_text(window: Window, ticks: int) -> str:
 
 
 def question_lines(query: Query) -> Iterator[str]:
-    """What was asked: the text, the streams, and what FROM makes of them."""
+    """The question: the text, the streams, and the SELECTs around them."""
     yield line("query", " ".join(query.text.split()))
     yield line("streams", " + ".join(query.streams))
     for stream, inner in zip(query.streams, query.inner, strict=False):

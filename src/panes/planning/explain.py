@@ -92,7 +92,7 @@ def _window_lines(window: Window, *, details: bool) -> Iterator[str]:
 
 
 def _counting_lines(plan: Plan) -> Iterator[str]:
-    """What is different where rows are counted."""
+    """The lines for windows that count rows."""
     if plan.order is not None:
         yield line("order", f"a row waits until progress on `{plan.axis.column}` has passed it")
     if plan.counts_rows:
@@ -114,7 +114,7 @@ def _store_lines(plan: Plan, store: StoreChoice, *, details: bool) -> Iterator[s
 
 
 def _size_text(plan: Plan) -> str:
-    """How many bytes the store `panes` needs, for each key or for each pane."""
+    """The bytes that the store `panes` needs, for each key or for each pane."""
     width = 16 + sum(8 * len(p.monoid.names) for p in plan.pieces)
     has_sketches = any(p.monoid.dtype == object for p in plan.pieces)
     more = " and what the sketches hold" if has_sketches else ""
@@ -139,7 +139,7 @@ def _aggregate_lines(plan: Plan, *, details: bool) -> Iterator[str]:
 
 
 def _cost_lines(plan: Plan, store: StoreChoice, seen: Observed, *, details: bool) -> Iterator[str]:
-    """What each store would have cost, by what was seen, and what the chosen one did."""
+    """The cost of each store, by what was seen, and that of the chosen one."""
     slide = plan.spec.slide
     open_for = length_text(plan.window, round(seen.duration / slide) * slide)
     yield line(

@@ -19,7 +19,7 @@ from panes.windows.spec import PerRow
 
 
 def fill_lines(plan: Plan) -> Iterator[str]:
-    """What becomes a partial, and who evaluates expressions."""
+    """The expressions that become partials, and who evaluates them."""
     per_row = isinstance(plan.window.spec, PerRow)
     names = plan.window.partition if per_row else [k.name for k in plan.query.keys]
     keys = ", ".join(names) or "no key"

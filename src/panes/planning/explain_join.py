@@ -93,7 +93,7 @@ def _stored_lines(join: JoinPlan) -> Iterator[str]:
 
 
 def _until(join: JoinPlan, other: str, far: int) -> str:
-    """How long rows are stored whose last partner lies so far behind them."""
+    """The time for which rows are stored whose last partner lies this far behind them."""
     if far >= FOREVER:
         return "for ever"
     if far < 0:

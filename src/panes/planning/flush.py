@@ -53,5 +53,5 @@ def shared_by(flush: Flush, shards: int) -> Flush:
 
 
 def ticks_of(within: Duration | None) -> int:
-    """How long an answer may wait after the end of its window."""
+    """The time that an answer may wait after the end of its window."""
     return 0 if within is None else parse_duration(within, option="within")

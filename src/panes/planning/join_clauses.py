@@ -1,4 +1,4 @@
-"""What the window clauses of a join mean: a band, or windows that hold both rows of a pair.
+"""The meaning of a join's window clauses: a band, or windows that hold both rows of a pair.
 
 A clause behind each side is a band. One clause for both sides that slides, or that has a landmark,
 joins by windows.

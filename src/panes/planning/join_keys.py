@@ -12,7 +12,7 @@ from panes.expressions.projection import Projection
 from panes.planning.joined_columns import JoinedColumns, operands
 
 Pair: TypeAlias = tuple[exp.Expression, exp.Expression]
-"""What is compared: of the left side, and of the right."""
+"""The expressions that are compared: of the left side, and of the right."""
 
 
 def key_pair(columns: JoinedColumns, condition: exp.Expression, right: int) -> Pair | None:

@@ -33,12 +33,12 @@ class SourcePlan:
 
     @property
     def name(self) -> str:
-        """What the side is called."""
+        """The name of the side."""
         return self.source.name
 
     @property
     def axis(self) -> Axis:
-        """What its positions mean."""
+        """The axis of its positions."""
         return self.plan.axis
 
     def schema(self) -> pa.Schema:
@@ -72,7 +72,7 @@ class JoinPlan:
 
     @property
     def name(self) -> str:
-        """What the join is called in messages."""
+        """The name of the join in messages."""
         return f"{self.left.name} and {self.right.name}"
 
     @property
@@ -105,12 +105,12 @@ class JoinPlan:
 
     @property
     def gives_right(self) -> bool:
-        """Whether joined rows have the columns of the right side."""
+        """True if joined rows have the columns of the right side."""
         return self.how not in ("semi", "anti")
 
     @property
     def reach(self) -> int:
-        """How far apart rows can be that end up in one joined row."""
+        """The greatest distance of rows that end up in one joined row."""
         below = self.left.reach if isinstance(self.left, JoinPlan) else 0
         return self.partners.farthest + below
 

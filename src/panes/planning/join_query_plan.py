@@ -1,4 +1,4 @@
-"""What becomes of joined rows: they are selected as they are, or aggregated.
+"""The way of joined rows: they are selected as they are, or aggregated.
 
 Joined rows are aggregated in windows over the position of either side, over the greater or the
 smaller of both, in the windows of the join itself, or for each pair of positions (thesis 7.2). In
@@ -71,7 +71,7 @@ class JoinQueryPlan:
 
     @property
     def names_windows(self) -> bool:
-        """Whether answers begin with the window that they are of."""
+        """True if answers begin with the window that they are of."""
         return self.join.windows is not None
 
     def joined_schema(self) -> pa.Schema:
@@ -149,7 +149,7 @@ class _Items:
         return found + [column(name) for name in self._window_columns(columns)]
 
     def outputs(self, columns: JoinedColumns) -> tuple[tuple[exp.Expression, ...], tuple[str, ...]]:
-        """What is selected of joined rows, and what it is called."""
+        """The expressions selected of joined rows, and their names."""
         items = [i for i in self._qualified(columns) if not _is_edge(*i, columns)]
         for _, name in items:
             if columns.has_windows and name.lower() in WINDOW_COLUMNS:
@@ -302,7 +302,7 @@ def _starred(
 
 
 def _is_edge(tree: exp.Expression, name: str, columns: JoinedColumns) -> bool:
-    """Whether the answers have this column anyway: an edge of the window by its own name."""
+    """True if the answers have this column anyway: an edge of the window by its own name."""
     return (
         columns.has_windows
         and isinstance(tree, exp.Column)

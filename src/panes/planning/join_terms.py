@@ -1,4 +1,4 @@
-"""What a join asks of its streams and options: refused before the first row comes."""
+"""The needs of a join from its streams and options: refused before the first row comes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from panes.windows.partners import Band, CommonWindows
 
 COUNTED = "joined with rows that are not forgotten"
 FORGOTTEN = "all it could be joined with is forgotten"
-"""What becomes of late rows, in the words of their reasons."""
+"""The fate of late rows, in the words of their reasons."""
 
 
 def require_streamable_join(plan: JoinQueryPlan) -> None:

@@ -72,7 +72,7 @@ class JoinedColumns:
         return name_columns(copy) if isinstance(copy, exp.Column) else copy.transform(name_columns)
 
     def side_of(self, name: str) -> int | None:
-        """Which side goes by a name: the one that is called so, or that reads a stream so called.
+        """The side that goes by a name: it is called so, or reads a stream so called.
 
         Where an alias of one side is the name of another's stream, the alias is meant.
         """
@@ -103,7 +103,7 @@ class JoinedColumns:
         return joined_name(self.names[side][0], found)
 
     def has(self, side: int, name: str) -> bool:
-        """Whether a side has a column of a name, whatever the case it is written in."""
+        """True if a side has a column of a name, whatever the case it is written in."""
         return name.lower() in (n.lower() for n in self.schemas[side].names)
 
     def _joined(self, node: exp.Column) -> exp.Expression:
@@ -155,7 +155,7 @@ class JoinedColumns:
 
 
 def joined_name(side: str, column: str) -> str:
-    """What a column of a side is called among joined columns."""
+    """The name of a side's column among joined columns."""
     return f"{side}.{column}"
 
 
@@ -204,7 +204,7 @@ def all_of(conditions: Sequence[exp.Expression]) -> exp.Expression | None:
 
 
 def operands(tree: exp.Binary) -> tuple[exp.Expression, exp.Expression]:
-    """What stands left and right of an operator."""
+    """The expressions left and right of an operator."""
     return cast(exp.Expression, tree.left), cast(exp.Expression, tree.right)
 
 

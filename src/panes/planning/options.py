@@ -1,4 +1,4 @@
-"""What an option may be: its kind of value, checked where the user gives it.
+"""Kinds of options: the values that each may have, checked where the user gives them.
 
 Python takes `True` for 1, and any text for true. An option of the wrong kind is refused by its
 name, before it is taken for something else.
@@ -36,7 +36,7 @@ def require_options(**given: object) -> None:
 
 
 _SAID = {"schemas": "schema", "columns": "schema"}
-"""What an option is called where it is given, if its name means two kinds."""
+"""The name of an option where it is given, if its name means two kinds."""
 
 
 def _is_flag(value: object) -> bool:

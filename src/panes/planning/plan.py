@@ -47,7 +47,7 @@ TypesOf: TypeAlias = Callable[[Projection], Sequence[pa.DataType]]
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What to do with rows, from the first to the answer.
+    """The plan for rows, from the first to the answer.
 
     `rows` projects a batch to grouping columns, then arguments, then the columns a per-row window
     needs of its defining row; `answers` projects lowered aggregates to what was selected.
@@ -78,7 +78,7 @@ class Plan:
 
     @property
     def placing(self) -> Axis:
-        """What rows are placed by: the axis, or the column that orders the rows it counts."""
+        """The axis that rows are placed by, or the column that orders the rows it counts."""
         return self.axis if self.order is None else self.order
 
     @property
@@ -103,30 +103,30 @@ class Plan:
 
     @property
     def counts_rows(self) -> bool:
-        """Whether rows are counted by a pipeline, before WHERE."""
+        """True if rows are counted by a pipeline, before WHERE."""
         return isinstance(self.window.spec, PartitionedRows | PerRow) or self.order is not None
 
     @property
     def counts_arrivals(self) -> bool:
-        """Whether rows lie where they came: the axis is their number in the stream."""
+        """True if rows lie where they came: the axis is their number in the stream."""
         return self.placing.kind == "rows"
 
     @property
     def group_columns(self) -> tuple[int, ...]:
-        """Which of the rows' columns make a group: the keys, or what partitions per-row windows."""
+        """The columns of rows that make a group: the keys, or what partitions per-row windows."""
         if isinstance(self.window.spec, PerRow):
             return self.partition_columns
         return tuple(range(len(self.query.keys)))
 
     @property
     def argument_columns(self) -> tuple[int, ...]:
-        """Which of the rows' columns aggregates read: arguments and FILTERs."""
+        """The columns of rows that aggregates read: arguments and FILTERs."""
         read = {c for columns, where in self.call_columns for c in (*columns, where)}
         return tuple(sorted(c for c in read if c is not None))
 
     @property
     def contents(self) -> Contents:
-        """What a store keeps for this plan."""
+        """The contents of a store for this plan."""
         return Contents(
             pieces=self.pieces,
             value_sets=self.value_sets,
@@ -157,7 +157,7 @@ class Plan:
 
     @property
     def names_windows(self) -> bool:
-        """Whether answers name their window and key; that of a per-row window is about its row."""
+        """True if answers name their window and key; that of a per-row window is about its row."""
         return not isinstance(self.window.spec, PerRow)
 
     @property

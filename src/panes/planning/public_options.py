@@ -283,7 +283,7 @@ def settled(function: str, options: type, given: Mapping[str, Any]) -> dict[str,
 
 
 def _rather(name: str, options: type) -> str:
-    """What to write for a name that is no option: another name, or another function."""
+    """A hint for a name that is no option: another name, or another function."""
     functions = {"sql": SqlOptions, "open": OpenOptions, "register": RegisterOptions}
     having = [f"panes.{f}" for f, taken in functions.items() if name in meanings(taken)]
     if having:

@@ -63,7 +63,7 @@ class SharedCut:
 
     @property
     def way(self) -> Way:
-        """What was chosen."""
+        """The choice."""
         return min(self.options, key=lambda o: o.cost).way
 
 
@@ -95,7 +95,7 @@ def choose_cut(windows: Rulers) -> SharedCut:
 
 
 def panes_in(cut: Cut, length: int) -> float:
-    """How many panes a stretch of this length has, about: edges that coincide count once.
+    """The number of panes in a stretch of this length, about: edges that coincide count once.
 
     Families are taken as independent on the grid they share.
     """

@@ -58,7 +58,7 @@ class StreamOptions:
 
     @property
     def trusts_rows(self) -> bool:
-        """Whether rows alone move progress, so that one from the future could close everything."""
+        """True if rows alone move progress, so that one from the future could close everything."""
         return self.lateness is not None or self.rows_late is not None
 
 
@@ -87,7 +87,7 @@ class CheckedOptions:
     inside: frozenset[str] = frozenset()
 
     def of(self, stream: str) -> CheckedOptions:
-        """What is agreed of one stream: nothing about rows may be wrong that come from inside."""
+        """The options of one stream: nothing that is about rows holds for those from inside."""
         if stream not in self.inside:
             return self
         return replace(
@@ -97,26 +97,26 @@ class CheckedOptions:
 
     @property
     def keeps(self) -> int | None:
-        """How far behind progress closed windows can be revised; None: always."""
+        """The distance behind progress at which closed windows can be revised; None: any."""
         return self.revise_within if self.late == "revise" else 0
 
     @property
     def drops_late(self) -> bool:
-        """Whether late rows count in no window at all."""
+        """True if late rows count in no window at all."""
         return self.late == "drop"
 
     @property
     def trusts_rows(self) -> bool:
-        """Whether rows alone move progress, so that one from the future could close everything."""
+        """True if rows alone move progress, so that one from the future could close everything."""
         return self.lateness is not None or self.rows_late is not None
 
     def step_on(self, axis: str) -> int | None:
-        """How far a row may be ahead of all others on an axis of that kind; None: anywhere."""
+        """The distance by which a row may be ahead of all others on such an axis; None: any."""
         return self.max_step if axis == "integer" else None
 
     @property
     def makes_progress(self) -> bool:
-        """Whether anything but the user's own punctuation moves progress."""
+        """True if anything but the user's own punctuation moves progress."""
         return self.trusts_rows or self.punctuation is not None or self.heartbeat is not None
 
     def bound(self) -> Bound:
@@ -180,7 +180,7 @@ def check_options(query: Query, run: StreamOptions) -> CheckedOptions:
 
 
 def _step(run: StreamOptions, query: Query, measure: str) -> int | None:
-    """How far a row may be ahead of all others on an axis without a clock; None: anywhere."""
+    """The distance by which a row may be ahead of others on an axis without a clock; None: any."""
     if isinstance(run.max_ahead, Integral) and measure == "rows":
         raise OptionError("rows are counted as they arrive, so none is ahead: leave out max_ahead")
     return furthest_step(run, None if query.window is None else paned(query.window.spec))
@@ -273,7 +273,7 @@ def require_lateness(lateness: Duration | None, measure: str) -> None:
 
 
 def stalled(rows: int, terms: CheckedOptions, least: str) -> str:
-    """What to say of a stream whose progress does not move, and which input holds it back."""
+    """A warning about a stream whose progress does not move, and the input that holds it back."""
     why = f"`{least}` has not moved"
     if not terms.makes_progress:
         why = "give a lateness, a punctuation column or a heartbeat, or call punctuate"

@@ -25,7 +25,7 @@ def joined_columns(join: Join, sides: Sequence[pa.Schema]) -> JoinedColumns:
 def using_sides(
     join: Join, columns: JoinedColumns, name: str
 ) -> tuple[exp.Expression, exp.Expression]:
-    """What a column of USING is on the left of a join, and on its right.
+    """The columns that a name in USING means, left and right of a join.
 
     On the left it may itself be a column of USING, of a join below.
     """
@@ -60,7 +60,7 @@ def using_columns(join: Join, columns: JoinedColumns) -> dict[str, set[str]]:
 
 
 def _using(join: Join, columns: JoinedColumns) -> dict[str, exp.Expression]:
-    """What a column of USING stands for: the side that always has it, or either."""
+    """The value of a column of USING: of the side that always has it, or of either."""
     found = _using(join.left, columns) if isinstance(join.left, Join) else {}
     for name in join.using:
         one, other = using_sides(join, columns, name)

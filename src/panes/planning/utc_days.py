@@ -14,7 +14,7 @@ _UTC = frozenset({"UTC", "ETC/UTC", "GMT", "ETC/GMT", "Z", "ZULU", "UNIVERSAL", 
 
 
 def days_of(spec: Spec, axis: Axis) -> str | None:
-    """What there is to say of days in a zone of their own; None: nothing.
+    """A warning about days in a zone of their own; None: nothing to say.
 
     >>> import pyarrow as pa
     >>> axis = Axis("time", "ts", pa.timestamp("us", "Europe/Berlin"))

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from numbers import Integral
 
+import numpy as np
 import pyarrow as pa
 
 from panes.axis import BEGINNING, parse_instant
@@ -69,6 +70,18 @@ class JoinRun:
             side.plan.name: side.promised if side.ended_at is None else side.ended_at
             for side in self._sides
         }
+
+    def begin_behind(self, newest: Sequence[Mapping[str, int]], told: Mapping[str, int]) -> None:
+        """Rows came before, for each side up to a position of its streams, and promises too.
+
+        So nothing counts as in time that comes behind them.
+        """
+        for side, positions in zip(self._sides, newest, strict=True):
+            side.observe(positions)
+        for name, at in told.items():
+            for side in self._sides:
+                if name in side.streams:
+                    side.punctuate(name, at, "punctuation")
 
     def take(self, tables: Mapping[str, pa.Table], now: int, *, ends: bool = False) -> pa.Table:
         """Take in batches; gives joined rows, or answers of a fold. With `ends`, no more come."""
@@ -187,6 +200,11 @@ class JoinSide:
     def punctuate(self, stream: str, at: int, why: str) -> None:
         """A stream of this side promises that no row before `at` will come."""
         self._promises.punctuate(stream, at, why, self._inputs.chains)
+
+    def observe(self, newest: Mapping[str, int]) -> None:
+        """Rows up to these positions of its streams have come before."""
+        for stream, at in newest.items():
+            self._promises.observe(stream, np.array([at]), None)
 
     def end(self) -> None:
         """No stream of this side will send any more."""

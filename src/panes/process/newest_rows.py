@@ -30,12 +30,14 @@ Column = tuple[str, str]
 class NewestRows:
     """The newest position on each column, of all rows so far; `axes` are those of queries.
 
-    `sent` are the streams that have sent rows.
+    `sent` are the streams that have sent rows; of those in `unseen`, some came before anybody
+    looked, and nothing is known of columns that are not in `at`.
     """
 
     at: Mapping[Column, int] = field(default_factory=dict)
     axes: frozenset[Column] = frozenset()
     sent: frozenset[str] = frozenset()
+    unseen: frozenset[str] = frozenset()
 
     def laid(self, sides: Iterable[SourcePlan], schemas: Mapping[str, pa.Schema]) -> NewestRows:
         """The same once a query lays streams so."""
@@ -53,23 +55,39 @@ class NewestRows:
                     continue
                 key = stream, name
                 at = _newest(axis, column_of(table, name), run, now, is_axis=key in self.axes)
+                if stream in self.unseen and key not in newest:
+                    continue
                 newest[key] = max(at, newest.get(key, BEGINNING))
         sent = self.sent.union(name for name, table in tables.items() if len(table))
         return replace(self, at=newest, sent=sent)
+
+    def on(self, stream: str, column: str) -> int | None:
+        """Where the newest row of a stream lies on a column; None if nobody knows."""
+        wanted = stream, column.lower()
+        return next((at for (s, name), at in self.at.items() if (s, name.lower()) == wanted), None)
 
     def of(self, side: SourcePlan, schemas: Mapping[str, pa.Schema]) -> int:
         """Where the newest row of a side of a join lies; `BEGINNING` if none has come."""
         for way in _ways(side, schemas):
             stream, _ = way.column
+            if stream in self.unseen and way.column not in self.at:
+                raise QueryError(
+                    f"rows of `{stream}` have come before this query, and nobody knows where they "
+                    f"lie on `{way.column[1]}`",
+                    hint="add it before the first batch",
+                )
             if way.chain.places is not None and stream in self.sent:
                 raise QueryError(
                     f"rows of `{stream}` have come before this query, and it computes where they "
                     "lie, so it cannot be known which of them it has missed",
                     hint="add it before the first batch, or window over a column of the stream",
                 )
-        known = ((way.chain, self.at.get(way.column, BEGINNING)) for way in _ways(side, schemas))
-        moved = [chain.punctuate(at) for chain, at in known if at > BEGINNING]
-        return max(moved, default=BEGINNING)
+        return max(self.by_stream(side, schemas).values(), default=BEGINNING)
+
+    def by_stream(self, side: SourcePlan, schemas: Mapping[str, pa.Schema]) -> dict[str, int]:
+        """Where the newest row of each stream of a side lies, of those that have sent any."""
+        known = ((way, self.at.get(way.column, BEGINNING)) for way in _ways(side, schemas))
+        return {way.column[0]: way.chain.punctuate(at) for way, at in known if at > BEGINNING}
 
 
 @dataclass(frozen=True, slots=True)

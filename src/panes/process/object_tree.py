@@ -58,7 +58,7 @@ ARROW = {"array": pa.Array, "chunked": pa.ChunkedArray, "table": pa.Table, "scal
 SEQUENCES = {of.__name__: of for of in (list, tuple, deque, set, frozenset)}
 ITEM, LOG = "item", "log"
 _KEPT = (pa.DataType, pa.Schema, Executor, type(RLock()))
-_WIDTHS = [np.dtype(one) for one in (np.uint8, np.uint16, np.uint32)]
+_WIDTHS = [(8 * size, np.dtype(f"<u{size}")) for size in (1, 2, 4, 8)]
 _ABOVE = struct.Struct("<Bq")
 Thing = TypeVar("Thing")
 
@@ -127,7 +127,7 @@ def array_bytes(array: NDArray[Any]) -> bytes | memoryview:
     if array.dtype != np.int64 or not array.size:
         return plain.data
     low, high = int(array.min()), int(array.max())
-    width = next((w for w in _WIDTHS if high - low <= np.iinfo(w).max), np.dtype(np.uint64))
+    width = next(kind for bits, kind in _WIDTHS if high - low < 1 << bits)
     narrow = (plain.view(np.uint64) - np.uint64(low % 2**64)).astype(width)
     return _ABOVE.pack(width.itemsize, low) + narrow.tobytes()
 

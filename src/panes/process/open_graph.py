@@ -28,7 +28,7 @@ from panes.process.node import Step
 from panes.process.open_query import Instant
 from panes.process.query_node import Inside, QueryNode
 from panes.process.running_graph import RunningGraph
-from panes.process.step import in_turn, step, whole
+from panes.process.step import in_turn, kept, step, whole
 from panes.process.watched import Watcher
 
 
@@ -125,6 +125,7 @@ class OpenGraph(KeptQuery):
 
     @in_turn
     @whole
+    @kept
     def take_late(self) -> pa.Table:
         """The late rows so far, which are then forgotten: for queries that run for long."""
         return _all_rows(node.query.take_late() for node in self._reading_streams())

@@ -14,6 +14,7 @@ from typing import Any, Literal
 import pyarrow as pa
 
 from panes.aggregates.custom import UserAggregate
+from panes.axis import BEGINNING
 from panes.errors import InputError, OptionError, QueryError, UnknownStreamError
 from panes.frames import empty_tables, to_table
 from panes.html import facts_html, facts_line
@@ -184,6 +185,24 @@ class OpenJoin(QueryOnStreams):
             **self._set_aside.counts,
             **self._on_disk,
         }
+
+    @property
+    def answer_schema(self) -> pa.Schema | None:
+        """Nothing: the columns of joined rows are known when some are given."""
+
+    @property
+    def next_end(self) -> int:
+        """No window above the join that is yet to be answered ends before, if that is known."""
+        above = None if self._bound is None else self._bound.above
+        return BEGINNING if above is None or above.next_end is None else above.next_end
+
+    @property
+    def open_from(self) -> int:
+        """The first position of rows that may still be joined."""
+        if self._bound is None:
+            return BEGINNING
+        sides = self._bound.plan.join.sources
+        return min(self._bound.run.stage.open_from(side.name) for side in sides)
 
     @property
     def sides(self) -> Sequence[SourcePlan]:

@@ -308,6 +308,16 @@ class OpenQuery(QueryOnStreams):
         return {**stored, "total_bytes": bytes_of(stored), **self._on_disk}
 
     @property
+    def answer_schema(self) -> pa.Schema | None:
+        """The columns of its answers, once those of a stream are known."""
+        return None if self._plan is None else Answers(self._plan, self.terms).schema
+
+    @property
+    def open_from(self) -> int:
+        """The first position that an open window holds."""
+        return BEGINNING if self._pipeline is None else self._pipeline.open_from
+
+    @property
     def is_planned(self) -> bool:
         """Whether the columns of a stream are known, and with them the plan."""
         return self._plan is not None

@@ -52,8 +52,13 @@ class RunningQuery(Protocol):
         """Late rows, which are forgotten then."""
         ...
 
-    position: Any
-    """A value of the caller's own: that of the last call that is in the state folder."""
+    @property
+    def position(self) -> Any:
+        """A value of the caller's own: that of the last call that is in the state folder."""
+        ...
+
+    @position.setter
+    def position(self, value: Any) -> None: ...
 
     @property
     def pushes(self) -> int:

@@ -19,6 +19,8 @@ from panes.language.join_query import JoinQuery
 from panes.language.query import WINDOW_COLUMNS, Query
 from panes.nodes.inner import chain_of
 from panes.nodes.promised_answers import as_rows, column_read, least, promised_by_windows
+from panes.nodes.promised_columns import promising_columns
+from panes.planning.plan import Plan
 from panes.planning.terms import StreamOptions
 from panes.process.node import Step
 from panes.process.open_join import OpenJoin
@@ -33,7 +35,7 @@ class Came(Protocol):
         """Up to where rows may have come, on a column; refused if nobody knows."""
         ...
 
-    def arrived(self, source: str) -> int:
+    def rows_before(self, source: str) -> int:
         """How many rows have come; `BEGINNING` if nobody has counted."""
         ...
 
@@ -181,22 +183,40 @@ class QueryNode:
         """Answers without those of windows that may miss rows."""
         if self.begins_behind == BEGINNING or not len(answers):
             return answers
-        starts = column_of(answers, WINDOW_COLUMNS[0]).cast(pa.int64())
+        query, plan = self._windows(), self.query.plan
+        assert isinstance(plan, Plan)
+        if isinstance(plan.window.spec, PerRow):
+            at = plan.placing.ticks(column_of(answers, self._position(query, answers)))[0]
+            starts = pa.array(at - plan.window.spec.size + 1)
+        else:
+            starts = column_of(answers, WINDOW_COLUMNS[0]).cast(pa.int64())
         return answers.filter(pc.greater(starts, self.begins_behind))
+
+    def _windows(self) -> Query:
+        assert isinstance(self.query, OpenQuery)
+        return self.query.query
+
+    @staticmethod
+    def _position(query: Query, answers: pa.Table) -> str:
+        """The column of the answers that is the position of the row that they are for."""
+        said = promising_columns(query)
+        return next(name for name in answers.column_names if name.lower() in said)
 
     # Rows have come before
 
     def begin_behind(self, came: Came) -> None:
         """Begin after rows have come: only windows that miss none are answered."""
         if isinstance(self.query, OpenJoin):
-            raise _missed("a join inside another query would miss their partners")
+            raise missed("a join inside another query would miss their partners")
         query, window = self.query.query, self.query.query.window
         if window is None or window.origin_first or not isinstance(window.spec, Sliding | PerRow):
-            raise _missed("its windows reach back to the first row")
+            raise missed("its windows reach back to the first row")
         if isinstance(window.spec, PerRow) and window.spec.every > 1:
-            raise _missed("which rows it answers for is counted from the first one")
+            raise missed("which rows it answers for is counted from the first one")
+        if isinstance(window.spec, PerRow) and not promising_columns(query):
+            raise missed(f"which answers are whole is not seen without `{window.column}`")
         if window.partition and not isinstance(window.spec, PerRow):
-            raise _missed("the rows of each partition are counted from the first one")
+            raise missed("the rows of each partition are counted from the first one")
         if window.measure == "rows":
             self._count_on(query, came)
             return
@@ -205,7 +225,7 @@ class QueryNode:
             source = self._inside.reads[name]
             chain, column = self._chain(query, name), column_read(query, name)
             if chain is not None and chain.places is not None:
-                raise _missed(f"it computes where rows of `{source}` lie")
+                raise missed(f"it computes where rows of `{source}` lie")
             assert column is not None
             newest = came.newest(source, column)
             if newest > BEGINNING:
@@ -215,10 +235,10 @@ class QueryNode:
     def _count_on(self, query: Query, came: Came) -> None:
         """Rows are counted as they arrive: go on counting where the streams are."""
         if query.window is None or query.window.column is not None:
-            raise _missed("rows are counted in the order of a column, from the first one")
-        arrived = [came.arrived(self._inside.reads[name]) for name in query.streams]
+            raise missed("rows are counted in the order of a column, from the first one")
+        arrived = [came.rows_before(self._inside.reads[name]) for name in query.streams]
         if BEGINNING in arrived or any(inner is not None for inner in query.inner):
-            raise _missed("nobody has counted the rows that came before")
+            raise missed("nobody has counted the rows that came before")
         assert isinstance(self.query, OpenQuery)
         self.query.count_on(sum(arrived))
         self.begins_behind = sum(arrived) - 1 if sum(arrived) else BEGINNING
@@ -228,7 +248,7 @@ class QueryNode:
         if inner is None:
             return None
         if name not in self._schemas:
-            raise _missed(f"nothing is known of the columns of `{self._inside.reads[name]}`")
+            raise missed(f"nothing is known of the columns of `{self._inside.reads[name]}`")
         return chain_of(query, name, self._schemas[name])
 
     @property
@@ -236,13 +256,29 @@ class QueryNode:
         """Where the first window starts that is answered; None: at the beginning."""
         if self.begins_behind == BEGINNING or not isinstance(self.query, OpenQuery):
             return None
-        first, window = self.begins_behind + 1, self.query.query.window
-        if window is not None and isinstance(window.spec, Sliding):
+        return self._label(self.begins_behind + 1)
+
+    def exact_from_now(self) -> object | None:
+        """The same for who comes now and gets what is not answered yet."""
+        query, window = self.query.query, None
+        if isinstance(query, Query):
+            window = query.window
+        if window is None or not isinstance(window.spec, Sliding | PerRow):
+            raise missed("what it has answered before is not answered again")
+        if self.query.next_end == BEGINNING:
+            return self.exact_from
+        first = self.query.next_end - window.spec.size
+        return self._label(max(first, self.begins_behind + 1))
+
+    def _label(self, first: int) -> object:
+        """The start of the first window at or behind a position, as the axis shows it."""
+        window = self._windows().window
+        if window is not None and isinstance(window.spec, Sliding) and not window.origin_first:
             spec = window.spec
             first += (spec.origin - spec.size - first) % spec.slide
-        if not self.query.is_planned:
-            return first
-        return self.query.plan.placing.label(np.array([first]))[0].as_py()
+        plan = self.query.plan
+        assert isinstance(plan, Plan)
+        return plan.placing.label(np.array([first]))[0].as_py()
 
     # What there is to see
 
@@ -250,10 +286,21 @@ class QueryNode:
         """What is promised of the columns of answers to come, by their names in small letters."""
         return self.query.promised_answers()
 
+    @property
+    def open_from(self) -> int:
+        """The first position that an open window holds."""
+        return self.query.open_from
+
+    @property
+    def schema(self) -> pa.Schema | None:
+        """The columns of its answers as others read them, once they are known."""
+        found = self.query.answer_schema
+        return None if found is None else as_rows(found.empty_table()).schema
+
     def behind(self, column: str) -> int:
         """Up to where answers may have been given, or are missing, on a column of theirs."""
         if not isinstance(self.query, OpenQuery):
-            raise _missed("nobody knows which answers of a join came before")
+            raise missed("nobody knows which answers of a join came before")
         window, next_end = self.query.query.window, self.query.next_end
         if self.begins_behind > BEGINNING:
             assert window is not None
@@ -263,7 +310,7 @@ class QueryNode:
             return BEGINNING
         promised = promised_by_windows(self.query.query, next_end)
         if column not in promised:
-            raise _missed(f"nothing is promised of `{column}`")
+            raise missed(f"nothing is promised of `{column}`")
         return promised[column] - 1
 
     def checked(self, schemas: Mapping[str, pa.Schema]) -> None:
@@ -290,7 +337,8 @@ class QueryNode:
         return self.query.explain(details=details)
 
 
-def _missed(why: str) -> QueryError:
+def missed(why: str) -> QueryError:
+    """The refusal of a query that could not know what it has missed."""
     return QueryError(
         f"rows have come before this query, and {why}", hint="add it before the first batch"
     )

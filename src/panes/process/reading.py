@@ -22,7 +22,7 @@ from panes.asking.prepared import Prepared
 from panes.asking.row_questions import RowQuestions, ordering_of
 from panes.asking.row_tail import RowTail
 from panes.asking.row_window import answered
-from panes.axis import ARRIVAL, BEGINNING
+from panes.axis import ARRIVAL, BEGINNING, FOREVER
 from panes.errors import NoProgressWarning, PanesError, warn
 from panes.expressions.projection import Projection
 from panes.language.expressions import quoted
@@ -66,10 +66,11 @@ class PreparedRows(NamedTuple):
 class Reading:
     """The columns of a stream, the plan that places its rows, and the terms; each once known.
 
-    Rows that were set aside, and the last ones where they are wanted, are kept here.
+    Rows that were set aside, and the last ones where they are wanted, are kept here. `open_beside`
+    says from where on windows are open that others have over the same stream.
     """
 
-    UNCHANGED = frozenset({"watcher"})
+    UNCHANGED = frozenset({"watcher", "open_beside"})
 
     def __init__(
         self,
@@ -90,6 +91,7 @@ class Reading:
         self.stall = Stall(run.stall_rows)
         self._plan: Plan | None = None
         self.watcher: Watcher | None = None
+        self.open_beside: Callable[[], int] = lambda: FOREVER
 
     # What is settled
 
@@ -257,6 +259,12 @@ class Reading:
             self.watcher.took([admitted])
         return PreparedRows(at, read, queries.newest)
 
+    def beat(self) -> None:
+        """Let the clock say how far the stream is, where a heartbeat was asked for."""
+        if self.terms is not None and self.terms.heartbeat is not None:
+            at = self.terms.heartbeat.promise(self._now())
+            self._queries.promise.punctuate(at, "heartbeat")
+
     def _fill(self, store: SharedStore, at: NDArray[np.int64], rows: pa.Table) -> Filled:
         with blaming(lambda: failed_reading(store, self._aggregates, at, rows)):
             return store.fill(at, rows)
@@ -268,9 +276,8 @@ class Reading:
         queries = self._queries
         promised = Promised({queries.stream: queries.promise.at})
         newest = {} if queries.newest == BEGINNING else {queries.stream: queries.newest}
-        gate = Gate(
-            self._plan, self.terms, self._now(), promised, queries.open_from(), newest=newest
-        )
+        open_from = min(queries.open_from(), self.open_beside())
+        gate = Gate(self._plan, self.terms, self._now(), promised, open_from, newest=newest)
         return gate.admit(queries.stream, table, Chain(), 0)
 
 

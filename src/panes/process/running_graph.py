@@ -42,7 +42,7 @@ class RunningGraph:
                 step.lost[name] = InputError(f"a query inside it failed: {step.lost[missing]}")
                 continue
             given: Sequence[Portion] = ()
-            if step.others_go_on:
+            if step.others_go_on and isinstance(node, QueryNode):
                 with noted(step.lost, [name]):
                     given = node.take(step)
             else:

@@ -30,6 +30,7 @@ from panes.stores.contents import Contents
 from panes.stores.fragments import Fragments
 from panes.stores.state_folder import FolderBlock
 
+_LZ4 = pa.ipc.IpcWriteOptions(compression="lz4")
 _PLAIN = (bool, int, float, str, type(None))
 
 
@@ -199,6 +200,6 @@ def _columns(piece: Piece, partials: Any) -> pa.Table:
 
 def _packed(table: pa.Table) -> pa.Buffer:
     sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema) as writer:
+    with pa.ipc.new_stream(sink, table.schema, options=_LZ4) as writer:
         writer.write_table(table)
     return sink.getvalue()

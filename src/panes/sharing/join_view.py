@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from panes.planning.join_query_plan import JoinQueryPlan
@@ -35,3 +35,15 @@ class JoinsView:
     streams: tuple[str, ...]
     queries: tuple[JoinedQuery, ...]
     failed: Mapping[str, tuple[str, str]]
+
+
+def view_of_several(
+    streams: tuple[str, ...],
+    texts: Mapping[str, str],
+    joined: Iterable[JoinedQuery],
+    failed: Mapping[str, tuple[str, str]],
+) -> JoinsView:
+    """A register of several streams: its queries in their order, those over joins with the join."""
+    known = {query.name: query for query in joined}
+    queries = tuple(known.get(name, JoinedQuery(name, text)) for name, text in texts.items())
+    return JoinsView(streams, queries, failed)

@@ -90,7 +90,8 @@ class Manifest:
 def to_json(manifest: Manifest) -> str:
     """A manifest as text."""
     said = json.dumps(asdict(manifest))
-    return json.dumps({"format": _FORMAT, "crc32": zlib.crc32(said.encode()), "register": said})
+    checksum = _checksum(_FORMAT, said)
+    return json.dumps({"format": _FORMAT, "crc32": checksum, "register": said})
 
 
 def from_json(text: str, place: str) -> Manifest:
@@ -102,7 +103,7 @@ def from_json(text: str, place: str) -> Manifest:
         raise _damaged(place) from error
     if found not in _READ:
         require_version("a register", found, _FORMAT)
-    if not isinstance(said, str) or zlib.crc32(said.encode()) != checksum:
+    if not isinstance(said, str) or _checksum(found, said) != checksum:
         raise _damaged(place)
     register = json.loads(said)
     register["queries"] = [QueryEntry(**q) for q in register["queries"]]
@@ -113,6 +114,11 @@ def from_json(text: str, place: str) -> Manifest:
         for name, one in register.get("streams", {}).items()
     }
     return Manifest(**register)
+
+
+def _checksum(written_in: int, said: str) -> int:
+    """From format 3 on it is of the format, too: a bit makes one that is read of another."""
+    return zlib.crc32((said if written_in == 2 else f"{written_in} {said}").encode())
 
 
 def _stores(entries: Mapping[str, Mapping[str, Any]]) -> dict[str, StoreEntry]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
@@ -90,6 +90,19 @@ def view_of(queries: Queries) -> RegisterView:
         failed={name: (f.text, f.reason) for name, f in queries.failed.items()},
         cut=None if first is None else first.chosen_cut().cut,
     )
+
+
+def view_of_one(
+    queries: Queries, texts: Mapping[str, str], failed: Mapping[str, tuple[str, str]]
+) -> RegisterView:
+    """The same of a register that has other queries beside these; `texts` are those of all."""
+    view = view_of(queries)
+    beside = (
+        RegisteredQuery(name, text, None, None, None, 1, 0)
+        for name, text in texts.items()
+        if name not in queries.asked
+    )
+    return replace(view, queries=(*view.queries, *beside), failed=failed)
 
 
 def _plain(tree: exp.Expression) -> str:

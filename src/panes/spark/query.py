@@ -25,13 +25,14 @@ from panes.shards.names import ROW
 from panes.spark.batch.answer import answer_bounded
 from panes.spark.bind import bind, is_inside
 from panes.spark.checkpoint import require_sources
+from panes.spark.emit import LATE, REJECTED
 from panes.spark.host import named_batch, require_final, with_watermark
 from panes.spark.internals import before_start, plan_text
 from panes.spark.join.query import answer_join
 from panes.spark.observe import metrics_name
 from panes.spark.stream import query as stream
 from panes.spark.stream.distinct import different_rows
-from panes.spark.stream.query import LATE, REJECTED, Place, whole_row
+from panes.spark.stream.query import NodePlace, whole_row
 
 Sent: TypeAlias = Literal["answers", "late", "rejected"]
 Sink: TypeAlias = "str | Path | Callable[[DataFrame, int], None]"
@@ -91,28 +92,30 @@ def _answer(
     if run.with_late and read:
         frames = {name: f.withColumn(ROW, whole_row(read, f)) for name, f in frames.items()}
     parts, times = {part.name: part for part in graph.parts}, Counter[str]()
-    inside = set(graph.inside) if is_streaming else set()
 
-    def made(name: str) -> DataFrame:
-        part = parts[name]
+    def frame(name: str) -> DataFrame:
+        """A stream, or the answers of a part: a node of its own for each place that reads it.
+
+        Spark ends only one of several places of one node.
+        """
+        name = graph.again.get(name, name)
+        if name not in parts or (name in frames and not is_streaming):
+            return frames[name]
+        part, inside = parts[name], {name for name in graph.inside if is_streaming}
         own = run_of(part, run, inside) if is_streaming or not name else StreamOptions()
+        times[name] += 1
         if name and is_streaming:
-            times[name] += 1
-            count = f"_{times[name]}" if times[name] > 1 else ""
-            own = replace(own, name=f"{run.name}_{name}{count}")
-        place = Place(read, _elsewhere(graph, part, frames), promises=is_streaming and bool(name))
-        given = {s: reading(graph.again.get(s, s)) for s in part.query.streams}
+            number = f"_{times[name]}" if times[name] > 1 else ""
+            own = replace(own, name=f"{run.name}_{name}{number}")
+        place = NodePlace(
+            read, _elsewhere(graph, part, frames), promises=is_streaming and bool(name)
+        )
+        given = {stream: frame(stream) for stream in part.query.streams}
         found = _answer_query(part.query, given, user, own, place)
-        return as_rows(found) if name else found
-
-    def reading(name: str) -> DataFrame:
-        """Each reader of a bounded part has its own: where Spark sees twice the same shuffle it
-        runs one, and then tells the end of the stream to one reader only."""
-        if name not in frames or (name in parts and is_streaming and run.bounded):
-            frames[name] = made(name)
+        frames[name] = as_rows(found) if name else found
         return frames[name]
 
-    return made("")
+    return frame("")
 
 
 def _require_one_side(graph: QueryGraph) -> None:
@@ -147,7 +150,7 @@ def _answer_query(
     frames: Mapping[str, DataFrame],
     user: Sequence[UserAggregate],
     run: StreamOptions,
-    place: Place,
+    place: NodePlace,
 ) -> DataFrame:
     """The answers of a query with none inside, of those DataFrames that it reads."""
     streams = {name: frames[name] for name in query.streams}

@@ -50,7 +50,7 @@ class AdaptWid(Wid):
 
     @property
     def eager_groups(self) -> int:
-        """How many groups are eager."""
+        """The number of groups that are eager."""
         return len(self._eager)
 
     def receive(self, rows: BufferedRows) -> None:
@@ -104,7 +104,7 @@ class AdaptWid(Wid):
             self._join(np.flatnonzero(turning))
 
     def _open_windows(self, rows: BufferedRows, groups: int) -> NDArray[np.int64]:
-        """How many open windows hold some of these rows, group by group."""
+        """The number of open windows that hold some of these rows, group by group."""
         order = np.lexsort((rows.at, rows.groups))
         low, high = window_bounds(self.spec, rows.at[order], self.first_open, FOREVER)
         windows = np.zeros(groups, dtype=np.int64)

@@ -101,7 +101,7 @@ class Bins(Keyed):
         ]
 
     def _contributions(self, new: Fragment) -> tuple[NDArray[np.int64], list[Columns]]:
-        """Which bins new rows reach, and with what."""
+        """The bins that new rows reach, and what the rows bring to them."""
         groups = distinct(self._group)
         bins = np.searchsorted(self._group, np.append(groups, self.keys))
         targets, offsets = by_group(new.groups, groups)

@@ -1,4 +1,4 @@
-"""What a store stores for a query, and nothing else of the query.
+"""The contents of a store: what it keeps for a query, and nothing else of the query.
 
 A store knows pieces, multisets and the types of rows. It does not know texts, windows' names or
 SELECT lists: so stores stand below planning, and one store can serve many queries.
@@ -29,7 +29,7 @@ class ValueSet:
     VERSION: ClassVar[int] = 1
 
     def identity(self, types: Sequence[pa.DataType]) -> str:
-        """What names it in a state; `types` are those of its columns, in their order."""
+        """Its identity in a state; `types` are those of its columns, in their order."""
         arguments = (Argument(*given) for given in zip(self.columns, types, strict=True))
         values = ", ".join(a.identity for a in arguments)
         form = "in order" if self.ordered else ""
@@ -57,7 +57,7 @@ class Contents:
 
     @property
     def identities(self) -> list[str]:
-        """What names the partials in a state: pieces and then multisets, in their order."""
+        """The identities of the partials in a state: pieces and then multisets, in their order."""
         sets = self.value_sets
         return [p.identity for p in self.pieces] + [
             v.identity([self.row_types[c] for c in v.columns]) for v in sets

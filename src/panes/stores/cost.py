@@ -1,4 +1,4 @@
-"""What stores cost: the formulas of the thesis, 6.1-6.4 for time and 6.5-6.9 for memory.
+"""The cost of stores: the formulas of the thesis, 6.1-6.4 for time and 6.5-6.9 for memory.
 
 They are per window and per group, as the thesis writes them; `panes.planning.cost` puts them
 together for a whole run.
@@ -30,7 +30,7 @@ class UnitCosts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Load:
-    """What a query sees of its stream: rows per window, panes per window, groups per pane.
+    """The load of a query: rows per window, panes per window, groups per pane.
 
     `slides` is the number of panes in a slide, `overlap` the number of windows that hold a row.
     """
@@ -77,7 +77,7 @@ def eager_bytes(*, partial: float, duration: float, slide: float) -> float:
 
 
 def lazy_rows(*, volume: float, lag: float = 0.0) -> float:
-    """How many rows of a group are buffered (Eq. 6.7).
+    """The number of rows of a group that are buffered (Eq. 6.7).
 
     `volume` is *winVol*, rows per tick times the duration of a window; `lag` is the sum over the
     sources of their rows per tick times their offset behind the earliest one.

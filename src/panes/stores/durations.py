@@ -1,4 +1,4 @@
-"""How long windows stay open, and how far sources are apart: what AdaptWID weighs groups with.
+"""The time that windows stay open, and the distance of sources: AdaptWID weighs groups with them.
 
 Both are measured on the axis while rows come (thesis 6.3.1 and 6.3.4.1).
 """
@@ -26,7 +26,7 @@ class ArrivalSkew:
 
     @property
     def offset(self) -> float:
-        """How far a row's source is behind the earliest one, on average over the rows.
+        """The distance of a row's source from the earliest one, on average over the rows.
 
         >>> skew = ArrivalSkew()
         >>> skew.hear("main", 100, rows=3)
@@ -43,7 +43,7 @@ class ArrivalSkew:
 
 
 class Durations:
-    """How long windows stay open: *wed* (thesis 6.3.4.1).
+    """The time that windows stay open: *wed* (thesis 6.3.4.1).
 
     From the low-watermark when the first row of a window came to the high-watermark when it was
     closed. `latest` is that of the window that was closed last, at first the length of a window;

@@ -30,7 +30,7 @@ class Fragments:
 
     @property
     def fragments(self) -> tuple[Fragment, ...]:
-        """What is stored, to be put back later: fragments never change."""
+        """The fragments of now, to be put back later: fragments never change."""
         return tuple(self._fragments)
 
     @fragments.setter
@@ -68,7 +68,7 @@ class Fragments:
                 self._unread = [merged(self._unread, self.monoids)]
 
     def news(self) -> list[Fragment] | None:
-        """What was added since the last call; None if more than that has changed.
+        """The fragments added since the last call; None if more than that has changed.
 
         Eviction is no change: a reader may go on using panes that are gone.
         """
@@ -76,7 +76,7 @@ class Fragments:
         return unread
 
     def journal(self) -> list[Fragment] | None:
-        """What was added since the last call, as it came; None if more than that has changed.
+        """The fragments added since the last call, as they came; None if more has changed.
 
         Eviction of all that begins before some position is no change.
         """

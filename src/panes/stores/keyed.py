@@ -1,4 +1,4 @@
-"""What every store that numbers its keys says of them."""
+"""The common half of stores that number their keys."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ class Keyed:
 
     @property
     def keys(self) -> int:
-        """How many combinations of key values have a number."""
+        """The number of combinations of key values."""
         return len(self.numbers)
 
     @property
     def rows(self) -> int:
-        """How many rows are buffered: none, unless a store says otherwise."""
+        """The number of rows that are buffered: none, unless a store says otherwise."""
         return 0
 
     @property

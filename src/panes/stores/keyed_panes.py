@@ -200,7 +200,7 @@ class KeyedPanes(Keyed):
             self.fragments = before
 
     def holds(self, starts: NDArray[np.int64], groups: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Which pairs of a pane and a group there are."""
+        """The pairs of a pane and a group that there are."""
         return self._store.holds(starts, groups)
 
     def live_groups(self) -> NDArray[np.int64]:

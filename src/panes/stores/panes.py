@@ -52,7 +52,7 @@ class PaneStore(Fragments):
         self._executor = executor
 
     def holds(self, starts: NDArray[np.int64], groups: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Which pairs of a pane and a group there are."""
+        """The pairs of a pane and a group that there are."""
         stored = self._merge()
         panes = np.unique(stored.starts)
         width = int(max(stored.groups.max(initial=0), groups.max(initial=0))) + 1

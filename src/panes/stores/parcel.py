@@ -107,7 +107,7 @@ def narrowed(numbers: NDArray[np.int64]) -> pa.Array:
 
 
 def widened(array: pa.Array) -> NDArray[np.int64]:
-    """What `narrowed` was given."""
+    """The numbers that `narrowed` was given."""
     numbers: NDArray[np.int64] = array.to_numpy().astype(np.int64)
     return numbers
 

@@ -1,4 +1,4 @@
-"""What a store hands over when windows are due: partials, to be lowered to answers elsewhere."""
+"""Partials that a store hands over when windows are due, to be lowered to answers elsewhere."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ class RowsAndPartials(Keyed, ABC):
 
     @property
     def rows(self) -> int:
-        """How many rows are buffered."""
+        """The number of rows that are buffered."""
         return len(self.buffer)
 
     @property

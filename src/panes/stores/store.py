@@ -32,17 +32,17 @@ class Store(Protocol):
     """
 
     def __len__(self) -> int:
-        """How many partials are stored."""
+        """The number of partials that are stored."""
         ...
 
     @property
     def rows(self) -> int:
-        """How many rows are buffered."""
+        """The number of rows that are buffered."""
         ...
 
     @property
     def keys(self) -> int:
-        """How many combinations of key values have a number."""
+        """The number of combinations of key values."""
         ...
 
     @property
@@ -123,7 +123,7 @@ STORED = {
     "adaptive-panes": "rows or a partial result per pane and key, whichever is smaller",
     "bins": "a running answer at every edge of a row's window",
 }
-"""What each store stores, in a few words."""
+"""The content of each store, in a few words."""
 
 
 def window_store(

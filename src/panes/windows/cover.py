@@ -1,4 +1,4 @@
-"""Which windows are answered by which panes.
+"""The panes under each window that is answered.
 
 Given panes that exist, sorted by group and position, `cover` lists every due window that holds
 at least one of them, as the run of panes it holds. Windows without panes are never visited, so

@@ -34,7 +34,7 @@ class Edges:
     phase: int
 
     def within(self, other: Edges) -> bool:
-        """Whether `other` already has every edge of this family."""
+        """True if `other` already has every edge of this family."""
         return self.slide % other.slide == 0 and (self.phase - other.phase) % other.slide == 0
 
 
@@ -79,7 +79,7 @@ class Cut:
         return slides, phases
 
     def serves(self, spec: PanedSpec) -> bool:
-        """Whether every window of a spec is a whole number of panes."""
+        """True if every window of a spec is a whole number of panes."""
         return all(any(e.within(f) for f in self.families) for e in edges_of_spec(spec))
 
     @property
@@ -98,7 +98,7 @@ def cut(*specs: PanedSpec) -> Cut:
 
 
 def panes_per_window(spec: PanedSpec) -> int | None:
-    """How many panes make up a window; None for a landmark, which has no bound.
+    """The number of panes in a window; None for a landmark, which has no bound.
 
     >>> from panes.windows.spec import Sliding
     >>> panes_per_window(Sliding(size=600, slide=60)), panes_per_window(Sliding(size=7, slide=4))
@@ -111,7 +111,7 @@ def panes_per_window(spec: PanedSpec) -> int | None:
 
 
 def in_some_window(spec: PanedSpec, at: np.ndarray) -> np.ndarray | None:
-    """Which positions belong to any window at all; None if there are no gaps."""
+    """The positions that belong to any window at all; None if there are no gaps."""
     size, slide, origin = ruler(spec)
     if size >= slide:
         return None

@@ -1,4 +1,4 @@
-"""What windows mean: `windows`, `extent` and `wids`, written once for every kind.
+"""The meaning of windows: `windows`, `extent` and `wids`, written once for every kind.
 
 An extent is always half open, ``[start, end)``, on the position of a row: its axis value, its
 arrival number, or its rank inside its partition. `extent` and `wids` are duals::

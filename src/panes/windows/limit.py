@@ -1,4 +1,4 @@
-"""How many answers one step may give: more are refused before memory is asked for them.
+"""The limit of answers in one step: more are refused before memory is asked for them.
 
 Windows that overlap a million times, or a row that is centuries ahead, make more answers than any
 memory takes. Whoever runs a step says how many it may give; where windows are listed, it is asked.
@@ -22,7 +22,7 @@ _SHARE = 2
 """One step may take half of the memory."""
 _HINT = "use a longer SLIDE, a shorter RANGE or fewer keys; with max_answers=None all are given"
 _STEPS = 100
-"""How many full steps may follow each other where a table is answered in steps."""
+"""The number of full steps that may follow each other where a table is answered in steps."""
 _most: ContextVar[int | None] = ContextVar("most", default=MOST_ANSWERS)
 
 
@@ -43,7 +43,7 @@ def limit_to(answers: int | None) -> None:
 
 
 def limit() -> int | None:
-    """How many answers a step of this thread may give."""
+    """The limit of answers for a step of this thread."""
     return _most.get()
 
 
@@ -93,5 +93,5 @@ max_answers is 100,000,000
 
 
 def _room() -> int:
-    """How many answers fit into what one step may take of the memory."""
+    """The number of answers that fit into what one step may take of the memory."""
     return usable_memory() // (_SHARE * _BYTES_EACH)

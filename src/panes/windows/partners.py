@@ -1,4 +1,4 @@
-"""Which positions of one stream a row of another can be joined with: bands and common windows.
+"""The positions of one stream that a row of another can be joined with: bands and common windows.
 
 `Partners` says it from both sides, on whole columns, as intervals with both ends included::
 
@@ -53,17 +53,17 @@ class Band:
 
     @property
     def width(self) -> int:
-        """How many positions a row can be joined with."""
+        """The number of positions that a row can be joined with."""
         return max(self.high - self.low + 1, 0)
 
     @property
     def farthest(self) -> int:
-        """How far apart two partners can lie; in a band that does not hold 0, not its width."""
+        """The greatest distance of two partners; in a band that does not hold 0, not its width."""
         return max(abs(self.low), abs(self.high))
 
     @property
     def is_open(self) -> bool:
-        """Whether some row could be joined for ever."""
+        """True if some row could be joined for ever."""
         return self.low <= BEGINNING or self.high >= FOREVER
 
     def of_left(self, at: Positions) -> tuple[Positions, Positions]:
@@ -114,12 +114,12 @@ class CommonWindows:
 
     @property
     def farthest(self) -> int:
-        """How far apart two partners can lie: both are in one window."""
+        """The greatest distance of two partners: both are in one window."""
         return min(ruler(self.spec).size - 1, FOREVER)
 
     @property
     def is_open(self) -> bool:
-        """Whether some row could be joined for ever."""
+        """True if some row could be joined for ever."""
         return isinstance(self.spec, Landmark)
 
     def of_left(self, at: Positions) -> tuple[Positions, Positions]:

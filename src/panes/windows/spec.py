@@ -14,7 +14,7 @@ from panes.errors import QueryError
 
 
 class Category(Enum):
-    """What a row must know before it can name its windows (thesis 6.1.2)."""
+    """The knowledge that a row needs before it can name its windows (thesis 6.1.2)."""
 
     CONTEXT_FREE = "context free"
     FORWARD_CONTEXT_FREE = "forward-context free"

@@ -126,8 +126,11 @@ def test_bounded_streams_of_different_length_end_together(
         f"SELECT count(*) AS n, sum(m) AS m FROM (SELECT m, window_end FROM ({PEAKS}) UNION ALL "
         f"SELECT DISTINCT n AS m, window_end FROM ({COUNTS}) UNION ALL "
         "SELECT x AS m, at AS window_end FROM s) [TUMBLING 40 WATTR window_end]",
+        f"WITH p AS ({PEAKS}) SELECT count(*) AS n, sum(m) AS m FROM (SELECT m, window_end FROM p "
+        "UNION ALL SELECT 0 - m AS m, window_end FROM p WHERE k = 1) "
+        "[TUMBLING 40 WATTR window_end]",
     ],
-    ids=["DISTINCT", "union of parts and a stream"],
+    ids=["DISTINCT", "union of parts and a stream", "a part that is read twice"],
 )
 def test_bounded_streams_answer_everything_at_their_end(
     spark: SparkSession, tmp_path: Path, text: str

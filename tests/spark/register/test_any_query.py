@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 
 import panes
 from panes.errors import FailedQueryWarning, QueryError
-from tests.shards.test_parts_shard import (
+from tests.shards.parts_queries import (
     COUNTED,
     LATENESS,
     OVER_SEVERAL,
@@ -65,7 +65,7 @@ def test_any_query_over_one_stream_comes_and_goes_on(spark: SparkSession, tmp_pa
     frame = read_stream(spark, as_batches(tmp_path / "in", parts[:1]))
     texts = {**WINDOWS, **COUNTED}
     later = {"large", "per row"}
-    reg = panes.register("s", frame, lateness=LATENESS)
+    reg = panes.register("s", frame, lateness=LATENESS, late="drop")
     for name in texts.keys() - later:
         reg.add(name, texts[name])
     with pytest.raises(QueryError, match="answers no joins"):
@@ -86,7 +86,7 @@ def test_any_query_over_one_stream_comes_and_goes_on(spark: SparkSession, tmp_pa
     reg.remove("twice")
     reg.stop()
 
-    again = panes.register("s", frame, lateness=LATENESS)
+    again = panes.register("s", frame, lateness=LATENESS, late="drop")
     again.add("new", "SELECT k, count(*) AS n FROM s [TUMBLING 30 WATTR at] GROUP BY k")
     again.start(**place)
     assert list(again.failed) == ["too late"]
@@ -97,6 +97,8 @@ def test_any_query_over_one_stream_comes_and_goes_on(spark: SparkSession, tmp_pa
     as_batches(tmp_path / "in", [pa.concat_tables([parts[2], late])], first=2)
     again.process_all_available()
     again.stop()
+    told = found(spark, tmp_path / "late").drop_columns(["batch"])
+    assert_rows(told.drop_columns(["reason"]), late)
     for name in texts.keys() - {"twice"}:
         exact_from = exact.get(name)
         assert_given(spark, tmp_path / "out", name, texts[name], exact_from, {"s": table})

@@ -28,7 +28,7 @@ from panes.spark.join.bind import BoundJoin, bind_join
 from panes.spark.join.columns import axis_type, from_ticks, window_edges
 from panes.spark.join.stream import different_sides, emitted, joined_only, lies_on, terms_of
 from panes.spark.stream import query as windows
-from panes.spark.stream.query import ALONE, Place, rows_apart
+from panes.spark.stream.query import ALONE, NodePlace, rows_apart
 
 
 def answer_join(
@@ -36,7 +36,7 @@ def answer_join(
     streams: Mapping[str, DataFrame],
     user: Sequence[UserAggregate],
     run: StreamOptions,
-    place: Place = ALONE,
+    place: NodePlace = ALONE,
 ) -> DataFrame:
     """The answers, as a DataFrame of the same kind as the streams."""
     bound = bind_join(query, streams, user)
@@ -49,7 +49,7 @@ def answer_join(
     return _aggregated(bound, bound.plan.aggregation, rows)
 
 
-def _answer_stream(bound: BoundJoin, run: StreamOptions, place: Place) -> DataFrame:
+def _answer_stream(bound: BoundJoin, run: StreamOptions, place: NodePlace) -> DataFrame:
     """The answers, as a streaming DataFrame in append mode; with promises if others read them."""
     run, terms = terms_of(bound, run)
     bound, terms = different_sides(bound, terms, run, place)
@@ -71,7 +71,7 @@ def _answer_stream(bound: BoundJoin, run: StreamOptions, place: Place) -> DataFr
     )  # fmt: skip
     query = bind_query(found.query, (placed,), bound.user)
     terms = check_options(found.query, above)
-    place = Place(place.streams or bound.frames, (), place.promises)
+    place = NodePlace(place.streams or bound.frames, (), place.promises)
     if place.promises:
         answers = windows.answers_promised(query, terms, above, place)
         return _promising(plan, named_windows(plan, found, answers), run)
@@ -90,7 +90,7 @@ def _promising(plan: JoinQueryPlan, answers: DataFrame, run: StreamOptions) -> D
     return promising(answers, promising_columns_of_join(plan), bounded=run.bounded)
 
 
-def _with_set_aside(bound: BoundJoin, given: DataFrame, place: Place) -> DataFrame:
+def _with_set_aside(bound: BoundJoin, given: DataFrame, place: NodePlace) -> DataFrame:
     """Answers and the rows set apart, late or rejected, as of windows."""
     flat = selected(bound.plan, given)
     chosen = [F.col(quoted(name)) for name in flat.columns if name != SET_ASIDE]

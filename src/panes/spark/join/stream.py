@@ -39,21 +39,14 @@ from panes.shards.names import ENDED, EVERY_SOURCE, PROMISE, column_name
 from panes.spark.answers import named
 from panes.spark.bind import is_inside
 from panes.spark.column_names import PACKAGE, SET_ASIDE, STATUS
+from panes.spark.emit import Emit, survives_pandas, with_status
 from panes.spark.host import Beside, Hosted, host, shard_numbers, with_watermark
 from panes.spark.internals import to_arrow_schema
 from panes.spark.join.bind import BoundJoin
 from panes.spark.join.columns import from_ticks
 from panes.spark.observe import DEFAULT, JOIN, observed
 from panes.spark.stream.distinct import different_rows
-from panes.spark.stream.query import (
-    ALONE,
-    Emit,
-    Place,
-    project,
-    survives_pandas,
-    whole_type,
-    with_status,
-)
+from panes.spark.stream.query import ALONE, NodePlace, project, whole_type
 
 _TICKS: dict[type[T.DataType], T.DataType] = {
     T.TimestampType: T.LongType(),
@@ -101,7 +94,7 @@ def emitted(
     terms: CheckedOptions,
     run: StreamOptions,
     along: Sequence[Placed] = (),
-    place: Place = ALONE,
+    place: NodePlace = ALONE,
 ) -> DataFrame:
     """Everything the shards give, under joined names: joined rows, promises, rows set apart.
 
@@ -148,7 +141,7 @@ def emitted(
 
 
 def _projected(
-    bound: BoundJoin, terms: CheckedOptions, run: StreamOptions, place: Place
+    bound: BoundJoin, terms: CheckedOptions, run: StreamOptions, place: NodePlace
 ) -> list[list[DataFrame]]:
     """What combiners read of the streams of each side, which are numbered through."""
     found: list[list[DataFrame]] = []
@@ -268,7 +261,7 @@ def lies_on(plan: JoinQueryPlan, found: Aggregation) -> Placed:
 
 
 def different_sides(
-    bound: BoundJoin, terms: CheckedOptions, run: StreamOptions, place: Place
+    bound: BoundJoin, terms: CheckedOptions, run: StreamOptions, place: NodePlace
 ) -> tuple[BoundJoin, CheckedOptions]:
     """The same join, of different rows where FROM takes each row of a stream once."""
     sides = []

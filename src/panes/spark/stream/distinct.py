@@ -26,21 +26,15 @@ from panes.shards.distinct_shard import DistinctFiller, DistinctOutcome, Distinc
 from panes.shards.names import ENDED, HIDDEN, PASSING, PROMISE, ROW, column_name
 from panes.spark.bind import BoundQuery, arrow_schema, is_inside
 from panes.spark.column_names import PACKAGE, PASSES, SET_ASIDE, STATUS
+from panes.spark.emit import Emit, survives_pandas, with_status
 from panes.spark.host import Hosted, host, require_progress, shard_numbers
 from panes.spark.internals import to_arrow_schema
 from panes.spark.observe import DEFAULT, observed
-from panes.spark.stream.query import (
-    Emit,
-    Place,
-    placed_columns,
-    survives_pandas,
-    whole_type,
-    with_status,
-)
+from panes.spark.stream.query import NodePlace, placed_columns, whole_type
 
 
 def different_rows(
-    bound: BoundQuery, terms: CheckedOptions, run: StreamOptions, place: Place
+    bound: BoundQuery, terms: CheckedOptions, run: StreamOptions, place: NodePlace
 ) -> tuple[BoundQuery, CheckedOptions]:
     """The same query, of the different rows of those streams of which FROM takes each row once.
 
@@ -58,7 +52,7 @@ def different_rows(
 
 
 def _different(
-    bound: BoundQuery, number: int, terms: CheckedOptions, run: StreamOptions, place: Place
+    bound: BoundQuery, number: int, terms: CheckedOptions, run: StreamOptions, place: NodePlace
 ) -> DataFrame:
     """The rows of one stream that have not come before, and what is promised of those to come."""
     plan, frame = bound.plan, bound.frames[number]

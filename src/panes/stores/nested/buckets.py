@@ -67,7 +67,7 @@ class Buckets:
 
     @property
     def is_whole(self) -> bool:
-        """Whether all edges are whole numbers, and few enough bits for exact integers."""
+        """True if all edges are whole numbers, of few enough bits for exact integers."""
         whole = isinstance(self.width, int) and isinstance(self.origin, int)
         return whole and self.width <= 1 << 31
 
@@ -90,7 +90,7 @@ class Buckets:
         return float(self.origin) + float(number) * float(self.width)
 
     def interval(self, number: int) -> AnswerBounds:
-        """What is known of a value in a bucket."""
+        """The bounds of a value in a bucket."""
         return AnswerBounds(self.edge(number), self.edge(number + 1))
 
     def units(self) -> Units:

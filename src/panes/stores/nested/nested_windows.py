@@ -1,4 +1,4 @@
-"""What every store of nested minima and maxima does alike: positions, order keys, questions.
+"""The common half of stores of nested minima and maxima: positions, order keys, questions.
 
 Values of any fixed-width type become integers that sort the same way; a minimum is a maximum of
 complements. So what lies underneath only ever looks for the greatest of 64-bit integers.

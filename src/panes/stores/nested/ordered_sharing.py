@@ -146,7 +146,7 @@ class StaircaseSharing(NestedWindows):
         self._stairs = Staircase()
 
     def __len__(self) -> int:
-        """How many rows are remembered: those that are the answer of some window."""
+        """The number of rows that are remembered: those that are the answer of some window."""
         return len(self._stairs)
 
     @property

@@ -1,4 +1,4 @@
-"""How far a store of recent rows has come, and where a window of any size begins then.
+"""The reach of a store of recent rows, and where a window of any size begins then.
 
 Every window asked for ends at `end`, just after the newest row or at the newest promise, whichever
 is later, and holds the positions ``[end - size, end)``: on a row axis the last `size` rows, on a

@@ -43,7 +43,7 @@ class Staircase:
 
     @property
     def keys(self) -> NDArray[np.int64]:
-        """How high they are, highest first."""
+        """The heights of the steps, highest first."""
         return self._steps.keys
 
     def push(self, at: NDArray[np.int64], keys: NDArray[np.int64]) -> None:

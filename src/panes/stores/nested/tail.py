@@ -37,7 +37,7 @@ class Tail:
 
     @property
     def keys(self) -> NDArray[np.int64]:
-        """What is stored for each position; a view."""
+        """The values at each position; a view."""
         return self.buffer[1, self.first : self.last]
 
     def append(self, at: NDArray[np.int64], keys: NDArray[np.int64]) -> None:
@@ -48,7 +48,7 @@ class Tail:
         self.last += len(at)
 
     def remembered(self) -> Callable[[], None]:
-        """What puts back the rows of now: later ones are written over them."""
+        """A way back to the rows of now: later ones are written over them."""
         rows = self.buffer[:, self.first : self.last].copy()
 
         def undo() -> None:

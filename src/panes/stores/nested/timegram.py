@@ -71,7 +71,7 @@ class TimeGram:
         self._lowest = Staircase()  # of complements, which order the other way round
 
     def __len__(self) -> int:
-        """How many rows are remembered."""
+        """The number of rows that are remembered."""
         return len(self._rows)
 
     @property
@@ -172,7 +172,7 @@ class TimeGram:
         ]
 
     def buckets(self) -> list[Bucket]:
-        """What is remembered, bucket by bucket, empty ones left out."""
+        """The rows that are remembered, bucket by bucket, empty ones left out."""
         numbers = np.diff(self._rows.keys, append=self._total)
         order = np.argsort(numbers, kind="stable")
         names, begins = np.unique(numbers[order], return_index=True)

@@ -1,0 +1,341 @@
+"""Many queries over joins of the same streams: queries with the same join share it.
+
+Two queries have the same join if they join the same sides by the same keys, band or windows and
+conditions; they may differ in what they select, in filters on one side, and in the windows above.
+Rows are then stored and joined once, and each query takes of the joined rows what it needs. A query
+that only aggregates the partners of each left row needs no pairs and has a join of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import chain
+
+import numpy as np
+import pyarrow as pa
+
+from panes.aggregates.custom import UserAggregate
+from panes.answers.portions import Portion
+from panes.axis import BEGINNING, parse_instant
+from panes.errors import PanesError
+from panes.language.join_query import JoinQuery
+from panes.nodes.inner import joined_schemas, schemas_made
+from panes.nodes.missed_rows import Missed, sure_rows
+from panes.nodes.set_aside import SetAside
+from panes.planning.explain_join import explain_join
+from panes.planning.join_query_plan import JoinQueryPlan, plan_join_query
+from panes.planning.terms import StreamOptions
+from panes.process.join_answers import JoinAnswers
+from panes.process.join_run import JoinRun
+from panes.process.newest_rows import NewestRows
+from panes.process.node import Step
+from panes.process.open_join import NO_COLUMNS, known_schemas, no_batch_yet, unseen
+from panes.process.open_query import Instant
+from panes.process.watched import Watcher
+from panes.sharing.failures import noted
+from panes.sharing.join_view import JoinedQuery
+
+
+class SharedJoins:
+    """Queries over joins of some streams, as one node: those with the same join share it.
+
+    Of queries that say the same and have missed the same, answers are found once.
+    """
+
+    UNCHANGED = frozenset({"watcher"})
+
+    def __init__(
+        self,
+        streams: Sequence[str],
+        run: StreamOptions,
+        *,
+        aggregates: Sequence[UserAggregate] = (),
+        now: Callable[[], int],
+    ) -> None:
+        self.streams = tuple(streams)
+        self._run, self._aggregates, self._now = run, tuple(aggregates), now
+        self.asked: dict[str, JoinQuery] = {}
+        self._schemas: Mapping[str, pa.Schema] = {}
+        self._joins: dict[object, _SharedJoin] = {}
+        self._newest = NewestRows()
+        self._early: list[Callable[[JoinRun], pa.Table]] = []
+        self._newest_before_early = NewestRows()
+        self.joined_rows: dict[str, int] = {}
+        self.watcher: Watcher | None = None
+        self.shown: frozenset[str] = frozenset()
+        self._told: dict[str, int] = {}
+
+    @property
+    def reads(self) -> Sequence[str]:
+        """The streams that any query reads."""
+        return tuple({s: None for query in self.asked.values() for s in query.streams})
+
+    # Queries
+
+    def add(self, name: str, query: JoinQuery) -> None:
+        """Answer one more query from now on: rows that are joined, and windows that are whole.
+
+        Windows that may miss rows, because these came before, are not answered (`exact_from`).
+        """
+        self._bind(name, query)
+        self.asked[name] = query
+
+    def remove(self, name: str) -> None:
+        """Answer a query no longer, and forget a join that only it needed."""
+        del self.asked[name]
+        self.joined_rows.pop(name, None)
+        for key, join in list(self._joins.items()):
+            join.answers.pop(name, None)
+            if not join.answers:
+                del self._joins[key]
+
+    def exact_from(self, name: str) -> object | None:
+        """Where the first window of a query starts, or its first group or joined row lies.
+
+        All answers from there on are given: every window that starts there or later, and every
+        joined row of which all rows lie there or later. Joined rows that are sure are given before
+        it as well, windows and groups are not. None: from the beginning of the streams; and as long
+        as a stream has sent no batch, so that nothing is known of its columns.
+        """
+        found = (join.answers.get(name) for join in self._joins.values())
+        whole = next((answers.whole for answers in found if answers is not None), None)
+        return None if whole is None else whole.begins
+
+    def missed(self, newest: NewestRows) -> None:
+        """Rows have come before the first query, of which so much is known."""
+        self._newest = newest
+
+    def hear(self, told: Mapping[str, Instant]) -> None:
+        """Note promises, for joins that are yet to come."""
+        for name, instant in told.items():
+            self._told[name] = max(parse_instant(instant), self._told.get(name, BEGINNING))
+
+    def newest_on(self, stream: str, column: str) -> int | None:
+        """Where the newest row of a stream lies on a column; None if nobody knows."""
+        return self._newest.on(stream, column)
+
+    # Steps
+
+    def bind(self, schemas: Mapping[str, pa.Schema]) -> dict[str, Exception]:
+        """Bind the queries whose streams are all known by now; gives those that do not fit."""
+        failing: dict[str, Exception] = {}
+        self._schemas = dict(schemas)
+        for name, query in self.asked.items():
+            try:
+                self._bind(name, query)
+            except PanesError as error:
+                failing[name] = error.of(f"query `{name}`")
+        return failing
+
+    def take(self, step: Step) -> Sequence[Portion]:
+        """Take in rows and promises; gives what every query answers."""
+        now, rows = self._now(), {n: t for n, t in step.rows.items() if n in self.streams}
+        if rows:
+            given = self._answers(
+                step, lambda run: run.take({n: t for n, t in rows.items() if n in run.streams}, now)
+            )
+            self._newest = self._newest.after(rows, self._run, now)
+            return given
+        if step.is_last:
+            for name, query in self._unbound().items():
+                step.failed[name] = no_batch_yet(unseen(query, self._schemas), NO_COLUMNS)
+            return self._answers(step, lambda run: run.take({}, now, ends=True))
+        told = step.told
+        return self._answers(
+            step, lambda run: run.punctuate({n: p for n, p in told.items() if n in run.streams})
+        )
+
+    def require_instants(self, told: Mapping[str, Instant]) -> None:
+        """Refuse promises that cannot be understood, or are no positions of the streams."""
+        for query in self._unbound().values():
+            if not told.keys().isdisjoint(query.streams):
+                missing = unseen(query, self._schemas)
+                raise no_batch_yet(missing, "a promise cannot be understood")
+        for join in self._joins.values():
+            join.run.require_instants(told)
+
+    def promised_answers(self) -> Mapping[str, int]:
+        """Nothing: what it answers is read by nobody."""
+        return {}
+
+    # What there is to see
+
+    def late(self) -> Iterator[pa.Table]:
+        """Rows that broke a promise, with the reason; of each join that reads them."""
+        return (join.set_aside.late(join.columns) for join in self._joins.values())
+
+    def take_late(self) -> Iterator[pa.Table]:
+        """The late rows so far, which are then forgotten."""
+        return (join.set_aside.take_late(join.columns) for join in self._joins.values())
+
+    def rejected(self) -> Iterator[pa.Table]:
+        """Rows that have no place on the axis, with the reason; of each join."""
+        return (join.set_aside.rejected(join.columns) for join in self._joins.values())
+
+    @property
+    def state(self) -> Mapping[str, int]:
+        """How much is stored: queries, joins, rows and bytes of both sides of all joins."""
+        stored = [join.run.stage.stored() for join in self._joins.values()]
+        rows = sum(s["left_rows"] + s["right_rows"] for s in stored)
+        nbytes = sum(s["left_bytes"] + s["right_bytes"] for s in stored)
+        return {
+            "queries": len(self.asked),
+            "joins": len(self._joins),
+            "rows": rows,
+            "bytes": nbytes,
+        }
+
+    @property
+    def progress(self) -> Sequence[int]:
+        """How far each side of each join is."""
+        return [at for join in self._joins.values() for at in join.run.reached().values()]
+
+    def viewed(self) -> tuple[JoinedQuery, ...]:
+        """The queries, each with the join that it shares."""
+        bound = {
+            name: (number, answers.plan)
+            for number, join in enumerate(self._joins.values())
+            for name, answers in join.answers.items()
+        }
+        queries = []
+        for name, query in self.asked.items():
+            number, plan = bound.get(name, (None, None))
+            queries.append(JoinedQuery(name, query.text, plan, number))
+        return tuple(queries)
+
+    def explain(self, *, details: bool = False) -> str:
+        """How each join is run, and which queries share it."""
+        parts = []
+        for join in self._joins.values():
+            names = ", ".join(join.answers)
+            first = next(iter(join.answers.values()))
+            parts.append(f"queries    {names}\n" + explain_join(first.plan, details=details))
+        return "\n".join(parts)
+
+    def end(self) -> None:
+        """Nothing more comes: forget the joins."""
+        self._joins.clear()
+
+    # Within
+
+    def _bind(self, name: str, query: JoinQuery) -> None:
+        """Find or make the join of a query, if all its streams are known and it has none yet."""
+        if any(name in join.answers for join in self._joins.values()):
+            return
+        known = known_schemas(query, {n: s for n, s in self._schemas.items() if n in query.streams})
+        if known is None:
+            return
+        made = joined_schemas(query.join, known)
+        plan = plan_join_query(query, made, self._aggregates)
+        came = self._newest_before_early if self._early else self._newest
+        unstored = _newest_of(plan, came, known)
+        folds = plan.aggregation is not None and plan.aggregation.fold is not None
+        if not folds or max(unstored) > BEGINNING:  # a fold would answer rows that miss partners
+            folds = False
+            plan = plan_join_query(query, made, self._aggregates, is_shared=True)
+        key: object = replace(query, text="") if folds else plan.join.identity
+        if key not in self._joins:
+            columns = list(chain(*schemas_made(query.join, known)))
+            self._joins[key] = _SharedJoin(plan, self._run, self._early, unstored, columns)
+            newest = [came.by_stream(side, known) for side in plan.join.sources]
+            self._joins[key].run.begin_behind(newest, self._told)
+            self._newest = self._newest.laid(plan.join.sources, known)
+        shared = self._joins[key]
+        same = shared.same_as(plan)
+        if same is not None:
+            shared.answers[name] = same
+            return
+        joined = _newest_of(plan, self._newest if shared.has_begun else NewestRows(), known)
+        answers = JoinAnswers(plan, self._run, self._aggregates, Missed(shared.unstored, joined))
+        if answers.whole is not None:
+            answers.whole.require_answers()
+        shared.answers[name] = answers
+
+    def _answers(self, step: Step, call: Callable[[JoinRun], pa.Table]) -> Sequence[Portion]:
+        """What every query answers after a step of its join; those that fail are noted."""
+        found: dict[str, pa.Table] = {}
+        self._watch()
+        for join in list(self._joins.values()):
+            joined = None
+            with noted(step.failed, join.answers):
+                joined = join.after(call)
+            if joined is not None:
+                found |= join.answered(joined, step)
+            for name in join.answers if joined is not None else ():
+                self.joined_rows[name] = self.joined_rows.get(name, 0) + len(joined)
+        if not self._unbound():
+            self._early = []
+        else:
+            if not self._early:
+                self._newest_before_early = self._newest
+            self._early = [*self._early, call]
+        given = ((name, found[name]) for name in self.asked if name in found)
+        return [Portion(-1, [name], np.array([0, len(t)]), t) for name, t in given]
+
+    def _watch(self) -> None:
+        """Let the first join that reads a stream tell of its batches."""
+        untold = frozenset(self.streams) - self.shown
+        for join in self._joins.values():
+            join.run.watcher, join.run.tells = self.watcher, untold & join.run.streams
+            untold -= join.run.streams
+
+    def _unbound(self) -> dict[str, JoinQuery]:
+        """The queries whose streams are not all known yet."""
+        bound = {name for join in self._joins.values() for name in join.answers}
+        return {name: query for name, query in self.asked.items() if name not in bound}
+
+
+class _SharedJoin:
+    """A join, and the answers of all queries that share it.
+
+    What came `early`, before the columns of all its streams were known, is still to be taken in.
+    Rows that came before that are `unstored`, up to a position of each source.
+    """
+
+    def __init__(
+        self,
+        plan: JoinQueryPlan,
+        run: StreamOptions,
+        early: Sequence[Callable[[JoinRun], pa.Table]],
+        unstored: tuple[int, ...],
+        columns: Sequence[pa.Schema],
+    ) -> None:
+        self.unstored, self.columns, self.has_begun = unstored, columns, False
+        self.set_aside = SetAside()
+        self.run = JoinRun(plan, run, self.set_aside)
+        self.answers: dict[str, JoinAnswers] = {}
+        self._early = list(early)
+
+    def same_as(self, plan: JoinQueryPlan) -> JoinAnswers | None:
+        """The answers of a query that says the same, if neither has missed what the other has."""
+        asked = replace(plan.query, text="")
+        alike = (a for a in self.answers.values() if replace(a.plan.query, text="") == asked)
+        return None if self.has_begun else next(alike, None)
+
+    def after(self, call: Callable[[JoinRun], pa.Table]) -> pa.Table:
+        """Joined rows after a call, and after those that waited for it."""
+        calls = [*self._early, call]
+        self._early, self.has_begun = [], True
+        joined = pa.concat_tables([one(self.run) for one in calls])
+        return sure_rows(self.run.join, self.unstored, joined)
+
+    def answered(self, joined: pa.Table, step: Step) -> dict[str, pa.Table]:
+        """The answers of each query, which are found once for those that say the same."""
+        names: dict[int, list[str]] = {}
+        for name, answers in self.answers.items():
+            names.setdefault(id(answers), []).append(name)
+        found: dict[str, pa.Table] = {}
+        for some in names.values():
+            with noted(step.failed, some):
+                answers = self.answers[some[0]]
+                table = answers.of(joined, self.run, ends=step.is_last)
+                found |= dict.fromkeys(some, table)
+        return found
+
+
+def _newest_of(
+    plan: JoinQueryPlan, newest: NewestRows, known: Mapping[str, pa.Schema]
+) -> tuple[int, ...]:
+    """Where the newest row of each source of a join lies."""
+    return tuple(newest.of(side, known) for side in plan.join.sources)

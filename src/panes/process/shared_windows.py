@@ -1,0 +1,332 @@
+"""Windows of many queries over one stream, as one node: they share its read, panes and partials.
+
+Each batch is placed on the axis once, late rows are set aside once, and every store (one for each
+GROUP BY) takes it in once. When progress moves, the schedule names the queries that have windows
+due, and these are answered in one pass per store (`panes.sharing.roll_together`).
+
+The stream may be the answers of another node. Without queries, the node still knows where the
+stream is on its column: how far it has come, what it promises, and which rows are late.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from panes.aggregates.custom import UserAggregate
+from panes.answers.portions import Portion
+from panes.arrays.workers import apart_from_interrupts
+from panes.asking.prepared import Prepared
+from panes.axis import BEGINNING, FOREVER, Duration, axis_over, parse_instant
+from panes.errors import OptionError, PanesError
+from panes.expressions.projection import find_column
+from panes.html import Explained
+from panes.language.expressions import quoted
+from panes.language.parse import parse
+from panes.language.query import Query
+from panes.nodes.promised_answers import least
+from panes.planning.plan import plan
+from panes.planning.terms import CheckedOptions, StreamOptions, check_options
+from panes.process.in_turn import Turn
+from panes.process.node import Step
+from panes.process.open_query import Instant, bytes_of
+from panes.process.reading import Reading
+from panes.process.register_file import StreamState
+from panes.process.rounds import HandOver, run_round, set_aside
+from panes.shards.state import State
+from panes.sharing.completeness import after
+from panes.sharing.explain import explain_stores
+from panes.sharing.manifest import Manifest
+from panes.sharing.queries import Queries
+from panes.sharing.shared_store import SharedStore
+
+
+@dataclass(frozen=True, slots=True)
+class Unfit:
+    """Queries by name and questions by text that do not fit the columns of a stream, and why."""
+
+    queries: Mapping[str, Exception]
+    prepared: Mapping[tuple[str, float | None], Exception]
+    row_questions: Mapping[str, Exception]
+
+    @property
+    def reasons(self) -> list[Exception]:
+        """All reasons."""
+        return [*self.queries.values(), *self.prepared.values(), *self.row_questions.values()]
+
+
+class SharedWindows:
+    """Queries over one stream and one column of it. `column` is None until somebody says it.
+
+    `turn` is that of the register: what a round changes is put back with everything else.
+    """
+
+    UNCHANGED = frozenset({"queries", "reading", "prepared", "_turn", "_hand_over"})
+
+    def __init__(
+        self,
+        source: str,
+        run: StreamOptions,
+        turn: Turn,
+        *,
+        is_part: bool = False,
+        aggregates: Sequence[UserAggregate] = (),
+        now: Callable[[], int],
+        keep_rows: int = 0,
+        hand_over: HandOver | None = None,
+    ) -> None:
+        self.source = source
+        self._is_part, self._run, self._turn, self._hand_over = is_part, run, turn, hand_over
+        self.queries = Queries(source, aggregates)
+        self.queries.hands_over = hand_over is not None
+        self.prepared = Prepared(source, aggregates)
+        self.reading = Reading(self.queries, run, aggregates, now, keep_rows)
+        self.ended_at: int | None = None
+        self._laid: str | None = None
+        self._behind = BEGINNING
+
+    @property
+    def reads(self) -> Sequence[str]:
+        """The stream or node that it reads."""
+        return (self.source,)
+
+    # The column
+
+    @property
+    def column(self) -> str | None:
+        """The column that places rows, in small letters; None as long as nobody has said it."""
+        if self.queries.axis is not None:
+            return (self.queries.axis.column or "").lower()
+        asked = (one.query.window for one in self.queries.asked.values())
+        said = [window.column for window in asked if window is not None]
+        said += [rows.window.column for rows in self.reading.row_questions.asked.values()]
+        first = next((one for one in [*said, self._laid] if one is not None), None)
+        return None if first is None else first.lower()
+
+    def lay(self, column: str) -> None:
+        """Other nodes lie on this column too: know where the stream is on it."""
+        self._laid = column if self._laid is None else self._laid
+        if self.reading.schema is not None:
+            self._settle()
+
+    def _settle(self) -> None:
+        schema = self.reading.schema
+        if self.reading.has_axis or self._laid is None or schema is None:
+            return
+        name = find_column(self._laid, schema, stream=self.source)
+        axis = axis_over(name, schema.field(name).type, stream=self.source)
+        size = "1 second" if axis.kind == "time" else "1"
+        text = f"SELECT count(*) FROM {quoted(self.source)} [TUMBLING {size} WATTR {quoted(name)}]"
+        query = parse(text)
+        self.reading.settle_axis(plan(query, {self.source: schema}), schema)
+        self._settle_terms(check_options(query, self._run))
+
+    def begin_behind(self, newest: int) -> None:
+        """Rows up to a position came before the node."""
+        self.queries.newest = self._behind = max(newest, self.queries.newest)
+
+    def _settle_terms(self, terms: CheckedOptions) -> None:
+        is_first = self.reading.terms is None
+        self.reading.settle_terms(terms)
+        if is_first and self._behind > BEGINNING:
+            self.queries.promise.observe(np.array([self._behind]))
+
+    def require_instants(self, told: Mapping[str, Instant]) -> None:
+        """Refuse promises that are no positions of the stream."""
+        if self.source not in told:
+            return
+        at = told[self.source]
+        axis = self.queries.axis
+        asked = (one.query.window for one in self.queries.asked.values())
+        kinds = {window.measure for window in asked if window is not None}
+        kind = next(iter(kinds), None) if axis is None or len(kinds) == 1 else axis.kind
+        if kind == "integer" and not isinstance(at, int | np.integer):
+            raise OptionError(
+                f"`{self.source}` has no time axis: a promise is a whole number there"
+            )
+        parse_instant(at)
+
+    @property
+    def is_read(self) -> bool:
+        """Whether a query or question reads the stream, or has done so before."""
+        asked = len(self.queries.asked) + len(self.prepared) + len(self.reading.row_questions)
+        return self.reading.terms is not None and (self.reading.has_axis or asked > 0)
+
+    # Queries
+
+    def add(self, name: str, text: str, query: Query, deadline: Duration | None = None) -> None:
+        """Answer one more query from now on."""
+        asked = self.queries.asked_as(name, text, query, deadline)
+        terms = check_options(query, self._run)
+        if self.reading.schema is not None:
+            self.reading.bind(asked, self.reading.schema)
+        self._settle_terms(terms)
+        self.queries.failed.pop(name, None)
+        self.queries.asked[name] = asked
+
+    def exact_from(self, name: str) -> object | None:
+        """Where the first answered window of a query starts; None: at the stream's beginning."""
+        at, axis = self.queries.exact_from.get(name), self.queries.axis
+        if at is None or axis is None:
+            return None
+        return axis.label(np.array([at]))[0].as_py()
+
+    # Columns become known
+
+    @property
+    def waiting(self) -> int:
+        """How many queries and questions wait for the columns."""
+        is_known = self.reading.schema is not None
+        asked = len(self.queries.asked), len(self.prepared), len(self.reading.row_questions)
+        return 0 if is_known else sum(asked)
+
+    def bind(self, schema: pa.Schema) -> Unfit:
+        """Give every query its shape, now that the columns are known; says which do not fit."""
+        failing = self.reading.bind_waiting(schema)
+        unprepared = self.prepared.bind(schema, self.reading.settle_axis)
+        unfit = Unfit(failing, unprepared, self.reading.bind_row_questions(schema))
+        with suppress(PanesError):  # then those that lie on it do not fit either, and say so
+            self._settle()
+        return unfit
+
+    def set_aside(self, unfit: Unfit) -> None:
+        """Answer these no longer."""
+        set_aside(self.queries, unfit.queries)
+        self.prepared.set_aside(unfit.prepared)
+        self.reading.row_questions.set_aside(unfit.row_questions)
+
+    # Steps
+
+    def take(self, step: Step) -> Sequence[Portion]:
+        """Take in rows and promises of the stream; gives what they close, query by query."""
+        rows = step.rows.get(self.source)
+        if rows is not None and self._is_part and self.reading.schema is None:
+            schema = rows.schema
+            apart_from_interrupts(lambda: self.set_aside(self.bind(schema)))
+        if not self.reading.has_axis:
+            rows = None
+        promised = self._promised(step)
+        if rows is None and promised is None and not step.is_last:
+            return ()
+
+        def come() -> Iterator[Portion]:
+            read = None
+            if rows is not None:
+                if self.reading.watcher is not None:
+                    self.reading.watcher.began()
+                read = self.reading.take_in(rows, self.prepared)
+                self.reading.beat()
+            if promised is not None:
+                self.queries.promise.punctuate(promised)
+            if step.is_last:
+                yield from self._last_answers()
+                return
+            yield from self.queries.answers()
+            if read is not None:
+                self.prepared.push(*read)
+
+        ended_at = max(self.queries.promise.at, after(self.queries.newest))
+        changed = self.reading, self.prepared, self
+        found = run_round(self.queries, come, self._hand_over, self._turn.undo, *changed)
+        if step.is_last:
+            self.ended_at, self.prepared = ended_at, Prepared(self.source)
+        return found.portions
+
+    def _promised(self, step: Step) -> int | None:
+        """What a step promises of the rows to come."""
+        if self.source in step.told:
+            return parse_instant(step.told[self.source])
+        at = least(step.promised.get(self.source, {}), self.column)
+        return None if at <= max(self.queries.promise.at, BEGINNING) else at
+
+    def _last_answers(self) -> Iterator[Portion]:
+        queries = self.queries
+        yield from queries.last_answers()
+        queries.promise.punctuate(FOREVER, "the end")
+        exact_from, axis = queries.exact_from, queries.axis
+        queries.forget_bindings()
+        queries.exact_from, queries.axis = exact_from, axis
+
+    def promised_answers(self) -> Mapping[str, int]:
+        """Nothing: what it answers is read by nobody."""
+        return {}
+
+    # In a file
+
+    def saved_state(self, saves: int) -> StreamState:
+        """What a file has beside queries and panes."""
+        reading, tail = self.reading, self.reading.tail
+        assert reading.schema is not None
+        return StreamState(
+            schema=reading.schema,
+            late=reading.set_aside.late(self.columns),
+            rejected=reading.set_aside.rejected(self.columns),
+            arrived=self.prepared.arrived,
+            ordering=reading.ordering(),
+            tail=tail.last(tail.keep) if tail else None,
+            known_from=tail.known_from if tail else None,
+            saves=saves,
+        )
+
+    def take_up(self, manifest: Manifest, state: State, beside: StreamState) -> None:
+        """Go on where a saved register ended."""
+        self.reading.take_up(manifest, state, beside)
+        self.bind_prepared(beside)
+
+    def bind_prepared(self, beside: StreamState) -> None:
+        """Prepared questions are asked anew, where the stream is."""
+        self.prepared.bind(
+            beside.schema,
+            self.reading.settle_axis,
+            arrived=beside.arrived,
+            newest=self.queries.newest,
+        )
+
+    # What there is to see
+
+    @property
+    def progress(self) -> int:
+        """Up to where the stream is complete; after the end, how far it had come."""
+        return self.queries.promise.at if self.ended_at is None else self.ended_at
+
+    @property
+    def stores(self) -> Sequence[SharedStore]:
+        """The stores, one for each GROUP BY."""
+        return list(self.queries.stores.values())
+
+    @property
+    def columns(self) -> list[pa.Schema]:
+        """The columns of the stream, if they are known."""
+        return [] if self.reading.schema is None else [self.reading.schema]
+
+    @property
+    def state(self) -> Mapping[str, int]:
+        """How much is stored."""
+        stores, tail, row_questions = self.stores, self.reading.tail, self.reading.row_questions
+        stored = {
+            "queries": len(self.queries.asked),
+            "stores": len(stores),
+            "keys": sum(len(s.panes.groups) for s in stores if len(s.panes)),
+            "partials": sum(len(s.panes) for s in stores),
+            "bytes": sum(s.panes.nbytes for s in stores),
+            "key_bytes": sum(s.panes.key_bytes for s in stores),
+            "table_bytes": sum(s.panes.table_bytes for s in stores),
+            "rows": row_questions.rows + (0 if tail is None else len(tail)),
+            "row_bytes": row_questions.nbytes + (0 if tail is None else tail.nbytes),
+            "prepared": len(self.prepared) + len(row_questions),
+            "prepared_bytes": self.prepared.nbytes,
+            **self.reading.set_aside.counts,
+        }
+        return stored | {"total_bytes": bytes_of(stored)}
+
+    def explain(self, *, details: bool = False) -> str:
+        """What the queries share, and how much is stored."""
+        prepared = [*self.prepared.explain(), *self.reading.row_questions.explain()]
+        waiting = len(self.queries.asked) - len(self.queries.homes)
+        return Explained(
+            explain_stores(self.source, self.stores, prepared, waiting=waiting, details=details)
+        )
