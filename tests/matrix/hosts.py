@@ -70,15 +70,10 @@ def _stopped(graph: Graph, arrivals: Arrivals, late: Late, place: Path) -> pa.Ta
 
 
 def _registered(graph: Graph, arrivals: Arrivals, late: Late, place: Path) -> pa.Table:
-    """Registered alone; a register of joins takes the batches of its streams by name."""
-    if "join" in graph.needs:
-        joins = panes.register(list(graph.streams), lateness=LATENESS, late=late)
-        joins.add("q", graph.text)
-        steps = [joins.push(**batch) for batch in arrivals.batches]
-        return together(step["q"] for step in [*steps, joins.finish()] if "q" in step)
-    register = panes.register("s", lateness=LATENESS, late=late)
+    """Registered alone; a register takes the batches of several streams by name."""
+    register = panes.register(graph.streams, lateness=LATENESS, late=late)
     register.add("q", graph.text)
-    found = [register.push(batch["s"]) for batch in arrivals.batches]
+    found = [register.push(**batch) for batch in arrivals.batches]
     return together(step["q"] for step in [*found, register.finish()] if "q" in step)
 
 
@@ -94,11 +89,11 @@ def _saved(graph: Graph, arrivals: Arrivals, late: Late, place: Path) -> pa.Tabl
     return together(step["q"] for step in [*found, register.finish()] if "q" in step)
 
 
-_OF_A_REGISTER = frozenset({"nested", "landmark", "per row", "union", "select"})
+_OF_SAVED = frozenset({"nested", "landmark", "per row", "union", "select", "join"})
 IN_PROCESS = (
     Host("tables", _tables, frozenset({"batches"})),
     Host("open", _open),
     Host("open, stopped", _stopped),
-    Host("register", _registered, _OF_A_REGISTER),
-    Host("register, saved", _saved, _OF_A_REGISTER | {"join"}),
+    Host("register", _registered),
+    Host("register, saved", _saved, _OF_SAVED),
 )

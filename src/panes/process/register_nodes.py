@@ -137,7 +137,8 @@ class RegisterNodes:
         if source not in self.streams:
             node = self.running.nodes[source]
             assert isinstance(node, QueryNode)
-            return node.behind(column)
+            has_begun = any(self.arrived.get(stream) for stream in self._streams_of(node))
+            return node.behind(column) if has_begun else BEGINNING
         if not self.arrived.get(source):
             return BEGINNING
         for windows in self.windows:
