@@ -55,4 +55,6 @@ def api_page() -> str:
 
 
 def _section(kind: str, names: list[str]) -> str:
-    return f"\n## {kind}\n\n" + "".join(f"::: {name}\n\n" for name in names)
+    """The lines of a heading; a class is shown with what it has of those it is made of."""
+    options = "    options:\n      inherited_members: true\n" if kind == "Classes" else ""
+    return f"\n## {kind}\n\n" + "".join(f"::: {name}\n{options}\n" for name in names)

@@ -29,11 +29,8 @@ from panes.html import table_html
 from panes.live.live_page import LivePage
 from panes.planning.flush import LazyFlush, SlowFlush
 from panes.planning.terms import Late
-from panes.process.open_graph import OpenGraph
-from panes.process.open_join import OpenJoin
-from panes.process.open_query import OpenQuery
-from panes.process.opened import RunningQuery
 from panes.process.register import JoinRegister, Register
+from panes.process.running_query import OpenGraph, OpenJoin, OpenQuery, RunningQuery
 from panes.process.window_index import WindowIndex
 from panes.reference.oracle import oracle
 

@@ -29,8 +29,9 @@ from panes.planning.public_options import (
 )
 from panes.planning.terms import Late, StreamOptions
 from panes.process.keeper import keep, said_of
-from panes.process.opened import RunningQuery, opened
+from panes.process.opened import opened
 from panes.process.register import Register
+from panes.process.running_query import RunningQuery
 from panes.process.tables import answered
 from panes.process.window_index import WindowIndex
 from panes.windows.limit import MOST_ANSWERS

@@ -19,8 +19,7 @@ from panes.planning.explain_join import explain_join
 from panes.planning.join_query_plan import plan_join_query
 from panes.planning.plan import plan
 from panes.planning.terms import StreamOptions
-from panes.process.open_graph import OpenGraph
-from panes.process.open_query import OpenQuery
+from panes.process.running_query import OpenGraph, OpenQuery
 
 _Streams = Mapping[str, object]
 _Own = Sequence[UserAggregate]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pyarrow as pa
 from hypothesis import strategies as st
 
-from panes.process.open_join import OpenJoin
+from panes.process.running_query import OpenJoin
 from tests.join.nested_loops import EVER, How, InBand, InWindows, Joined, Partners, Row, Step
 
 Stepped = list[list[Joined]]

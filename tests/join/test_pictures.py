@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 import panes
-from panes.process.open_join import OpenJoin
+from panes.process.running_query import OpenJoin
 from tests.join.histories import WORDS, condition, table, told
 from tests.join.nested_loops import How, InBand, InWindows, Partners, Row
 from tests.support import open_join

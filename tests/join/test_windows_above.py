@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 import panes
 from panes.join.progress import Of, individual
 from panes.join.rule import Progress
-from panes.process.open_join import OpenJoin
+from panes.process.running_query import OpenJoin
 from panes.windows.partners import Band
 from tests.join.histories import END, WORDS, condition, histories, table
 from tests.join.nested_loops import EVER, How, InBand, InWindows, NestedLoops, Row, Step

@@ -67,7 +67,7 @@ def test_duplicates_are_dropped_and_forgotten_once_progress_has_passed_them() ->
     text = "SELECT count(*) AS n FROM (SELECT DISTINCT at, k FROM s) [TUMBLING 10 WATTR at]"
     query = open_query(text, lateness=5, late="drop")
     query.push(s=pa.table({"at": [1, 1, 2], "k": ["a", "a", "a"]}))
-    distinct = query._inputs.chains["s"].operators[-1]
+    distinct = query._windows._inputs.chains["s"].operators[-1]
     assert isinstance(distinct, Distinct)
     assert len(distinct.seen) == 2
     assert query.push(s=pa.table({"at": [1, 18], "k": ["a", "b"]}))["n"].to_pylist() == [2]

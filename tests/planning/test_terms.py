@@ -39,7 +39,7 @@ def test_none_at_all_needs_no_unit(lateness: Duration) -> None:
 
 
 def test_numbers_are_measured_in_numbers() -> None:
-    assert open_query(NUMBER, lateness=10).terms.lateness == 10
+    assert open_query(NUMBER, lateness=10)._windows.terms.lateness == 10
 
 
 def test_rows_that_a_time_orders_need_a_unit_once_that_is_known() -> None:

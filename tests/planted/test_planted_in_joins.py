@@ -19,7 +19,7 @@ from panes.join.rule import Progress
 from panes.join.time_blocks import TimeBlocks
 from panes.nodes import join_stage, joined_rows
 from panes.nodes.join_stage import JoinStage
-from panes.process import open_join
+from panes.process import join_node
 from panes.windows.partners import Band, CommonWindows, Reach
 from tests.join.histories import (
     END,
@@ -223,7 +223,7 @@ BUGS: dict[str, tuple[object, str, Callable[[Any], Any]]] = {
     ),
     "an as-of join forgets one too early": (AsOfJoin, "_needed_from", lambda at: at + 1),
     "a stream has the same columns wherever it stands": (
-        open_join, "joined_schemas", lambda sides: (sides[-1],) * len(sides),
+        join_node, "joined_schemas", lambda sides: (sides[-1],) * len(sides),
     ),
     "joint punctuation covers everything": (joined_rows, "joint", np.ones_like),
     "joint punctuation is never made": (joined_rows, "joint", np.zeros_like),

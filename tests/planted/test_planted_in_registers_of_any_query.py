@@ -17,6 +17,7 @@ from panes.answers.portions import Portion
 from panes.process.node import Step
 from panes.process.query_node import Came, QueryNode
 from panes.process.shared_windows import SharedWindows
+from panes.process.windows_node import WindowsNode
 from tests.process.register_histories import any_history
 
 Function = Callable[..., Any]
@@ -62,11 +63,15 @@ def streams_promise_nothing(right: Function) -> Function:
 
 
 BUGS: dict[str, tuple[type, str, Callable[[Function], Function]]] = {
-    "a promise is a pane too early": (QueryNode, "promised_answers", a_pane_too_early),
+    "a promise is a pane too early": (WindowsNode, "promised_answers", a_pane_too_early),
     "a node is run twice": (QueryNode, "take", run_twice),
-    "a later query is given what it missed": (QueryNode, "begin_behind", nothing_is_missed),
+    "a later query is given what it missed": (WindowsNode, "begin_behind", nothing_is_missed),
     "later windows over a part miss nothing": (SharedWindows, "begin_behind", no_row_came_before),
-    "a later query does not hear its stream": (QueryNode, "begin_behind", streams_promise_nothing),
+    "a later query does not hear its stream": (
+        WindowsNode,
+        "begin_behind",
+        streams_promise_nothing,
+    ),
 }
 
 

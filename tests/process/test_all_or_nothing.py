@@ -14,8 +14,7 @@ import panes
 from panes.errors import LimitError, PanesError, UserFunctionError
 from panes.planning.terms import StreamOptions
 from panes.process.all_or_nothing import all_or_nothing
-from panes.process.open_join import OpenJoin
-from panes.process.open_query import OpenQuery
+from panes.process.running_query import OpenJoin, OpenQuery
 from panes.reference.compare import same
 from panes.stores.durations import ArrivalSkew
 from tests.process.bombs import Bomb, calls

@@ -13,7 +13,7 @@ import panes
 from panes.errors import NoProgressWarning, OptionError, RejectedRowsWarning
 from panes.nodes import release
 from panes.planning.terms import StreamOptions
-from panes.process.open_query import OpenQuery
+from panes.process.running_query import OpenQuery
 from tests.support import ORDERED, PARTITIONED, PER_ROW, STORES, WINDOWS, open_query
 
 COUNT = "SELECT k, count(*) AS n FROM s [{}] GROUP BY k"

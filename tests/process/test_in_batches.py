@@ -14,7 +14,7 @@ from panes.errors import LimitError, OptionError, RejectedRowsWarning
 from panes.nodes import steps
 from panes.planning.terms import StreamOptions
 from panes.process import in_steps
-from panes.process.open_query import OpenQuery
+from panes.process.running_query import OpenQuery
 from tests.strategies import streams
 from tests.support import AGGREGATES, ORDERED, PARTITIONED, PER_ROW, WINDOWS, select
 

@@ -19,7 +19,7 @@ import pytest
 from hypothesis import strategies as st
 
 import panes
-from panes.process.opened import RunningQuery
+from panes.process.running_query import RunningQuery
 from tests.process.kept_queries import KINDS, Kind, batches, rows
 
 Again = Callable[[Any], Any]
@@ -207,7 +207,7 @@ class Failing:
 
 def test_a_state_that_remembers_other_things_is_refused(tmp_path: Path) -> None:
     query = _open(KINDS["panes"], tmp_path)
-    query._stall.weather = "fine"
+    query._windows._stall.weather = "fine"
     query.push(t=rows(0, 5))
     _killed(query)
     with pytest.raises(panes.StateError, match=r"by panes .*, which remembers other things"):

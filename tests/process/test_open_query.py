@@ -14,7 +14,7 @@ import panes
 from panes.errors import RejectedRowsWarning
 from panes.nodes import set_aside
 from panes.planning.terms import StreamOptions
-from panes.process.open_query import OpenQuery
+from panes.process.running_query import OpenQuery
 from tests.support import answers_to, assert_same
 
 W = "[TUMBLING 10 WATTR at]"

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import panes
 from panes.errors import OptionError
 from panes.planning.terms import StreamOptions
-from panes.process.open_query import OpenQuery
+from panes.process.running_query import OpenQuery
 from panes.progress.bounds import WithinLateness, WithinRows
 from panes.progress.describe import Describe
 from panes.progress.promise import Promise

@@ -49,7 +49,7 @@ class Driver:
         self.sharded._queries.failed.pop(name, None)
 
     def put_back(self, name: str) -> None:
-        self.add(name, self.sharded._queries.require_failed(name).text)
+        self.add(name, self.sharded._queries.failed[name].text)
 
     def push(self, batch: pa.Table) -> Given:
         return self._run(lambda: self.sharded.push(batch), batch)

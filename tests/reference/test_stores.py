@@ -150,7 +150,7 @@ def test_a_dense_group_turns_eager_and_a_sparse_one_stays_lazy() -> None:
     text = "SELECT item, max(price) AS m FROM bids [RANGE 100 SLIDE 20 WATTR at] GROUP BY item"
     query = open_query(text, store="adaptive", lateness=0)
     query.push(bids=_bids(list(range(100)), [2 if a % 100 == 50 else 1 for a in range(100)]))
-    held = getattr(query._pipeline, "store", None)
+    held = getattr(query._windows._pipeline, "store", None)
     assert isinstance(held, AdaptWid)
     assert held.eager_groups == 1
     assert held.rows == 1

@@ -81,7 +81,9 @@ def test_every_shard_keeps_the_same_promise(
     fresh = ShardedQuery(text_over(window), lateness=lateness, late=late)
     outcomes = [o for batch in batches for o in fresh.push(s=batch)]
     if outcomes:
-        assert max(o.next_end for o in outcomes) == query.next_end, "as one process promises"
+        assert max(o.next_end for o in outcomes) == query._windows.next_end, (
+            "as one process promises"
+        )
 
 
 @pytest.mark.parametrize("by", [-1, 1])

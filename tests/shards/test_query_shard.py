@@ -358,7 +358,7 @@ def test_every_batch_of_early_and_revised_answers_is_that_of_one_process(
     for batch in in_batches(table, sizes):
         if len(batch):
             assert_same(told(host, host.push(t=batch)), ordered(query.push(t=batch)))
-    if query._plan is not None:
+    if query._windows._plan is not None:
         assert_same(told(host, host.finish()), ordered(query.finish()))
 
 

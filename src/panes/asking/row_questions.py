@@ -111,6 +111,10 @@ class RowQuestions:
 
 def ordering_of(asked: RowQuestion) -> str:
     """A query over the column that orders the rows of a question."""
-    size = "1 second" if asked.window.measure == "time" else "1"
-    column = quoted(asked.window.column or "")
-    return f"SELECT count(*) FROM {quoted(asked.stream)} [TUMBLING {size} WATTR {column}]"
+    return ordering_by(asked.stream, asked.window.column, asked.window.measure)
+
+
+def ordering_by(stream: str, column: str | None, measure: str | None) -> str:
+    """A query over the column that orders the rows of a stream."""
+    size = "1 second" if measure == "time" else "1"
+    return f"SELECT count(*) FROM {quoted(stream)} [TUMBLING {size} WATTR {quoted(column or '')}]"

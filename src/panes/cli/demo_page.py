@@ -12,7 +12,7 @@ import pyarrow as pa
 import panes
 from panes.cli.demo_stage import tell
 from panes.cli.live_option import STAY, staying
-from panes.process.opened import RunningQuery
+from panes.process.running_query import RunningQuery
 from panes.sample_streams import bids
 
 QUERY = (

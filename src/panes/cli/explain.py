@@ -15,7 +15,8 @@ from panes.errors import OptionError
 from panes.language.parse import parse
 from panes.language.query_graph import read_graph
 from panes.planning.terms import StreamOptions
-from panes.process.opened import Opened, opened
+from panes.process.opened import opened
+from panes.process.running_query import RunningQuery
 from panes.progress.draw import draw_dot, draw_mermaid, draw_tree
 from panes.progress.optimise import optimise
 from panes.progress.sliding_graph import SlidingGraph
@@ -101,7 +102,7 @@ def _sliding_graph(files: list[str], how: str) -> str:
     return draw(graph, format_duration if measures == {"time"} else str)
 
 
-def _warm_up(asked: Opened, sources: list[InputFiles]) -> None:
+def _warm_up(asked: RunningQuery, sources: list[InputFiles]) -> None:
     """A few rows first, so that the loading of compiled loops is not taken for work."""
     for source in sources:
         for _, batch in zip(range(2), source.batches(), strict=False):

@@ -17,7 +17,7 @@ from panes.cli.files import InputFiles
 from panes.cli.meter import meter, reached_by
 from panes.cli.outputs import OutputFile
 from panes.errors import OptionError
-from panes.process.opened import Opened
+from panes.process.running_query import RunningQuery
 
 
 def answers_folder(output: str) -> Path:
@@ -33,7 +33,9 @@ def answers_folder(output: str) -> Path:
     return Path(output)
 
 
-def answer_kept(asked: Opened, sources: Sequence[InputFiles], folder: Path, batch_rows: int) -> int:
+def answer_kept(
+    asked: RunningQuery, sources: Sequence[InputFiles], folder: Path, batch_rows: int
+) -> int:
     """Push what is not in yet; says how many answers that gave. The streams do not end."""
     count = 0
     for answers in asked.last_answers:

@@ -18,8 +18,8 @@ from panes.cli.show import say
 from panes.language.query import Query
 from panes.language.query_graph import read_graph
 from panes.planning.terms import StreamOptions
-from panes.process.open_query import OpenQuery
-from panes.process.opened import Opened, opened
+from panes.process.opened import opened
+from panes.process.running_query import OpenQuery, RunningQuery
 
 EXAMPLE = "Example: panes live busy.sql --input bids=bids.parquet --speed 600"
 
@@ -70,7 +70,9 @@ def _usual_lateness(text: str) -> str | int:
     return _LATENESS if window is None or window.measure == "time" else 0
 
 
-def _replay(asked: Opened, sources: list[InputFiles], batch_rows: int, pace: ReplayPace) -> int:
+def _replay(
+    asked: RunningQuery, sources: list[InputFiles], batch_rows: int, pace: ReplayPace
+) -> int:
     """Push batches of all streams in turns, none before its time; gives how many answers came."""
     answers = 0
     counts = [s.rows for s in sources]
@@ -83,7 +85,7 @@ def _replay(asked: Opened, sources: list[InputFiles], batch_rows: int, pace: Rep
     return answers + len(asked.finish())
 
 
-def _instant(asked: Opened) -> int | None:
+def _instant(asked: RunningQuery) -> int | None:
     """Where the stream is in time, if its axis is time and anything is promised of it."""
     if not isinstance(asked, OpenQuery) or asked.plan.placing.kind != "time":
         return None

@@ -28,10 +28,8 @@ from rich.text import Text
 
 from panes.axis import BEGINNING, FOREVER, Axis
 from panes.cli.show import console as stderr
-from panes.process.open_graph import OpenGraph
-from panes.process.open_join import OpenJoin
-from panes.process.opened import Opened
 from panes.process.register import Register
+from panes.process.running_query import OpenJoin, OpenQuery, RunningQuery
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,12 +169,12 @@ def _progress(columns: tuple[ProgressColumn, ...], console: Console | None) -> P
     )
 
 
-def reached_by(query: Opened | Register) -> Reached:
+def reached_by(query: RunningQuery | Register) -> Reached:
     """How far a query of this process is."""
     late = query.state["late_rows"]
     if isinstance(query, OpenJoin):
         return Reached(min(query.progress.values(), default=BEGINNING), None, late)
-    if isinstance(query, OpenGraph):
+    if not isinstance(query, OpenQuery | Register):
         return Reached(BEGINNING, None, late)
     at, _ = query.reached
     if isinstance(query, Register):

@@ -23,8 +23,8 @@ from panes.errors import OptionError, PanesError
 from panes.planning.public_options import told
 from panes.planning.terms import StreamOptions
 from panes.process import in_steps
-from panes.process.open_query import OpenQuery
-from panes.process.opened import Opened, opened
+from panes.process.opened import opened
+from panes.process.running_query import OpenQuery, RunningQuery
 from panes.stores.store import STORES
 from panes.windows.limit import MOST_ANSWERS
 
@@ -251,7 +251,7 @@ def _require_kept(engine: str, query: str, inputs: list[str], *, streamed: bool)
         raise OptionError("--state needs files: standard input cannot be read again")
 
 
-def _answers(asked: Opened, sources: list[InputFiles], batch_rows: int) -> Iterator[pa.Table]:
+def _answers(asked: RunningQuery, sources: list[InputFiles], batch_rows: int) -> Iterator[pa.Table]:
     """The answers, as files are read: some of them at a time, in their order."""
     counts = [s.rows for s in sources]
     total = None if None in counts else sum(c or 0 for c in counts)
@@ -278,7 +278,7 @@ def require_spark() -> ModuleType:
         ) from None
 
 
-def _report(asked: Opened, answers: int, late_output: str | None) -> None:
+def _report(asked: RunningQuery, answers: int, late_output: str | None) -> None:
     late, rejected = asked.late, asked.rejected
     if late_output is not None:
         OutputFile(late_output).write(late)

@@ -12,10 +12,8 @@ from panes.live.feed import Feed
 from panes.live.join_register_feed import JoinRegisterFeed
 from panes.live.query_feed import QueryFeed
 from panes.live.register_feed import RegisterFeed
-from panes.process.open_graph import OpenGraph
-from panes.process.open_join import OpenJoin
-from panes.process.open_query import OpenQuery
 from panes.process.register import Register
+from panes.process.running_query import OpenGraph, OpenJoin, OpenQuery
 
 _GLANCE = 0.2
 

@@ -15,8 +15,7 @@ from panes.live.snapshot import AxisShown, PanesShown, Snapshot, WindowsShown
 from panes.live.windows_near import windows_near
 from panes.planning.describe import describe
 from panes.planning.plan import Plan
-from panes.process.open_join import OpenJoin
-from panes.process.open_query import OpenQuery
+from panes.process.running_query import OpenJoin, OpenQuery
 from panes.windows.cut import cut
 from panes.windows.spec import Landmark, Sliding
 

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from panes.arrays.key_numbers import KeyNumbers
 from panes.axis import Axis
 from panes.errors import ColumnTypeError
+from panes.nodes.operator import Operator
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +36,7 @@ class Seen:
         return self.rows.nbytes + self.at.nbytes
 
 
-class Distinct:
+class Distinct(Operator):
     """The different rows of a stream; `seen` is all that is held.
 
     A row is remembered until it lies further than `within` behind progress; None: for ever. That
@@ -73,10 +74,6 @@ class Distinct:
     def settle(self) -> None:
         """Remember what was pushed."""
         self.seen = self._pushed
-
-    def punctuate(self, at: int) -> int:
-        """The same promise."""
-        return at
 
     def forget(self, progress: int) -> None:
         """Forget rows that no window can count again."""

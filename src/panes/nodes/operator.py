@@ -6,9 +6,9 @@ output what it said of its input.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -17,33 +17,33 @@ from numpy.typing import NDArray
 from panes.axis import Axis
 
 
-class Operator(Protocol):
-    """One input, one output.
+class Operator(ABC):
+    """One input, one output; most of them remember nothing, and pass promises as they are.
 
     A push takes effect in two steps, so that a batch which is refused leaves no trace: `push` says
     what comes out, `settle` remembers that it went in.
     """
 
+    __slots__ = ()
+
     @property
     def nbytes(self) -> int:
         """Bytes of what is remembered."""
-        ...
+        return 0
 
+    @abstractmethod
     def push(self, rows: pa.Table) -> pa.Table:
         """The rows that come out for rows that go in."""
-        ...
 
-    def settle(self) -> None:
+    def settle(self) -> None:  # noqa: B027
         """What was pushed last has been taken in."""
-        ...
 
     def punctuate(self, at: int) -> int:
         """No row before `at` will go in: what that says of those that come out."""
-        ...
+        return at
 
-    def forget(self, progress: int) -> None:
+    def forget(self, progress: int) -> None:  # noqa: B027
         """No row before `progress` will come out any more, by what all inputs promise."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,10 +29,16 @@ def require_parts(graph: QueryGraph, run: StreamOptions) -> None:
 
 def run_of(part: Part, run: StreamOptions, inside: Collection[str]) -> StreamOptions:
     """How a part is run: as was said of the streams it reads, of which some are `inside`."""
-    streams = part.query.streams
-    run = replace(run, inside=frozenset(inside).intersection(streams))
     if part.name:
         run = replace(run, flush=None, why=False, store=None)
+    return run_inside(run, part.query.streams, inside)
+
+
+def run_inside(
+    run: StreamOptions, streams: Collection[str], inside: Collection[str]
+) -> StreamOptions:
+    """The options for a query that reads these streams, of which some are `inside`."""
+    run = replace(run, inside=frozenset(inside).intersection(streams))
     if run.inside.issuperset(streams):
         run = replace(
             run, lateness=None, rows_late=None, punctuation=None, heartbeat=None, max_ahead=None,

@@ -13,37 +13,23 @@ from sqlglot import exp
 from panes.axis import Axis
 from panes.errors import QueryError
 from panes.expressions.projection import Projection
+from panes.nodes.operator import Operator
 
 
 @dataclass(frozen=True, slots=True)
-class Select:
-    """Rows for which a condition holds. Promises pass as they are."""
+class Select(Operator):
+    """Rows for which a condition holds. Promises pass as they are: none comes earlier."""
 
     where: exp.Expression
-
-    @property
-    def nbytes(self) -> int:
-        """Nothing is remembered."""
-        return 0
 
     def push(self, rows: pa.Table) -> pa.Table:
         """The rows that pass."""
         passing, _ = Projection((), self.where)(rows)
         return rows if passing is None else rows.take(pa.array(passing))
 
-    def punctuate(self, at: int) -> int:
-        """The same promise: fewer rows come, none of them earlier."""
-        return at
-
-    def settle(self) -> None:
-        """Nothing is held."""
-
-    def forget(self, progress: int) -> None:
-        """Nothing is held."""
-
 
 @dataclass(frozen=True, slots=True)
-class Project:
+class Project(Operator):
     """Expressions over each row, under names; Apply where they compute anything.
 
     `axis` is the position of rows that go in, and `position` the output column that has the
@@ -56,11 +42,6 @@ class Project:
     axis: Axis | None
     position: str
     after: Axis | None = None
-
-    @property
-    def nbytes(self) -> int:
-        """Nothing is remembered."""
-        return 0
 
     def push(self, rows: pa.Table) -> pa.Table:
         """The expressions over the rows."""
@@ -88,12 +69,6 @@ class Project:
         """What has the positions of these rows."""
         _, (column,) = Projection((dict(self.columns)[self.position],), None)(rows)
         return column
-
-    def settle(self) -> None:
-        """Nothing is held."""
-
-    def forget(self, progress: int) -> None:
-        """Nothing is held."""
 
 
 def require_order(project: Project) -> None:

@@ -6,6 +6,7 @@ The reason's column is ``reason``, unless the stream has a column of that name.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -88,6 +89,37 @@ class SetAside:
         taken = self.late(schemas)
         self._late.clear()
         return taken
+
+
+@dataclass(frozen=True, slots=True)
+class Aside:
+    """Rows that one node has set aside, of streams with these columns."""
+
+    rows: SetAside
+    columns: Sequence[pa.Schema]
+
+
+def late_of(asides: Iterable[Aside]) -> pa.Table:
+    """The late rows of all."""
+    return _together(one.rows.late(one.columns) for one in asides)
+
+
+def rejected_of(asides: Iterable[Aside]) -> pa.Table:
+    """The rejected rows of all."""
+    return _together(one.rows.rejected(one.columns) for one in asides)
+
+
+def take_late_of(asides: Iterable[Aside]) -> pa.Table:
+    """The late rows of all, which are then forgotten."""
+    return _together(one.rows.take_late(one.columns) for one in asides)
+
+
+def _together(tables: Iterable[pa.Table]) -> pa.Table:
+    """Rows that were set aside, of different streams, with the columns of all."""
+    found = [table for table in tables if table.num_columns]
+    if len(found) == 1:
+        return found[0]
+    return set_aside(found, (pa.schema(list(table.schema)[:-1]) for table in found))
 
 
 def _from_the_future(rows: int) -> str:

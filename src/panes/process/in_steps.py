@@ -14,18 +14,18 @@ import pyarrow as pa
 
 from panes.errors import OptionError
 from panes.process.all_or_nothing import all_or_nothing
-from panes.process.open_query import OpenQuery
+from panes.process.running_query import OpenQuery
 from panes.process.step import Steps
 
 
 def push(query: OpenQuery, batches: Mapping[str, object]) -> Iterator[pa.Table]:
     """As `OpenQuery.push`; the batches are taken in at once, answers when they are asked for."""
-    return _given(query, query._pushing(batches, in_steps=True))
+    return _given(query, query._push_in_steps(batches))
 
 
 def finish(query: OpenQuery) -> Iterator[pa.Table]:
     """As `OpenQuery.finish`."""
-    return _given(query, query._finishing(in_steps=True))
+    return _given(query, query._finish_in_steps())
 
 
 def answers_of(query: OpenQuery, streams: Mapping[str, object]) -> pa.RecordBatchReader:

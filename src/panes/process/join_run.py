@@ -8,13 +8,11 @@ Each side is admitted as the stream of any query is: placed, filtered, late rows
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from numbers import Integral
 
 import numpy as np
 import pyarrow as pa
 
 from panes.axis import BEGINNING, parse_instant
-from panes.errors import OptionError
 from panes.join.rule import Arrivals
 from panes.nodes.fold_stage import FoldStage
 from panes.nodes.gate import Admitted, Gate
@@ -26,7 +24,7 @@ from panes.planning.join_plan import SourcePlan
 from panes.planning.join_query_plan import JoinQueryPlan
 from panes.planning.join_terms import COUNTED, FORGOTTEN, require_streamable_join
 from panes.planning.terms import CheckedOptions, StreamOptions, check_options, require_terms
-from panes.process.open_query import Instant
+from panes.process.node import Instant, position_of
 from panes.process.watched import Watcher
 
 
@@ -83,45 +81,50 @@ class JoinRun:
                 if name in side.streams:
                     side.punctuate(name, at, "punctuation")
 
-    def take(self, tables: Mapping[str, pa.Table], now: int, *, ends: bool = False) -> pa.Table:
-        """Take in batches; gives joined rows, or answers of a fold. With `ends`, no more come."""
-        rows = {}
-        untold = self.streams if self.tells is None else self.tells
-        for side in self._sides:
-            name = side.plan.name
-            admitted = side.admit(tables, now, self.stage.open_from(name), self._set_aside)
-            if self.watcher is not None:
-                self.watcher.took([batch for batch in admitted if batch.stream in untold])
-            untold = untold - frozenset(side.streams)
-            rows[name] = side.arrivals(admitted)
-        self._beat(now)
-        if ends:
-            for side in self._sides:
-                side.end()
-        return self._joined(rows)
+    def take(
+        self,
+        rows: Mapping[str, pa.Table],
+        told: Mapping[str, Instant],
+        now: int,
+        *,
+        beats: bool = False,
+        ends: bool = False,
+    ) -> pa.Table:
+        """Take in batches and promises; gives joined rows, or answers of a fold.
 
-    def punctuate(self, promised: Mapping[str, Instant]) -> pa.Table:
-        """Streams promise something; gives what that proves."""
-        self.require_instants(promised)
-        for name, instant in promised.items():
+        With `beats`, the clock promises something too; with `ends`, no more rows come.
+        """
+        self.require_instants(told)
+        arrived = self._admit({n: t for n, t in rows.items() if n in self.streams}, now)
+        if rows or beats or ends:
+            self._beat(now)
+        for name, instant in told.items():
             for side in self._sides:
                 if name in side.streams:
                     side.punctuate(name, parse_instant(instant), "punctuation")
-        return self._joined({})
+        if ends:
+            for side in self._sides:
+                side.end()
+        return self._joined(arrived)
+
+    def _admit(self, rows: Mapping[str, pa.Table], now: int) -> dict[str, list[Arrivals]]:
+        """The rows of each side that count."""
+        arrived = {}
+        untold = self.streams if self.tells is None else self.tells
+        for side in self._sides if rows else ():
+            name = side.plan.name
+            admitted = side.admit(rows, now, self.stage.open_from(name), self._set_aside)
+            if self.watcher is not None:
+                self.watcher.took([batch for batch in admitted if batch.stream in untold])
+            untold = untold - frozenset(side.streams)
+            arrived[name] = side.arrivals(admitted)
+        return arrived
 
     def require_instants(self, promised: Mapping[str, Instant]) -> None:
         """Refuse promises that are no positions of the streams of this join."""
         for name, instant in promised.items():
-            if name not in self.streams:
-                continue
-            if self.join.axis.kind != "time" and not isinstance(instant, Integral):
-                raise OptionError(f"`{name}` has no time axis: a promise is a whole number there")
-            parse_instant(instant)
-
-    def beat(self, now: int) -> pa.Table:
-        """The clock promises something; gives what that proves."""
-        self._beat(now)
-        return self._joined({})
+            if name in self.streams:
+                position_of(name, instant, self.join.axis.kind)
 
     def _beat(self, now: int) -> None:
         if self._terms.heartbeat is not None:

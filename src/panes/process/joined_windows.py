@@ -15,23 +15,24 @@ import pyarrow as pa
 
 from panes.aggregates.custom import UserAggregate
 from panes.axis import LIMIT
-from panes.language.query import WINDOW_COLUMNS
+from panes.language.query import WINDOW_COLUMNS, Query
 from panes.nodes.join_stage import JoinStage
 from panes.nodes.joined_rows import complete_groups, named_windows, placed_rows
 from panes.planning.join_query_plan import AT, PAIRS, Aggregation, JoinQueryPlan
 from panes.planning.terms import StreamOptions
-from panes.process.open_query import OpenQuery
+from panes.process.node import Step
+from panes.process.query_node import Inside
+from panes.process.windows_node import WindowsNode
 
 
 class Above(Protocol):
     """What joined rows are made into."""
 
-    def take(self, joined: pa.Table, stage: JoinStage) -> pa.Table:
-        """Take in joined rows; gives the answers that are final by what the join promises now."""
-        ...
+    def take(self, joined: pa.Table, stage: JoinStage, *, ends: bool) -> pa.Table:
+        """Take in joined rows; gives the answers that are final by what the join promises now.
 
-    def finish(self, joined: pa.Table) -> pa.Table:
-        """Take in the last joined rows; gives all answers that are left."""
+        If it `ends`, they are the last ones, and all answers are given that are left.
+        """
         ...
 
     def early(self) -> pa.Table:
@@ -61,7 +62,7 @@ def above(
 
 
 class JoinedWindows:
-    """Joined rows in windows over a position of theirs."""
+    """Joined rows in windows over a position of theirs: a node of windows that reads the join."""
 
     def __init__(
         self,
@@ -71,40 +72,34 @@ class JoinedWindows:
         aggregates: Sequence[UserAggregate],
     ) -> None:
         self._plan, self._by = plan, aggregation.by
-        terms = StreamOptions(
-            max_ahead=None, bounded=run.bounded, why=run.why, flush=run.flush,
-            store=run.store, max_answers=run.max_answers,
-        )  # fmt: skip
-        self._query = OpenQuery(aggregation.query, terms, aggregates=aggregates)
+        options = StreamOptions(
+            max_ahead=None, bounded=run.bounded, why=run.why, flush=run.flush, store=run.store
+        )
+        self._windows = _over_pairs(aggregation.query, options, aggregates)
 
-    def take(self, joined: pa.Table, stage: JoinStage) -> pa.Table:
+    def take(self, joined: pa.Table, stage: JoinStage, *, ends: bool) -> pa.Table:
         """Take in joined rows; gives the answers that are final by what the join promises now."""
-        found = self._query.push(**{PAIRS: placed_rows(self._plan, self._by, joined)})
+        step = Step({PAIRS: placed_rows(self._plan, self._by, joined)}, is_last=ends)
         assert self._by != "positions"
         progress = stage.progress_above(self._by)
-        if progress > -LIMIT:
-            closed = self._query.punctuate(pairs=min(progress, LIMIT - 1))
-            found = pa.concat_tables([found, closed])
-        return self._named(found)
-
-    def finish(self, joined: pa.Table) -> pa.Table:
-        """Take in the last joined rows; gives all answers that are left."""
-        found = self._query.push(**{PAIRS: placed_rows(self._plan, self._by, joined)})
-        return self._named(pa.concat_tables([found, self._query.finish()]))
+        if progress > -LIMIT and not ends:
+            step.told = {PAIRS: min(progress, LIMIT - 1)}
+        return self._named(self._windows.take(step)[0].table)
 
     def early(self) -> pa.Table:
         """The windows that are still open, as they are now."""
-        return self._named(self._query.early())
+        return self._named(self._windows.early())
 
     @property
     def stored(self) -> dict[str, int]:
         """How much is stored above the join."""
-        return {name: self._query.state[name] for name in ("keys", "partials", "bytes")}
+        state = self._windows.state
+        return {name: state[name] for name in ("keys", "partials", "bytes")}
 
     @property
     def next_end(self) -> int:
         """No window that is yet to be answered ends before, as the windows above count."""
-        return self._query.next_end
+        return self._windows.next_end
 
     def _named(self, answers: pa.Table) -> pa.Table:
         return named_windows(self._plan, self._by, answers)
@@ -117,35 +112,25 @@ class PositionGroups:
         self, plan: JoinQueryPlan, aggregation: Aggregation, aggregates: Sequence[UserAggregate]
     ) -> None:
         self._plan, self._aggregation, self._aggregates = plan, aggregation, aggregates
-        self._waiting: pa.Table | None = None
+        self._waiting = plan.joined_schema().empty_table()
 
-    def take(self, joined: pa.Table, stage: JoinStage) -> pa.Table:
+    def take(self, joined: pa.Table, stage: JoinStage, *, ends: bool) -> pa.Table:
         """Take in joined rows; gives the groups that no joined row can come into any more."""
-        rows = joined if self._waiting is None else pa.concat_tables([self._waiting, joined])
-        complete = complete_groups(self._plan, self._aggregation, rows, stage)
+        rows = pa.concat_tables([self._waiting, joined]) if len(self._waiting) else joined
+        complete = np.ones(len(rows), dtype=np.bool_)
+        if not ends:
+            complete = complete_groups(self._plan, self._aggregation, rows, stage)
         self._waiting = rows.filter(pa.array(~complete)).combine_chunks()
         return self._grouped(rows.filter(pa.array(complete)))
 
-    def finish(self, joined: pa.Table) -> pa.Table:
-        """Take in the last joined rows; gives all groups that are left."""
-        rows = joined if self._waiting is None else pa.concat_tables([self._waiting, joined])
-        self._waiting = None
-        return self._grouped(rows)
-
     def early(self) -> pa.Table:
         """All groups that are not complete, as they are now."""
-        joined = self._plan.joined_schema().empty_table()
-        return self._grouped(joined if self._waiting is None else self._waiting)
+        return self._grouped(self._waiting)
 
     @property
     def stored(self) -> dict[str, int]:
         """How much is stored above the join: rows of groups that are not complete."""
-        waiting = self._waiting
-        return {
-            "keys": 0,
-            "partials": 0 if waiting is None else len(waiting),
-            "bytes": 0 if waiting is None else waiting.nbytes,
-        }
+        return {"keys": 0, "partials": len(self._waiting), "bytes": self._waiting.nbytes}
 
     @property
     def next_end(self) -> None:
@@ -154,10 +139,13 @@ class PositionGroups:
     def _grouped(self, rows: pa.Table) -> pa.Table:
         """Aggregates of whole groups: windows play no part, so all rows lie in one."""
         once = rows.append_column(AT, pa.array(np.zeros(len(rows), dtype=np.int64)))
-        query = OpenQuery(
-            self._aggregation.query,
-            StreamOptions(bounded=True, max_ahead=None),
-            aggregates=self._aggregates,
-        )
-        query.push(**{PAIRS: once})
-        return query.finish().drop_columns(list(WINDOW_COLUMNS))
+        options = StreamOptions(bounded=True, max_ahead=None)
+        windows = _over_pairs(self._aggregation.query, options, self._aggregates)
+        [given] = windows.take(Step({PAIRS: once}, is_last=True))
+        return given.table.drop_columns(list(WINDOW_COLUMNS))
+
+
+def _over_pairs(
+    query: Query, run: StreamOptions, aggregates: Sequence[UserAggregate]
+) -> WindowsNode:
+    return WindowsNode(query, Inside({PAIRS: PAIRS}), run, aggregates=aggregates)

@@ -3,10 +3,12 @@
     stream ──► shared windows ──► answers of many queries
     stream ──► windows ──► windows over their answers ──► answers of a query
 
-Everything that runs in one process is a node: one query (`QueryNode`), windows of many queries over
-shared panes (`SharedWindows`), queries over shared joins (`SharedJoins`). A node reads streams and
-other nodes by their names. In a step it takes in the rows and the promises of what it reads, and
-gives the answers of its ends; what it says of answers to come is a promise to those that read it.
+Everything that runs in one process is a node: windows of one query (`WindowsNode`), a join of one
+query (`JoinNode`), windows of many queries over shared panes (`SharedWindows`), queries over shared
+joins (`SharedJoins`). A node reads streams and other nodes by their names. In a step it takes in
+the rows and the promises of what it reads, and gives the answers of its ends; what it says of
+answers to come is a promise to those that read it. It knows nothing of threads, watchers' steps or
+folders: these are the matter of the faces, `RunningQuery` and `Register`.
 
 Laws, which `tests/process/test_any_register.py` looks for in any history:
 
@@ -19,12 +21,37 @@ Laws, which `tests/process/test_any_register.py` looks for in any history:
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import datetime as dt
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from numbers import Integral
+from typing import Any, TypeAlias
 
 from panes.answers.portions import Portion
-from panes.process.open_query import Instant
+from panes.axis import parse_instant
+from panes.errors import OptionError
+from panes.nodes.set_aside import Aside
+
+Instant: TypeAlias = "str | int | dt.datetime"
+
+
+def clock() -> int:
+    """The time, in microseconds."""
+    return time.time_ns() // 1_000
+
+
+def position_of(stream: str, instant: Instant, measure: str | None) -> int:
+    """What is promised of a stream, as a position on an axis of some measure."""
+    if measure != "time" and not isinstance(instant, Integral):
+        raise OptionError(f"`{stream}` has no time axis: a promise is a whole number there")
+    return parse_instant(instant)
+
+
+def bytes_of(state: Mapping[str, int]) -> int:
+    """All bytes of a state."""
+    return sum(size for name, size in state.items() if name.endswith("bytes"))
 
 
 @dataclass(slots=True)
@@ -32,13 +59,15 @@ class Step:
     """What comes in one step: rows by the names of streams and nodes, and what is promised.
 
     `promised` has what nodes promise of their answers, by name and column; `told` what the caller
-    promises of streams. With `is_last`, nothing comes after it. What fails is noted in `lost`, by
-    the name of the node, and in `failed`, by that of a query, if others are to go on.
+    promises of streams, with a `key` of rows of that key only. With `is_last`, nothing comes after
+    it. What fails is noted in `lost`, by the name of the node, and in `failed`, by that of a query,
+    if others are to go on.
     """
 
     rows: dict[str, Any] = field(default_factory=dict)
     promised: dict[str, Mapping[str, int]] = field(default_factory=dict)
     told: Mapping[str, Instant] = field(default_factory=dict)
+    key: Mapping[str, object] | None = None
     beats: bool = False
     is_last: bool = False
     others_go_on: bool = False
@@ -46,27 +75,39 @@ class Step:
     failed: dict[str, Exception] = field(default_factory=dict)
 
 
-class Node(Protocol):
-    """What reads streams or other nodes by name, and gives answers and promises."""
+class Node(ABC):
+    """What reads streams or other nodes by name, and gives answers and promises.
+
+    If it `answers_one` query, what fails in it is the fault of that query, and others go on.
+    """
+
+    answers_one = False
 
     @property
+    @abstractmethod
     def reads(self) -> Sequence[str]:
         """The names of the streams and nodes that it reads."""
-        ...
 
+    @abstractmethod
     def take(self, step: Step) -> Sequence[Portion]:
         """Take in what a step brings of what it reads; gives the answers of each of its ends."""
-        ...
 
-    def promised_answers(self) -> Mapping[str, int]:
-        """What is promised of the columns of answers to come, by their names in small letters."""
-        ...
+    def hand_on(self, step: Step, given: Sequence[Portion]) -> None:  # noqa: B027
+        """Nodes that read it have its answers as rows, and its promise; here, none reads it."""
+
+    @abstractmethod
+    def require_instants(self, told: Mapping[str, Instant]) -> None:
+        """Refuse promises that are no positions of what it reads."""
+
+    @abstractmethod
+    def aside(self) -> Iterable[Aside]:
+        """The rows that were set aside, in one pile or several."""
 
     @property
+    @abstractmethod
     def state(self) -> Mapping[str, int]:
         """How much is stored."""
-        ...
 
+    @abstractmethod
     def explain(self, *, details: bool = False) -> str:
         """How it is run, as text."""
-        ...

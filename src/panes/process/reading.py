@@ -19,13 +19,12 @@ from sqlglot import exp
 from panes.aggregates.custom import UserAggregate
 from panes.arrays.columns import column_of
 from panes.asking.prepared import Prepared
-from panes.asking.row_questions import RowQuestions, ordering_of
+from panes.asking.row_questions import RowQuestions, ordering_by, ordering_of
 from panes.asking.row_tail import RowTail
 from panes.asking.row_window import answered
 from panes.axis import ARRIVAL, BEGINNING, FOREVER
 from panes.errors import NoProgressWarning, PanesError, warn
 from panes.expressions.projection import Projection
-from panes.language.expressions import quoted
 from panes.language.parse import parse
 from panes.language.query import Query
 from panes.language.row_question import RowQuestion
@@ -171,9 +170,7 @@ class Reading:
 
         take_up_queries(manifest, self._queries, manifest.queries, bind)
         if not self.has_axis and beside.ordering is not None:
-            query = parse(beside.ordering)
-            self.settle_axis(plan(query, {self._queries.stream: schema}), schema)
-            self.settle_terms(check_options(query, self._run))
+            self.settle_by(beside.ordering, schema)
         resumed(self._queries, self.terms or CheckedOptions(), state)
         self.set_aside.add([beside.late], [beside.rejected])
         if self.tail is not None:
@@ -212,19 +209,27 @@ class Reading:
             self._plan = _placing(planned, schema)
 
     def settle_terms(self, terms: CheckedOptions) -> None:
-        """The first question says how the stream progresses; where it stands stays as it is."""
+        """The first question says how the stream progresses; where it stands stays as it is.
+
+        Rows that came before promise something by the terms, too.
+        """
         if self.terms is None:
             promised, self.terms = self._queries.promise, terms
             self._queries.promise = Promise(terms.bound(), promised.at, promised.why)
+            if self._queries.newest > BEGINNING:
+                self._queries.promise.observe(np.array([self._queries.newest]))
 
     def ordering(self) -> str | None:
         """A query over the column that orders the rows: it is known even if no query is left."""
         if self._plan is None:
             return None
-        axis = self._plan.axis
-        size = "1 second" if axis.kind == "time" else "1"
-        stream, column = quoted(self._queries.stream), quoted(axis.column or "")
-        return f"SELECT count(*) FROM {stream} [TUMBLING {size} WATTR {column}]"
+        return ordering_by(self._queries.stream, self._plan.axis.column, self._plan.axis.kind)
+
+    def settle_by(self, text: str, schema: pa.Schema) -> None:
+        """The column that a query lies on orders the rows, and its terms are those of all."""
+        query = parse(text)
+        self.settle_axis(plan(query, {self._queries.stream: schema}), schema)
+        self.settle_terms(check_options(query, self._run))
 
     def settle_rows(self, asked: RowQuestion) -> None:
         """A question for rows has the axis of all, or is the first to say which."""

@@ -11,7 +11,6 @@ comes late is answered from where nothing that it needs is missing.
 from __future__ import annotations
 
 import datetime as dt
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
@@ -29,14 +28,13 @@ from panes.errors import (
 from panes.frames import empty_tables, to_table
 from panes.html import facts_html, facts_line
 from panes.language.query_graph import read_graph
+from panes.nodes.set_aside import late_of, rejected_of, take_late_of
 from panes.planning.terms import StreamOptions
 from panes.process.added import Added
 from panes.process.in_turn import Turn
-from panes.process.node import Step
-from panes.process.open_query import Instant, bytes_of
+from panes.process.node import Instant, Step, bytes_of, clock
 from panes.process.register_file import Signature
 from panes.process.register_graph import RegisterGraph
-from panes.process.register_nodes import all_rows
 from panes.process.rounds import HandOver
 from panes.process.saved_register import SavedRegister
 from panes.process.shared_windows import SharedWindows
@@ -69,7 +67,7 @@ class Register(SavedRegister):
         aggregates: Sequence[UserAggregate] = (),
         keep_rows: int = 0,
         hand_over: HandOver | None = None,
-        now: Callable[[], int] = lambda: time.time_ns() // 1_000,
+        now: Callable[[], int] = clock,
     ) -> None:
         if run.late == "revise":
             raise OptionError(
@@ -345,20 +343,21 @@ class Register(SavedRegister):
     @in_turn
     def late(self) -> pa.Table:
         """Rows that broke a promise, with the reason. They are those of the streams."""
-        return all_rows(self._graph.late())
+        return late_of(self._graph.aside())
 
     @in_turn
     @kept
     def take_late(self) -> pa.Table:
         """The late rows so far, which are then forgotten: for registers that run for long."""
-        self._turn.undo.remember(self, *(w.reading.set_aside for w in self._windows))
-        return all_rows(self._graph.take_late())
+        aside = self._graph.aside()
+        self._turn.undo.remember(self, *aside)
+        return take_late_of(aside)
 
     @property
     @in_turn
     def rejected(self) -> pa.Table:
         """Rows that have no position on the axis, with the reason."""
-        return all_rows(self._graph.rejected())
+        return rejected_of(self._graph.aside())
 
     @property
     @in_turn

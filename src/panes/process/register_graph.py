@@ -29,11 +29,11 @@ from panes.planning.terms import StreamOptions
 from panes.process.all_or_nothing import all_or_nothing
 from panes.process.in_turn import Turn
 from panes.process.newest_rows import NewestRows
-from panes.process.node import Node, Step
-from panes.process.open_query import Instant
+from panes.process.node import Instant, Node, Step
 from panes.process.query_node import Inside, QueryNode
 from panes.process.register_nodes import RegisterNodes
 from panes.process.rounds import HandOver
+from panes.process.running_query import node_of
 from panes.process.shared_joins import SharedJoins
 from panes.process.shared_windows import SharedWindows, Unfit
 from panes.sharing.shareable import shared_spec
@@ -238,7 +238,7 @@ class RegisterGraph(RegisterNodes):
         while name in self.running.nodes or name in self.streams:
             name += "_"
         nodes = frozenset(reads.values()).difference(self.streams)
-        node = QueryNode(
+        node = node_of(
             query, Inside(reads, nodes), self._run, aggregates=self._aggregates,
             schemas=self._known(), now=self._now,
         ).named(name)  # fmt: skip
@@ -318,11 +318,8 @@ class RegisterGraph(RegisterNodes):
                     "would be of only one of them",
                     hint="give a lateness, or open a register for each",
                 )
-        self.joins.require_instants(told)
-        for node in self.query_nodes:
+        for node in self.running.nodes.values():
             node.require_instants(told)
-        for windows in self.windows:
-            windows.require_instants(told)
 
     def end(self) -> None:
         """The streams have ended: only the windows stay, which say what there was."""

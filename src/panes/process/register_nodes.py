@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pyarrow as pa
 
 from panes.axis import BEGINNING
 from panes.errors import InputError, OptionError, QueryError, UnknownStreamError
-from panes.nodes.set_aside import set_aside
+from panes.nodes.set_aside import Aside
 from panes.planning.terms import StreamOptions
 from panes.process.node import Node
 from panes.process.query_node import QueryNode, missed
@@ -164,23 +164,10 @@ class RegisterNodes:
         """How far streams and sides of joins are."""
         return [*(w.progress for w in self.windows if w.reading.has_axis), *self.joins.progress]
 
-    def late(self) -> Iterator[pa.Table]:
-        """Late rows: of each stream by each column that orders it, and of each join."""
-        yield from (w.reading.set_aside.late(w.columns) for w in self._over_streams())
-        yield from self.joins.late()
-        yield from (node.query.late for node in self._telling())
-
-    def take_late(self) -> Iterator[pa.Table]:
-        """The late rows so far, which are then forgotten."""
-        yield from (w.reading.set_aside.take_late(w.columns) for w in self._over_streams())
-        yield from self.joins.take_late()
-        yield from (node.query.take_late() for node in self._telling())
-
-    def rejected(self) -> Iterator[pa.Table]:
-        """Rows without a position."""
-        yield from (w.reading.set_aside.rejected(w.columns) for w in self._over_streams())
-        yield from self.joins.rejected()
-        yield from (node.query.rejected for node in self._telling())
+    def aside(self) -> list[Aside]:
+        """Rows set aside: of each stream by each column that orders it, and of each join."""
+        nodes: list[Node] = [*self._over_streams(), self.joins, *self._telling()]
+        return [one for node in nodes for one in node.aside()]
 
     def _over_streams(self) -> list[SharedWindows]:
         """The windows over streams; the first one tells the columns if there is nothing else."""
@@ -234,11 +221,3 @@ class RegisterNodes:
             windows.reading.watcher = watcher if is_first else None
             told |= {windows.source} if windows.column is not None else set()
         self.joins.watcher, self.joins.shown = watcher, frozenset(told)
-
-
-def all_rows(tables: Iterable[pa.Table]) -> pa.Table:
-    """Rows that were set aside, of different streams, with the columns of all."""
-    found = [table for table in tables if table.num_columns]
-    if len(found) == 1:
-        return found[0]
-    return set_aside(found, (pa.schema(list(table.schema)[:-1]) for table in found))

@@ -7,11 +7,11 @@ is read by another one or is the end of a query.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
 
 from panes.answers.portions import Portion
 from panes.errors import InputError
 from panes.process.node import Node, Step
-from panes.process.query_node import QueryNode
 from panes.sharing.failures import noted
 
 
@@ -42,13 +42,10 @@ class RunningGraph:
                 step.lost[name] = InputError(f"a query inside it failed: {step.lost[missing]}")
                 continue
             given: Sequence[Portion] = ()
-            if step.others_go_on and isinstance(node, QueryNode):
-                with noted(step.lost, [name]):
-                    given = node.take(step)
-            else:
+            goes_on = step.others_go_on and node.answers_one
+            with noted(step.lost, [name]) if goes_on else nullcontext():
                 given = node.take(step)
             if name in step.lost:
                 continue
-            if isinstance(node, QueryNode):
-                node.hand_on(step, given)
+            node.hand_on(step, given)
             yield name, given

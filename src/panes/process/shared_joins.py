@@ -8,7 +8,7 @@ that only aggregates the partners of each left row needs no pairs and has a join
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 
@@ -21,23 +21,28 @@ from panes.axis import BEGINNING, parse_instant
 from panes.errors import PanesError
 from panes.language.join_query import JoinQuery
 from panes.nodes.inner import joined_schemas, schemas_made
-from panes.nodes.missed_rows import Missed, sure_rows
-from panes.nodes.set_aside import SetAside
+from panes.nodes.missed_rows import Missed
+from panes.nodes.set_aside import Aside, SetAside
 from panes.planning.explain_join import explain_join
 from panes.planning.join_query_plan import JoinQueryPlan, plan_join_query
 from panes.planning.terms import StreamOptions
-from panes.process.join_answers import JoinAnswers
-from panes.process.join_run import JoinRun
+from panes.process.join_answers import (
+    NO_COLUMNS,
+    NO_PROMISE,
+    Coming,
+    JoinAnswers,
+    RunningJoin,
+    known_schemas,
+    no_batch_yet,
+)
 from panes.process.newest_rows import NewestRows
-from panes.process.node import Step
-from panes.process.open_join import NO_COLUMNS, known_schemas, no_batch_yet, unseen
-from panes.process.open_query import Instant
+from panes.process.node import Instant, Node, Step
 from panes.process.watched import Watcher
 from panes.sharing.failures import noted
 from panes.sharing.join_view import JoinedQuery
 
 
-class SharedJoins:
+class SharedJoins(Node):
     """Queries over joins of some streams, as one node: those with the same join share it.
 
     Of queries that say the same and have missed the same, answers are found once.
@@ -57,9 +62,9 @@ class SharedJoins:
         self._run, self._aggregates, self._now = run, tuple(aggregates), now
         self.asked: dict[str, JoinQuery] = {}
         self._schemas: Mapping[str, pa.Schema] = {}
-        self._joins: dict[object, _SharedJoin] = {}
+        self._joins: dict[object, RunningJoin] = {}
         self._newest = NewestRows()
-        self._early: list[Callable[[JoinRun], pa.Table]] = []
+        self._early: list[Coming] = []
         self._newest_before_early = NewestRows()
         self.joined_rows: dict[str, int] = {}
         self.watcher: Watcher | None = None
@@ -131,47 +136,26 @@ class SharedJoins:
     def take(self, step: Step) -> Sequence[Portion]:
         """Take in rows and promises; gives what every query answers."""
         now, rows = self._now(), {n: t for n, t in step.rows.items() if n in self.streams}
+        for name, query in self._unbound().items() if step.is_last else ():
+            step.failed[name] = no_batch_yet(query, self._schemas, NO_COLUMNS)
+        given = self._answers(step, Coming(rows=rows, told=step.told, now=now, ends=step.is_last))
         if rows:
-            given = self._answers(
-                step, lambda run: run.take({n: t for n, t in rows.items() if n in run.streams}, now)
-            )
             self._newest = self._newest.after(rows, self._run, now)
-            return given
-        if step.is_last:
-            for name, query in self._unbound().items():
-                step.failed[name] = no_batch_yet(unseen(query, self._schemas), NO_COLUMNS)
-            return self._answers(step, lambda run: run.take({}, now, ends=True))
-        told = step.told
-        return self._answers(
-            step, lambda run: run.punctuate({n: p for n, p in told.items() if n in run.streams})
-        )
+        return given
 
     def require_instants(self, told: Mapping[str, Instant]) -> None:
         """Refuse promises that cannot be understood, or are no positions of the streams."""
         for query in self._unbound().values():
             if not told.keys().isdisjoint(query.streams):
-                missing = unseen(query, self._schemas)
-                raise no_batch_yet(missing, "a promise cannot be understood")
+                raise no_batch_yet(query, self._schemas, NO_PROMISE)
         for join in self._joins.values():
             join.run.require_instants(told)
 
-    def promised_answers(self) -> Mapping[str, int]:
-        """Nothing: what it answers is read by nobody."""
-        return {}
-
     # What there is to see
 
-    def late(self) -> Iterator[pa.Table]:
-        """Rows that broke a promise, with the reason; of each join that reads them."""
-        return (join.set_aside.late(join.columns) for join in self._joins.values())
-
-    def take_late(self) -> Iterator[pa.Table]:
-        """The late rows so far, which are then forgotten."""
-        return (join.set_aside.take_late(join.columns) for join in self._joins.values())
-
-    def rejected(self) -> Iterator[pa.Table]:
-        """Rows that have no place on the axis, with the reason; of each join."""
-        return (join.set_aside.rejected(join.columns) for join in self._joins.values())
+    def aside(self) -> Sequence[Aside]:
+        """The rows that each join has set aside."""
+        return [join.aside for join in self._joins.values()]
 
     @property
     def state(self) -> Mapping[str, int]:
@@ -237,12 +221,14 @@ class SharedJoins:
         key: object = replace(query, text="") if folds else plan.join.identity
         if key not in self._joins:
             columns = list(chain(*schemas_made(query.join, known)))
-            self._joins[key] = _SharedJoin(plan, self._run, self._early, unstored, columns)
+            self._joins[key] = RunningJoin(
+                plan, self._run, SetAside(), columns, early=self._early, unstored=unstored
+            )
             newest = [came.by_stream(side, known) for side in plan.join.sources]
             self._joins[key].run.begin_behind(newest, self._told)
             self._newest = self._newest.laid(plan.join.sources, known)
         shared = self._joins[key]
-        same = shared.same_as(plan)
+        same = _same_answers(shared, plan)
         if same is not None:
             shared.answers[name] = same
             return
@@ -252,16 +238,16 @@ class SharedJoins:
             answers.whole.require_answers()
         shared.answers[name] = answers
 
-    def _answers(self, step: Step, call: Callable[[JoinRun], pa.Table]) -> Sequence[Portion]:
+    def _answers(self, step: Step, coming: Coming) -> Sequence[Portion]:
         """What every query answers after a step of its join; those that fail are noted."""
         found: dict[str, pa.Table] = {}
         self._watch()
         for join in list(self._joins.values()):
             joined = None
             with noted(step.failed, join.answers):
-                joined = join.after(call)
+                joined = join.after(coming)
             if joined is not None:
-                found |= join.answered(joined, step)
+                found |= _answered(join, joined, step)
             for name in join.answers if joined is not None else ():
                 self.joined_rows[name] = self.joined_rows.get(name, 0) + len(joined)
         if not self._unbound():
@@ -269,7 +255,7 @@ class SharedJoins:
         else:
             if not self._early:
                 self._newest_before_early = self._newest
-            self._early = [*self._early, call]
+            self._early = [*self._early, coming]
         given = ((name, found[name]) for name in self.asked if name in found)
         return [Portion(-1, [name], np.array([0, len(t)]), t) for name, t in given]
 
@@ -286,52 +272,24 @@ class SharedJoins:
         return {name: query for name, query in self.asked.items() if name not in bound}
 
 
-class _SharedJoin:
-    """A join, and the answers of all queries that share it.
+def _same_answers(join: RunningJoin, plan: JoinQueryPlan) -> JoinAnswers | None:
+    """The answers of a query that says the same, if neither has missed what the other has."""
+    asked = replace(plan.query, text="")
+    alike = (a for a in join.answers.values() if replace(a.plan.query, text="") == asked)
+    return None if join.has_begun else next(alike, None)
 
-    What came `early`, before the columns of all its streams were known, is still to be taken in.
-    Rows that came before that are `unstored`, up to a position of each source.
-    """
 
-    def __init__(
-        self,
-        plan: JoinQueryPlan,
-        run: StreamOptions,
-        early: Sequence[Callable[[JoinRun], pa.Table]],
-        unstored: tuple[int, ...],
-        columns: Sequence[pa.Schema],
-    ) -> None:
-        self.unstored, self.columns, self.has_begun = unstored, columns, False
-        self.set_aside = SetAside()
-        self.run = JoinRun(plan, run, self.set_aside)
-        self.answers: dict[str, JoinAnswers] = {}
-        self._early = list(early)
-
-    def same_as(self, plan: JoinQueryPlan) -> JoinAnswers | None:
-        """The answers of a query that says the same, if neither has missed what the other has."""
-        asked = replace(plan.query, text="")
-        alike = (a for a in self.answers.values() if replace(a.plan.query, text="") == asked)
-        return None if self.has_begun else next(alike, None)
-
-    def after(self, call: Callable[[JoinRun], pa.Table]) -> pa.Table:
-        """Joined rows after a call, and after those that waited for it."""
-        calls = [*self._early, call]
-        self._early, self.has_begun = [], True
-        joined = pa.concat_tables([one(self.run) for one in calls])
-        return sure_rows(self.run.join, self.unstored, joined)
-
-    def answered(self, joined: pa.Table, step: Step) -> dict[str, pa.Table]:
-        """The answers of each query, which are found once for those that say the same."""
-        names: dict[int, list[str]] = {}
-        for name, answers in self.answers.items():
-            names.setdefault(id(answers), []).append(name)
-        found: dict[str, pa.Table] = {}
-        for some in names.values():
-            with noted(step.failed, some):
-                answers = self.answers[some[0]]
-                table = answers.of(joined, self.run, ends=step.is_last)
-                found |= dict.fromkeys(some, table)
-        return found
+def _answered(join: RunningJoin, joined: pa.Table, step: Step) -> dict[str, pa.Table]:
+    """The answers of each query, which are found once for those that say the same."""
+    names: dict[int, list[str]] = {}
+    for name, answers in join.answers.items():
+        names.setdefault(id(answers), []).append(name)
+    found: dict[str, pa.Table] = {}
+    for some in names.values():
+        with noted(step.failed, some):
+            table = join.answers[some[0]].of(joined, join.run, ends=step.is_last)
+            found |= dict.fromkeys(some, table)
+    return found
 
 
 def _newest_of(

@@ -21,19 +21,17 @@ from panes.aggregates.custom import UserAggregate
 from panes.answers.portions import Portion
 from panes.arrays.workers import apart_from_interrupts
 from panes.asking.prepared import Prepared
+from panes.asking.row_questions import ordering_by
 from panes.axis import BEGINNING, FOREVER, Duration, axis_over, parse_instant
-from panes.errors import OptionError, PanesError
+from panes.errors import PanesError
 from panes.expressions.projection import find_column
 from panes.html import Explained
-from panes.language.expressions import quoted
-from panes.language.parse import parse
 from panes.language.query import Query
 from panes.nodes.promised_answers import least
-from panes.planning.plan import plan
-from panes.planning.terms import CheckedOptions, StreamOptions, check_options
+from panes.nodes.set_aside import Aside, late_of, rejected_of
+from panes.planning.terms import StreamOptions, check_options
 from panes.process.in_turn import Turn
-from panes.process.node import Step
-from panes.process.open_query import Instant, bytes_of
+from panes.process.node import Instant, Node, Step, bytes_of, position_of
 from panes.process.reading import Reading
 from panes.process.register_file import StreamState
 from panes.process.rounds import HandOver, run_round, set_aside
@@ -59,7 +57,7 @@ class Unfit:
         return [*self.queries.values(), *self.prepared.values(), *self.row_questions.values()]
 
 
-class SharedWindows:
+class SharedWindows(Node):
     """Queries over one stream and one column of it. `column` is None until somebody says it.
 
     `turn` is that of the register: what a round changes is put back with everything else.
@@ -87,7 +85,6 @@ class SharedWindows:
         self.reading = Reading(self.queries, run, aggregates, now, keep_rows)
         self.ended_at: int | None = None
         self._laid: str | None = None
-        self._behind = BEGINNING
 
     @property
     def reads(self) -> Sequence[str]:
@@ -119,36 +116,21 @@ class SharedWindows:
             return
         name = find_column(self._laid, schema, stream=self.source)
         axis = axis_over(name, schema.field(name).type, stream=self.source)
-        size = "1 second" if axis.kind == "time" else "1"
-        text = f"SELECT count(*) FROM {quoted(self.source)} [TUMBLING {size} WATTR {quoted(name)}]"
-        query = parse(text)
-        self.reading.settle_axis(plan(query, {self.source: schema}), schema)
-        self._settle_terms(check_options(query, self._run))
+        self.reading.settle_by(ordering_by(self.source, name, axis.kind), schema)
 
     def begin_behind(self, newest: int) -> None:
         """Rows up to a position came before the node."""
-        self.queries.newest = self._behind = max(newest, self.queries.newest)
-
-    def _settle_terms(self, terms: CheckedOptions) -> None:
-        is_first = self.reading.terms is None
-        self.reading.settle_terms(terms)
-        if is_first and self._behind > BEGINNING:
-            self.queries.promise.observe(np.array([self._behind]))
+        self.queries.newest = max(newest, self.queries.newest)
 
     def require_instants(self, told: Mapping[str, Instant]) -> None:
         """Refuse promises that are no positions of the stream."""
         if self.source not in told:
             return
-        at = told[self.source]
         axis = self.queries.axis
         asked = (one.query.window for one in self.queries.asked.values())
         kinds = {window.measure for window in asked if window is not None}
         kind = next(iter(kinds), None) if axis is None or len(kinds) == 1 else axis.kind
-        if kind == "integer" and not isinstance(at, int | np.integer):
-            raise OptionError(
-                f"`{self.source}` has no time axis: a promise is a whole number there"
-            )
-        parse_instant(at)
+        position_of(self.source, told[self.source], kind or "time")
 
     @property
     def is_read(self) -> bool:
@@ -164,7 +146,7 @@ class SharedWindows:
         terms = check_options(query, self._run)
         if self.reading.schema is not None:
             self.reading.bind(asked, self.reading.schema)
-        self._settle_terms(terms)
+        self.reading.settle_terms(terms)
         self.queries.failed.pop(name, None)
         self.queries.asked[name] = asked
 
@@ -251,10 +233,6 @@ class SharedWindows:
         queries.forget_bindings()
         queries.exact_from, queries.axis = exact_from, axis
 
-    def promised_answers(self) -> Mapping[str, int]:
-        """Nothing: what it answers is read by nobody."""
-        return {}
-
     # In a file
 
     def saved_state(self, saves: int) -> StreamState:
@@ -263,8 +241,8 @@ class SharedWindows:
         assert reading.schema is not None
         return StreamState(
             schema=reading.schema,
-            late=reading.set_aside.late(self.columns),
-            rejected=reading.set_aside.rejected(self.columns),
+            late=late_of(self.aside()),
+            rejected=rejected_of(self.aside()),
             arrived=self.prepared.arrived,
             ordering=reading.ordering(),
             tail=tail.last(tail.keep) if tail else None,
@@ -298,10 +276,10 @@ class SharedWindows:
         """The stores, one for each GROUP BY."""
         return list(self.queries.stores.values())
 
-    @property
-    def columns(self) -> list[pa.Schema]:
-        """The columns of the stream, if they are known."""
-        return [] if self.reading.schema is None else [self.reading.schema]
+    def aside(self) -> list[Aside]:
+        """The rows that were set aside, with the columns of the stream, if they are known."""
+        schema = self.reading.schema
+        return [Aside(self.reading.set_aside, [] if schema is None else [schema])]
 
     @property
     def state(self) -> Mapping[str, int]:

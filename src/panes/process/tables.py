@@ -13,9 +13,8 @@ from panes.errors import OptionError, QueryError, RejectedRowsWarning, warn
 from panes.frames import require_streams
 from panes.planning.terms import StreamOptions
 from panes.process.in_steps import answers_of, require_steps
-from panes.process.open_join import OpenJoin
-from panes.process.open_query import OpenQuery
 from panes.process.opened import opened
+from panes.process.running_query import OpenJoin, OpenQuery
 
 
 def answered(

@@ -199,13 +199,6 @@ class Queries:
         self.remove(name)
         self.failed[name] = Failed(asked.text, asked.deadline, str(reason))
 
-    def require_failed(self, name: str) -> Failed:
-        """A query that was set aside."""
-        if name in self.failed:
-            return self.failed[name]
-        known = f"set aside: {', '.join(sorted(self.failed)) or 'none'}"
-        raise QueryError(f"no query `{name}` was set aside", hint=known)
-
     def remove(self, name: str) -> None:
         """Answer a query no longer, and forget what only it needed."""
         if self.failed.pop(name, None) is not None:
