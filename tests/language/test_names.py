@@ -65,6 +65,55 @@ def test_an_error_speaks_of_the_query_and_not_of_our_columns() -> None:
         answers_to(f"SELECT max(x) * max(x) AS m FROM t {W}", t=t)
 
 
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (f"SELECT x + 1 AS y, count(*) AS n FROM t {W} GROUP BY x HAVING 1 % x > 0", "`1 % x > 0`"),
+        ("SELECT x[1] AS y FROM t [RANGE 1 RATTR at SLIDE 1 ROW]", r"`x\[1\]` is not translated"),
+        (f"SELECT x[1] AS y, count(*) AS n FROM t {W} GROUP BY x", r"`x\[1\]` is not translated"),
+        ("SELECT 1 % x AS y FROM t [RANGE 1 RATTR at SLIDE 1 ROW]", "evaluate `1 % x`"),
+    ],
+)
+def test_an_error_speaks_of_keys_and_of_a_row_by_their_own_names(text: str, said: str) -> None:
+    with pytest.raises(panes.PanesError, match=said):
+        answers_to(text, t=pa.table({"at": [1], "x": [0]}))
+
+
+ROWS = "[RANGE 1 RATTR at SLIDE 1 ROW]"
+
+
+@pytest.mark.parametrize(
+    ("text", "made"),
+    [
+        (f"SELECT struct(x, max(s), 1) AS y FROM t {W} GROUP BY x",
+         {"x": 5, "col2": "a", "col3": 1}),
+        (f"SELECT (t.x, s) AS y FROM t {W} GROUP BY x, s", {"x": 5, "s": "a"}),
+        (f"SELECT struct(X + 1, x AS z) AS y FROM t {W} GROUP BY x", {"col1": 6, "z": 5}),
+        (f"SELECT struct(window_end, count(*)) AS y FROM t {W}", {"window_end": 10, "col2": 1}),
+        (f"SELECT arrays_zip(array(x), collect_list(s)) AS y FROM t {W} GROUP BY x",
+         [{"0": 5, "1": "a"}]),
+        (f"SELECT struct(struct(max(x)) AS m) AS y FROM t {W}", {"m": {"col1": 5}}),
+        (f"SELECT struct(x, t.s) AS y FROM t {ROWS}", {"x": 5, "s": "a"}),
+        (f"SELECT arrays_zip(l, array(x)) AS y FROM t {ROWS}", [{"l": 7, "1": 5}]),
+        (f"SELECT struct(x).x + 1 AS y FROM t {ROWS}", 6),
+    ],
+)  # fmt: skip
+def test_fields_are_called_as_the_query_calls_what_they_are_made_of(
+    text: str, made: object
+) -> None:
+    """They were called as our own columns are that stand for keys, aggregates and rows."""
+    t = pa.table({"at": [1], "x": [5], "s": ["a"], "l": [[7]]})
+    assert [row["y"] for row in answers_to(text, t=t)] == [made]
+    assert panes.oracle(text, t=t)["y"].to_pylist() == [made]
+
+
+def test_what_reads_answers_finds_their_fields_by_name() -> None:
+    inner = f"SELECT k, struct(k, max(x)) AS y FROM t {W} GROUP BY k"
+    text = f"SELECT max(y.k) AS k, max(y.col2) AS m FROM ({inner}) [TUMBLING 20]"
+    t = pa.table({"at": [1, 2], "x": [5, 6], "k": [1, 2]})
+    assert answers_to(text, t=t) == [{"k": 2, "m": 6}]
+
+
 DEVICES = pa.table({"at": [1, 2, 9, 12], "k": ["a", "b", "b", "a"]})
 
 

@@ -26,6 +26,7 @@ from panes.expressions.comparison import (
     same_kind,
 )
 from panes.expressions.dialect import UnsignedShift
+from panes.expressions.field_names import field_names
 from panes.expressions.forms import FORMS
 from panes.expressions.forms_collections import arrays_zip, struct
 from panes.expressions.forms_dates import part
@@ -276,24 +277,18 @@ class Translation:
                 raise refuse(f"`{name}` does not take {len(nodes)} arguments")
             return build(self, nodes)
         if name in ("struct", "arrays_zip"):
-            return self.fields(name, nodes)
+            return self.fields(name, node)
         if nodes and isinstance(nodes[0], exp.Var):
             return by_unit(name, nodes[0].name, [self.of(a) for a in nodes[1:]])
         return self.named(name, [self.of(a) for a in nodes])
 
-    def fields(self, name: str, nodes: list[exp.Expr]) -> Typed:
+    def fields(self, name: str, node: exp.Expr) -> Typed:
         """A struct; what has a name keeps it."""
-        numbered = [f"col{at}" for at in range(1, len(nodes) + 1)]
-        if name == "arrays_zip":
-            numbered = [str(at) for at in range(len(nodes))]
-        named = (exp.Column, exp.Identifier, exp.Alias)
-        names = [n.alias_or_name if isinstance(n, named) else given
-                 for n, given in zip(nodes, numbered, strict=True)]  # fmt: skip
-        values = [self.of(n.unalias()) for n in nodes]
+        names, values = field_names(node), [self.of(n.unalias()) for n in node.expressions]
         return struct(names, values) if name == "struct" else arrays_zip(names, values)
 
     def tuple(self, node: exp.Tuple) -> Typed:
-        return self.fields("struct", node.expressions)
+        return self.fields("struct", node)
 
     def named(self, name: str, arguments: list[Typed]) -> Typed:
         if name == "typeof" and len(arguments) == 1:
@@ -344,8 +339,8 @@ class Translation:
         return Typed(f"{name}({value.text}, {letters.text})", t.STRING)
 
     def part_of_text(self, node: exp.Substring) -> Typed:
-        arguments = [node.this, node.args["start"], *filter(None, [node.args.get("length")])]
-        return self.named("substring", [self.of(a) for a in arguments])
+        arguments = [node.this, node.args.get("start"), node.args.get("length")]
+        return self.named("substring", [self.of(a) for a in arguments if a is not None])
 
     def placed(self, node: exp.StrPosition) -> Typed:
         arguments = [node.args["substr"], node.this, *filter(None, [node.args.get("position")])]

@@ -15,6 +15,7 @@ from panes.aggregates.catalog import is_aggregate
 from panes.aggregates.custom import UserAggregate
 from panes.axis import written_whole
 from panes.errors import QueryError
+from panes.expressions.field_names import field_names, name_fields
 from panes.language.aggregate_call import read_call
 from panes.language.depth import require_shallow
 from panes.language.expressions import require_known
@@ -166,6 +167,7 @@ class _Taken:
                 child, exp.Identifier | exp.DataType
             ):
                 child.replace(self.rewrite(child))
+        name_fields(copy, field_names(tree))
         return copy
 
     def _bare(self, column: exp.Column) -> exp.Expression:

@@ -15,6 +15,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from panes.errors import QueryError, UnknownColumnError
+from panes.expressions.field_names import field_names, name_fields
 from panes.expressions.projection import find_column
 from panes.language.join_query import Join, Side
 from panes.language.places import error_in
@@ -211,10 +212,7 @@ def operands(tree: exp.Binary) -> tuple[exp.Expression, exp.Expression]:
 def _with_fields_named(tree: exp.Expression) -> exp.Expression:
     """The expression, in which fields made of columns have their own names, not those of sides."""
     for node in list(tree.find_all(exp.Anonymous, exp.Tuple)):
-        if isinstance(node, exp.Tuple) or node.name.lower() in ("struct", "arrays_zip"):
-            for part in node.expressions:
-                if isinstance(part, exp.Column):
-                    part.replace(exp.alias_(part.copy(), part.name, quoted=True))
+        name_fields(node, field_names(node))
     return tree
 
 

@@ -23,6 +23,7 @@ from panes.html import text_html
 from panes.language.query import (
     AGGREGATE,
     DEFINING,
+    KEY,
     AggregateCall,
     Key,
     Query,
@@ -235,9 +236,17 @@ def plan(
         answers=Projection(
             tuple(o.expression for o in query.outputs),
             query.having,
-            {f"{AGGREGATE}{i}": c.sql for i, c in enumerate(query.calls)},
+            _labels(query),
         ),
     )
+
+
+def _labels(query: Query) -> dict[str, str]:
+    """What the query writes for the columns that its SELECT and HAVING are computed from."""
+    written = {f"{AGGREGATE}{i}": call.sql for i, call in enumerate(query.calls)}
+    trees = {f"{KEY}{i}": key.expression for i, key in enumerate(query.keys)}
+    trees |= {f"{DEFINING}{i}": column for i, column in enumerate(query.defining)}
+    return written | {name: tree.sql(dialect="spark") for name, tree in trees.items()}
 
 
 def _types(rows: Projection, schema: pa.Schema) -> list[pa.DataType]:
