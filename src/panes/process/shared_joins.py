@@ -34,7 +34,6 @@ from panes.process.open_join import NO_COLUMNS, known_schemas, no_batch_yet, uns
 from panes.process.open_query import Instant
 from panes.process.watched import Watcher
 from panes.sharing.failures import noted
-from panes.sharing.join_view import JoinedQuery
 
 
 class SharedJoins:
@@ -191,18 +190,14 @@ class SharedJoins:
         """How far each side of each join is."""
         return [at for join in self._joins.values() for at in join.run.reached().values()]
 
-    def viewed(self) -> tuple[JoinedQuery, ...]:
-        """The queries, each with the join that it shares."""
-        bound = {
+    @property
+    def bound(self) -> Mapping[str, tuple[int, JoinQueryPlan]]:
+        """Queries whose streams have come: the number of the join that each shares, its plan."""
+        return {
             name: (number, answers.plan)
             for number, join in enumerate(self._joins.values())
             for name, answers in join.answers.items()
         }
-        queries = []
-        for name, query in self.asked.items():
-            number, plan = bound.get(name, (None, None))
-            queries.append(JoinedQuery(name, query.text, plan, number))
-        return tuple(queries)
 
     def explain(self, *, details: bool = False) -> str:
         """How each join is run, and which queries share it."""
