@@ -18,10 +18,9 @@ from panes.crash.jobs import (
     Session,
     Streams,
     mirrored,
-    read_stream,
 )
 from panes.crash.kills import SUNK
-from panes.crash.place import JobPlace, answers_in
+from panes.crash.place import JobPlace, answers_in, read_stream
 from panes.crash.trial import StreamTrial
 from panes.crash.verdict import Verdict, exact_columns, judge
 from panes.spark.host import tried_by

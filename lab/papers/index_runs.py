@@ -21,19 +21,17 @@ from panes.index.basic_windows import BasicWindow, BasicWindows
 from panes.index.bw import Bw
 from panes.index.db import Db
 from panes.index.domain import Domain
-from panes.index.form import Form
 from panes.index.form_aggr import AggrForm
 from panes.index.form_hash import HashForm
 from panes.index.form_list import ListForm
 from panes.index.g_index import GIndex
 from panes.index.h_index import HIndex
-from panes.index.index import Index
+from panes.index.index import DomainIndex, Index
 from panes.index.l_index import LIndex
 from panes.index.ring import Ring
 from panes.index.row_links import RowLinks
 from panes.index.row_ring import RowRing
 from panes.index.scan import Scan
-from panes.index.set_index import SetIndex
 from panes.index.t_index import TIndex
 
 Integers = NDArray[np.int64]
@@ -55,11 +53,11 @@ DOMAINS: dict[str, Callable[[], Domain]] = {
 class FewBuckets(HashForm):
     """HASH with the paper's five buckets."""
 
-    def __init__(self, rows: RowRing, domain: Domain) -> None:
-        super().__init__(rows, domain, FORM_BUCKETS)
+    def __init__(self, rows: RowRing, windows: BasicWindows, domain: Domain) -> None:
+        super().__init__(rows, windows, domain, FORM_BUCKETS)
 
 
-FORMS: dict[str, type[Form]] = {"LIST": ListForm, "AGGR": AggrForm, "HASH": FewBuckets}
+FORMS: dict[str, type[DomainIndex]] = {"LIST": ListForm, "AGGR": AggrForm, "HASH": FewBuckets}
 LINKS: dict[str, type[RowLinks]] = {"RING": Ring, "AUX": Aux, "BW": Bw, "DB": Db}
 
 Make = Callable[[Integers], tuple[RowRing, BasicWindows, Index]]
@@ -69,9 +67,9 @@ def set_index(domain: str, form: str) -> Make:
     """L-, T- or H-INDEX over a form."""
 
     def make(_: Integers) -> tuple[RowRing, BasicWindows, Index]:
-        pointer = np.int32 if FORMS[form].stores_entries else np.int64
+        pointer = np.int32 if form == "LIST" else np.int64
         rows, windows = RowRing(SCHEMA, pointer), BasicWindows()
-        return rows, windows, SetIndex(rows, windows, DOMAINS[domain](), FORMS[form])
+        return rows, windows, FORMS[form](rows, windows, DOMAINS[domain]())
 
     return make
 
@@ -97,7 +95,7 @@ def links(kind: str, domain: str = "L") -> Make:
 
     def make(_: Integers) -> tuple[RowRing, BasicWindows, Index]:
         rows, windows = RowRing(SCHEMA, np.int32), BasicWindows()
-        return rows, windows, LINKS[kind](rows, windows, DOMAINS[domain])
+        return rows, windows, LINKS[kind](rows, windows, DOMAINS[domain]())
 
     return make
 

@@ -14,8 +14,8 @@ import pytest
 from panes.crash import processes
 from panes.crash.jobs import QueryJob, RegisterJob
 from panes.crash.kills import CHANGE, DRIVER, END, STATE, VICTIMS, WORKER, KillPlan, Kills
-from panes.crash.place import JobPlace, answers_in
-from panes.crash.sample import BATCHES, cut, sample
+from panes.crash.place import JobPlace, answers_in, cut
+from panes.crash.sample import BATCHES, sample
 from panes.crash.trials import cells
 from panes.crash.verdict import Verdict, judge
 from panes.crash.written import read, written

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 import panes
-from panes.index import domain, h_index, live_window, row_ring, text_numbers
+from panes.index import domain, h_index, indexed_rows, row_ring, text_numbers
 from panes.index.cost import candidates
 from panes.index.kinds import Kind, Structure
 from tests.index.plain_list import PlainWindow, Row, normal
@@ -45,7 +45,7 @@ def begin_small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(domain, "_MERGED", 1)
     monkeypatch.setattr(h_index, "_FIRST_BITS", 1)
     monkeypatch.setattr(text_numbers, "_FIRST_SIZE", 2)
-    monkeypatch.setattr(live_window, "_FEW", 1)
+    monkeypatch.setattr(indexed_rows, "_FEW", 1)
 
 
 def table_of(rows: list[Row], data_type: pa.DataType) -> pa.Table:

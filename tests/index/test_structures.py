@@ -16,10 +16,9 @@ from panes.index.form_group import GroupForm
 from panes.index.h_index import HIndex
 from panes.index.kinds import DOMAINS, Structure, structure
 from panes.index.l_index import LIndex
-from panes.index.operators import OPERATORS, OperatorMode
+from panes.index.operators import OPERATORS
 from panes.index.row_ring import RowRing
 from panes.index.scan import runs_of
-from panes.index.set_index import SetIndex
 from panes.index.t_index import TIndex
 from panes.index.text_numbers import TextNumbers
 from panes.planning.choose_index import choose_index
@@ -46,7 +45,7 @@ def test_the_indexes_of_figure_3(name: str, form: str) -> None:
     schema = pa.schema([("v", pa.int64())])
     rows = RowRing(schema, np.int32 if form == "LIST" else np.int64)
     windows = BasicWindows()
-    index = SetIndex(rows, windows, DOMAINS[name](), FORMS[form])  # type: ignore[index]
+    index = FORMS[form](rows, windows, DOMAINS[name]())  # type: ignore[index]
     for number, values in enumerate(FIG_3):
         first = rows.append([pa.array(values)], len(values))
         index.add(first, np.array(values), None)
@@ -171,10 +170,9 @@ def test_a_kind_that_is_asked_for_gets_its_best_form() -> None:
     assert choose_index(np.arange(1_000), windows=60, kind="tree").structure.form == "list"
 
 
-def test_operators_are_classified_as_in_the_paper() -> None:
-    """Sections 3.1 and 3.2: modes 2 and 4 need a window; intersection a histogram, joins rows."""
-    assert [mode.needs_rows for mode in OperatorMode] == [False, True, False, True]
-    assert OPERATORS["filter"].helped_by == OPERATORS["sum"].helped_by == "none"
-    assert OPERATORS["intersection"].helped_by == "set-valued"
-    assert OPERATORS["windowed join"].helped_by == OPERATORS["sorted"].helped_by
-    assert OPERATORS["sorted"].helped_by == "attribute-valued"
+def test_questions_are_classified_as_in_the_paper() -> None:
+    """Section 3.2: a histogram answers an intersection, only rows answer what sorts them."""
+    assert {name for name, one in OPERATORS.items() if one.by_rows} == {"rows", "between", "sorted"}
+    assert {name for name, one in OPERATORS.items() if not one.in_order} == {
+        "count", "semi_join", "rows",
+    }  # fmt: skip

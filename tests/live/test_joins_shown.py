@@ -8,7 +8,7 @@ import pytest
 import panes
 from panes.errors import InputError
 from panes.live.feed import Look
-from panes.live.join_register_feed import JoinRegisterFeed
+from panes.live.register_feed import RegisterFeed
 from tests.live.streams import ask
 from tests.process.registered_joins import LEFT, QUERIES, RIGHT, registered
 
@@ -16,7 +16,7 @@ from tests.process.registered_joins import LEFT, QUERIES, RIGHT, registered
 def test_queries_share_joins_and_rows_are_counted_once() -> None:
     """Three joins read four rows of each stream; `dear` and `counted` share the join of `pairs`."""
     reg = registered()
-    feed = JoinRegisterFeed(reg)
+    feed = RegisterFeed(reg)
     answers = reg.push(l=LEFT, r=RIGHT)
     shown = feed.snapshot(Look())
     assert shown.counts.rows == len(LEFT) + len(RIGHT)
@@ -41,7 +41,7 @@ def test_queries_share_joins_and_rows_are_counted_once() -> None:
 def test_the_cost_is_how_many_joined_rows_a_query_was_given() -> None:
     """`dear` selects some of the rows that `pairs` selects, of the same join: both read all."""
     reg = registered()
-    feed = JoinRegisterFeed(reg)
+    feed = RegisterFeed(reg)
     pairs = reg.push(l=LEFT, r=RIGHT)["pairs"]
     found = feed.snapshot(Look()).register
     assert found is not None
@@ -52,7 +52,7 @@ def test_the_cost_is_how_many_joined_rows_a_query_was_given() -> None:
 
 def test_late_rows_are_shown_once_though_every_join_sets_them_aside() -> None:
     reg = registered()
-    feed = JoinRegisterFeed(reg)
+    feed = RegisterFeed(reg)
     reg.push(l=LEFT, r=RIGHT)
     reg.push(l=pa.table({"at": [2], "k": [1], "id": [9]}))
     shown = feed.snapshot(Look())
@@ -65,14 +65,14 @@ def test_a_stream_that_is_joined_with_itself_is_counted_once() -> None:
     text = "SELECT a.id, b.k FROM l AS a [RANGE 3 WATTR at], l AS b [RANGE 3 WATTR at]"
     reg = panes.register(("l",), lateness=0)
     reg.add("self", f"{text} WHERE a.k = b.k")
-    feed = JoinRegisterFeed(reg)
+    feed = RegisterFeed(reg)
     reg.push(l=LEFT)
     assert feed.snapshot(Look()).counts.rows == len(LEFT)
 
 
 def test_the_answers_of_the_query_that_is_looked_at() -> None:
     reg = registered()
-    feed = JoinRegisterFeed(reg)
+    feed = RegisterFeed(reg)
     assert feed.snapshot(Look(of="counted")).answers.of == "counted"
     reg.push(l=LEFT, r=RIGHT)
     shown = feed.snapshot(Look(of="counted")).answers
@@ -83,7 +83,7 @@ def test_the_answers_of_the_query_that_is_looked_at() -> None:
 
 def test_before_its_streams_have_come_a_query_waits() -> None:
     reg = registered()
-    feed = JoinRegisterFeed(reg)
+    feed = RegisterFeed(reg)
     reg.push(l=LEFT)
     shown = feed.snapshot(Look())
     assert shown.register is not None
@@ -94,7 +94,7 @@ def test_before_its_streams_have_come_a_query_waits() -> None:
 
 def test_a_push_that_is_refused_is_told_and_counts_nothing() -> None:
     reg = registered()
-    feed = JoinRegisterFeed(reg)
+    feed = RegisterFeed(reg)
     reg.push(l=LEFT, r=RIGHT)
     before = feed.snapshot(Look())
     with pytest.raises(InputError):
@@ -107,7 +107,7 @@ def test_a_push_that_is_refused_is_told_and_counts_nothing() -> None:
 
 def test_after_the_end_queries_show_the_joins_that_they_had() -> None:
     reg = registered()
-    feed = JoinRegisterFeed(reg)
+    feed = RegisterFeed(reg)
     reg.push(l=LEFT, r=RIGHT)
     before = feed.snapshot(Look())
     reg.finish()

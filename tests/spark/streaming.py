@@ -12,7 +12,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from panes.crash.jobs import read_stream as read_files
+from panes.crash.place import read_stream as read_files
 from panes.crash.place import write_batches
 from panes.spark.observe import name_among
 from tests.support import SCHEMA, assert_rows

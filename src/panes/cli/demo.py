@@ -11,7 +11,7 @@ from panes.cli.demo_links import answer_links
 from panes.cli.demo_page import page_beside
 from panes.cli.demo_race import race
 from panes.cli.demo_stage import staged, tell
-from panes.cli.run import require_spark
+from panes.cli.options import require_spark
 
 EXAMPLE = "Example: panes demo --bids 100000 --rows 4000"
 

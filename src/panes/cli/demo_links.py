@@ -12,15 +12,14 @@ import panes
 from panes.cli.demo_stage import (
     Running,
     Stage,
-    read_stream,
     require_same,
     start,
     tell,
     watch,
-    write_stream,
     written,
 )
 from panes.cli.live_view import read_panes
+from panes.crash.place import cut, read_stream, write_batches
 from panes.sample_streams import packets
 
 LATENESS = "30 seconds"
@@ -43,7 +42,7 @@ def answer_links(stage: Stage, rows: int) -> None:
     tell(f"a job: three links, {total:,} packets in 45 minutes, out of order, with a lull.")
     tell(f"A packet may be {LATENESS} late; the slowest link decides; later ones are set aside.\n")
     for name, table in links.items():
-        write_stream(stage.folder / name, table, TURNS)
+        write_batches(stage.folder / name, cut(table, TURNS))
     places = {title: stage.folder / f"query-{n}" for n, title in enumerate(QUERIES)}
     watch(stage, [_ask(stage, title, place) for title, place in places.items()], TURNS + 1)
     for title, place in places.items():
@@ -59,7 +58,7 @@ def _ask(stage: Stage, title: str, place: Path) -> Running:
         bounded=True,
         with_late=True,
         name=title,
-        **{name: read_stream(stage.spark, stage.folder / name, 1) for name in LINKS},
+        **{name: read_stream(stage.spark, stage.folder / name) for name in LINKS},
     )
     split = stage.host.split(**{kind: place / kind for kind in ("answers", "late", "rejected")})
     query = start(tagged.writeStream.foreachBatch(split), place)

@@ -20,15 +20,14 @@ from panes.cli.demo_stage import (
     Running,
     Session,
     Stage,
-    read_stream,
     require_same,
     start,
     tell,
     watch,
-    write_stream,
     written,
 )
 from panes.cli.live_view import LiveReading, Report, read_panes, read_spark
+from panes.crash.place import cut, read_stream, write_batches
 from panes.sample_streams import bids
 
 BATCHES = 3
@@ -95,7 +94,8 @@ def race(stage: Stage, rows: int) -> None:
         f"the same stream through panes and through Spark's window(): {rows:,} bids, windows of\n"
         "1 hour, a new one every 30 seconds: each bid counts in 120 windows.\n"
     )
-    files = write_stream(stage.folder / "bids", bids(rows, hours=HOURS), BATCHES * FILES_AT_ONCE)
+    batches = cut(bids(rows, hours=HOURS), BATCHES * FILES_AT_ONCE)
+    files = write_batches(stage.folder / "bids", batches)
     panes_run, window_run = _run_both(stage, contenders, files)
     for line in as_bars({"panes": panes_run.seconds, "window()": window_run.seconds}):
         tell(f"  {line}")

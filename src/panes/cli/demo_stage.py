@@ -6,9 +6,7 @@ is left on disk.
 
 from __future__ import annotations
 
-import itertools
 import logging
-import os
 import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -18,9 +16,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from panes.cli.interrupts import interrupts
 from panes.cli.live_view import LiveReading, LiveView, Report
@@ -81,24 +77,6 @@ def staged(host: ModuleType) -> Iterator[Stage]:
             yield Stage(host, spark, Path(name), interrupts())
         finally:
             spark.stop()
-
-
-def write_stream(folder: Path, table: pa.Table, files: int) -> Path:
-    """A stream as files in the order of arrival, each a second newer than the one before."""
-    folder.mkdir()
-    cuts = np.linspace(0, len(table), files + 1).astype(int)
-    for number, (begin, end) in enumerate(itertools.pairwise(cuts)):
-        path = folder / f"{number:03}.parquet"
-        pq.write_table(table.slice(begin, end - begin), path)
-        os.utime(path, (1_700_000_000 + number,) * 2)
-    return folder
-
-
-def read_stream(spark: Session, folder: Path, files: int) -> Frame:
-    """The files of a folder as a streaming DataFrame, so many of them a micro-batch."""
-    schema = spark.read.parquet(str(folder)).schema
-    reader = spark.readStream.schema(schema).option("maxFilesPerTrigger", files)
-    return reader.parquet(str(folder))
 
 
 def start(writer: Any, place: Path) -> Query:

@@ -10,7 +10,7 @@ import typer
 from panes.api import explain as explain_text
 from panes.axis import format_duration
 from panes.cli.files import InputFiles
-from panes.cli.run import Store, TimestampFormat, read_lateness, read_query
+from panes.cli.options import Store, TimestampFormat, read_lateness, read_query
 from panes.errors import OptionError
 from panes.language.parse import parse
 from panes.language.query_graph import read_graph

@@ -12,8 +12,8 @@ import typer
 from panes.axis import BEGINNING
 from panes.cli.files import InputFiles
 from panes.cli.live_option import STAY, LiveStay, live_page
-from panes.cli.meter import meter, reached_by
-from panes.cli.run import Inputs, QueryFile, TimestampFormat, read_lateness, read_query
+from panes.cli.meter import metered
+from panes.cli.options import Inputs, QueryFile, TimestampFormat, read_lateness, read_query
 from panes.cli.show import say
 from panes.language.query import Query
 from panes.language.query_graph import read_graph
@@ -75,13 +75,9 @@ def _replay(
 ) -> int:
     """Push batches of all streams in turns, none before its time; gives how many answers came."""
     answers = 0
-    counts = [s.rows for s in sources]
-    total = None if None in counts else sum(c or 0 for c in counts)
-    with meter("rows", total) as bar:
-        for name, batch in _in_turns(sources, batch_rows):
-            answers += len(asked.push(**{name: batch}))
-            bar.advance(len(batch), lambda: reached_by(asked))
-            pace.keep(_instant(asked))
+    for name, batch in metered(_in_turns(sources, batch_rows), sources, asked):
+        answers += len(asked.push(**{name: batch}))
+        pace.keep(_instant(asked))
     return answers + len(asked.finish())
 
 

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+import pyarrow as pa
 from rich.console import Console
 from rich.progress import (
     BarColumn,
@@ -27,6 +28,7 @@ from rich.progress import (
 from rich.text import Text
 
 from panes.axis import BEGINNING, FOREVER, Axis
+from panes.cli.files import InputFiles
 from panes.cli.show import console as stderr
 from panes.process.register import Register
 from panes.process.running_query import OpenJoin, OpenQuery, RunningQuery
@@ -141,6 +143,20 @@ def meter(what: str, total: int | None, console: Console | None = None) -> Itera
     )
     with _progress(columns, console) as progress:
         yield Meter(progress, what, total)
+
+
+def metered(
+    batches: Iterable[tuple[str, pa.Table]],
+    sources: Iterable[InputFiles],
+    query: RunningQuery | Register,
+) -> Iterator[tuple[str, pa.Table]]:
+    """Batches of files, each with the name of its stream; what has been pushed is counted."""
+    counts = [source.rows for source in sources]
+    total = None if None in counts else sum(count or 0 for count in counts)
+    with meter("rows", total) as bar:
+        for name, batch in batches:
+            yield name, batch
+            bar.advance(len(batch), lambda: reached_by(query))
 
 
 @contextmanager

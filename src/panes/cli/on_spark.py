@@ -81,8 +81,7 @@ class StreamJob:
             if counts is None:
                 raise stopped(output, checkpoint)
             if checkpoint is None:
-                asked = read_graph(self.text).asked
-                answers = _in_order(_collected(places["answers"]), asked)
+                answers = _in_order(_collected(places["answers"]), read_graph(self.text).asked)
                 OutputFile(output).write(answers)
                 if late_output is not None:
                     OutputFile(late_output).write(_collected(places["late"]))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -13,9 +13,8 @@ import typer
 from panes.api import register as open_register
 from panes.cli.files import InputFiles
 from panes.cli.live_option import STAY, Live, LiveStay, live_page
-from panes.cli.meter import meter, reached_by
-from panes.cli.outputs import OutputFile
-from panes.cli.run import (
+from panes.cli.meter import metered
+from panes.cli.options import (
     Engine,
     FilesPerBatch,
     TimestampFormat,
@@ -23,6 +22,7 @@ from panes.cli.run import (
     read_query,
     require_spark,
 )
+from panes.cli.outputs import OutputFile
 from panes.cli.show import say
 from panes.errors import FailedQueryWarning, OptionError, PanesError
 from panes.path_part import path_part, require_path_part
@@ -127,12 +127,12 @@ def register(
     outputs = _outputs(output, wanted, kind, run, source, overwrite=overwrite)
     with live_page(reg, wanted=live, stay=live_stay):
         answers: dict[str, list[pa.Table]] = {}
-        with meter("rows", source.rows) as bar, warnings.catch_warnings():
+        with warnings.catch_warnings():
             warnings.simplefilter("ignore", FailedQueryWarning)  # they are told at the end
             known = reg.late.schema  # the columns of earlier runs
-            for batch in source.batches():
+            batches = ((source.name, batch) for batch in source.batches())
+            for _, batch in metered(batches, [source], reg):
                 _collect(answers, reg.push(source.in_utc(batch, known)))
-                bar.advance(len(batch), lambda: reached_by(reg))
             explained = reg.explain() if explain else None
             if saved is None:
                 _collect(answers, reg.finish())
@@ -142,18 +142,22 @@ def register(
             outputs[name].write(pa.concat_tables(tables), replace=overwrite)
         if saved is not None:  # not before the answers are on the disk: they are not given again
             reg.save(saved)
-        _report(reg, answers)
+        given = sum(len(table) for tables in answers.values() for table in tables)
+        counts = {"answers": given, "late": len(reg.late), "rejected": len(reg.rejected)}
+        tell_counts(counts, reg.queries(), reg.failed)
     if reg.failed:
         raise typer.Exit(1)
 
 
-def _report(reg: Register, answers: Mapping[str, Sequence[pa.Table]]) -> None:
-    count = sum(len(t) for tables in answers.values() for t in tables)
-    say(f"{count:,} answers of {len(reg.queries()):,} queries")
-    for what, rows in (("late", reg.late), ("rejected", reg.rejected)):
-        if len(rows):
-            say(f"{len(rows):,} rows {what}")
-    for name, reason in reg.failed.items():
+def tell_counts(
+    counts: Mapping[str, int], queries: Collection[str], failed: Mapping[str, str]
+) -> None:
+    """Say how many answers and rows set aside a register gave, and which queries failed."""
+    say(f"{counts.get('answers', 0):,} answers of {len(queries):,} queries")
+    for what in ("late", "rejected"):
+        if counts.get(what):
+            say(f"{counts[what]:,} rows {what}")
+    for name, reason in failed.items():
         say(f"query {name} failed and was set aside: {reason}")
 
 

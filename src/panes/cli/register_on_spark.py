@@ -15,7 +15,7 @@ from panes.cli.files import InputFiles
 from panes.cli.interrupts import ends, interrupts, stopped
 from panes.cli.live_option import staying
 from panes.cli.on_spark import reason, require_folder, start
-from panes.cli.register import texts
+from panes.cli.register import tell_counts, texts
 from panes.cli.show import say
 from panes.errors import FailedQueryWarning, PanesError
 from panes.planning.terms import Late
@@ -98,7 +98,7 @@ def _has_ended(
             warnings.simplefilter("ignore", FailedQueryWarning)  # they are told at the end
             has_ended = ends(reg.await_end, interrupted)
             reg.stop()
-            _report(reg)
+            tell_counts(reg.counted, reg.queries(), reg.failed)
     except Exception as failure:
         raise PanesError(f"the register stopped: {reason(failure)}") from None
     return has_ended
@@ -106,13 +106,3 @@ def _has_ended(
 
 def _shown_only(rows: object, batch_id: int) -> None:
     """Late and rejected rows are kept with their columns for the live page, and written nowhere."""
-
-
-def _report(reg: SparkRegister) -> None:
-    counts = reg.counted
-    say(f"{counts.get('answers', 0):,} answers of {len(reg.queries()):,} queries")
-    for name in ("late", "rejected"):
-        if counts.get(name):
-            say(f"{counts[name]:,} rows {name}")
-    for name, why in reg.failed.items():
-        say(f"query {name} failed and was set aside: {why}")

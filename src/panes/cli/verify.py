@@ -14,7 +14,7 @@ import typer
 import panes
 from panes.cli.files import InputFiles
 from panes.cli.meter import meter
-from panes.cli.run import TimestampFormat, read_query, require_spark
+from panes.cli.options import TimestampFormat, read_query, require_spark
 from panes.cli.show import say
 from panes.cli.verdict import Outcome, judge, why_no_answers
 from panes.errors import ASKED_WRONGLY, OptionError, PanesError

@@ -12,9 +12,8 @@ from pyspark.sql import SparkSession
 import panes
 import panes.spark
 from panes.cli.on_spark import told
-from panes.crash.jobs import read_stream
-from panes.crash.place import write_batches
-from panes.crash.sample import BATCHES, cut, stream_options
+from panes.crash.place import cut, read_stream, write_batches
+from panes.crash.sample import BATCHES, stream_options
 from panes.spark.session import quiet
 
 Tables = Mapping[str, pa.Table]

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Protocol
 
 import pyarrow as pa
@@ -17,7 +16,7 @@ import pyarrow.compute as pc
 
 import panes
 from panes.crash.kills import SUNK
-from panes.crash.place import JobPlace, answers_in, is_released, release
+from panes.crash.place import JobPlace, answers_in, is_released, read_stream, release
 from panes.crash.trial import StreamTrial
 from panes.crash.verdict import Verdict, exact_columns, judge
 from panes.language.join_query import JoinQuery
@@ -56,12 +55,6 @@ class Job(Protocol):
 
     def judged(self, place: JobPlace, streams: Streams) -> Verdict:
         """What a run has given, against what it should have."""
-
-
-def read_stream(spark: Session, folder: Path) -> Frame:
-    """The files of a folder as a stream, one per micro-batch."""
-    schema = spark.read.parquet(str(folder)).schema
-    return spark.readStream.schema(schema).option("maxFilesPerTrigger", 1).parquet(str(folder))
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,9 +10,11 @@ import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -37,6 +39,18 @@ def write_batches(
         if hidden is None or number < hidden:
             release(folder, number)
     return folder
+
+
+def cut(table: pa.Table, batches: int) -> list[pa.Table]:
+    """A table in so many parts, as equal as can be; fewer if it has fewer rows."""
+    edges = np.linspace(0, len(table), min(batches, max(1, len(table))) + 1).astype(int).tolist()
+    return [table.slice(a, b - a) for a, b in pairwise(edges)]
+
+
+def read_stream(spark: Any, folder: Path, files: int = 1) -> Any:
+    """The files of a folder as a streaming DataFrame, so many per micro-batch."""
+    schema = spark.read.parquet(str(folder)).schema
+    return spark.readStream.schema(schema).option("maxFilesPerTrigger", files).parquet(str(folder))
 
 
 def release(folder: Path, number: int) -> None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,7 @@ import pyarrow.compute as pc
 
 import panes
 from panes.crash.jobs import Change, Job, QueryJob, RegisterJob, Streams, mirrored
+from panes.crash.place import cut
 from panes.errors import PanesError
 from panes.language.join_query import JoinQuery
 from panes.language.query_graph import read_graph
@@ -63,12 +63,6 @@ def sample(text: str, tables: Mapping[str, pa.Table]) -> SampleJobs:
 def stream_options(text: str, streams: Streams) -> dict[str, Any]:
     """How a query runs over the batches of a sample, to their end."""
     return {"bounded": True, "max_ahead": None, **_lateness(text, streams)}
-
-
-def cut(table: pa.Table, batches: int) -> list[pa.Table]:
-    """A table in so many parts, as equal as can be; fewer if it has fewer rows."""
-    edges = np.linspace(0, len(table), min(batches, max(1, len(table))) + 1).astype(int).tolist()
-    return [table.slice(a, b - a) for a, b in pairwise(edges)]
 
 
 def _lateness(text: str, streams: Streams) -> dict[str, object]:

@@ -14,7 +14,6 @@ from __future__ import annotations
 import numpy as np
 
 from panes.arrays.compiled import compiled
-from panes.index.basic_windows import Summary
 from panes.index.ring import Ring
 from panes.index.row_links import FIRST, HIDDEN, HIDDEN_FIRST, HIDDEN_LAST, LAST
 from panes.index.row_ring import SHORT
@@ -37,7 +36,7 @@ def _append(entries, first, links, mask, heads, came, different):  # type: ignor
 
 
 @compiled
-def _connect(came, heads, counts, links, mask):  # type: ignore[no-untyped-def]
+def _connect(came, heads, links, mask):  # type: ignore[no-untyped-def]
     for i in range(came.shape[0]):
         entry = came[i]
         if heads[entry, LAST] >= 0:
@@ -45,8 +44,6 @@ def _connect(came, heads, counts, links, mask):  # type: ignore[no-untyped-def]
         else:
             heads[entry, FIRST] = heads[entry, HIDDEN_FIRST]
         heads[entry, LAST] = heads[entry, HIDDEN_LAST]
-        counts[entry] += heads[entry, HIDDEN]
-        heads[entry, HIDDEN] = 0
 
 
 class Aux(Ring):
@@ -54,7 +51,6 @@ class Aux(Ring):
 
     linking = staticmethod(_append)
 
-    def seal(self) -> Summary | None:
-        parts = (self.heads, self.domain.counts, self.links, self.rows.mask)
-        _connect(self._take_hidden(), *parts)
-        return None
+    def seal(self) -> None:
+        _connect(self.hidden, self.heads, self.links, self.rows.mask)
+        self.show()

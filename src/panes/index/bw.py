@@ -12,6 +12,8 @@ its values and the youngest row of each, so that none of its own rows need be lo
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from panes.arrays.compiled import compiled
@@ -44,23 +46,19 @@ def _prepend(entries, first, links, mask, heads, came, different):  # type: igno
 
 
 @compiled
-def _connect(entries, came, youngest, heads, counts, links, mask):  # type: ignore[no-untyped-def]
+def _connect(entries, youngest, heads, links, mask):  # type: ignore[no-untyped-def]
     for i in range(entries.shape[0]):
         entry = entries[i]
         if heads[entry, LAST] >= 0:
             links[heads[entry, HIDDEN_FIRST] & mask] = heads[entry, LAST]
         heads[entry, LAST] = youngest[i] = heads[entry, HIDDEN_LAST]
-        came[i] = heads[entry, HIDDEN]
-        counts[entry] += came[i]
-        heads[entry, HIDDEN] = 0
 
 
 @compiled
-def _cut_off(entries, youngest, gone, heads, counts, links, mask):  # type: ignore[no-untyped-def]
+def _cut_off(entries, youngest, heads, links, mask):  # type: ignore[no-untyped-def]
     """Let each ring end before its youngest row of the oldest basic window."""
     for i in range(entries.shape[0]):
         entry = entries[i]
-        counts[entry] -= gone[i]
         row = heads[entry, LAST]
         if row == youngest[i]:
             heads[entry, LAST] = -1
@@ -92,14 +90,12 @@ class Bw(RowLinks):
     linking, collecting = staticmethod(_prepend), staticmethod(_collect)
 
     def seal(self) -> Summary:
-        entries = self._take_hidden()
-        counts, youngest = np.empty_like(entries), np.empty_like(entries)
-        parts = (self.heads, self.domain.counts, self.links, self.rows.mask)
-        _connect(entries, counts, youngest, *parts)
-        return Summary(entries, counts, youngest)
+        youngest = np.empty_like(self.hidden)
+        _connect(self.hidden, youngest, self.heads, self.links, self.rows.mask)
+        return replace(self.show(), youngest=youngest)
 
     def evict(self, window: BasicWindow) -> None:
+        super().evict(window)
         gone = window.summary
         assert gone is not None
-        parts = (self.heads, self.domain.counts, self.links, self.rows.mask)
-        _cut_off(gone.entries, gone.youngest, gone.counts, *parts)
+        _cut_off(gone.entries, gone.youngest, self.heads, self.links, self.rows.mask)

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from panes.index.kinds import DOMAINS, FORMS, KINDS, Structure
-from panes.index.operators import OPERATORS, Group
+from panes.index.operators import OPERATORS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,7 +150,7 @@ def _question(made: Structure, name: str, load: IndexLoad, steps: Steps) -> floa
     has_entries = made.kind not in ("scan", "group")
     scan = steps.read * window_rows
     ordered = steps.count * every if has_entries else steps.sort * window_rows
-    if operator.group is Group.BY_HISTOGRAM:
+    if not operator.by_rows:
         if operator.in_order:
             return ordered
         return _search(made, load, steps) if has_entries else scan

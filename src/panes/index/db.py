@@ -21,7 +21,7 @@ import numpy as np
 import pyarrow as pa
 
 from panes.arrays.compiled import compiled
-from panes.index.basic_windows import BasicWindow, Summary
+from panes.index.basic_windows import Summary
 from panes.index.row_links import HIDDEN, RowLinks, damaged, long_number
 from panes.index.row_ring import SHORT
 from panes.index.short_answers import FEW
@@ -43,16 +43,6 @@ def _prepend(entries, first, links, mask, heads, came, different):  # type: igno
         heads[entry, 0] = row
         heads[entry, HIDDEN] += 1
     return different
-
-
-@compiled
-def _show(entries, came, heads, counts):  # type: ignore[no-untyped-def]
-    """Hidden rows become part of the window; `came` is told how many each entry had."""
-    for i in range(entries.shape[0]):
-        entry = entries[i]
-        came[i] = heads[entry, HIDDEN]
-        counts[entry] += came[i]
-        heads[entry, HIDDEN] = 0
 
 
 @compiled
@@ -111,12 +101,4 @@ class Db(RowLinks):
         return rows.short_answers.last(count)
 
     def seal(self) -> Summary:
-        entries = self._take_hidden()
-        counts = np.empty_like(entries)
-        _show(entries, counts, self.heads, self.domain.counts)
-        return Summary(entries, counts)
-
-    def evict(self, window: BasicWindow) -> None:
-        gone = window.summary
-        assert gone is not None
-        self.domain.add_counts(gone.entries, gone.counts, sign=-1)
+        return self.show()

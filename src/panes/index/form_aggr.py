@@ -12,21 +12,18 @@ from __future__ import annotations
 
 from panes.index.basic_windows import Summary
 from panes.index.domain import Keys
-from panes.index.form import Form
 from panes.index.index import Nulls
 from panes.index.scan import runs_of
+from panes.index.set_index import SetIndex
 
 
-class AggrForm(Form):
-    """Values and counts, ascending."""
+class AggrForm(SetIndex):
+    """A domain over values and counts, ascending."""
 
     def add(self, first: int, keys: Keys, is_null: Nulls) -> None:
         self.rows.set_keys(first, keys, is_null)
 
-    def seal(self) -> Summary | None:
-        begin, end, nulls = self.rows.sealed, self.rows.end, 0
-        keys = self.rows.read(self.rows.pointers, begin, end)
-        if self.rows.is_null is not None:
-            is_null = self.rows.read(self.rows.is_null, begin, end)
-            nulls, keys = int(is_null.sum()), keys[~is_null]
-        return self._entered(*runs_of(keys), nulls)
+    def seal(self) -> Summary:
+        begin, end = self.rows.sealed, self.rows.end
+        keys = self.keys_of(begin, end)
+        return self._entered(*runs_of(keys), end - begin - len(keys))

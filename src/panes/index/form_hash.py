@@ -9,19 +9,21 @@ d values in a basic window, h buckets, which double with the values unless their
 
 from __future__ import annotations
 
-from panes.index.basic_windows import Summary
+from panes.index.basic_windows import BasicWindows, Summary
 from panes.index.domain import NULL, Domain, Keys
-from panes.index.form import Form
 from panes.index.h_index import HIndex
 from panes.index.index import Nulls
 from panes.index.row_ring import RowRing
+from panes.index.set_index import SetIndex
 
 
-class HashForm(Form):
-    """Values and counts, by hash."""
+class HashForm(SetIndex):
+    """A domain over values and counts, by hash."""
 
-    def __init__(self, rows: RowRing, domain: Domain, buckets: int | None = None) -> None:
-        super().__init__(rows, domain)
+    def __init__(
+        self, rows: RowRing, windows: BasicWindows, domain: Domain, buckets: int | None = None
+    ) -> None:
+        super().__init__(rows, windows, domain)
         self._buckets = buckets
         self._values = HIndex(buckets)
 
@@ -32,7 +34,7 @@ class HashForm(Form):
             keys = keys[~is_null]
         self._values.add(self._values.enter(keys))
 
-    def seal(self) -> Summary | None:
+    def seal(self) -> Summary:
         values, self._values = self._values, HIndex(self._buckets)
         entries = values.walk_unordered()
         return self._entered(values.keys[entries], values.counts[entries], int(values.counts[NULL]))

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from panes.arrays.compiled import compiled
 from panes.arrays.slots import distinct
 from panes.index.basic_windows import BasicWindow, BasicWindows, Summary
-from panes.index.domain import Domain, Keys
+from panes.index.domain import NULL, Domain, Entries, Keys
 from panes.index.h_index import HIndex
 from panes.index.row_ring import RowRing, Rows
 
@@ -91,9 +91,15 @@ class Index(ABC):
 
 
 class DomainIndex(Index):
-    """The common half of indexes that find the entries of values in a domain."""
+    """The common part of indexes that find the entries of values in a domain."""
 
-    domain: Domain
+    def __init__(self, rows: RowRing, windows: BasicWindows, domain: Domain) -> None:
+        super().__init__(rows, windows)
+        self.domain = domain
+
+    @property
+    def nbytes(self) -> int:
+        return self.domain.nbytes
 
     def count_one(self, key: int) -> int:
         entry = self.domain.find_one(key)
@@ -107,6 +113,40 @@ class DomainIndex(Index):
     def present(self) -> tuple[Keys, NDArray[np.int64]]:
         return self.domain.present()
 
+    def evict(self, window: BasicWindow) -> None:
+        gone = window.summary
+        assert gone is not None
+        self.domain.add_counts(gone.entries, gone.counts, sign=-1)
+
+    def purge(self) -> None:
+        self.domain.purge()
+
+    def live_keys(self) -> Keys:
+        return np.sort(self.domain.keys[self.domain.ordered()])
+
+    def rekey(self, number_of: NDArray[np.int64]) -> None:
+        self.domain.rekey(number_of)
+
+
+class EntryIndex(DomainIndex):
+    """The common part of indexes whose rows are found by their entries (domain storage)."""
+
+    def rows_by_key(self, keys: Keys) -> tuple[Rows, NDArray[np.int64]]:
+        return self._rows_of(self.domain.find(keys))
+
+    def null_rows(self) -> Rows:
+        return self._rows_of(np.array([NULL], dtype=np.int32))[0]
+
+    def _rows_of(self, entries: Entries) -> tuple[Rows, NDArray[np.int64]]:
+        """The rows of entries, none of which is named twice; -1 has none."""
+        begins = np.zeros(len(entries) + 1, dtype=np.int64)
+        np.cumsum(np.where(entries >= 0, self.domain.counts[entries], 0), out=begins[1:])
+        return self._collect(entries, begins), begins
+
+    @abstractmethod
+    def _collect(self, entries: Entries, begins: NDArray[np.int64]) -> Rows:
+        """The rows of entries, ascending for each, from where its rows begin."""
+
 
 @compiled
 def _look_up(entries, counts, found):  # type: ignore[no-untyped-def]
@@ -115,7 +155,7 @@ def _look_up(entries, counts, found):  # type: ignore[no-untyped-def]
 
 
 class KeyedRows(Index):
-    """The common half of indexes whose rows carry their keys: rows are found by reading them."""
+    """The common part of indexes whose rows carry their keys: rows are found by reading them."""
 
     def rows_by_key(self, keys: Keys) -> tuple[Rows, NDArray[np.int64]]:
         if len(keys) == 1:

@@ -14,19 +14,16 @@ from panes.index.basic_windows import BasicWindows
 from panes.index.bw import Bw
 from panes.index.db import Db
 from panes.index.domain import Domain, Keys
-from panes.index.form import Form
 from panes.index.form_aggr import AggrForm
 from panes.index.form_hash import HashForm
 from panes.index.form_list import ListForm
 from panes.index.g_index import GROUPS, GIndex
 from panes.index.h_index import HIndex
-from panes.index.index import Index
+from panes.index.index import DomainIndex, Index
 from panes.index.l_index import LIndex
 from panes.index.ring import Ring
-from panes.index.row_links import RowLinks
 from panes.index.row_ring import RowRing
 from panes.index.scan import Scan
-from panes.index.set_index import SetIndex
 from panes.index.t_index import TIndex
 
 Kind: TypeAlias = Literal["list", "tree", "hash", "group", "ring", "aux", "bw", "db", "scan"]
@@ -61,8 +58,8 @@ FORMS: dict[Kind, tuple[FormName, ...]] = {
 """The forms that each kind of index can be built over. Links need rows, which only LIST has."""
 
 DOMAINS: dict[DomainName, Callable[[], Domain]] = {"list": LIndex, "tree": TIndex, "hash": HIndex}
-_FORMS: dict[FormName, type[Form]] = {"list": ListForm, "aggr": AggrForm, "hash": HashForm}
-_LINKS: dict[Kind, type[RowLinks]] = {"ring": Ring, "aux": Aux, "bw": Bw, "db": Db}
+_OVER: dict[FormName, type[DomainIndex]] = {"list": ListForm, "aggr": AggrForm, "hash": HashForm}
+_LINKS: dict[Kind, type[DomainIndex]] = {"ring": Ring, "aux": Aux, "bw": Bw, "db": Db}
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +93,5 @@ def make_index(asked: Structure, rows: RowRing, windows: BasicWindows, first_key
     if asked.kind == "group":
         return GIndex(rows, windows, first_keys, asked.groups)
     assert asked.domain is not None
-    domain = DOMAINS[asked.domain]
-    if asked.kind in _LINKS:
-        return _LINKS[asked.kind](rows, windows, domain)
-    return SetIndex(rows, windows, domain(), _FORMS[asked.form])
+    made = _LINKS.get(asked.kind, _OVER[asked.form])
+    return made(rows, windows, DOMAINS[asked.domain]())

@@ -14,7 +14,7 @@ import numpy as np
 from numba.extending import register_jitable
 
 from panes.arrays.compiled import compiled
-from panes.index.basic_windows import BasicWindow, Summary
+from panes.index.basic_windows import BasicWindow
 from panes.index.row_links import (
     FIRST,
     HIDDEN,
@@ -54,14 +54,12 @@ def _append(entries, first, links, mask, heads, came, different):  # type: ignor
 
 
 @compiled
-def _move_ends(heads, counts, links, mask):  # type: ignore[no-untyped-def]
+def _move_ends(heads, links, mask):  # type: ignore[no-untyped-def]
     """Move every ring's end in the window to its newest row: the index is read through."""
     for entry in range(heads.shape[0]):
         if heads[entry, FIRST] >= 0:
             start = heads[entry, LAST] if heads[entry, LAST] >= 0 else heads[entry, FIRST]
             heads[entry, LAST] = _end_of(start, links, mask)
-        counts[entry] += heads[entry, HIDDEN]
-        heads[entry, HIDDEN] = 0
 
 
 @compiled
@@ -97,10 +95,9 @@ class Ring(RowLinks):
 
     linking, collecting = staticmethod(_append), staticmethod(_collect)
 
-    def seal(self) -> Summary | None:
-        self._different = 0
-        _move_ends(self.heads, self.domain.counts, self.links, self.rows.mask)
-        return None
+    def seal(self) -> None:
+        _move_ends(self.heads, self.links, self.rows.mask)
+        self.show()
 
     def evict(self, window: BasicWindow) -> None:
         rows, short = window.end - window.begin, window.begin & SHORT

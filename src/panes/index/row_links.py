@@ -8,18 +8,17 @@ DB. All four are built on a domain, which finds the entry of a value.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import ClassVar
 
 import numpy as np
 from numba.extending import register_jitable
 from numpy.typing import NDArray
 
-from panes.arrays.compiled import Loop
+from panes.arrays.compiled import Loop, compiled
 from panes.errors import StateError
-from panes.index.basic_windows import BasicWindows
-from panes.index.domain import NULL, Domain, Entries, Keys, resized
-from panes.index.index import DomainIndex, Nulls
+from panes.index.basic_windows import BasicWindows, Summary
+from panes.index.domain import Domain, Entries, Keys, resized
+from panes.index.index import EntryIndex, Nulls
 from panes.index.row_ring import SHORT, RowRing, Rows
 
 FIRST, LAST, HIDDEN_FIRST, HIDDEN_LAST, HIDDEN = 0, 1, 2, 3, 7
@@ -28,7 +27,7 @@ are not sealed, and how many of these there are. DB has its newest rows in the f
 _NO_ROWS: Rows = np.zeros(0, dtype=np.int64)
 
 
-class RowLinks(DomainIndex):
+class RowLinks(EntryIndex):
     """A domain, and for each entry where its rows begin and end. Rows carry links.
 
     `linking` links hidden rows and gives how many entries have such rows. `collecting` writes the
@@ -41,11 +40,8 @@ class RowLinks(DomainIndex):
     linking: ClassVar[Loop]
     collecting: ClassVar[Loop]
 
-    def __init__(
-        self, rows: RowRing, windows: BasicWindows, make_domain: Callable[[], Domain]
-    ) -> None:
-        super().__init__(rows, windows)
-        self.domain = make_domain()
+    def __init__(self, rows: RowRing, windows: BasicWindows, domain: Domain) -> None:
+        super().__init__(rows, windows, domain)
         self.heads: NDArray[np.int32] = np.zeros((0, 8), dtype=np.int32)  # half a cache line each
         self._came: Entries = np.empty(1024, dtype=np.int32)
         self._different = 0
@@ -76,14 +72,18 @@ class RowLinks(DomainIndex):
         """The link of each row, by place."""
         return self.rows.pointers
 
-    def _take_hidden(self) -> Entries:
-        """The entries that have hidden rows, which are then no longer hidden."""
-        entries = self._came[: self._different].copy()
-        self._different = 0
-        return entries
+    @property
+    def hidden(self) -> Entries:
+        """The entries that have hidden rows."""
+        return self._came[: self._different]
 
-    def rows_by_key(self, keys: Keys) -> tuple[Rows, NDArray[np.int64]]:
-        return self._rows_of(self.domain.find(keys))
+    def show(self) -> Summary:
+        """Hidden rows are part of the window; gives their entries, and how many each has."""
+        entries = self.hidden.copy()
+        counts = np.empty_like(entries)
+        _show(entries, counts, self.heads, self.domain.counts)
+        self._different = 0
+        return Summary(entries, counts)
 
     def rows_of_one(self, key: int) -> Rows:
         entry = self.domain.find_one(key)
@@ -91,14 +91,6 @@ class RowLinks(DomainIndex):
             return _NO_ROWS
         self._one[0], self._one_begins[1] = entry, self.domain.counts[entry]
         return self._collect(self._one, self._one_begins)
-
-    def null_rows(self) -> Rows:
-        return self._rows_of(np.array([NULL], dtype=np.int32))[0]
-
-    def _rows_of(self, entries: Entries) -> tuple[Rows, NDArray[np.int64]]:
-        begins = np.zeros(len(entries) + 1, dtype=np.int64)
-        np.cumsum(np.where(entries >= 0, self.domain.counts[entries], 0), out=begins[1:])
-        return self._collect(entries, begins), begins
 
     def _collect(self, entries: Entries, begins: NDArray[np.int64]) -> Rows:
         found = np.empty(begins[-1], dtype=np.int64)
@@ -112,11 +104,14 @@ class RowLinks(DomainIndex):
         self.heads[gone] = -1
         self.heads[gone, HIDDEN] = 0
 
-    def live_keys(self) -> Keys:
-        return np.sort(self.domain.keys[self.domain.ordered()])
 
-    def rekey(self, number_of: NDArray[np.int64]) -> None:
-        self.domain.rekey(number_of)
+@compiled
+def _show(entries, came, heads, counts):  # type: ignore[no-untyped-def]
+    for i in range(entries.shape[0]):
+        entry = entries[i]
+        came[i] = heads[entry, HIDDEN]
+        counts[entry] += came[i]
+        heads[entry, HIDDEN] = 0
 
 
 def damaged() -> StateError:

@@ -7,7 +7,7 @@ was costliest when it began to look, as long as that is there. Answers are kept 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import KeysView, Mapping
 from dataclasses import replace
 from threading import Lock
 
@@ -29,7 +29,7 @@ class FollowedAnswers:
         self._first, self._lock = "", Lock()  # held for a moment only
 
     @property
-    def names(self) -> Collection[str]:
+    def names(self) -> KeysView[str]:
         """The queries whose answers are kept."""
         return self._histories.keys()
 

@@ -9,7 +9,6 @@ from types import TracebackType
 
 from panes.errors import OptionError
 from panes.live.feed import Feed
-from panes.live.join_register_feed import JoinRegisterFeed
 from panes.live.query_feed import QueryFeed
 from panes.live.register_feed import RegisterFeed
 from panes.process.register import Register
@@ -98,8 +97,7 @@ def feed_of(query: object, title: str = "", *, edit: bool = False) -> Feed:
     if isinstance(query, OpenQuery | OpenJoin):
         return QueryFeed(query, title)
     if isinstance(query, Register):
-        feed = RegisterFeed if query.is_of_one else JoinRegisterFeed
-        return feed(query, title, can_edit=edit)
+        return RegisterFeed(query, title, can_edit=edit)
     if isinstance(query, OpenGraph):
         raise OptionError(
             "a live page shows one query, and this one has queries inside",

@@ -7,10 +7,13 @@ import uuid
 from collections.abc import Mapping
 from typing import Literal, Protocol
 
+from panes.axis import BEGINNING, FOREVER
 from panes.live.feed import Look
 from panes.live.recorder import Recorder, Where, position
-from panes.live.snapshot import PanesShown, Snapshot
+from panes.live.snapshot import PanesShown, Snapshot, WindowsShown
+from panes.live.windows_near import windows_of
 from panes.process.watched import Watchable, add_watcher, remove_watcher
+from panes.windows.spec import PanedSpec
 
 
 class Shown(Watchable, Protocol):
@@ -66,6 +69,13 @@ class ProcessFeed:
             set_aside=recorder.apart.shown(),
         )
         return self._filled(shown, look)
+
+    def windows(self, specs: Mapping[str, PanedSpec], shown: Snapshot) -> WindowsShown:
+        """Windows of some queries around progress, as far back as there are panes."""
+        progress, newest, panes = self.recorder.where.progress, self.recorder.newest, shown.panes
+        if progress == FOREVER:
+            progress = panes.end[-1] if panes.end else BEGINNING
+        return windows_of(specs, progress, panes.start[0] if panes.start else newest, newest)
 
     def _filled(self, shown: Snapshot, look: Look) -> Snapshot:
         """The same snapshot with what this kind of feed knows."""

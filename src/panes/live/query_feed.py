@@ -5,14 +5,13 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 
-from panes.axis import BEGINNING, FOREVER
+from panes.axis import BEGINNING
 from panes.language.query import Query
 from panes.live.feed import Look
 from panes.live.pane_counts import PaneCounts
 from panes.live.process_feed import ProcessFeed
 from panes.live.recorder import Where, kept_table
-from panes.live.snapshot import AxisShown, PanesShown, Snapshot, WindowsShown
-from panes.live.windows_near import windows_near
+from panes.live.snapshot import AxisShown, Snapshot, WindowsShown
 from panes.planning.describe import describe
 from panes.planning.plan import Plan
 from panes.process.running_query import OpenJoin, OpenQuery
@@ -39,7 +38,7 @@ class QueryFeed(ProcessFeed):
             shown,
             text=self._query.query.text,
             axis=self._axis(plan),
-            windows=WindowsShown() if plan is None else self._windows(plan, shown.panes),
+            windows=WindowsShown() if plan is None else self._windows(plan, shown),
             answers=self.recorder.answers.shown(look.answers),
             explain=self._explain(),
         )
@@ -76,14 +75,10 @@ class QueryFeed(ProcessFeed):
             return AxisShown()
         return AxisShown(plan.placing.kind, plan.placing.column)
 
-    def _windows(self, plan: Plan, panes: PanesShown) -> WindowsShown:
+    def _windows(self, plan: Plan, shown: Snapshot) -> WindowsShown:
         if self.recorder.panes is None:
             return WindowsShown(note=OWN_ROWS)
-        progress, newest = self.recorder.where.progress, self.recorder.newest
-        if progress == FOREVER:
-            progress = panes.end[-1] if panes.end else BEGINNING
-        oldest = panes.start[0] if panes.start else newest
-        return windows_near(plan.spec, progress, oldest, newest)
+        return self.windows({"": plan.spec}, shown)
 
     def _explain(self) -> str:
         """What the query does, in words; said anew only now and then."""

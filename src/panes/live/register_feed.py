@@ -1,14 +1,15 @@
-"""Snapshots of a register in this process: its stream, and all its queries by what they cost.
+"""Snapshots of a register in this process: its streams, and all its queries by what they cost.
 
 Which queries there are is read anew only when one comes or goes. Of ten thousand, the costliest are
-shown, or those that hold a text somebody looks for.
+shown, or those that hold a text somebody looks for. Over one stream the cost of a query is counted
+in partials; over several, where queries share joins, in the joined rows that it was given.
 """
 
 from __future__ import annotations
 
 import time
 from collections import Counter, deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from threading import Lock
 
@@ -16,22 +17,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from panes.answers.portions import QueryAnswers
-from panes.axis import BEGINNING, FOREVER
 from panes.live.feed import Look
 from panes.live.followed import FollowedAnswers
 from panes.live.pane_counts import PaneCounts
 from panes.live.process_feed import ProcessFeed
 from panes.live.recorder import Where
 from panes.live.register_shown import (
+    CostOf,
+    as_counted,
     axis_shown,
-    cost_of,
+    by_cost,
+    in_partials,
     keys_of,
     register_shown,
-    so_many,
+    register_text,
     specs_of,
 )
-from panes.live.snapshot import PanesShown, Snapshot, WindowsShown
-from panes.live.windows_near import windows_of
+from panes.live.snapshot import Snapshot, WindowsShown
 from panes.process.register import Register
 from panes.sharing.view import RegisteredQuery, RegisterView
 
@@ -39,13 +41,15 @@ _MOST_WAITING = 64
 _ORDER_EVERY = 1.0
 MOST_LOOKED = 200
 """Of so many of the costliest queries windows are looked for that differ."""
+COST = "partials that its answers were made of"
+_JOINS_COST = "joined rows that it was given; of a fold, which makes no pairs, its answers"
 
 
 class RegisterFeed(ProcessFeed):
     """A register that is watched from now on."""
 
     def __init__(self, register: Register, title: str = "", *, can_edit: bool = False) -> None:
-        super().__init__(register, title or register.stream)
+        super().__init__(register, title or " + ".join(register.streams))
         self._register, self.can_edit = register, can_edit
         self._dearest: Sequence[RegisteredQuery] = ()
         self._ordered_at = 0.0
@@ -66,20 +70,31 @@ class RegisterFeed(ProcessFeed):
     def remove(self, name: str) -> None:
         """Answer a query no longer."""
         self._register.remove(name)
+        self._given.pop(name, None)
 
     def _filled(self, shown: Snapshot, look: Look) -> Snapshot:
         with self._lock:
             view = self._looked()
             self._count()
-            dearest = self._by_cost(view)
+            cost_of = in_partials(self._given)
+            if view.of_joins:
+                cost_of = as_counted(self._register.joined_rows)
+            dearest = self._by_cost(view, cost_of)
             queries = register_shown(
-                view, dearest, self._given, look.queries, can_edit=self._may_edit
+                view,
+                dearest,
+                self._given,
+                cost_of,
+                look.queries,
+                cost=_JOINS_COST if view.of_joins else COST,
+                can_edit=self.can_edit and not self._register.is_finished,
             )
+        specs = specs_of(dearest[:MOST_LOOKED])
         return replace(
             shown,
-            text=f"{so_many(len(view.queries), 'query', 'queries')} over {view.stream}",
+            text=register_text(view),
             axis=axis_shown(view),
-            windows=self._windows(dearest, shown.panes),
+            windows=WindowsShown() if view.of_joins else self.windows(specs, shown),
             answers=self._followed.shown(keys_of(dearest), look),
             register=queries,
             explain=self._explain(view),
@@ -91,17 +106,26 @@ class RegisterFeed(ProcessFeed):
     def _where(self) -> Where:
         register, recorder = self._register, self.recorder
         if self._cut_for != register.version:
-            view = _view(register)
+            view = register.view()
             self._cut_for = view.version
             self._followed.follow_first(keys_of(view.queries))
             if view.cut is not None and (recorder.panes is None or recorder.panes.cut != view.cut):
                 recorder.panes = PaneCounts(view.cut)
-        return Where(*register.reached)
+        return Where(*register.reached) if register.is_of_one else Where(register.progress)
 
     def _keep(self, answers: object) -> int:
         """Note whose answers came; those of a few queries are kept to be shown."""
-        if not isinstance(answers, QueryAnswers):
+        if isinstance(answers, QueryAnswers):
+            return self._keep_portions(answers)
+        if not isinstance(answers, Mapping):
             return 0
+        counts = {name: len(table) for name, table in answers.items()}
+        self._given.update(counts)
+        for name in self._followed.names & answers.keys():
+            self._followed.give(name, answers[name])
+        return sum(counts.values())
+
+    def _keep_portions(self, answers: QueryAnswers) -> int:
         followed = self._followed.names
         for portion in answers.portions:
             self._waiting.append((portion.names, np.diff(portion.bounds)))
@@ -128,7 +152,7 @@ class RegisterFeed(ProcessFeed):
         """The queries; they are read anew if one came, went, or got its store."""
         register = self._register
         if self._view is None or self._view.version != register.version:
-            self._view = _view(register)
+            self._view = register.view()
             self._ordered_at = 0.0
         return self._view
 
@@ -140,29 +164,9 @@ class RegisterFeed(ProcessFeed):
             self._explained = view.version, said
         return said
 
-    def _by_cost(self, view: RegisterView) -> Sequence[RegisteredQuery]:
+    def _by_cost(self, view: RegisterView, cost_of: CostOf) -> Sequence[RegisteredQuery]:
         """All queries, the costliest first, as it was a moment ago."""
         now = time.monotonic()
         if now - self._ordered_at > _ORDER_EVERY:
-            self._dearest = sorted(view.queries, key=lambda q: (-cost_of(q, self._given), q.name))
-            self._ordered_at = now
+            self._dearest, self._ordered_at = by_cost(view, cost_of), now
         return self._dearest
-
-    @property
-    def _may_edit(self) -> bool:
-        return self.can_edit and not self._register.is_finished
-
-    def _windows(self, dearest: Sequence[RegisteredQuery], panes: PanesShown) -> WindowsShown:
-        """Windows of the costliest queries, one for each size and slide."""
-        progress = self.recorder.where.progress
-        if progress == FOREVER:
-            progress = panes.end[-1] if panes.end else BEGINNING
-        oldest = panes.start[0] if panes.start else self.recorder.newest
-        return windows_of(specs_of(dearest[:MOST_LOOKED]), progress, oldest, self.recorder.newest)
-
-
-def _view(register: Register) -> RegisterView:
-    """What there is to see of a register of one stream."""
-    view = register.view()
-    assert isinstance(view, RegisterView)
-    return view

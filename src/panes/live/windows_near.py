@@ -19,15 +19,10 @@ MOST_QUERIES = 7
 _CLOSED = 5
 
 
-def windows_near(spec: PanedSpec, progress: int, oldest: int, newest: int) -> WindowsShown:
-    """The windows of one query. `oldest` is the first position that is shown anyway."""
-    return windows_of({"": spec}, progress, oldest, newest)
-
-
 def windows_of(
     specs: Mapping[str, PanedSpec], progress: int, oldest: int, newest: int
 ) -> WindowsShown:
-    """The windows of some queries, those of the first few of them."""
+    """The windows of the first few queries. `oldest` is the first position that is shown anyway."""
     if newest == BEGINNING:
         return WindowsShown(note="no row has come yet")
     start: list[int | None] = []

@@ -17,7 +17,7 @@ from panes.errors import OptionError
 from panes.index.cost import IndexCost, IndexLoad, candidates, estimated_values, index_cost
 from panes.index.g_index import GROUPS
 from panes.index.kinds import KINDS, NAMES, Kind, Structure
-from panes.index.operators import QUESTIONS
+from panes.index.operators import OPERATORS
 
 ROWS_PER_LOOKUP, ROWS_PER_FETCH = 100, 1_000
 """The questions to expect if nobody says: a count for so many rows, their rows more rarely."""
@@ -48,9 +48,9 @@ def require_questions(questions: Mapping[str, float] | None) -> Mapping[str, flo
             hint='questions={"count": 100}',
         )
     for name, times in (questions or {}).items():
-        if name not in QUESTIONS:
+        if name not in OPERATORS:
             raise OptionError(
-                f"no question is called {name!r}", hint=f"questions: {', '.join(QUESTIONS)}"
+                f"no question is called {name!r}", hint=f"questions: {', '.join(OPERATORS)}"
             )
         if not isinstance(times, int | float) or isinstance(times, bool) or not times >= 0:
             raise OptionError(f"questions per basic window are a number, got {times!r} for {name}")

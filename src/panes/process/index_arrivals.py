@@ -88,10 +88,7 @@ class IndexArrivals:
     ) -> None:
         """Rows that stand basic window by basic window, piece by piece."""
         arrays = [column_of(table, name) for name in self._window.schema.names]
-        values = arrays[self._on]
-        keys, is_null = self._window.keys.encode(values), None
-        if values.null_count:
-            is_null = values.is_null().to_numpy(zero_copy_only=False)
+        keys, is_null = self._window.encoded(arrays[self._on])
         numbers, begins = _pieces(at, self._basic, *span)
         for number, begin, end in zip(numbers, begins, [*begins[1:], len(at)], strict=True):
             whole = end - begin == len(at)

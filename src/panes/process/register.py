@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 
 import pyarrow as pa
 
@@ -42,11 +41,10 @@ from panes.process.step import in_turn, kept, step, uninterrupted
 from panes.process.watched import Watcher
 from panes.sharing.explain import explain_finished
 from panes.sharing.failures import set_aside_words
-from panes.sharing.join_view import JoinsView, view_of_several
 from panes.sharing.pace import Behind
 from panes.sharing.queries import Failed
 from panes.sharing.shared_store import SharedStore
-from panes.sharing.view import RegisterView, version_of, view_of_one
+from panes.sharing.view import RegisterView, version_of, view_of_joins, view_of_one
 
 
 class Register(SavedRegister):
@@ -80,7 +78,7 @@ class Register(SavedRegister):
         self.saves = 0
         self._finished = False
         self._last_progress = BEGINNING
-        self._last_view: RegisterView | JoinsView | None = None
+        self._last_view: RegisterView | None = None
         self._written: dict[str, Signature] = {}
         self._failed: dict[str, Failed] = {}
         self._came: dict[str, int] = {}
@@ -325,19 +323,21 @@ class Register(SavedRegister):
     def version(self) -> tuple[int, ...]:
         """Changes when a query comes, goes, fails, or gets its store."""
         beside = len(self._graph.texts), len(self._failed), max(self._came.values(), default=0)
-        return (*version_of(self._primary.queries), *beside)
+        if self.is_of_one:
+            return (*version_of(self._primary.queries), *beside)
+        return (*beside, len(self._graph.joins.bound))
 
     @in_turn
-    def view(self) -> RegisterView | JoinsView:
+    def view(self) -> RegisterView:
         """Which queries there are and what they share, as plain data."""
         return self._viewed() if self._last_view is None else self._last_view
 
-    def _viewed(self) -> RegisterView | JoinsView:
+    def _viewed(self) -> RegisterView:
         failed = {name: (one.text, one.reason) for name, one in self._all_failed().items()}
-        if not self.is_of_one:
-            return view_of_several(self.streams, self._texts(), self._graph.joins.viewed(), failed)
-        view = view_of_one(self._primary.queries, self._texts(), failed)
-        return replace(view, version=self.version)
+        if self.is_of_one:
+            return view_of_one(self._primary.queries, self._texts(), failed, self.version)
+        joined = self._graph.joins.bound
+        return view_of_joins(self.streams, self._texts(), joined, failed, self.version)
 
     @property
     @in_turn

@@ -39,7 +39,6 @@ from panes.process.newest_rows import NewestRows
 from panes.process.node import Instant, Node, Step
 from panes.process.watched import Watcher
 from panes.sharing.failures import noted
-from panes.sharing.join_view import JoinedQuery
 
 
 class SharedJoins(Node):
@@ -175,18 +174,14 @@ class SharedJoins(Node):
         """How far each side of each join is."""
         return [at for join in self._joins.values() for at in join.run.reached().values()]
 
-    def viewed(self) -> tuple[JoinedQuery, ...]:
-        """The queries, each with the join that it shares."""
-        bound = {
+    @property
+    def bound(self) -> Mapping[str, tuple[int, JoinQueryPlan]]:
+        """Queries whose streams have come: the number of the join that each shares, its plan."""
+        return {
             name: (number, answers.plan)
             for number, join in enumerate(self._joins.values())
             for name, answers in join.answers.items()
         }
-        queries = []
-        for name, query in self.asked.items():
-            number, plan = bound.get(name, (None, None))
-            queries.append(JoinedQuery(name, query.text, plan, number))
-        return tuple(queries)
 
     def explain(self, *, details: bool = False) -> str:
         """How each join is run, and which queries share it."""

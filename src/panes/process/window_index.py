@@ -7,24 +7,15 @@ window is sealed (`panes.process.index_arrivals`), and every answer is one for t
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
-from pyarrow.types import is_decimal, is_integer
 
-from panes.arrays.columns import column_of
-from panes.asking import window_questions as ask
 from panes.axis import ARRIVAL, Duration, axis_over, parse_instant
-from panes.errors import (
-    InputError,
-    OptionError,
-    StateError,
-    UnknownColumnError,
-)
+from panes.errors import OptionError, StateError, UnknownColumnError
 from panes.frames import to_table
 from panes.html import facts_line
 from panes.index.g_index import GROUPS
@@ -41,14 +32,13 @@ from panes.planning.choose_index import (
 from panes.process.in_turn import Turn
 from panes.process.index_arrivals import STREAM, IndexArrivals, lengths
 from panes.process.step import in_turn, uninterrupted
+from panes.process.window_questions import WindowQuestions
 from panes.windows.limit import MOST_ANSWERS
 
 Instant = str | int | dt.datetime | dt.date
-_SEVERAL = (list, tuple, np.ndarray, pa.Array, pa.ChunkedArray)
-"""What holds several values; everything else is one."""
 
 
-class WindowIndex:
+class WindowIndex(WindowQuestions):
     """The rows of a live window, found by the values of one column. See `panes.window_index`.
 
     Threads take turns.
@@ -220,146 +210,3 @@ class WindowIndex:
         if self._choice is None:
             return "index      chosen when the first basic window with rows is sealed\n"
         return explain_index(self._choice)
-
-    # Questions
-
-    @in_turn
-    def count(self, value: Any) -> Any:
-        """How many rows have a value; of an array or list of values, an array of counts."""
-        if isinstance(value, _SEVERAL):
-            return ask.look_up(self._window, self._many(value))
-        key = None if value is None else self._window.keys.find_one(value)
-        return 0 if key is None else self._window.count_one(key)
-
-    @in_turn
-    def rows(self, value: Any) -> pa.Table:
-        """The rows that have a value, or one of several, in the order of the axis."""
-        if isinstance(value, _SEVERAL):
-            return ask.rows_of(self._window, self._many(value))
-        key = None if value is None else self._window.keys.find_one(value)
-        if key is None:
-            return self._window.schema.empty_table()
-        return self._window.table_of_one(key)
-
-    @in_turn
-    def between(self, low: Any, high: Any) -> pa.Table:
-        """The rows whose value is at least `low` and at most `high`, in the order of the axis."""
-        return ask.between(self._window, low, high)
-
-    @in_turn
-    def sorted(self, *, limit: int | None = None, descending: bool = False) -> pa.Table:
-        """All rows by value, those without one first; with `limit`, only the first of them.
-
-        Rows with the same value are in the order of the axis.
-        """
-        return ask.sorted_rows(self._window, limit=limit, descending=descending)
-
-    @in_turn
-    def values(self) -> pa.Table:
-        """All values and how many rows have each: ``value``, ``count``, ascending."""
-        return ask.values(self._window)
-
-    @in_turn
-    def top(self, k: int) -> pa.Table:
-        """The k most frequent values: ``value``, ``count``, the most frequent first."""
-        return ask.top(self._window, k)
-
-    @in_turn
-    def histogram(self, edges: Sequence[Any]) -> pa.Table:
-        """How many rows are in ``[low, high)`` between neighbouring edges."""
-        return ask.histogram(self._window, edges)
-
-    @in_turn
-    def groups(self) -> pa.Table:
-        """The groups of an index of kind ``"group"``: ``low``, ``high``, ``count``."""
-        return ask.groups(self._window)
-
-    @in_turn
-    def quantiles(self, shares: Sequence[float]) -> pa.Table:
-        """For each share, the smallest value that so much of the rows do not exceed."""
-        return ask.quantiles(self._window, shares)
-
-    @in_turn
-    def rank(self, value: Any) -> int:
-        """How many rows have a smaller value."""
-        return ask.rank(self._window, value)
-
-    @in_turn
-    def nearest(self, value: Any) -> Any:
-        """The value nearest to a value, the smaller of two; of several, an array. None: no rows."""
-        if isinstance(value, _SEVERAL):
-            return self._nearest(value)
-        return self._nearest([value])[0].as_py()
-
-    def _nearest(self, value: Any) -> pa.Array:
-        asked = self._many(value)
-        found = ask.nearest(self._window, asked)
-        data_type = self._window.keys.type
-        if not asked.null_count or not (is_integer(data_type) or is_decimal(data_type)):
-            return found
-        pairs = zip(pa.array(value) if isinstance(value, np.ndarray) else value, found, strict=True)
-        near = [(v.as_py() if isinstance(v, pa.Scalar) else v, f.as_py()) for v, f in pairs]
-        return pa.array(
-            [
-                ask.nearest_one(self._window, v) if f is None and v is not None else f
-                for v, f in near
-            ],
-            data_type,
-        )
-
-    def intersection(self, other: WindowIndex, *, ranges: bool = False) -> pa.Table:
-        """The values that both windows have, ascending: ``value``.
-
-        With `ranges`, of two indexes of kind ``"group"``: ranges in which both have rows.
-        """
-        with _both(self, other):
-            if ranges:
-                return ask.shared_ranges(self._window, other._window, in_both=True)
-            return ask.intersection(self._window, other._window)
-
-    def difference(self, other: WindowIndex, *, ranges: bool = False) -> pa.Table:
-        """The values that only this window has, ascending: ``value``.
-
-        With `ranges`, of two indexes of kind ``"group"``: ranges in which only this one has rows.
-        """
-        with _both(self, other):
-            if ranges:
-                return ask.shared_ranges(self._window, other._window, in_both=False)
-            return ask.difference(self._window, other._window)
-
-    @in_turn
-    def semi_join(self, table: object, *, on: str | None = None, anti: bool = False) -> pa.Table:
-        """The rows of a table whose value the window has, or with `anti` has not.
-
-        `on` is the table's column; without it, the one that is called as the indexed one. A row
-        without a value is in neither.
-        """
-        rows, column = to_table(table, STREAM), on or self._window.keys.column
-        if column not in rows.column_names:
-            raise UnknownColumnError(column, stream="table", columns=rows.column_names)
-        asked = self._many(column_of(rows, column))
-        return rows.filter(pa.array(ask.semi_join(self._window, asked, anti=anti)))
-
-    def _many(self, value: Any) -> pa.Array:
-        """Several values as an array of the column's type; NULL where it has no such value."""
-        if isinstance(value, pa.ChunkedArray):
-            value = value.combine_chunks()
-        if isinstance(value, np.ndarray):
-            value = pa.array(value)
-        if isinstance(value, pa.Array):
-            if value.type == self._window.keys.type:
-                return value
-            value = value.to_pylist()
-        converted = [self._window.keys.convert(v) for v in value]
-        values = [None if scalar is None else scalar.as_py() for scalar in converted]
-        return pa.array(values, self._window.keys.type)
-
-
-@contextmanager
-def _both(one: WindowIndex, other: object) -> Iterator[None]:
-    """The turn of two windows, always taken in the same order, so that no two threads wait."""
-    if not isinstance(other, WindowIndex):
-        raise InputError(f"two window indexes are compared, got {type(other).__name__}")
-    first, second = sorted((one, other), key=id)
-    with first._turn.taken(), second._turn.taken():
-        yield

@@ -1,13 +1,18 @@
-"""The queries of a register as plain data, for whoever shows them: who shares what with whom."""
+"""The queries of a register as plain data, for whoever shows them: who shares what with whom.
+
+Queries over one stream share stores of panes; where a register is of several, queries share joins,
+which stand in their place.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
 from panes.axis import Axis
+from panes.planning.join_query_plan import JoinQueryPlan
 from panes.progress.sliding_group import Link, SlidingGroup
 from panes.sharing.queries import Queries
 from panes.windows.cut import Cut
@@ -18,7 +23,8 @@ from panes.windows.spec import Sliding
 class RegisteredQuery:
     """One query: `store` and `shape` are numbers that queries share, None before the first batch.
 
-    Queries that share no panes have neither, and no `spec`.
+    Queries that share nothing have neither. `spec` are windows over panes, `joined` is the plan of
+    a query over a join, whose number is both its store and its shape.
 
     `pieces` is how many partials one of its answers is lowered from; `keys` how many columns its
     answers are grouped by.
@@ -26,29 +32,32 @@ class RegisteredQuery:
 
     name: str
     text: str
-    spec: Sliding | None
-    store: int | None
-    shape: int | None
-    pieces: int
-    keys: int
+    spec: Sliding | None = None
+    store: int | None = None
+    shape: int | None = None
+    pieces: int = 1
+    keys: int = 0
+    joined: JoinQueryPlan | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class RegisterView:
     """All queries, the stores by what they group by, and the sliding graph.
 
-    `version` is the same as long as no query comes or goes or gets its store.
+    Where it is `of_joins`, stores are joins by their names, and there is no graph. `version` is the
+    same as long as no query comes or goes or gets its store.
     """
 
     version: tuple[int, ...]
-    stream: str
+    streams: tuple[str, ...]
     axis: Axis | None
     queries: tuple[RegisteredQuery, ...]
     stores: tuple[str, ...]
-    groups: tuple[SlidingGroup, ...]
-    links: tuple[Link, ...]
     failed: Mapping[str, tuple[str, str]]
-    cut: Cut | None
+    groups: tuple[SlidingGroup, ...] = ()
+    links: tuple[Link, ...] = ()
+    cut: Cut | None = None
+    of_joins: bool = False
 
 
 def version_of(queries: Queries) -> tuple[int, ...]:
@@ -79,7 +88,7 @@ def view_of(queries: Queries) -> RegisterView:
     first = next(iter(queries.stores.values()), None)
     return RegisterView(
         version=version_of(queries),
-        stream=queries.stream,
+        streams=(queries.stream,),
         axis=queries.axis,
         queries=tuple(found),
         stores=tuple(
@@ -93,16 +102,42 @@ def view_of(queries: Queries) -> RegisterView:
 
 
 def view_of_one(
-    queries: Queries, texts: Mapping[str, str], failed: Mapping[str, tuple[str, str]]
+    queries: Queries,
+    texts: Mapping[str, str],
+    failed: Mapping[str, tuple[str, str]],
+    version: tuple[int, ...],
 ) -> RegisterView:
-    """The same of a register that has other queries beside these; `texts` are those of all."""
+    """The same of a register that may have queries beside these; `texts` are those of all."""
     view = view_of(queries)
-    beside = (
-        RegisteredQuery(name, text, None, None, None, 1, 0)
-        for name, text in texts.items()
-        if name not in queries.asked
+    shared = {query.name: query for query in view.queries}
+    every = (shared.get(name) or RegisteredQuery(name, text) for name, text in texts.items())
+    return replace(view, version=version, queries=tuple(every), failed=failed)
+
+
+def view_of_joins(
+    streams: Sequence[str],
+    texts: Mapping[str, str],
+    joined: Mapping[str, tuple[int, JoinQueryPlan]],
+    failed: Mapping[str, tuple[str, str]],
+    version: tuple[int, ...],
+) -> RegisterView:
+    """A register of several streams; those over joins with the number of the join, and the plan."""
+    stores = {number: plan.join.name for number, plan in joined.values()}
+    found = []
+    for name, text in texts.items():
+        number, plan = joined.get(name, (None, None))
+        above = None if plan is None else plan.aggregation
+        keys = 0 if above is None else len(above.query.shown_keys)
+        found.append(RegisteredQuery(name, text, None, number, number, 1, keys, plan))
+    return RegisterView(
+        version=version,
+        streams=tuple(streams),
+        axis=next((query.joined.join.axis for query in found if query.joined is not None), None),
+        queries=tuple(found),
+        stores=tuple(stores[number] for number in sorted(stores)),
+        failed=failed,
+        of_joins=True,
     )
-    return replace(view, queries=(*view.queries, *beside), failed=failed)
 
 
 def _plain(tree: exp.Expression) -> str:

@@ -15,26 +15,26 @@ from panes.language.query import Query
 from panes.language.query_graph import read_graph
 from panes.live.answer_history import AnswerHistory
 from panes.live.feed import Look
-from panes.live.joins_shown import joins_axis, joins_shown, joins_text
+from panes.live.register_feed import COST, MOST_LOOKED
 from panes.live.register_shown import (
-    COST,
+    as_counted,
     axis_shown,
-    cost_of,
+    by_cost,
+    in_partials,
     keys_of,
     register_shown,
+    register_text,
     so_many,
     specs_of,
 )
 from panes.live.snapshot import AnswersShown, AxisShown, SetAsideShown, Snapshot, WindowsShown
 from panes.live.windows_near import windows_of
 from panes.planning.explain import explain_unbound
-from panes.sharing.join_view import JoinsView
 from panes.spark.live_rows import LiveRows
 from panes.spark.register.register import SparkRegister
 from panes.windows.spec import Landmark, PanedSpec, Sliding
 
 _NOT_SHOWN = "answers are where the stream writes them; LiveRows shows them here too"
-_MOST_LOOKED = 200
 
 
 class Subject(Protocol):
@@ -114,35 +114,23 @@ class ManyQueries:
         if self._version != self._register.version:
             self._version, self._view = self._register.version, self._register.view()
         view, tap = self._view, self._register.tap
-        shown = replace(shown, set_aside=tap.apart.shown(), explain=self._register.explain())
-        if isinstance(view, JoinsView):
-            return self._of_joins(shown, look, view)
-        given = tap.given
-        dearest = sorted(view.queries, key=lambda q: (-cost_of(q, given), q.name))
+        cost_of = (as_counted if view.of_joins else in_partials)(tap.given)
+        dearest = by_cost(view, cost_of)
+        on_spark = f"{so_many(len(view.queries), 'query', 'queries')} on Spark"
+        windows = _windows(specs_of(dearest[:MOST_LOOKED]), shown)
         return replace(
             shown,
-            text=f"{so_many(len(view.queries), 'query', 'queries')} on Spark",
+            text=register_text(view) if view.of_joins else on_spark,
             axis=axis_shown(view),
-            windows=_windows(specs_of(dearest[:_MOST_LOOKED]), shown),
+            windows=WindowsShown() if view.of_joins else windows,
             answers=tap.followed.shown(keys_of(dearest), look),
+            set_aside=tap.apart.shown(),
             register=register_shown(
-                view, dearest, given, look.queries, can_edit=self._can_edit, cost=_COST
-            ),
-        )
-
-    def _of_joins(self, shown: Snapshot, look: Look, view: JoinsView) -> Snapshot:
-        tap = self._register.tap
-        ordered = sorted(view.queries, key=lambda q: (-tap.given[q.name], q.name))
-        return replace(
-            shown,
-            text=joins_text(view),
-            axis=joins_axis(view),
-            answers=tap.followed.shown(keys_of(ordered), look),
-            register=joins_shown(
-                view, ordered, tap.given, tap.given, look.queries,
-                cost="answers that it gave; shards do not tell what they took",
+                view, dearest, tap.given, cost_of, look.queries,
+                cost=_JOINS_COST if view.of_joins else _COST,
                 can_edit=self._can_edit,
             ),
+            explain=self._register.explain(),
         )  # fmt: skip
 
     def close(self) -> None:
@@ -151,6 +139,7 @@ class ManyQueries:
 
 
 _COST = f"{COST}, before HAVING, since the register began in this process"
+_JOINS_COST = "answers that it gave; shards do not tell what they took"
 
 
 def _windows(specs: Mapping[str, PanedSpec], shown: Snapshot) -> WindowsShown:

@@ -23,7 +23,6 @@ from panes.errors import QueryError
 from panes.html import facts_line
 from panes.planning.terms import StreamOptions
 from panes.process.added import Added
-from panes.sharing.join_view import JoinsView
 from panes.sharing.view import RegisterView
 from panes.spark.bind import require_alike
 from panes.spark.host import shard_numbers
@@ -112,7 +111,7 @@ class SparkRegister(RunningRegister):
         """The texts of all queries, by name, in the order in which they came."""
         return self._registered.texts()
 
-    def view(self) -> RegisterView | JoinsView:
+    def view(self) -> RegisterView:
         """Which queries there are and what they share, as plain data."""
         with self._lock:
             return view_of_registered(self._registered)

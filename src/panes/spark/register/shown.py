@@ -3,42 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from panes.planning.describe import describe, line
 from panes.planning.explain_join import explain_join
 from panes.shards.shared_joins import shared_joins
 from panes.sharing.explain import explain_keep, explain_stores
-from panes.sharing.join_view import JoinedQuery, JoinsView
-from panes.sharing.view import RegisteredQuery, RegisterView, view_of
+from panes.sharing.view import RegisterView, view_of_joins, view_of_one
 from panes.spark.bind import BoundQuery
 from panes.spark.join.bind import BoundJoin
 from panes.spark.register.registered_queries import RegisteredQueries
 
 
-def view_of_registered(registered: RegisteredQueries) -> RegisterView | JoinsView:
+def view_of_registered(registered: RegisteredQueries) -> RegisterView:
     """Which queries there are and what they share: panes, or joins where there may be some."""
     failed = {name: (one.text, one.reason) for name, one in registered.failed.items()}
-    texts = registered.texts()
+    texts, version = registered.texts(), registered.changes
     if len(registered.streams) == 1:
         [queries] = registered.windows.values()
-        view = view_of(queries)
-        shared = {query.name: query for query in view.queries}
-        every = (
-            shared.get(name) or RegisteredQuery(name, text, None, None, None, 1, 0)
-            for name, text in texts.items()
-        )
-        return replace(view, version=registered.changes, queries=tuple(every), failed=failed)
-    joins: dict[object, int] = {}
-    found = []
-    for name, text in texts.items():
+        return view_of_one(queries, texts, failed, version)
+    numbers: dict[object, int] = {}
+    joined = {}
+    for name in texts:
         bound = registered.alone[name].bound if name in registered.alone else None
         if isinstance(bound, BoundJoin):
-            number = joins.setdefault(bound.plan.join.identity, len(joins))
-            found.append(JoinedQuery(name, text, bound.plan, number))
-        else:
-            found.append(JoinedQuery(name, text))
-    return JoinsView(tuple(registered.streams), tuple(found), failed)
+            number = numbers.setdefault(bound.plan.join.identity, len(numbers))
+            joined[name] = number, bound.plan
+    return view_of_joins(tuple(registered.streams), texts, joined, failed, version)
 
 
 def explain_registered(registered: RegisteredQueries, *, details: bool) -> str:
