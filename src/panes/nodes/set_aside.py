@@ -98,7 +98,7 @@ def _from_the_future(rows: int) -> str:
 def set_aside(rows: Sequence[pa.Table], schemas: Iterable[pa.Schema]) -> pa.Table:
     """Rows of all streams together, with all their columns even if there are no rows.
 
-    A column that has different types in the streams of a union is shown as text.
+    A column that has different types in the streams is shown as text.
     """
     types: dict[str, pa.DataType] = {}
     for schema in schemas:
@@ -107,6 +107,14 @@ def set_aside(rows: Sequence[pa.Table], schemas: Iterable[pa.Schema]) -> pa.Tabl
             types[field.name] = field.type if same else pa.string()
     shown = pa.schema([*types.items(), (_reason_name(types), pa.string())])
     return pa.concat_tables([shown.empty_table(), *(_as(shown, table) for table in rows)])
+
+
+def all_rows(tables: Iterable[pa.Table]) -> pa.Table:
+    """Rows that were set aside, of different streams, with the columns of all."""
+    found = [table for table in tables if table.num_columns]
+    if len(found) == 1:
+        return found[0]
+    return set_aside(found, (pa.schema(list(table.schema)[:-1]) for table in found))
 
 
 def with_reason(rows: pa.Table, reasons: Sequence[str]) -> pa.Table:
@@ -168,7 +176,15 @@ def _as(schema: pa.Schema, table: pa.Table) -> pa.Table:
     reason = table.column(table.num_columns - 1)
     found = dict(zip(table.column_names[:-1], table.columns[:-1], strict=True))
     columns = [
-        found[f.name].cast(f.type) if f.name in found else pa.nulls(len(table), f.type)
+        _shown(found[f.name], f.type) if f.name in found else pa.nulls(len(table), f.type)
         for f in list(schema)[:-1]
     ]
     return pa.table([*columns, reason], schema=schema)
+
+
+def _shown(column: pa.ChunkedArray, data_type: pa.DataType) -> pa.ChunkedArray | pa.Array:
+    """A column in another type; as text, where Arrow has no cast to that."""
+    try:
+        return column.cast(data_type)
+    except pa.ArrowException:
+        return pa.array([None if v is None else str(v) for v in column.to_pylist()], data_type)

@@ -21,6 +21,7 @@ from panes.errors import OptionError, QueryError, UnknownStreamError
 from panes.html import facts_html, facts_line
 from panes.language.query_graph import QueryGraph
 from panes.nodes.parts import require_parts
+from panes.nodes.set_aside import all_rows
 from panes.planning.terms import StreamOptions
 from panes.process.in_turn import Turn
 from panes.process.keeper import KeptQuery
@@ -121,20 +122,20 @@ class OpenGraph(KeptQuery):
     @in_turn
     def late(self) -> pa.Table:
         """Rows that broke a promise, with the reason; once for each place that reads them."""
-        return _all_rows(node.query.late for node in self._reading_streams())
+        return all_rows(node.query.late for node in self._reading_streams())
 
     @in_turn
     @whole
     @kept
     def take_late(self) -> pa.Table:
         """The late rows so far, which are then forgotten: for queries that run for long."""
-        return _all_rows(node.query.take_late() for node in self._reading_streams())
+        return all_rows(node.query.take_late() for node in self._reading_streams())
 
     @property
     @in_turn
     def rejected(self) -> pa.Table:
         """Rows that have no place on the axis, with the reason; once for each place."""
-        return _all_rows(node.query.rejected for node in self._reading_streams())
+        return all_rows(node.query.rejected for node in self._reading_streams())
 
     @property
     @in_turn
@@ -198,11 +199,6 @@ class OpenGraph(KeptQuery):
         for name in given:
             if name not in self.query.streams:
                 raise UnknownStreamError(name, streams=self.query.streams)
-
-
-def _all_rows(tables: Iterable[pa.Table]) -> pa.Table:
-    """Rows of different streams, with the columns of all."""
-    return pa.concat_tables(tables, promote_options="permissive")
 
 
 def explained(parts: Iterable[tuple[str, str]]) -> str:

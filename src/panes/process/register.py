@@ -29,6 +29,7 @@ from panes.errors import (
 from panes.frames import empty_tables, to_table
 from panes.html import facts_html, facts_line
 from panes.language.query_graph import read_graph
+from panes.nodes.set_aside import all_rows
 from panes.planning.terms import StreamOptions
 from panes.process.added import Added
 from panes.process.in_turn import Turn
@@ -36,7 +37,6 @@ from panes.process.node import Step
 from panes.process.open_query import Instant, bytes_of
 from panes.process.register_file import Signature
 from panes.process.register_graph import RegisterGraph
-from panes.process.register_nodes import all_rows
 from panes.process.rounds import HandOver
 from panes.process.saved_register import SavedRegister
 from panes.process.shared_windows import SharedWindows

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pyarrow as pa
 
 from panes.axis import BEGINNING
 from panes.errors import InputError, OptionError, QueryError, UnknownStreamError
-from panes.nodes.set_aside import set_aside
 from panes.planning.terms import StreamOptions
 from panes.process.node import Node
 from panes.process.query_node import QueryNode, missed
@@ -234,11 +233,3 @@ class RegisterNodes:
             windows.reading.watcher = watcher if is_first else None
             told |= {windows.source} if windows.column is not None else set()
         self.joins.watcher, self.joins.shown = watcher, frozenset(told)
-
-
-def all_rows(tables: Iterable[pa.Table]) -> pa.Table:
-    """Rows that were set aside, of different streams, with the columns of all."""
-    found = [table for table in tables if table.num_columns]
-    if len(found) == 1:
-        return found[0]
-    return set_aside(found, (pa.schema(list(table.schema)[:-1]) for table in found))
