@@ -162,3 +162,19 @@ def test_a_stack_that_is_half_used_up_already_is_enough() -> None:
         return None
 
     down(sys.getrecursionlimit() // 10)
+
+
+CHAINS = {
+    "SELECT at, v + v AS v FROM {}": "too long as one",
+    "SELECT at, v FROM {0} UNION ALL SELECT at, v FROM {0}": "too many words",
+    "SELECT at, v FROM {}": "nested too deeply",
+}
+
+
+@pytest.mark.parametrize(("body", "reason"), CHAINS.items())
+def test_names_of_with_in_each_other_do_not_grow_for_ever(body: str, reason: str) -> None:
+    parts = ["w0 AS (SELECT at, v FROM t)"]
+    parts += [f"w{i + 1} AS ({body.format(f'w{i}')})" for i in range(60)]
+    text = f"WITH {', '.join(parts)} SELECT max(v) AS m FROM w60 [TUMBLING 10 WATTR at]"
+    with pytest.raises(QueryError, match=reason):
+        panes.open(text)

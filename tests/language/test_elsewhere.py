@@ -65,7 +65,6 @@ INSTEAD = {
     f"SELECT max(s) AS m FROM (SELECT ts, sum(price) OVER () AS s FROM bids) {WINDOW}": (
         elsewhere.OVER
     ),
-    f"SELECT count(*) AS n FROM (SELECT ts FROM (SELECT * FROM bids)) {WINDOW}": elsewhere.NESTED,
     f"SELECT max(m) AS m FROM (SELECT ts, max(price) AS m FROM bids GROUP BY ts) {WINDOW}": (
         elsewhere.WINDOW_INSIDE
     ),

@@ -118,7 +118,10 @@ def _source(data: st.DataObject, budget: int, name: str) -> Source:
         node = _node(data, budget)
         found = Source(f"({node.text})", name, ((name, node),), node.axis, node.answers)
     around = data.draw(st.sampled_from(["", "", "", "select", "distinct", "twice", "moved"]))
-    return found if not around else _around(data, found, around)
+    below = data.draw(st.sampled_from(["", "select", "moved"])) if around else ""
+    for how in filter(None, (below, around)):
+        found = _around(data, found, how)
+    return found
 
 
 def _around(data: st.DataObject, source: Source, how: str) -> Source:

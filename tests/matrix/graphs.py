@@ -52,6 +52,12 @@ GRAPHS = (
            "[RANGE 20 SLIDE 10 WATTR at]", "select", "distinct"),
     _graph("split and united", f"SELECT k, count(*) AS n FROM {MOVED} [TUMBLING 10 WATTR at] "
            "GROUP BY k", "union", "select"),
+    _graph("selects in each other", "WITH a AS (SELECT at + 1 AS at, k, 10 * v AS v FROM s WHERE "
+           "v > 1 UNION ALL SELECT at, k, v FROM s), b AS (SELECT DISTINCT at, k, v % 7 AS v FROM "
+           "(SELECT * FROM u WHERE v <> 0) WHERE 10 / v > 1), c AS (SELECT * FROM b WHERE v > 1) "
+           "SELECT k, sum(w) AS t FROM (SELECT at + 2 AS at, k, v + 1 AS w FROM a WHERE v < 60 "
+           "UNION ALL SELECT at, k, v AS w FROM c) [RANGE 20 SLIDE 10 WATTR at] GROUP BY k",
+           "union", "select", "distinct"),
     _graph("band join", f"SELECT s.id AS i, u.id AS j FROM s LEFT JOIN u ON {NEAR}", "join"),
     _graph("anti join", f"SELECT s.id AS i FROM s ANTI JOIN u ON {NEAR} AND u.v < s.v",
            "join"),
@@ -68,6 +74,11 @@ GRAPHS = (
     _graph("named", f"WITH p AS ({PEAKS}), q AS (SELECT k, m + 1 AS m, window_end FROM p "
            "WHERE m > 2) SELECT count(*) AS n, max(m) AS m FROM q [RANGE 60 SLIDE 20 WATTR "
            "window_end]", "nested"),
+    _graph("selects of selects of windows", f"WITH p AS ({PEAKS}), q AS (SELECT * FROM p WHERE "
+           "m > 1), r AS (SELECT k, m + 1 AS m, window_end - 1 AS e FROM q), x AS (SELECT k, 2 * m "
+           "AS m, e - 2 AS e FROM r WHERE k < 3 UNION ALL SELECT k, m, e FROM r) SELECT k, sum(m) "
+           "AS m FROM (SELECT * FROM x WHERE m <> 4) [RANGE 40 SLIDE 20 WATTR e] GROUP BY k",
+           "nested", "union"),
     _graph("per row over windows", f"SELECT k, m, window_end, sum(n) AS t FROM ({PEAKS}) "
            "[RANGE 30 RATTR window_end SLIDE 1 ROW]", "nested", "per row"),
     _graph("z-score", "SELECT a.k AS k, a.window_end AS e, (a.m - b.a) / b.d AS z FROM "

@@ -1,4 +1,4 @@
-"""Every graph on Spark: bounded DataFrames, streams, and streams that stop and go on.
+"""Every graph on Spark: bounded DataFrames, streams, streams that stop and go on, and registers.
 
 Streams are dear, so they are for `make test-slow`. Those that stop do so in the middle, with
 windows open, and go on from their checkpoint: they give what one process gives for these batches.
@@ -54,10 +54,26 @@ def _run(graph: Graph, arrivals: Arrivals, late: Late, place: Path, stops: list[
     return found(spark, place / "out")
 
 
+def _registered(graph: Graph, arrivals: Arrivals, late: Late, place: Path) -> pa.Table:
+    """Registered alone, and read to its end; the sink adds the number of the batch."""
+    spark = SparkSession.getActiveSession()
+    assert spark is not None
+    streams = {}
+    for name in graph.streams:
+        tables = [batch[name] for batch in arrivals.batches]
+        streams[name] = read_stream(spark, as_batches(place / name, tables))
+    register = panes.register(graph.streams, streams, lateness=LATENESS, late=late)
+    register.add("q", graph.text)
+    register.start(checkpoint=str(place / "checkpoint"), sink=str(place / "out"), bounded=True)
+    assert register.await_end(600)
+    return found(spark, place / "out" / "query=q").drop_columns(["batch"])
+
+
 HOSTS = (
     Host("batch", _batch, frozenset({"batches"})),
     Host("stream", _stream),
     Host("stream, stopped", _stopped, ends=False),
+    Host("register", _registered, frozenset({"nested", "select"})),
 )
 
 
@@ -69,7 +85,7 @@ def is_dear(graph: Graph, host: Host) -> bool:
 def cells() -> list[object]:
     found: list[object] = []
     for graph, host, order in product(GRAPHS, HOSTS, ("in order", "shuffled", "late")):
-        if host.run is _batch and order != "shuffled":
+        if (host.run is _batch and order != "shuffled") or not host.takes(graph):
             continue
         cell = (graph, host, order)
         name = f"{graph.name} - {host.name} - {order}"
@@ -87,3 +103,11 @@ def test_spark_answers_as_the_oracle(
     want = panes.oracle(graph.text, **counts) if host.ends else proved(graph, come, "drop")
     assert len(want)
     assert_rows(host.run(graph, come, "drop", tmp_path), want)
+
+
+@pytest.mark.parametrize(
+    "graph", [g for g in GRAPHS if not HOSTS[-1].takes(g)], ids=lambda g: g.name
+)
+def test_a_register_says_what_it_lacks(spark: SparkSession, tmp_path: Path, graph: Graph) -> None:
+    with pytest.raises(panes.QueryError, match="a register on Spark"):
+        _registered(graph, usual(graph.streams, "in order"), "drop", tmp_path)

@@ -309,3 +309,45 @@ def test_selects_of_a_union_may_have_windows_or_not() -> None:
     others = PEAKS.replace("FROM s", "FROM u")
     both = f"SELECT count(*) AS n FROM ({PEAKS} UNION ALL {others}) [TUMBLING 20]"
     assert panes.sql(both, **streams)["n"].to_pylist() == [3]
+
+
+def test_a_select_of_answers_alone_is_refused_with_what_to_write() -> None:
+    for text in (f"SELECT k, m + 1 AS m FROM ({PEAKS}) WHERE m > 1", f"SELECT * FROM ({PEAKS})"):
+        with pytest.raises(
+            QueryError, match="line 1, column 1: the outermost SELECT has no window"
+        ):
+            panes.open(text)
+
+
+def test_late_rows_of_streams_in_different_types_are_shown_together() -> None:
+    text = (
+        f"SELECT a.k AS k FROM ({PEAKS}) a JOIN u b ON a.k = b.k AND b.at BETWEEN a.window_end AND "
+        "a.window_end + 9"
+    )
+    other = pa.table({"at": [1, 30], "k": ["a", "a"], "x": pa.array([[1], None])})
+    query = panes.open(text, lateness=0)
+    query.push(s=rows(1, 30), u=other)
+    query.push(s=rows(2, x=7), u=other.slice(0, 1))
+    assert [(row["k"], row["x"]) for row in query.late.to_pylist()] == [("a", "7"), ("a", "[1]")]
+    assert panes.sql(text, s=rows(21), u=other)["k"].to_pylist() == ["a"]
+
+
+@pytest.mark.parametrize(
+    "on",
+    [
+        "ON a.k = b.k AND a.window_end = b.window_end",
+        "ON a.window_start = b.window_start AND (a.k = b.k AND a.window_end = b.window_end)",
+        "ON a.window_start = b.window_start AND a.k = b.k",
+        "USING (k, window_end)",
+        "USING (window_start, k, window_end)",
+    ],
+)
+def test_equal_edges_of_windows_are_joined(on: str) -> None:
+    """Whichever edges are equal, one of them says how far apart two answers may be."""
+    sums = "SELECT k, sum(x) AS t FROM s [TUMBLING 10 WATTR at] GROUP BY k"
+    text = f"SELECT a.window_end AS e, a.m AS m, b.t AS t FROM ({PEAKS}) a JOIN ({sums}) b {on}"
+    want = [{"e": 10, "m": 2, "t": 4}, {"e": 20, "m": 2, "t": 2}]
+    streamed = panes.open(text, lateness=0)
+    found = streamed.push(s=rows(1, 2, 13, 25, x=2)).to_pylist()
+    assert sorted(found, key=lambda row: row["e"]) == want
+    assert panes.oracle(text, s=rows(1, 2, 13, x=2)).sort_by("e").to_pylist() == want

@@ -41,13 +41,9 @@ OVER = (
     "SELECT item, sum(price) AS s FROM bids [RANGE 5 minutes RATTR ts SLIDE 1 ROW PA item]"
 )
 WITH = (
-    "WITH is for panes.sql and panes.open; a query of a register reads its stream, and WHERE "
-    "leaves rows out: SELECT max(price) AS m FROM bids [TUMBLING 10 minutes WATTR ts] "
+    "a query that is asked of a register reads its stream as it is, and WHERE leaves rows out: "
+    "SELECT max(price) AS m FROM bids [TUMBLING 10 minutes WATTR ts] "
     "WHERE price > 0"
-)
-NESTED = (
-    "make one SELECT of both: SELECT max(twice) AS m FROM (SELECT ts, 2 * price AS twice FROM bids "
-    "WHERE price > 0) [TUMBLING 10 minutes WATTR ts]"
 )
 WINDOW_INSIDE = (
     "panes.sql and panes.open take an inner SELECT with a window of its own: SELECT avg(high) AS "
@@ -63,7 +59,7 @@ SUBQUERY = (
     "[TUMBLING 10 minutes WATTR ts] GROUP BY b.item; those that it has not, LEFT ANTI JOIN"
 )
 """A way to write a form of SQL, in words and as a line that runs."""
-FORMS = (OVER, WITH, NESTED, WINDOW_INSIDE, JOIN_OUTSIDE, SUBQUERY)
+FORMS = (OVER, WITH, WINDOW_INSIDE, JOIN_OUTSIDE, SUBQUERY)
 
 WORDS = {
     "TUMBLE": _TUMBLING,

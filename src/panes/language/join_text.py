@@ -23,11 +23,12 @@ from panes.language.clause import Parts, is_clause, read_clause, read_early
 from panes.language.elsewhere import hints_for_other_dialects, require_select
 from panes.language.expressions import require_known
 from panes.language.grammar import parse_select, table_token
+from panes.language.inner_select import read_inner
 from panes.language.join_query import How, Join, JoinQuery, Side, Source
 from panes.language.query import Early
 from panes.language.select import refuse_the_rest, require_scalar
 from panes.language.set_query import SET_OPERATIONS
-from panes.language.sources import Sources, read_inner, read_union
+from panes.language.sources import Sources, read_union
 from panes.language.tokens import TokenReader, error_at, tokenize
 
 MOST_SIDES = 32
@@ -65,7 +66,8 @@ def joins(tokens: list[Token]) -> bool:
             return False
         if depth == 0 and inside and (word == "," or _joins(reader)):
             return True
-        inside = inside or (word == "FROM" and depth == 0)
+        if depth == 0 and word in ("FROM", "SELECT"):  # the next one of a union has its own FROM
+            inside = word == "FROM"
         reader.take()
     return False
 
@@ -232,7 +234,7 @@ def _read_source(reader: TokenReader, text: str) -> Source:
     sources = Sources()
     read_union(reader, sources)
     named = [*reversed(sources.aliases), *sources.streams]
-    inner = tuple(None if t is None else read_inner(t, text) for t in sources.inner)
+    inner = tuple(read_inner(selects, text) for selects in sources.inner)
     again = tuple(sources.again.items())
     source = Source(tuple(dict.fromkeys(named)), tuple(sources.streams), inner, again=again)
     if is_clause(reader):

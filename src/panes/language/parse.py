@@ -18,10 +18,11 @@ from panes.errors import QueryError
 from panes.language.clause import is_clause, read_clause, read_early, window_of
 from panes.language.elsewhere import hints_for_other_dialects, require_select
 from panes.language.grammar import STREAM, parse_select, table_token
+from panes.language.inner_select import read_inner
 from panes.language.query import Early, Query, Window
 from panes.language.select import read_select
 from panes.language.set_query import sets_to_groups
-from panes.language.sources import Sources, read_inner, read_union
+from panes.language.sources import Sources, read_union
 from panes.language.tokens import TokenReader, error_at, tokenize
 from panes.windows.spec import PerRow
 
@@ -61,7 +62,7 @@ def parse_tokens(
             (plain, text, window, aggregates),
         )
     )
-    inner = tuple(None if t is None else read_inner(t, text) for t in sources.inner)
+    inner = tuple(read_inner(selects, text) for selects in sources.inner)
     again = tuple(sources.again.items())
     return replace(query, text=text, window=window, inner=inner, early=early, again=again)
 

@@ -16,12 +16,13 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import TypeVar
 
-from sqlglot import exp
 from sqlglot.tokens import Token, TokenType
 
 from panes.aggregates.catalog import CATALOG
 from panes.aggregates.custom import UserAggregate
+from panes.language.depth import require_few_open
 from panes.language.elsewhere import hints_for_other_dialects
+from panes.language.equal_edges import in_same_windows
 from panes.language.inner_tokens import (
     has_windows,
     in_parentheses,
@@ -31,15 +32,17 @@ from panes.language.inner_tokens import (
     union_sides,
     word_at,
 )
-from panes.language.join_query import Join, JoinQuery
+from panes.language.join_query import JoinQuery
 from panes.language.join_text import joins, read_join_tokens
 from panes.language.parse import parse_tokens
-from panes.language.query import WINDOW_COLUMNS, WINDOW_TIME, Query
+from panes.language.query import Query
 from panes.language.set_query import SET_OPERATIONS
 from panes.language.tokens import TokenReader, error_at, tokenize
 
 T = TypeVar("T")
 MOST_PARTS = 64
+MOST_TOKENS = 20_000
+"""Words that all names of WITH may stand for, those within each other written out."""
 _BEFORE_SOURCE = frozenset({"FROM", "JOIN", ",", "UNION", "ALL"})
 _AFTER_FROM = frozenset(
     {"WHERE", "GROUP BY", "HAVING", "ORDER BY", "LIMIT", "EMIT", *SET_OPERATIONS}
@@ -134,13 +137,31 @@ class _Parts:
         self._parts: list[Part] = []
         self._same: dict[tuple[tuple[TokenType, str], ...], str] = {}
         self._stands_for: dict[str, list[Token]] = {}
+        self._put = 0
 
     def read(self) -> QueryGraph:
         rest = self._without_with(self._tokens)
         reads: list[str]
         rest, reads = self._without_queries(rest)
+        if reads and self._inside.issuperset(reads) and not has_windows(rest):
+            self._require_answers(rest)
         last = Part("", self._query(rest, reads, self._text), place_of(rest))
         return QueryGraph(self._text, (*self._reached(last), last))
+
+    @property
+    def _inside(self) -> set[str]:
+        """The names of the parts that have been read."""
+        return {part.name for part in self._parts}
+
+    def _require_answers(self, outermost: list[Token]) -> None:
+        """Refuse a SELECT that only selects from answers: what is asked is the query inside."""
+        if not self._answers_windows(outermost):
+            raise error_at(
+                outermost[0],
+                "the outermost SELECT has no window, and aggregates nothing",
+                "select in the query inside, where HAVING is asked of its answers; or aggregate "
+                "them: SELECT max(m) AS most FROM (...) [TUMBLING 1 hour]",
+            )
 
     def _reached(self, last: Part) -> list[Part]:
         """The parts that an answer depends on: a name of WITH need not be read."""
@@ -178,12 +199,9 @@ class _Parts:
             raise reader.error(f"`{name}` is one SELECT in parentheses", f"{name} AS (SELECT ...)")
         written = self._enclosed(reader)
         self._refuse_own_name(name, written)
-        body, reads = self._without_queries(written)
-        if has_windows(body):
-            part = self._part(body, reads, place, self._said(written), name)
-            self._stands_for[name.lower()] = [part]
-        else:
-            self._stands_for[name.lower()] = in_parentheses(body)
+        stands_for, _ = self._sides(written, place, name)
+        require_few_open(stands_for)
+        self._stands_for[name.lower()] = stands_for
 
     def _said(self, tokens: list[Token]) -> str:
         """The text from the first to the last of these tokens."""
@@ -234,14 +252,24 @@ class _Parts:
         place = reader.here
         if reader.word(1) == "WITH":
             raise reader.error("WITH stands at the beginning of a query", "WITH a AS (SELECT ...)")
-        sides = union_sides(self._enclosed(reader))
+        return self._sides(self._enclosed(reader), place)
+
+    def _sides(
+        self, written: list[Token], place: Token | None, name: str | None = None
+    ) -> tuple[list[Token], list[str]]:
+        """A SELECT or a union of several; a part that is the only one gets the name."""
+        sides = union_sides(written)
+        if len(sides) == 1:
+            return self._side(written, place, name)
         found, reads = self._side(sides[0], place)
         for side in sides[1:]:
             more, also = self._side(side, place)
             found, reads = [*found, *union_at(side[0]), *more], reads + also
-        return (found if len(sides) == 1 else in_parentheses(found)), reads
+        return in_parentheses(found), reads
 
-    def _side(self, written: list[Token], place: Token | None) -> tuple[list[Token], list[str]]:
+    def _side(
+        self, written: list[Token], place: Token | None, name: str | None = None
+    ) -> tuple[list[Token], list[str]]:
         """One SELECT of a union, or the only one: in parentheses, or the name of a part."""
         body, reads = self._without_queries(written)
         if not has_windows(body):
@@ -252,8 +280,8 @@ class _Parts:
                 "the window of a SELECT that aggregates nothing stands behind its parenthesis",
                 "FROM (SELECT ... FROM bids) [RANGE 10 minutes SLIDE 1 minute WATTR ts]",
             )
-        name = self._part(body, reads, place, self._said(written))
-        return [name], [name.text]
+        part = self._part(body, reads, place, self._said(written), name)
+        return [part], [part.text]
 
     def _answers_windows(self, body: list[Token]) -> bool:
         """True if a SELECT with a window has groups, aggregates, or an answer for each row."""
@@ -272,6 +300,9 @@ class _Parts:
             return [token], [token.text]
         if len(put) == 1:
             return [word_at(put[0].text, token)], [put[0].text]
+        self._put += len(put)
+        if self._put > MOST_TOKENS:
+            raise error_at(token, "names of WITH stand for too many words, all written out")
         named = reader.here is not None and reader.here.token_type in _NAMES
         alias = [] if named or reader.word() == "AS" else [word_at("AS", token), token]
         return [*put, *alias], self._without_queries(put[1:-1])[1]
@@ -324,38 +355,12 @@ class _Parts:
 
     def _query(self, tokens: list[Token], reads: list[str], said: str) -> Query | JoinQuery:
         """A query of which nothing inside it is left to be read."""
-        names = {part.name for part in self._parts}
-        if reads and names.issuperset(reads):
+        if reads and self._inside.issuperset(reads):
             tokens = on_window_time(tokens)
         if not joins(tokens):
             return replace(parse_tokens(tokens, self._text, self._aggregates), text=said)
         query = read_join_tokens(tokens, self._text, self._aggregates)
-        return replace(query, text=said, join=_in_same_windows(query.join))
+        return replace(query, text=said, join=in_same_windows(query.join))
 
 
 _NAMES = (TokenType.VAR, TokenType.IDENTIFIER)
-
-
-def _in_same_windows(join: Join) -> Join:
-    """A join in which equal edges of windows are a band without width.
-
-    ``a.window_end = b.window_end`` is what says how far apart two answers may be.
-    """
-    left = _in_same_windows(join.left) if isinstance(join.left, Join) else join.left
-    clauses = [join.clause, *(side.clause for side in join.sources)]
-    if join.condition is None or join.as_of or any(clauses):
-        return replace(join, left=left)
-    condition = join.condition.transform(_as_band)
-    return replace(join, left=left, condition=condition)
-
-
-def _as_band(tree: exp.Expression) -> exp.Expression:
-    if not isinstance(tree, exp.EQ):
-        return tree
-    left, right = tree.this, tree.expression
-    names = {side.name.lower() if isinstance(side, exp.Column) else "" for side in (left, right)}
-    if len(names) != 1 or names.isdisjoint((*WINDOW_COLUMNS, WINDOW_TIME)):
-        return tree
-    least = exp.GTE(this=left.copy(), expression=right.copy())
-    most = exp.LTE(this=left.copy(), expression=right.copy())
-    return exp.And(this=least, expression=most)

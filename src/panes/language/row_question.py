@@ -67,7 +67,7 @@ def read_row_question(text: str, aggregates: Sequence[UserAggregate] = ()) -> Ro
         return None
     if window is None or early is not None or not isinstance(window.spec, Sliding):
         return None
-    if len(sources.streams) != 1 or sources.inner[0] is not None or window.partition:
+    if len(sources.streams) != 1 or sources.inner[0] or window.partition:
         raise QueryError("rows are asked of one stream, by its name")
     _refuse_the_rest(select)
     where, order = select.args.get("where"), select.args.get("order")

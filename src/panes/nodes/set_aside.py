@@ -130,7 +130,7 @@ def _from_the_future(rows: int) -> str:
 def set_aside(rows: Sequence[pa.Table], schemas: Iterable[pa.Schema]) -> pa.Table:
     """Rows of all streams together, with all their columns even if there are no rows.
 
-    A column that has different types in the streams of a union is shown as text.
+    A column that has different types in the streams is shown as text.
     """
     types: dict[str, pa.DataType] = {}
     for schema in schemas:
@@ -200,7 +200,15 @@ def _as(schema: pa.Schema, table: pa.Table) -> pa.Table:
     reason = table.column(table.num_columns - 1)
     found = dict(zip(table.column_names[:-1], table.columns[:-1], strict=True))
     columns = [
-        found[f.name].cast(f.type) if f.name in found else pa.nulls(len(table), f.type)
+        _shown(found[f.name], f.type) if f.name in found else pa.nulls(len(table), f.type)
         for f in list(schema)[:-1]
     ]
     return pa.table([*columns, reason], schema=schema)
+
+
+def _shown(column: pa.ChunkedArray, data_type: pa.DataType) -> pa.ChunkedArray | pa.Array:
+    """A column in another type; as text, where Arrow has no cast to that."""
+    try:
+        return column.cast(data_type)
+    except pa.ArrowException:
+        return pa.array([None if v is None else str(v) for v in column.to_pylist()], data_type)

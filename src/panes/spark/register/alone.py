@@ -13,6 +13,7 @@ from panes.language.join_query import JoinQuery
 from panes.language.join_text import is_join, read_join
 from panes.language.parse import parse
 from panes.language.query import Query
+from panes.language.query_graph import read_graph
 from panes.nodes.status import status_columns
 from panes.planning.terms import (
     StreamOptions,
@@ -44,6 +45,18 @@ def require_possible(streams: Mapping[str, DataFrame], run: StreamOptions) -> No
         raise QueryError("rows_late is not available on Spark, where rows have no order of arrival")
 
 
+def require_single(text: str, aggregates: tuple[UserAggregate, ...]) -> None:
+    """Refuse queries inside a query, whose states would stand one behind the other."""
+    graph = read_graph(text, aggregates)
+    if graph.names:
+        raise QueryError(
+            "a register on Spark takes no queries inside a query",
+            hint="panes.sql answers it as a streaming query of its own, and panes.register in one "
+            "process takes it",
+        )
+    _require_plain_streams(graph.asked)
+
+
 def bind_alone(
     text: str,
     streams: Mapping[str, DataFrame],
@@ -55,7 +68,7 @@ def bind_alone(
         return _bind_join(text, streams, run, aggregates)
     query = parse(text, aggregates)
     streams = _read_by(query, streams)
-    _require_plain(query.inner)
+    _require_plain_streams(query)
     if query.window is None:
         raise QueryError(
             "a register answers windows, and this query has none",
@@ -88,8 +101,7 @@ def _bind_join(
     closes = (run.lateness, run.punctuation, run.heartbeat)
     terms_of(bound, run if any(c is not None for c in closes) else replace(run, bounded=True))
     plan, found = bound.plan, bound.plan.aggregation
-    for source in plan.query.join.sources:
-        _require_plain(source.inner)
+    _require_plain_streams(plan.query)
     if plan.query.emits_early:
         raise QueryError(
             "a register answers windows over a join once, so EMIT EARLY is not for it",
@@ -117,8 +129,9 @@ def _require_fixed_origin(origin_first: bool) -> None:
         )
 
 
-def _require_plain(inner: object) -> None:
-    if any(one is not None for one in inner):  # type: ignore[attr-defined]
+def _require_plain_streams(query: Query | JoinQuery) -> None:
+    sources = query.join.sources if isinstance(query, JoinQuery) else (query,)
+    if any(inner is not None for source in sources for inner in source.inner):
         raise QueryError(
             "a register on Spark takes streams as they are, no SELECT inside FROM",
             hint="select from the DataFrame before it is registered",

@@ -44,7 +44,7 @@ from panes.spark.bind import BoundQuery, bind_query, comparable
 from panes.spark.host import require_progress, with_watermark
 from panes.spark.join.bind import BoundJoin
 from panes.spark.query import Sink
-from panes.spark.register.alone import bind_alone
+from panes.spark.register.alone import bind_alone, require_single
 from panes.spark.register.prepared_rows import PreparedStreamRows
 from panes.spark.register.watched_queries import LOG
 
@@ -272,7 +272,11 @@ class RegisteredQueries:
 
     def _add(self, name: str, text: str, deadline: Duration | None) -> None:
         ticks = None if deadline is None else parse_duration(deadline, option="deadline")
-        self.place(name, text, ticks)
+        try:
+            self.place(name, text, ticks)
+        except QueryError:
+            require_single(text, self.aggregates)
+            raise
         self.failed.pop(name, None)
 
     def place(
