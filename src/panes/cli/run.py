@@ -25,7 +25,7 @@ from panes.planning.terms import StreamOptions
 from panes.process import in_steps
 from panes.process.open_query import OpenQuery
 from panes.process.opened import Opened, opened
-from panes.stores.store import STORES
+from panes.stores.by_name import STORES
 from panes.windows.limit import MOST_ANSWERS
 
 EXAMPLE = "Example: panes run busy.sql --input bids=bids.parquet --output busy.csv"
