@@ -16,8 +16,8 @@ import numpy as np
 import pyarrow as pa
 
 import panes
-from panes.stores.nested.nested_windows import NestedWindows
-from panes.stores.nested.ordered_sharing import OrderedSharing, StaircaseSharing
+from lab.papers.ordered_sharing import OrderedSharing
+from panes.stores.nested.nested_windows import NestedWindows, StaircaseSharing
 
 BATCH = 10_000
 WIDTH = 10

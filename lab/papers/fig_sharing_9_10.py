@@ -12,6 +12,7 @@ from statistics import NormalDist, mean, median
 import numpy as np
 
 from lab.papers.figure import Claim, Figure, Grid, Measured
+from lab.papers.ordered_sharing import OrderedSharing
 from lab.papers.sharing_runs import (
     DEVIATION,
     LARGEST,
@@ -27,7 +28,6 @@ from lab.papers.sharing_runs import (
     window_sizes,
 )
 from lab.papers.sharing_scale import AT_ONCE, NAIVE, RIVALS, Scale, grid, measure, panels
-from panes.stores.nested.ordered_sharing import OrderedSharing
 
 ORDERED, STAIRCASE = "OrderedSharing", "StaircaseSharing"
 COUNTED = (1, 2, 4, 8, 100, 1_000)

@@ -81,8 +81,8 @@ class InputBufferedJoin:
         after: Progress,
     ) -> Iterator[JoinedRows]:
         """Take in rows of both sides; gives joined rows in the order of the left positions."""
-        self.left.add(self._rows.sorted(left)[0])
-        self.right.add(self._rows.sorted(right)[0])
+        self.left.add(self.rule.sorted(left)[0])
+        self.right.add(self.rule.sorted(right)[0])
         complete = individual(self.rule.partners, after, "left")
         found: list[JoinedRows] = []
         for due in take_due(self.left, complete):

@@ -15,9 +15,10 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from lab.papers.ordered_sharing import OrderedSharing
 from panes.errors import WrongAnswerError
 from panes.stores.nested.buckets import AnswerBounds
-from panes.stores.nested.ordered_sharing import OrderedSharing, StaircaseSharing
+from panes.stores.nested.nested_windows import StaircaseSharing
 from panes.stores.nested.timegram import TimeGram
 
 Integers = NDArray[np.int64]

@@ -19,7 +19,8 @@ from pyspark.sql import SparkSession
 
 import panes
 from panes.aggregates.aggregate import Argument
-from panes.aggregates.catalog import CATALOG, Call, build
+from panes.aggregates.calls import Call
+from panes.aggregates.catalog import CATALOG, build
 from panes.sample_streams import bids
 from tests.cli.call import call, call_here
 from tests.spark.pages import run_examples

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import panes
 from panes.errors import OptionError, QueryError
-from panes.stores.store import StoreName
+from panes.stores.by_name import StoreName
 from tests.strategies import cuts_of, streams
 from tests.support import STORES, assert_same, newest_of_each, select, sorted_answers
 

@@ -16,8 +16,7 @@ from lab.papers.plain_scan import PlainScan
 from lab.papers.sliding_tree import SlidingTree, mean_tests
 from panes.progress.draw import draw_dot, draw_mermaid, draw_tree
 from panes.progress.optimise import optimise
-from panes.progress.sliding_graph import SlidingGraph
-from panes.progress.sliding_group import Link
+from panes.progress.sliding_graph import Link, SlidingGraph
 from panes.progress.timers import Timers
 from panes.windows.cut import Edges
 

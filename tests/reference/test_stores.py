@@ -18,8 +18,8 @@ from panes.errors import OptionError, QueryError
 from panes.planning.choose_store import supports
 from panes.planning.plan import plan
 from panes.stores.adaptive import AdaptWid
+from panes.stores.by_name import STORES, StoreName
 from panes.stores.durations import ArrivalSkew, Durations
-from panes.stores.store import STORES, StoreName
 from panes.windows.spec import Sliding
 from tests.strategies import cuts_of, streams
 from tests.support import (

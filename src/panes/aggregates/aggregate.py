@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 import pyarrow as pa
@@ -116,6 +116,19 @@ class Piece(Protocol):
 
     def lift(self, rows: Rows, slots: Slots, size: int) -> Columns:
         """`size` partials, each of the rows whose slot names it."""
+        ...
+
+
+@runtime_checkable
+class BytesPiece(Piece, Protocol):
+    """A piece whose partials are objects, which are bytes where they are sent or stored."""
+
+    def to_bytes(self, partial: Any) -> bytes:
+        """A partial as bytes."""
+        ...
+
+    def from_bytes(self, data: bytes) -> Any:
+        """The partial that `to_bytes` wrote."""
         ...
 
 

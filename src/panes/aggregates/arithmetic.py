@@ -8,9 +8,10 @@ sums are carried in two doubles.
 from __future__ import annotations
 
 import decimal
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from functools import partial
+from typing import ClassVar, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -26,6 +27,7 @@ from panes.errors import ArithmeticOverflowError, ColumnTypeError
 
 COUNT = Lanes(Op.ADD, ("count",), (0,))
 FLOAT_SUM = Lanes(Op.SUM, ("sum", "carry"), (0.0, 0.0))
+Lower: TypeAlias = Callable[[Sequence[Columns]], pa.Array]
 _LIMB = 32
 _MOST_VALUES = 1 << 31  # as many limbs of 32 bits as 64 bits can add up
 
@@ -118,49 +120,45 @@ def sum_(argument: Argument, selection: Selection, *, tries: bool = False) -> Bo
 
     Where a sum does not fit its type it fails; if it only `tries`, it is NULL.
     """
-    count = Count(selection)
-    if pa.types.is_floating(argument.type) or pa.types.is_null(argument.type):
-        piece = FloatSum((argument,), selection)
-        return Bounded((piece, count), _lower_float_sum, pa.float64(), "full")
-    if pa.types.is_integer(argument.type):
-        return Bounded(
-            (LimbSum(argument, selection), count),
-            lambda p: _lower_integer_sum(p, tries=tries),
-            pa.int64(),
-            "full",
-        )
-    if pa.types.is_decimal(argument.type):
-        result = pa.decimal128(min(38, argument.type.precision + 10), argument.type.scale)
-        return Bounded(
-            (LimbSum(argument, selection), count),
-            lambda p: _decimals(_totals(_limbs(p)), p[1][0] == 0, result, tries=tries),
-            result,
-            "full",
-        )
-    raise ColumnTypeError(f"sum needs numbers, got {argument.type}")
+    kind = argument.type
+    if not pa.types.is_decimal(kind):
+        integers = partial(_lower_integer_sum, tries=tries)
+        return _added(argument, selection, "sum", _lower_float_sum, integers, pa.int64())
+    result = pa.decimal128(min(38, kind.precision + 10), kind.scale)
+
+    def lower(partials: Sequence[Columns]) -> pa.Array:
+        totals = _totals(_limbs(partials))
+        return _decimals(totals, partials[1][0] == 0, result, tries=tries)
+
+    return _added(argument, selection, "sum", _lower_float_sum, lower, result)
 
 
 def avg(argument: Argument, selection: Selection, *, tries: bool = False) -> Bounded:
     """``avg(x)``: double, or decimal(p + 4, s + 4) for decimals, as in Spark."""
-    count = Count(selection)
-    if pa.types.is_floating(argument.type) or pa.types.is_null(argument.type):
-        return Bounded(
-            (FloatSum((argument,), selection), count), _lower_float_avg, pa.float64(), "full"
-        )
-    if pa.types.is_integer(argument.type):
-        return Bounded(
-            (LimbSum(argument, selection), count), _lower_integer_avg, pa.float64(), "full"
-        )
-    if pa.types.is_decimal(argument.type):
-        scale = argument.type.scale
-        result = pa.decimal128(min(38, argument.type.precision + 4), min(38, scale + 4))
-        return Bounded(
-            (LimbSum(argument, selection), count),
-            lambda p: _decimal_avg(p, scale, result, tries=tries),
-            result,
-            "full",
-        )
-    raise ColumnTypeError(f"avg needs numbers, got {argument.type}")
+    kind, result = argument.type, pa.float64()
+    lower: Lower = _lower_integer_avg
+    if pa.types.is_decimal(kind):
+        result = pa.decimal128(min(38, kind.precision + 4), min(38, kind.scale + 4))
+        lower = partial(_decimal_avg, scale=kind.scale, result=result, tries=tries)
+    return _added(argument, selection, "avg", _lower_float_avg, lower, result)
+
+
+def _added(
+    argument: Argument,
+    selection: Selection,
+    name: str,
+    of_floats: Lower,
+    of_exact: Lower,
+    exact: pa.DataType,
+) -> Bounded:
+    """What is lowered from a sum and a count: of floats, or of what is summed exactly."""
+    kind, count = argument.type, Count(selection)
+    if pa.types.is_floating(kind) or pa.types.is_null(kind):
+        piece = FloatSum((argument,), selection)
+        return Bounded((piece, count), of_floats, pa.float64(), "full")
+    if not (pa.types.is_integer(kind) or pa.types.is_decimal(kind)):
+        raise ColumnTypeError(f"{name} needs numbers, got {kind}")
+    return Bounded((LimbSum(argument, selection), count), of_exact, exact, "full")
 
 
 def weighted_mean(value: Argument, weight: Argument, where: int | None) -> Bounded:

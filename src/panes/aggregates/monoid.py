@@ -83,10 +83,14 @@ class Lanes:
 
 @dataclass(frozen=True, slots=True)
 class Objects:
-    """A monoid of objects that never change; `merge` gives a new one, None is neutral."""
+    """A monoid of objects that never change; `merge` gives a new one, None is neutral.
+
+    `given` are further arguments of `merge`, as the size of a sketch.
+    """
 
     name: str
-    merge: Callable[[Any, Any], Any]
+    merge: Callable[..., Any]
+    given: tuple[Any, ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -102,16 +106,18 @@ class Objects:
     def combine(self, older: Columns, newer: Columns) -> Columns:
         result = np.empty_like(older)
         for i, (a, b) in enumerate(zip(older[0], newer[0], strict=True)):
-            result[0, i] = b if a is None else a if b is None else self.merge(a, b)
+            result[0, i] = self._merged(a, b)
         return result
 
     def gathered(self, objects: Iterable[tuple[int, Any]], size: int) -> Columns:
         """`size` partials, each merged from the objects that name its slot."""
         result: NDArray[Any] = self.empty(size)
         for slot, one in objects:
-            before = result[0, slot]
-            result[0, slot] = one if before is None else self.merge(before, one)
+            result[0, slot] = self._merged(result[0, slot], one)
         return result
+
+    def _merged(self, a: Any, b: Any) -> Any:
+        return b if a is None else a if b is None else self.merge(a, b, *self.given)
 
 
 def merge_slots(monoid: Monoid, partials: Columns, slots: NDArray[np.int64], size: int) -> Columns:

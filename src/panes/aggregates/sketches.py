@@ -32,18 +32,12 @@ LOG2_ITEMS = 14
 _FILLED = 0.75  # a table of items is never fuller
 
 Family = Literal["hll", "kll", "frequent"]
-_SIZE: dict[Family, int] = {"hll": LOG2_BUCKETS, "kll": QUANTILE_K, "frequent": LOG2_ITEMS}
-
-
-@dataclass(frozen=True, slots=True)
-class _Union:
-    """Merges sketches of one family and size into a new one, so a stored sketch never changes."""
-
-    family: Family
-    size: int
-
-    def __call__(self, older: Any, newer: Any) -> Any:
-        return _MERGE[self.family](older, newer, self.size)
+_FAMILIES: dict[Family, tuple[Any, int]] = {
+    "hll": (ds.hll_sketch, LOG2_BUCKETS),
+    "kll": (ds.kll_doubles_sketch, QUANTILE_K),
+    "frequent": (ds.frequent_items_sketch, LOG2_ITEMS),
+}
+"""The sketches of each family, and their usual size."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +53,7 @@ class Sketch:
     @property
     def size(self) -> int:
         """Its size, which sets the error: the logarithm of its buckets or items, or KLL's k."""
-        return _SIZE[self.family] if self.own_size is None else self.own_size
+        return _FAMILIES[self.family][1] if self.own_size is None else self.own_size
 
     @property
     def identity(self) -> str:
@@ -69,7 +63,7 @@ class Sketch:
 
     @property
     def monoid(self) -> Objects:
-        return Objects(f"{self.family} sketch", _Union(self.family, self.size))
+        return Objects(f"{self.family} sketch", _united, (self.family, self.size))
 
     def to_bytes(self, sketch: Any) -> bytes:
         """A sketch in DataSketches' own portable form."""
@@ -79,7 +73,7 @@ class Sketch:
 
     def from_bytes(self, data: bytes) -> Any:
         """The sketch that `to_bytes` wrote."""
-        return _FORM[self.family].deserialize(data, *self._item_form())
+        return _FAMILIES[self.family][0].deserialize(data, *self._item_form())
 
     def _item_form(self) -> tuple[Any, ...]:
         if self.family != "frequent":
@@ -97,9 +91,9 @@ class Sketch:
         named, begin = np.unique(own[order], return_index=True)
         values = rows.columns[self.argument.column].take(pa.array(order))
         result = self.monoid.empty(size)
-        build = _BUILD[self.family]
         for slot, start, stop in zip(named, begin, np.r_[begin[1:], len(order)], strict=True):
-            result[0, slot] = build(values.slice(start, stop - start), self.size)
+            few = values.slice(start, stop - start)
+            result[0, slot] = _sketch_of(few, self.family, self.size)
         return result
 
 
@@ -224,11 +218,17 @@ _NO_TEXT = -1
 """Stands for the empty text, which a sketch passes over: its bytes are those of no other text."""
 
 
-def _build_hll(values: pa.Array, size: int) -> Any:
-    sketch = ds.hll_sketch(size)
-    for value in _as_numbers(values.unique()).to_pylist():
-        item = value if isinstance(value, int | float | str) else str(value)
-        sketch.update(_NO_TEXT if item == "" else item)
+def _sketch_of(values: pa.Array, family: Family, size: int) -> Any:
+    sketch = _FAMILIES[family][0](size)
+    if family == "kll":
+        sketch.update(np.array(values.cast(pa.float64(), safe=False)))
+    elif family == "frequent":
+        for entry in values.value_counts().to_pylist():
+            sketch.update(entry["values"], entry["counts"])
+    else:
+        for value in _as_numbers(values.unique()).to_pylist():
+            item = value if isinstance(value, int | float | str) else str(value)
+            sketch.update(_NO_TEXT if item == "" else item)
     return sketch
 
 
@@ -239,52 +239,14 @@ def _as_numbers(values: pa.Array) -> pa.Array:
     return values.view(pa.int32() if values.type.bit_width == 32 else pa.int64())
 
 
-def _build_kll(values: pa.Array, size: int) -> Any:
-    sketch = ds.kll_doubles_sketch(size)
-    sketch.update(np.array(values.cast(pa.float64(), safe=False)))
-    return sketch
-
-
-def _build_frequent(values: pa.Array, size: int) -> Any:
-    sketch = ds.frequent_items_sketch(size)
-    for entry in values.value_counts().to_pylist():
-        sketch.update(entry["values"], entry["counts"])
-    return sketch
-
-
-def _merge_hll(a: Any, b: Any, size: int) -> Any:
-    union = ds.hll_union(size)
-    union.update(a)
-    union.update(b)
-    return union.get_result()
-
-
-def _merge_kll(a: Any, b: Any, size: int) -> Any:
-    merged = ds.kll_doubles_sketch(size)
-    merged.merge(a)
-    merged.merge(b)
+def _united(older: Any, newer: Any, family: Family, size: int) -> Any:
+    """A new sketch of both, so that a stored one never changes."""
+    if family == "hll":
+        union = ds.hll_union(size)
+        union.update(older)
+        union.update(newer)
+        return union.get_result()
+    merged = _FAMILIES[family][0](size)
+    merged.merge(older)
+    merged.merge(newer)
     return merged
-
-
-def _merge_frequent(a: Any, b: Any, size: int) -> Any:
-    merged = ds.frequent_items_sketch(size)
-    merged.merge(a)
-    merged.merge(b)
-    return merged
-
-
-_FORM: dict[Family, Any] = {
-    "hll": ds.hll_sketch,
-    "kll": ds.kll_doubles_sketch,
-    "frequent": ds.frequent_items_sketch,
-}
-_BUILD: dict[Family, Callable[[pa.Array, int], Any]] = {
-    "hll": _build_hll,
-    "kll": _build_kll,
-    "frequent": _build_frequent,
-}
-_MERGE: dict[Family, Callable[[Any, Any, int], Any]] = {
-    "hll": _merge_hll,
-    "kll": _merge_kll,
-    "frequent": _merge_frequent,
-}

@@ -56,7 +56,7 @@ class ThetaPiece:
     def monoid(self) -> Objects:
         if self.form == "intersection":
             return Objects("theta sketch", intersected)
-        return Objects("theta sketch", _Union(self.lg))
+        return Objects("theta sketch", united, (self.lg,))
 
     def lift(self, rows: Rows, slots: Slots, size: int) -> Columns:
         chosen, own = self.selection.chosen(rows, slots)
@@ -93,16 +93,6 @@ class ThetaPiece:
         """The sketch that `to_bytes` wrote."""
         is_empty, bound = struct.unpack_from("<?q", data)
         return Theta(np.frombuffer(data, "<u8", offset=9).astype(np.uint64), bound, is_empty)
-
-
-@dataclass(frozen=True, slots=True)
-class _Union:
-    """`united` for sketches of one size; two of the same size are equal."""
-
-    lg: int
-
-    def __call__(self, one: Theta, other: Theta) -> Theta:
-        return united(one, other, self.lg)
 
 
 def theta_sketch(argument: Argument, where: int | None, lg: int = DEFAULT_LG) -> Bounded:

@@ -64,7 +64,7 @@ class TuplePiece:
     def monoid(self) -> Objects:
         if self.form == "intersection":
             return Objects("tuple sketch", intersected)
-        return Objects("tuple sketch", _Union(most_held(self.lg)))
+        return Objects("tuple sketch", united, (most_held(self.lg),))
 
     def lift(self, rows: Rows, slots: Slots, size: int) -> Columns:
         chosen, own = self.selection.chosen(rows, slots)
@@ -120,16 +120,6 @@ class TuplePiece:
         hashed = np.frombuffer(data, "<u8", count, 17).astype(np.uint64)
         summaries = Summaries.from_bytes(self.folding, count, data[17 + 8 * count :])
         return Tuples(hashed, summaries, bound, is_empty)
-
-
-@dataclass(frozen=True, slots=True)
-class _Union:
-    """`united` for sketches that hold as many hashes; two that hold as many are equal."""
-
-    most: int
-
-    def __call__(self, one: Tuples, other: Tuples) -> Tuples:
-        return united(one, other, self.most)
 
 
 def tuple_sketch(

@@ -7,54 +7,30 @@ per component in that component's type. `from_arrow` undoes `to_arrow` exactly.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import singledispatch
 
 import numpy as np
 import pyarrow as pa
 
-from panes.aggregates.aggregate import Piece
+from panes.aggregates.aggregate import BytesPiece, Piece
 from panes.aggregates.custom import CustomPiece
 from panes.aggregates.extremes import ObjectPick
-from panes.aggregates.hll_sketches import HllPiece
 from panes.aggregates.monoid import Columns
-from panes.aggregates.sketches import Sketch
-from panes.aggregates.theta_sketches import ThetaPiece
-from panes.aggregates.tuple_sketches import TuplePiece
-from panes.aggregates.vectors import Bitmap, CountMin
 from panes.arrays import nested_keys
 from panes.errors import QueryError
 
-_AS_BYTES = (Sketch, CountMin, Bitmap, HllPiece, ThetaPiece, TuplePiece)
 
-
-@singledispatch
 def types(piece: Piece) -> list[pa.DataType]:
     """The type of each column a piece's partials are written to."""
-    number = pa.int64() if piece.monoid.dtype == np.int64 else pa.float64()
-    return [number] * len(piece.monoid.names)
-
-
-@types.register
-def _(piece: ObjectPick) -> list[pa.DataType]:
-    return [
-        pa.int64() if c.is_keyed or c.argument is None else nested_keys.stored_type(c.argument.type)
-        for c in piece.components
-    ]
-
-
-@types.register(Sketch)
-@types.register(CountMin)
-@types.register(Bitmap)
-@types.register(HllPiece)
-@types.register(ThetaPiece)
-@types.register(TuplePiece)
-def _(_: Sketch | CountMin | Bitmap | HllPiece | ThetaPiece | TuplePiece) -> list[pa.DataType]:
-    return [pa.binary()]
-
-
-@types.register
-def _(piece: CustomPiece) -> list[pa.DataType]:
-    if piece.monoid.dtype == object:
+    if isinstance(piece, BytesPiece):
+        return [pa.binary()]
+    if isinstance(piece, ObjectPick):
+        return [
+            pa.int64()
+            if c.is_keyed or c.argument is None
+            else nested_keys.stored_type(c.argument.type)
+            for c in piece.components
+        ]
+    if isinstance(piece, CustomPiece) and piece.monoid.dtype == object:
         raise QueryError(
             f"partial results of {piece.aggregate.name} are Python objects, which cannot be sent",
             hint="give it numbers for `empty`, so that they are numbers",
@@ -65,7 +41,7 @@ def _(piece: CustomPiece) -> list[pa.DataType]:
 
 def to_arrow(piece: Piece, partial: Columns) -> list[pa.Array]:
     """The columns of a piece's partials."""
-    if isinstance(piece, _AS_BYTES):
+    if isinstance(piece, BytesPiece):
         data = [None if s is None else piece.to_bytes(s) for s in partial[0]]
         return [pa.array(data, pa.binary())]
     lane_types = types(piece)
@@ -80,7 +56,7 @@ def from_arrow(piece: Piece, arrays: Sequence[pa.Array]) -> Columns:
             result[lane] = array.to_numpy(zero_copy_only=False)
             continue
         for i, value in enumerate(array.to_pylist()):
-            if isinstance(piece, _AS_BYTES) and value is not None:
+            if isinstance(piece, BytesPiece) and value is not None:
                 value = piece.from_bytes(value)
             result[lane, i] = value
     return result

@@ -23,7 +23,7 @@ from panes.axis import BEGINNING
 from panes.errors import QueryError
 from panes.language.query import WINDOW_COLUMNS
 from panes.stores.nested.buckets import Number
-from panes.stores.nested.ordered_sharing import StaircaseSharing
+from panes.stores.nested.nested_windows import StaircaseSharing
 
 Asked: TypeAlias = tuple[str, Number | None]
 """A question as it was asked: its text, and `within`."""

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from panes.asking.preparable import StructureKey
 from panes.asking.timegram_column import BoundedColumn
 from panes.axis import BEGINNING
-from panes.stores.nested.ordered_sharing import StaircaseSharing
+from panes.stores.nested.nested_windows import StaircaseSharing
 
 Positions: TypeAlias = NDArray[np.int64]
 

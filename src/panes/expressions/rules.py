@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import pyarrow as pa
 
@@ -20,6 +21,8 @@ from panes.expressions.casts import cast
 from panes.expressions.typed import Typed, refuse, widened
 from panes.expressions.typed import bound as bound_once
 
+Form: TypeAlias = Callable[[Sequence[Typed]], Typed]
+"""The translation of a call by a function of its own, and not by a line."""
 _ORDERED, _ZEROED = "O", "Z"
 
 

@@ -54,10 +54,10 @@ class AsOfJoin:
         self, left: Arrivals, right: Arrivals, before: Progress, after: Progress
     ) -> Iterator[JoinedRows]:
         """Take in rows of both sides; gives the rows on the left whose last partner is known."""
-        self.right.add(self._rows.sorted(right)[0])
+        self.right.add(self.rule.sorted(right)[0])
         floor = self._rows.band.right_from(before.left)
         seen_from = np.where(left.at < before.left, floor, BEGINNING)
-        new, lone = self._rows.sorted(left, seen_from.reshape(-1, 1))
+        new, lone = self.rule.sorted(left, seen_from.reshape(-1, 1))
         if self.rule.how == "left" and len(lone):
             yield JoinedRows(lone, np.arange(len(lone)), None, _NONE)
         self.left.add(new)
@@ -104,15 +104,7 @@ class AsOfJoin:
         self, due: SortedRows, within: Reach, pool: SortedRows
     ) -> tuple[Numbers, Numbers]:
         """The last partners of each row that pass all conditions: one, or several in one place."""
-        rows, candidates = matches(due, within, pool)
-        one, other = due.taken(rows), pool.taken(candidates)
-        passing = np.ones(len(rows), dtype=np.bool_)
-        if self.rule.hashed:
-            passing = equal_keys(one[-self.rule.hashed :], other[-self.rule.hashed :])
-            one, other = one[: -self.rule.hashed], other[: -self.rule.hashed]
-        if self.rule.accepts is not None and len(rows):
-            passing &= self.rule.accepts(one, other)
-        rows, candidates = rows[passing], candidates[passing]
+        rows, candidates = self.rule.accepted(due, pool, *matches(due, within, pool))
         newest = np.full(len(due), BEGINNING)
         np.maximum.at(newest, rows, pool.at[candidates])
         is_newest = pool.at[candidates] == newest[rows]

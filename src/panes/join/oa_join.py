@@ -24,13 +24,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from panes.arrays.spread import spread
 from panes.arrays.workers import workers
 from panes.axis import BEGINNING, FOREVER
-from panes.join.key_codes import equal_keys, key_codes
 from panes.join.marks import all_windows, mark, mark_all, newly_joined, no_marks, not_joined
 from panes.join.matches import matches
 from panes.join.rule import Arrivals, JoinedRows, JoinRule, Numbers, Progress
@@ -155,25 +153,14 @@ class _Step:
 
     def sorted_rows(self, rows: Arrivals, *, is_left: bool) -> tuple[_Marked, SortedRows]:
         """New rows in order, and those without a key, which have no partner anywhere."""
-        code, valid = key_codes(rows.keys, len(rows.at))
-        hashed = rows.keys if self.rule.hashed else ()
-        columns = (*rows.columns, *hashed)
-        lone = SortedRows(_NONE, _NONE, _NONE, tuple(c.slice(0, 0) for c in columns))
-        at = rows.at
-        if valid is not None and not valid.all():
-            nowhere = np.flatnonzero(~valid)
-            lone = SortedRows(code[nowhere], at[nowhere], nowhere, columns)
-            which = np.flatnonzero(valid)
-            code, at = code[which], at[which]
-            columns = tuple(c.take(pa.array(which)) for c in columns)
-        found = SortedRows.of(code, at, columns)
+        found, lone = self.rule.sorted(rows)
         if self._marks(is_left=is_left):
             found = replace(found, marks=self._first_marks(found, is_left=is_left))
         return _Marked(found, is_new=True), lone
 
     def pairs(self, left: _Marked, right: _Marked) -> Iterator[JoinedRows]:
         """Join rows of both sides, of which at least one is new."""
-        i, j = self._accepted(left.rows, right.rows, *self._matches(left, right))
+        i, j = self.rule.accepted(left.rows, right.rows, *self._matches(left, right))
         windows = self._windows(left, right, i, j)
         if windows is not None:
             held = windows[1] >= windows[0]
@@ -282,26 +269,6 @@ class _Step:
         if since > BEGINNING and len(i) and probe.at.min() < since:
             stored = probe.at[found] >= since
             i, j = i[stored], j[stored]
-        return i, j
-
-    def _accepted(
-        self, left: SortedRows, right: SortedRows, i: Numbers, j: Numbers
-    ) -> tuple[Numbers, Numbers]:
-        """The pairs whose keys are equal and that pass the conditions."""
-        hashed, accepts = self.rule.hashed, self.rule.accepts
-        if not len(i) or (not hashed and accepts is None):
-            return i, j
-        one, other = left.taken(i), right.taken(j)
-        if hashed:
-            same = equal_keys(one[-hashed:], other[-hashed:])
-            one, other = one[:-hashed], other[:-hashed]
-            if not same.all():
-                which = pa.array(np.flatnonzero(same))
-                i, j = i[same], j[same]
-                one, other = [c.take(which) for c in one], [c.take(which) for c in other]
-        if accepts is not None and len(i):
-            passing = accepts(one, other)
-            i, j = i[passing], j[passing]
         return i, j
 
     def _windows(

@@ -53,8 +53,8 @@ class PartnerRunsJoin:
 
         A row on the left whose group is complete already comes too late to be given.
         """
-        self.right.add(self._rows.sorted(right)[0])
-        new, lone = self._rows.sorted(left)
+        self.right.add(self.rule.sorted(right)[0])
+        new, lone = self.rule.sorted(left)
         closed = individual(self._rows.band, before, "left")
         self.left.add(new.where(new.at >= closed) if (new.at < closed).any() else new)
         self._without_key.add(lone.where(lone.at >= closed))

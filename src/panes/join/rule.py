@@ -11,6 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from panes.axis import BEGINNING
+from panes.join.key_codes import equal_keys, key_codes
 from panes.join.sorted_rows import SortedRows
 from panes.windows.partners import Partners
 
@@ -48,6 +49,41 @@ class JoinRule:
     def gives_lone_right(self) -> bool:
         """Whether rows on the right are given that have no partner."""
         return self.how in ("right", "full")
+
+    def sorted(
+        self, rows: Arrivals, marks: NDArray[np.int64] | None = None
+    ) -> tuple[SortedRows, SortedRows]:
+        """Rows in order, and those without a key, which have no partner anywhere."""
+        code, valid = key_codes(rows.keys, len(rows.at))
+        columns = (*rows.columns, *(rows.keys if self.hashed else ()))
+        if valid is None or valid.all():
+            nowhere = SortedRows(_NOWHERE, _NOWHERE, _NOWHERE, columns)
+            return SortedRows.of(code, rows.at, columns, marks), nowhere
+        lone, which = np.flatnonzero(~valid), np.flatnonzero(valid)
+        own = [c.take(pa.array(which)) for c in columns]
+        marks = None if marks is None else marks[which]
+        found = SortedRows.of(code[which], rows.at[which], own, marks)
+        return found, SortedRows(code[lone], rows.at[lone], lone, columns)
+
+    def accepted(
+        self, left: SortedRows, right: SortedRows, i: Numbers, j: Numbers
+    ) -> tuple[Numbers, Numbers]:
+        """Of pairs, by their places, those whose keys are equal and that pass the conditions."""
+        hashed, accepts = self.hashed, self.accepts
+        if not len(i) or (not hashed and accepts is None):
+            return i, j
+        one, other = left.taken(i), right.taken(j)
+        if hashed:
+            same = equal_keys(one[-hashed:], other[-hashed:])
+            one, other = one[:-hashed], other[:-hashed]
+            if not same.all():
+                which = pa.array(np.flatnonzero(same))
+                i, j = i[same], j[same]
+                one, other = [c.take(which) for c in one], [c.take(which) for c in other]
+        if accepts is not None and len(i):
+            passing = accepts(one, other)
+            i, j = i[passing], j[passing]
+        return i, j
 
 
 class Progress(NamedTuple):

@@ -11,16 +11,13 @@ from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from panes.axis import BEGINNING
-from panes.join.key_codes import equal_keys, key_codes
-from panes.join.rule import Arrivals, JoinRule
+from panes.join.key_codes import equal_keys
+from panes.join.rule import JoinRule
 from panes.join.sorted_rows import SortedRows
 from panes.join.time_blocks import TimeBlocks
 from panes.windows.partners import Band
-
-_NONE = np.empty(0, dtype=np.int64)
 
 
 class WaitingRows:
@@ -30,24 +27,6 @@ class WaitingRows:
         assert isinstance(rule.partners, Band)
         self.rule, self.band = rule, rule.partners
         self.left, self.right = TimeBlocks(rule.partners.width), TimeBlocks(rule.partners.width)
-
-    def sorted(
-        self, rows: Arrivals, marks: NDArray[np.int64] | None = None
-    ) -> tuple[SortedRows, SortedRows]:
-        """Rows in order, and those without a key, which have no partner anywhere."""
-        code, valid = key_codes(rows.keys, len(rows.at))
-        columns = (*rows.columns, *(rows.keys if self.rule.hashed else ()))
-        at, index = rows.at, np.arange(len(rows.at))
-        lone = _NONE
-        if valid is not None:
-            lone, index = np.flatnonzero(~valid), np.flatnonzero(valid)
-        found = SortedRows.of(
-            code[index],
-            at[index],
-            [c.take(pa.array(index)) for c in columns] if len(lone) else columns,
-            None if marks is None else marks[index],
-        )
-        return found, SortedRows(code[lone], at[lone], lone, columns)
 
     def partners_of(self, due: SortedRows) -> SortedRows | None:
         """All rows on the right that rows on the left may reach; None if there are none."""

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from panes.aggregates.catalog import WEIGHTED, Parameter, columns_of, is_aggregate, is_ordered
+from panes.aggregates.calls import WEIGHTED, Parameter
+from panes.aggregates.catalog import columns_of, is_aggregate, is_ordered
 from panes.aggregates.custom import UserAggregate
 from panes.language.places import error_in
 from panes.language.query import AggregateCall

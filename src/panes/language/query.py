@@ -12,7 +12,7 @@ from typing import Literal
 
 from sqlglot import exp
 
-from panes.aggregates.catalog import Parameter
+from panes.aggregates.calls import Parameter
 from panes.windows.spec import Spec
 
 KEY = "__k"

@@ -7,8 +7,8 @@ from panes.nodes.pipeline import StorePipeline
 from panes.nodes.ranked_rows import RankedRowsPipeline
 from panes.nodes.sliding import SlidingPipeline
 from panes.planning.plan import Plan
+from panes.stores.by_name import StoreName
 from panes.stores.durations import ArrivalSkew
-from panes.stores.store import StoreName
 from panes.windows.spec import PartitionedRows, PerRow
 
 

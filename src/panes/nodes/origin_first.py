@@ -13,8 +13,8 @@ from panes.nodes.arrival import Arrival
 from panes.nodes.pipeline import Pipeline
 from panes.nodes.sliding import SlidingPipeline
 from panes.planning.plan import Plan
+from panes.stores.by_name import StoreName
 from panes.stores.durations import ArrivalSkew
-from panes.stores.store import StoreName
 
 
 class OriginFirst(Pipeline):

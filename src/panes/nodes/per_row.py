@@ -27,8 +27,9 @@ from panes.nodes.pipeline import StorePipeline
 from panes.nodes.ranks import Ranks
 from panes.nodes.steps import row_pauses
 from panes.planning.plan import Plan
+from panes.stores.by_name import StoreName, position_store
 from panes.stores.parcel import Parcel
-from panes.stores.store import PositionStore, StoreName, position_store
+from panes.stores.store import PositionStore
 from panes.stores.waiting_rows import OpenRows, Waiting, arrays, numbered
 from panes.windows.spec import PerRow
 

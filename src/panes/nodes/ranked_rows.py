@@ -20,10 +20,11 @@ from panes.nodes.arrival import Arrival
 from panes.nodes.pipeline import StorePipeline
 from panes.nodes.ranks import Ranks
 from panes.planning.plan import Plan
+from panes.stores.by_name import StoreName, window_store
 from panes.stores.durations import ArrivalSkew
 from panes.stores.keyed_panes import KeyedPanes, inside
 from panes.stores.parcel import Parcel
-from panes.stores.store import StoreName, WindowStore, window_store
+from panes.stores.store import WindowStore
 from panes.stores.waiting_rows import OpenRows, Waiting, arrays, numbered
 from panes.windows.extent import first_wid
 

@@ -20,10 +20,11 @@ from panes.nodes.arrival import Arrival
 from panes.nodes.pipeline import StorePipeline
 from panes.nodes.promises import Promised
 from panes.planning.plan import Plan
+from panes.stores.by_name import StoreName, window_store
 from panes.stores.durations import ArrivalSkew
 from panes.stores.keyed_panes import KeyedPanes, inside
 from panes.stores.parcel import Parcel
-from panes.stores.store import StoreName, WindowStore, window_store
+from panes.stores.store import WindowStore
 from panes.windows.extent import extent, first_wid, ruler, windows_closed, windows_reached
 from panes.windows.spec import Landmark, Sliding
 from panes.windows.tag import tagged

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from panes.errors import OptionError, QueryError
 from panes.planning.plan import Plan
-from panes.stores.store import STORES, StoreName
+from panes.stores.by_name import STORES, StoreName
 from panes.windows.spec import Landmark, PerRow
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from panes.planning.choose_store import supports
 from panes.planning.plan import Plan
+from panes.stores.by_name import StoreName
 from panes.stores.cost import (
     Load,
     UnitCosts,
@@ -15,7 +16,6 @@ from panes.stores.cost import (
     paned_time,
     window_time,
 )
-from panes.stores.store import StoreName
 from panes.windows.cut import panes_per_window
 from panes.windows.spec import Sliding
 

@@ -16,7 +16,7 @@ from panes.planning.describe import describe, length_text, line, question_lines
 from panes.planning.explain_details import category_text, fill_lines, partial_lines, roll_lines
 from panes.planning.plan import Plan
 from panes.planning.utc_days import days_of
-from panes.stores.store import STORED
+from panes.stores.by_name import STORED
 from panes.windows.cut import cut, panes_per_window
 from panes.windows.spec import Landmark, PerRow, Sliding, paned
 

@@ -14,7 +14,8 @@ import pyarrow as pa
 from sqlglot import exp
 
 from panes.aggregates.aggregate import Aggregate, Argument, Bounded, Holistic, Piece
-from panes.aggregates.catalog import Call, build
+from panes.aggregates.calls import Call
+from panes.aggregates.catalog import build
 from panes.aggregates.custom import UserAggregate
 from panes.axis import ARRIVAL, Axis, axis_over
 from panes.errors import ColumnTypeError, MissingStreamError, QueryError

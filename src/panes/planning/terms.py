@@ -15,7 +15,7 @@ from panes.planning.plan import Plan
 from panes.progress.bounds import Bound, Unbounded, WithinLateness, WithinRows
 from panes.progress.heartbeat import Heartbeat
 from panes.progress.stall import MOST_STALLED
-from panes.stores.store import STORES
+from panes.stores.by_name import STORES
 from panes.windows.limit import MOST_ANSWERS
 from panes.windows.spec import Landmark, PanedSpec, Sliding, paned
 

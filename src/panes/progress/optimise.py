@@ -175,12 +175,14 @@ def _shared_families(node: Edges, children: Sequence[Edges], most_children: int)
 def _apply(graph: SlidingGraph, node: Edges, dummies: Sequence[Dummy]) -> list[Edges]:
     """Add dummies, for the children that other dummies have not taken since."""
     added: list[Edges] = []
+    mine = set(graph.tree().get(node, ()))
     for dummy in dummies:
-        left = [child for child in dummy.children if graph.parents(child)[:1] == [node]]
+        left = [child for child in dummy.children if child in mine]
         if len(left) < 2:
             continue
         family = common(left)
         if len(left) * (1 - Fraction(node.slide, family.slide)) > 1:
             graph.add_dummy(family)
             added.append(family)
+            mine -= set(left)
     return added

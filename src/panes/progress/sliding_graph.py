@@ -17,27 +17,54 @@ before; of two parents the slides differ, since phases are those of the child; e
 root has one strong parent. The root is derived, never stored: the only group that is within no
 other or, if there are several, the dummy they are all within.
 
-A new group is compared with every other once, in one compiled pass; all else is done among its
-neighbours.
+Queries with the same slide and the same phase are due together, whatever their sizes, so they are
+one group, tested once. It is named by its family of window ends, `Edges`; the paper's slides all
+count from 0, so its groups are those of phase 0. Only families are stored: links are derived from
+them when somebody looks.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+import numpy as np
+
 from panes.errors import QueryError
-from panes.progress.roster import Roster
-from panes.progress.sliding_group import Link, SlidingGroup
 from panes.windows.cut import Edges
 from panes.windows.families import common
 
 
-@dataclass(slots=True)
-class _Node:
-    queries: list[str]
-    parents: set[Edges]
-    children: set[Edges]
+@dataclass(frozen=True, slots=True, order=True)
+class SlidingGroup:
+    """The queries, by name and in the order they came, whose windows end at `family`.
+
+    A group without queries is a dummy: it is there to be tested, never to be reported.
+
+    >>> SlidingGroup(Edges(60, 0), ("hot", "busy")).is_dummy
+    False
+    """
+
+    family: Edges
+    queries: tuple[str, ...]
+
+    @property
+    def is_dummy(self) -> bool:
+        return not self.queries
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Link:
+    """An edge of the sliding graph: `child` is within `parent`, and no group lies in between.
+
+    It is strong if no other parent of the child has a greater slide, and weak otherwise. (The
+    paper says *edge*; here an edge is where a window ends.)
+    """
+
+    parent: Edges
+    child: Edges
+    is_strong: bool
 
 
 class SlidingGraph:
@@ -51,10 +78,9 @@ class SlidingGraph:
     """
 
     def __init__(self) -> None:
-        self._nodes: dict[Edges, _Node] = {}
-        self._roster = Roster()
+        self._groups: dict[Edges, list[str]] = {}
         self._family_of: dict[str, Edges] = {}
-        self._root: Edges | None = None
+        self._known: dict[Edges, list[Edges]] | None = None
 
     # Queries
 
@@ -65,10 +91,8 @@ class SlidingGraph:
                 f"a query `{query}` is already scheduled", hint="remove it first, or rename one"
             )
         self._family_of[query] = family
-        if family in self._nodes:
-            self._nodes[family].queries.append(query)
-        else:
-            self._insert(family, [query])
+        self.add_dummy(family)
+        self._groups[family].append(query)
 
     def remove(self, query: str) -> Edges | None:
         """Forget a query; the family of its group if it was the last one there."""
@@ -76,114 +100,91 @@ class SlidingGraph:
             known = ", ".join(sorted(self._family_of)) or "none"
             raise QueryError(f"no query `{query}` is scheduled", hint=f"queries: {known}")
         family = self._family_of.pop(query)
-        queries = self._nodes[family].queries
-        queries.remove(query)
-        if queries:
+        self._groups[family].remove(query)
+        if self._groups[family]:
             return None
         self._delete(family)
         return family
 
     def add_dummy(self, family: Edges) -> None:
         """Add a group that only saves tests (VI-E). It leaves when fewer than two need it."""
-        if family not in self._nodes:
-            self._insert(family, [])
+        if family not in self._groups:
+            self._groups[family], self._known = [], None
 
     def candidates(self, due: Iterable[Edges]) -> list[str]:
         """The paper's candidate query list: the queries of groups that are due (IV)."""
-        return [query for family in due for query in self._nodes[family].queries]
+        return [query for family in due for query in self._groups[family]]
 
     # Groups and links
 
     @property
     def root(self) -> Edges | None:
         """What every group is within, the only one without a parent; None without groups."""
-        if self._root is None and self._nodes:
-            self._root = common(f for f, node in self._nodes.items() if not node.parents)
-        return self._root
+        tops = [family for family, parents in self._parents().items() if not parents]
+        return common(tops) if tops else None
 
     def group(self, family: Edges) -> SlidingGroup:
         """A group by its family. One that is only derived, the dummy root, has no queries."""
-        node = self._nodes.get(family)
-        return SlidingGroup(family, tuple(node.queries) if node else ())
+        return SlidingGroup(family, tuple(self._groups.get(family, ())))
 
     def groups(self) -> list[SlidingGroup]:
         """Groups that have queries, in the order in which they came."""
-        return [self.group(f) for f, node in self._nodes.items() if node.queries]
+        return [self.group(family) for family, queries in self._groups.items() if queries]
 
     def parents(self, family: Edges) -> list[Edges]:
         """What a group is linked from, the strong parent first; nothing for the root."""
-        node = self._nodes.get(family)
-        if family == self.root or node is None:
+        root, parents = self.root, self._parents()
+        if root is None or family == root or family not in parents:
             return []
-        return sorted(node.parents, reverse=True) or [_known(self.root)]
+        return parents[family] or [root]
 
     def links(self) -> list[Link]:
         """Every link, by child, the strong one first."""
+        root = self.root
         return [
             Link(parent, child, is_strong=i == 0)
-            for child in sorted(self._nodes)
-            for i, parent in enumerate(self.parents(child))
+            for child, parents in self._parents().items()
+            if child != root and root is not None
+            for i, parent in enumerate(parents or [root])
         ]
 
     def tree(self) -> dict[Edges, list[Edges]]:
         """The sliding tree: the children of every group over strong links, in order."""
         root = self.root
         below: dict[Edges, list[Edges]] = {} if root is None else {root: []}
-        for child in sorted(self._nodes):
+        for child, parents in self._parents().items():
             below.setdefault(child, [])
-            if child != root:
-                below[self._strong_parent(child)].append(child)
+            if child != root and root is not None:
+                below[parents[0] if parents else root].append(child)
         return below
 
-    # Changes
+    def _parents(self) -> dict[Edges, list[Edges]]:
+        """The nearest groups that each group is within, the strong parent first, in order.
 
-    def _insert(self, family: Edges, queries: list[str]) -> None:
-        above, below = self._roster.related(family)
-        parents = {p for p in above if not any(p != o and o.within(p) for o in above)}
-        children = {c for c in below if self._nodes[c].parents.isdisjoint(below)}
-        self._nodes[family] = _Node(queries, parents, children)
-        self._roster.add(family)
-        self._root = None
-        displaced = {p for c in children for p in self._nodes[c].parents}
-        for child in children:
-            for parent in self._nodes[child].parents & parents:
-                self._nodes[parent].children.remove(child)
-            self._nodes[child].parents -= parents
-            self._nodes[child].parents.add(family)
-        for parent in parents:
-            self._nodes[parent].children.add(family)
-        self._prune(parents | displaced)
+        Dummies that do not stand between their parent and two others leave before.
+        """
+        while self._known is None:
+            self._known = _nearest(self._groups)
+            strong = Counter(parents[0] for parents in self._known.values() if parents)
+            for family, queries in self._groups.items():
+                if not queries and strong[family] < 2:
+                    self._delete(family)
+                    break
+        return self._known
 
     def _delete(self, family: Edges) -> None:
-        node = self._nodes.pop(family)
-        self._roster.remove(family)
-        self._root = None
-        for parent in node.parents:
-            self._nodes[parent].children.remove(family)
-        for child in node.children:
-            above = self._nodes[child].parents
-            above.remove(family)
-            reached = {p for p in node.parents if not any(o.within(p) for o in above)}
-            above |= reached
-            for parent in reached:
-                self._nodes[parent].children.add(child)
-        self._prune(node.parents)
-
-    def _prune(self, families: Iterable[Edges]) -> None:
-        """Delete dummies that no longer stand between their parent and two others."""
-        for family in sorted(families):
-            node = self._nodes.get(family)
-            if node and not node.queries and self._strong_children(node, family) < 2:
-                self._delete(family)
-
-    def _strong_children(self, node: _Node, family: Edges) -> int:
-        return sum(self._strong_parent(child) == family for child in node.children)
-
-    def _strong_parent(self, child: Edges) -> Edges:
-        return max(self._nodes[child].parents, default=None) or _known(self.root)
+        del self._groups[family]
+        self._known = None
 
 
-def _known(root: Edges | None) -> Edges:
-    if root is None:
-        raise AssertionError("a graph with groups has a root")
-    return root
+def _nearest(families: Iterable[Edges]) -> dict[Edges, list[Edges]]:
+    """For each family, in order, those that it is within and no other one in between."""
+    ordered = sorted(families)
+    slides, phases = np.array([(f.slide, f.phase) for f in ordered], np.int64).reshape(-1, 2).T
+    found: dict[Edges, list[Edges]] = {}
+    for i, family in enumerate(ordered):
+        apart = (family.slide % slides[:i]) | ((family.phase - phases[:i]) % slides[:i])
+        above = [ordered[place] for place in np.flatnonzero(apart == 0).tolist()]
+        behind = {further for near in above for further in found[near]}
+        found[family] = [near for near in reversed(above) if near not in behind]
+    return found

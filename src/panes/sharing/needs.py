@@ -17,7 +17,8 @@ from typing import TypeAlias
 from sqlglot import exp
 
 from panes.aggregates.aggregate import Argument, Bounded, Holistic, Piece
-from panes.aggregates.catalog import Call, build
+from panes.aggregates.calls import Call
+from panes.aggregates.catalog import build
 from panes.aggregates.custom import UserAggregate
 from panes.aggregates.identity import identity
 from panes.axis import FOREVER

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from panes.aggregates.aggregate import Aggregate, Piece
-from panes.aggregates.catalog import Call
+from panes.aggregates.calls import Call
 from panes.aggregates.monoid import Lanes
 from panes.answers.select import plain_outputs
 from panes.axis import BEGINNING

@@ -13,7 +13,7 @@ from sqlglot import exp
 
 from panes.axis import Axis
 from panes.planning.join_query_plan import JoinQueryPlan
-from panes.progress.sliding_group import Link, SlidingGroup
+from panes.progress.sliding_graph import Link, SlidingGroup
 from panes.sharing.queries import Queries
 from panes.windows.cut import Cut
 from panes.windows.spec import Sliding

@@ -31,9 +31,9 @@ from panes.kernels.choose import roll
 from panes.stores.contents import Contents
 from panes.stores.fill import fill
 from panes.stores.fragment import Fragment
-from panes.stores.keyed import Keyed
 from panes.stores.panes import by_group
 from panes.stores.rolled import AnswerPartials
+from panes.stores.store import PositionStore
 from panes.windows.cover import Cover, Wids, runs_under
 from panes.windows.cut import cut
 from panes.windows.spec import PanedSpec, Sliding
@@ -41,7 +41,7 @@ from panes.windows.spec import PanedSpec, Sliding
 _NOTHING = np.empty(0, dtype=np.int64)
 
 
-class Bins(Keyed):
+class Bins(PositionStore):
     """The bins of one query, by group and then position."""
 
     def __init__(self, contents: Contents, spec: PanedSpec) -> None:

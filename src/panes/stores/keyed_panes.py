@@ -21,17 +21,17 @@ from panes.stores.contents import Contents
 from panes.stores.fill import fill
 from panes.stores.fragment import Fragment, merged
 from panes.stores.handover import IsWanted, PartOf, opened, split
-from panes.stores.keyed import Keyed
 from panes.stores.multisets import ValueStore
 from panes.stores.panes import PaneStore, Rolled, by_window
 from panes.stores.parcel import Parcel
 from panes.stores.rolled import AnswerPartials, WindowPartials
+from panes.stores.store import PositionStore, WindowStore
 from panes.windows.cover import Wids
 from panes.windows.cut import cut, in_some_window
 from panes.windows.spec import PanedSpec
 
 
-class KeyedPanes(Keyed):
+class KeyedPanes(WindowStore, PositionStore):
     """The partials of one query, for the windows of one spec."""
 
     def __init__(self, contents: Contents, spec: PanedSpec) -> None:

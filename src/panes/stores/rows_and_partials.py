@@ -6,7 +6,7 @@ Each store says which rows it buffers, and which partials rows are put into.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Sequence
 
 import numpy as np
@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 from panes.arrays.key_numbers import KeyNumbers
 from panes.axis import BEGINNING
 from panes.stores.contents import Contents
-from panes.stores.keyed import Keyed
 from panes.stores.keyed_panes import KeyedPanes
 from panes.stores.rolled import WindowPartials
 from panes.stores.row_buffer import BufferedRows, RowBuffer
+from panes.stores.store import WindowStore
 from panes.windows.cover import Wids
 from panes.windows.extent import last_wid
 from panes.windows.spec import PanedSpec, Sliding
@@ -27,7 +27,7 @@ from panes.windows.spec import PanedSpec, Sliding
 _COUNTED_VALUE = 24
 
 
-class RowsAndPartials(Keyed, ABC):
+class RowsAndPartials(WindowStore):
     """A store that has either the rows of a group or its partials, whichever it prefers."""
 
     def __init__(self, contents: Contents, spec: PanedSpec, numbered: PanedSpec) -> None:

@@ -15,10 +15,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
+from lab.papers.ordered_sharing import OrderedSharing, SharedAnswer
+from lab.papers.window_tree import WindowTree
 from panes.errors import ColumnTypeError, OptionError
-from panes.stores.nested.nested_windows import NestedWindows
-from panes.stores.nested.ordered_sharing import OrderedSharing, SharedAnswer, StaircaseSharing
-from panes.stores.nested.window_tree import WindowTree
+from panes.stores.nested.nested_windows import NestedWindows, StaircaseSharing
 
 # *Aggregate Sharing*, Figure 8: answers 5, 10, 15, 20, 30, 50 for windows A, B, C, D, E, F.
 #

@@ -1,4 +1,4 @@
-"""The common half of stores of nested minima and maxima: positions, order keys, questions.
+"""Minima and maxima of windows that all end together: each holds all smaller ones.
 
 Values of any fixed-width type become integers that sort the same way; a minimum is a maximum of
 complements. So what lies underneath only ever looks for the greatest of 64-bit integers.
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from panes.arrays.order_keys import decode, encode, has_key
 from panes.errors import ColumnTypeError, InputError, OptionError
 from panes.stores.nested.reach import NestedReach
+from panes.stores.nested.staircase import Staircase
 
 
 class NestedWindows(ABC):
@@ -88,3 +89,37 @@ class NestedWindows(ABC):
     @abstractmethod
     def _evict_before(self, at: int) -> None:
         """Drop the rows before a position."""
+
+
+class StaircaseSharing(NestedWindows):
+    """Min or max over the last N rows or ticks, for any N up to `max_size` (*Aggregate Sharing* 6).
+
+    It keeps the rows that are the answer of some window; windows need not be registered.
+
+    >>> lowest = StaircaseSharing("min", max_size=60)
+    >>> lowest.add(np.array([0, 25, 50]), np.array([1.5, 2.5, 4.0]))
+    >>> lowest.ask_each([1, 26, 60]).to_pylist()
+    [4.0, 2.5, 1.5]
+    """
+
+    def __init__(self, aggregate: Literal["min", "max"], *, max_size: int) -> None:
+        super().__init__(aggregate, max_size=max_size)
+        self._stairs = Staircase()
+
+    def __len__(self) -> int:
+        """The number of rows that are remembered: those that are the answer of some window."""
+        return len(self._stairs)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that they take."""
+        return 16 * len(self._stairs)
+
+    def _insert(self, at: NDArray[np.int64], keys: NDArray[np.int64]) -> None:
+        self._stairs.push(at, keys)
+
+    def _lookup(self, starts: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+        return self._stairs.greatest(starts)
+
+    def _evict_before(self, at: int) -> None:
+        self._stairs.evict_before(at)

@@ -3,12 +3,10 @@
 Windows that end together are nested, so their answers are ordered as their sizes are, and one
 answer often serves many of them. (*Aggregate Sharing in Stream Databases* 6)
 
-`OrderedSharing` is the report's: a balanced tree of windows whose answers are known, put right
-lazily. A row updates one node; a lookup that finds no valid answer goes through the rows of its
-window once, for itself and all smaller registered windows.
-
-`StaircaseSharing` gives the same answers from the rows instead of the windows: it keeps those
-that are the answer of some window. It needs neither registered sizes nor any row twice.
+A balanced tree of windows whose answers are known is put right lazily. A row updates one node; a
+lookup that finds no valid answer goes through the rows of its window once, for itself and all
+smaller registered windows. `panes.stores.nested.nested_windows.StaircaseSharing` gives the same
+answers from the rows instead of the windows, and that is what registers share.
 """
 
 from __future__ import annotations
@@ -20,12 +18,11 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from lab.papers.window_tree import WindowTree
 from panes.arrays.compiled import compiled
 from panes.errors import OptionError
 from panes.stores.nested.nested_windows import NestedWindows
-from panes.stores.nested.staircase import Staircase
 from panes.stores.nested.tail import Tail
-from panes.stores.nested.window_tree import WindowTree
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,38 +127,6 @@ class OrderedSharing(NestedWindows):
 
     def _evict_before(self, at: int) -> None:
         self._rows.evict_before(at)
-
-
-class StaircaseSharing(NestedWindows):
-    """The same answers as `OrderedSharing`, for any window, none of them registered.
-
-    >>> lowest = StaircaseSharing("min", max_size=60)
-    >>> lowest.add(np.array([0, 25, 50]), np.array([1.5, 2.5, 4.0]))
-    >>> lowest.ask_each([1, 26, 60]).to_pylist()
-    [4.0, 2.5, 1.5]
-    """
-
-    def __init__(self, aggregate: Literal["min", "max"], *, max_size: int) -> None:
-        super().__init__(aggregate, max_size=max_size)
-        self._stairs = Staircase()
-
-    def __len__(self) -> int:
-        """The number of rows that are remembered: those that are the answer of some window."""
-        return len(self._stairs)
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes that they take."""
-        return 16 * len(self._stairs)
-
-    def _insert(self, at: NDArray[np.int64], keys: NDArray[np.int64]) -> None:
-        self._stairs.push(at, keys)
-
-    def _lookup(self, starts: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-        return self._stairs.greatest(starts)
-
-    def _evict_before(self, at: int) -> None:
-        self._stairs.evict_before(at)
 
 
 @compiled
