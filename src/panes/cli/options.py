@@ -14,7 +14,7 @@ from panes.axis import written_whole
 from panes.cli.files import near
 from panes.errors import OptionError, PanesError
 from panes.planning.public_options import told
-from panes.stores.store import STORES
+from panes.stores.by_name import STORES
 
 QueryFile = Annotated[
     str, typer.Argument(help="A file with the query text. Use - to read it from standard input.")

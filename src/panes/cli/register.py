@@ -142,8 +142,8 @@ def register(
             outputs[name].write(pa.concat_tables(tables), replace=overwrite)
         if saved is not None:  # not before the answers are on the disk: they are not given again
             reg.save(saved)
-        given = sum(len(table) for tables in answers.values() for table in tables)
-        counts = {"answers": given, "late": len(reg.late), "rejected": len(reg.rejected)}
+        total = sum(len(table) for tables in answers.values() for table in tables)
+        counts = {"answers": total, "late": len(reg.late), "rejected": len(reg.rejected)}
         tell_counts(counts, reg.queries(), reg.failed)
     if reg.failed:
         raise typer.Exit(1)
