@@ -36,7 +36,7 @@ NOT_FOR_USERS = {
     *("version", "view", "metrics_name", "show_feed", "next_end", "promised_answers", "sides"),
     *("answer_schema", "count_on", "is_planned", "open_from", "require_instants", "run"),
     *("aggregates", "is_of_one", "require_saveable", "given_columns", "open_streams"),
-    *("written_by", "read_from", "query"),
+    *("written_by", "read_from"),
 }
 
 
@@ -86,6 +86,8 @@ def call(name: str, member: object) -> str:
 @pytest.mark.parametrize("name", CLASSES)
 def test_every_method_is_on_the_page_with_its_parameters(name: str) -> None:
     stated = [(n, None) for n in vars(CLASSES[name]).get("__annotations__", {})]
+    if issubclass(CLASSES[name], panes.RunningQuery):
+        stated = []  # what was asked, which says only of which type it is
     members = {
         n: m
         for n, m in [*inspect.getmembers_static(CLASSES[name]), *stated]

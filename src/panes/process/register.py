@@ -18,12 +18,7 @@ import pyarrow as pa
 from panes.aggregates.custom import UserAggregate
 from panes.answers.portions import Portion, QueryAnswers
 from panes.axis import BEGINNING, Axis, Duration
-from panes.errors import (
-    FailedQueryWarning,
-    OptionError,
-    QueryError,
-    warn,
-)
+from panes.errors import FailedQueryWarning, OptionError, QueryError, warn
 from panes.frames import empty_tables, to_table
 from panes.html import facts_html, facts_line
 from panes.language.query_graph import read_graph
@@ -120,14 +115,7 @@ class Register(SavedRegister):
         self._require_running()
         self._graph.require_new(name)
         graph = read_graph(text, self._aggregates)
-        unknown = [stream for stream in graph.streams if stream not in self.streams]
-        if unknown:
-            known = ", ".join(f"`{stream}`" for stream in self.streams)
-            raise QueryError(
-                f"query `{name}` reads {', '.join(unknown)}, and the register answers queries over "
-                f"{known} alone",
-                hint=f"FROM {self.stream} [RANGE ...]",
-            )
+        self._graph.require_streams(name, graph.streams)
         self._graph.add(name, text, graph, deadline)
         self._require_kept(name)
         self._failed.pop(name, None)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -58,6 +58,17 @@ class RegisterNodes:
         if self.has(name):
             raise QueryError(
                 f"a query `{name}` is already registered", hint="remove it first, or rename one"
+            )
+
+    def require_streams(self, name: str, read: Sequence[str]) -> None:
+        """Refuse a query that reads other streams."""
+        unknown = [stream for stream in read if stream not in self.streams]
+        if unknown:
+            known = ", ".join(f"`{stream}`" for stream in self.streams)
+            raise QueryError(
+                f"query `{name}` reads {', '.join(unknown)}, and the register answers queries over "
+                f"{known} alone",
+                hint=f"FROM {self.streams[0]} [RANGE ...]",
             )
 
     def reads(self, stream: str) -> bool:
