@@ -60,7 +60,7 @@ def test_a_host_answers_as_the_oracle(graph: Graph, host: Host, order: str) -> N
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("graph", "host"), CELLS, ids=ids(CELLS))
-@settings(max_examples=40)
+@settings(max_examples=15)
 @given(data=st.data())
 def test_a_host_answers_as_the_oracle_in_any_history(
     graph: Graph, host: Host, data: st.DataObject

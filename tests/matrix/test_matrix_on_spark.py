@@ -1,7 +1,8 @@
 """Every graph on Spark: bounded DataFrames, streams, streams that stop and go on, and registers.
 
-Streams are dear, so they are for `make test-slow`. Those that stop do so in the middle, with
-windows open, and go on from their checkpoint: they give what one process gives for these batches.
+Streams are dear: `make test-slow` asks each graph in one order. Those that stop do so in the
+middle, with windows open, and go on from their checkpoint: they give what one process gives for
+these batches.
 """
 
 from __future__ import annotations
@@ -77,20 +78,25 @@ HOSTS = (
 )
 
 
-def is_dear(graph: Graph, host: Host) -> bool:
-    """Of bounded DataFrames, graphs of several queries are quick enough."""
-    return host.run is not _batch or "nested" not in graph.needs
+ORDERS = ("in order", "shuffled", "late")
+
+
+def mark_of(graph: Graph, host: Host, order: str) -> list[pytest.MarkDecorator]:
+    """What a cell costs. A stream is asked in one order, which goes round, and by torture in all."""
+    if host.run is _batch:
+        return [] if "nested" in graph.needs else [pytest.mark.slow]
+    turn = (GRAPHS.index(graph) + HOSTS.index(host)) % len(ORDERS)
+    return [pytest.mark.slow] if order == ORDERS[turn] else [pytest.mark.torture]
 
 
 def cells() -> list[object]:
     found: list[object] = []
-    for graph, host, order in product(GRAPHS, HOSTS, ("in order", "shuffled", "late")):
+    for graph, host, order in product(GRAPHS, HOSTS, ORDERS):
         if (host.run is _batch and order != "shuffled") or not host.takes(graph):
             continue
-        cell = (graph, host, order)
         name = f"{graph.name} - {host.name} - {order}"
-        marks = [pytest.mark.slow] if is_dear(graph, host) else []
-        found.append(pytest.param(*cell, id=name, marks=marks))
+        marks = mark_of(graph, host, order)
+        found.append(pytest.param(graph, host, order, id=name, marks=marks))
     return found
 
 
