@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from panes.expressions.forms import NAMES
+from panes.expressions.names import NAMES
 from panes.expressions.rules import Rule
 from panes.expressions.table import RULES
 from panes.language.functions import ON_SPARK, REFUSED, SCALARS

@@ -6,6 +6,7 @@ Where to begin: `translate` goes through an expression and gives DuckDB's text w
 - ``types``, ``typed``: the types, and an expression that has one.
 - ``calculation``, ``comparison``, ``casts``, ``choices``: operators.
 - ``table`` and ``table_*``: functions that are one line each; ``rules`` reads the lines.
-- ``forms`` and ``forms_*``: functions that need more than a line; the names of all, for hints.
+- ``forms`` and ``forms_*``: functions that need more than a line.
 - ``patterns``, ``regexes``, ``zones``: patterns of dates, regular expressions, named zones.
+- ``names``: all functions, for hints.
 """

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from panes.expressions import types as t
 from panes.expressions.comparison import chosen, compared, matched
 from panes.expressions.forms_bytes import decoded
 from panes.expressions.literals import integer
-from panes.expressions.rules import Form
 from panes.expressions.typed import Typed, refuse, widened
+
+Form = Callable[[Sequence[Typed]], Typed]
 
 
 def _decode(arguments: Sequence[Typed]) -> Typed:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from panes.expressions import types as t
 from panes.expressions.casts import cast
 from panes.expressions.forms_dates import FORMS as DATES
-from panes.expressions.rules import Form, coerced, taken
+from panes.expressions.rules import coerced, taken
 from panes.expressions.typed import Typed, failure, refuse
+
+Form = Callable[[Sequence[Typed]], Typed]
 
 
 def _charset(name: str, value: Typed) -> None:

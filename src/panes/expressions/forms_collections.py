@@ -5,14 +5,15 @@ The keys of a map are told apart as Spark does, and a key that comes twice is an
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import pyarrow as pa
 
 from panes.expressions import types as t
-from panes.expressions.rules import Form, taken
+from panes.expressions.rules import taken
 from panes.expressions.typed import Typed, bound, failure, refuse, widened
 
+Form = Callable[[Sequence[Typed]], Typed]
 _AWAY = failure("the steps of the sequence lead away from its end")
 
 
@@ -107,6 +108,11 @@ def _map_part(name: str) -> Form:
     return build
 
 
+def _size(arguments: Sequence[Typed]) -> Typed:
+    value = map_argument("size", arguments[0])
+    return Typed(f"CAST(len(map_keys({value.text})) AS INTEGER)", t.INT)
+
+
 def _key(name: str, arguments: Sequence[Typed]) -> tuple[Typed, Typed]:
     if len(arguments) != 2:
         raise refuse(f"`{name}` takes a map and a key")
@@ -192,7 +198,7 @@ def _months_apart(arguments: Sequence[Typed]) -> Typed:
 FORMS: dict[str, Form] = {
     "named_struct": _named_struct, "map": _map, "flatten": _flatten,
     "map_from_arrays": _map_from_arrays, "map_from_entries": _map_from_entries,
-    "map_concat": _map_concat, "element_at": _element_at,
+    "map_concat": _map_concat, "size": _size, "cardinality": _size, "element_at": _element_at,
     "try_element_at": _element_at, "map_contains_key": _contains_key,
     "sequence": _sequence,
     **{name: _map_part(name) for name in ("map_keys", "map_values", "map_entries")},

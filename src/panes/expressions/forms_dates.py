@@ -5,7 +5,7 @@ Words are written in the query. Moments are in UTC, so that a zone matters only 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import pyarrow as pa
 
@@ -13,11 +13,12 @@ from panes.expressions import types as t
 from panes.expressions.casts import cast
 from panes.expressions.intervals import part_of_interval, seconds
 from panes.expressions.patterns import read, written
-from panes.expressions.rules import Form, built, taken
+from panes.expressions.rules import built, taken
 from panes.expressions.table import RULES
 from panes.expressions.typed import Typed, bound, failure, over, refuse
 from panes.expressions.zones import from_wall, to_wall
 
+Form = Callable[[Sequence[Typed]], Typed]
 _FIELDS = {
     "year": "y years yr yrs", "yearofweek": "", "quarter": "qtr", "month": "mon mons months",
     "week": "w weeks", "day": "d days", "dayofweek": "dow", "dayofweek_iso": "dow_iso", "doy": "",

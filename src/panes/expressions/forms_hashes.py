@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from panes.expressions import types as t
-from panes.expressions.rules import Form
 from panes.expressions.typed import Typed, over, refuse
 
+Form = Callable[[Sequence[Typed]], Typed]
 _MASK = "4294967295::UBIGINT"
 _SEED = 42
 _IN_INT = (t.BOOLEAN, t.TINYINT, t.SMALLINT, t.INT, t.DATE)

@@ -5,14 +5,16 @@ A part outside its range is an error, and NULL with `try_`. Sixty seconds are th
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import pyarrow as pa
 
 from panes.expressions import types as t
-from panes.expressions.rules import Form, taken
+from panes.expressions.rules import taken
 from panes.expressions.typed import Typed, refuse, tried
 from panes.expressions.zones import from_wall
+
+Form = Callable[[Sequence[Typed]], Typed]
 
 
 def _made(name: str, to: pa.DataType) -> Form:

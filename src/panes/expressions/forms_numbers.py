@@ -6,14 +6,16 @@ only for the operation itself: an error of an argument stays an error.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import pyarrow as pa
 
 from panes.expressions import types as t
 from panes.expressions.calculation import calculated
-from panes.expressions.rules import Form, taken
+from panes.expressions.rules import taken
 from panes.expressions.typed import Typed, bound, failure, over, refuse, widened
+
+Form = Callable[[Sequence[Typed]], Typed]
 
 
 def _digits(name: str, arguments: Sequence[Typed]) -> int:

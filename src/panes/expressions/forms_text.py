@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from panes.expressions import types as t
-from panes.expressions.rules import Form, taken
+from panes.expressions.rules import taken
 from panes.expressions.typed import Typed, bound, failure, refuse, widened
+
+Form = Callable[[Sequence[Typed]], Typed]
 
 
 def _bytes_or_text(name: str, arguments: Sequence[Typed], count: int, rest: str) -> list[Typed]:
@@ -37,6 +39,11 @@ def _substring(arguments: Sequence[Typed]) -> Typed:
 _MOST = 2**31 - 1
 
 
+def _left(arguments: Sequence[Typed]) -> Typed:
+    value, size = taken("left", arguments, "binary, int")
+    return Typed(_cut(value.text, "1", size.text, of_bytes=True), t.BINARY)
+
+
 def overlay(arguments: Sequence[Typed]) -> Typed:
     """`overlay(text PLACING new FROM at FOR length)`."""
     value, new, at, *length = _bytes_or_text("overlay", arguments, 2, "int, int?")
@@ -50,6 +57,26 @@ def overlay(arguments: Sequence[Typed]) -> Typed:
     before = _cut(value.text, "1", f"({position} - 1)", of_bytes=of_bytes)
     after = _cut(value.text, f"({position} + CAST({size} AS BIGINT))", None, of_bytes=of_bytes)
     return Typed(f"({before} || {new.text} || {after})", value.type)
+
+
+def _pad(name: str) -> Form:
+    def build(arguments: Sequence[Typed]) -> Typed:
+        of_bytes = bool(arguments) and arguments[0].type == t.BINARY
+        values = list(arguments)
+        if len(values) == 2:
+            values.append(Typed("unhex('00')", t.BINARY) if of_bytes else Typed("' '", t.STRING))
+        first = "binary" if of_bytes else "string"
+        x, size, fill = (v.text for v in taken(name, values, f"{first}, int, {first}"))
+        if of_bytes:
+            x, fill, size = f"hex({x})", f"hex({fill})", f"(2 * {size})"
+        text = (
+            f"CASE WHEN {size} IS NULL OR {fill} IS NULL THEN NULL "
+            f"WHEN {fill} = '' OR {size} <= length({x}) THEN left({x}, greatest({size}, 0)) "
+            f"ELSE {name}({x}, {size}, {fill}) END"
+        )
+        return Typed(f"unhex({text})", t.BINARY) if of_bytes else Typed(text, t.STRING)
+
+    return build
 
 
 def _substring_index(arguments: Sequence[Typed]) -> Typed:
@@ -163,8 +190,8 @@ def _mask(arguments: Sequence[Typed]) -> Typed:
 
 
 FORMS: dict[str, Form] = {
-    "substring": _substring, "substr": _substring, "overlay": overlay,
-    "substring_index": _substring_index,
+    "substring": _substring, "substr": _substring, "left": _left, "overlay": overlay,
+    "lpad": _pad("lpad"), "rpad": _pad("rpad"), "substring_index": _substring_index,
     "concat": _concat, "concat_ws": _concat_ws, "elt": _elt, "translate": _translated,
     "mask": _mask,
 }  # fmt: skip

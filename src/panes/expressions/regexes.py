@@ -8,15 +8,16 @@ repetition, flags, classes within classes, word boundaries, and POSIX or Unicode
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 
 import pyarrow as pa
 
 from panes.expressions import types as t
-from panes.expressions.rules import Form, taken
+from panes.expressions.rules import taken
 from panes.expressions.typed import Typed, bound, refuse
 
+Form = Callable[[Sequence[Typed]], Typed]
 _CLASS = r"\[\^?(?:\\[\\dDwW.\-\]\[^$|()*+?{}/tnr]|[^\\\[\]&^])+\]"
 _ESCAPE = r"\\[\\dDwWsS.\-\[\]^$|()*+?{}/tnr]"
 _TOKEN = re.compile(

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import pyarrow as pa
 
@@ -21,8 +20,6 @@ from panes.expressions.casts import cast
 from panes.expressions.typed import Typed, refuse, widened
 from panes.expressions.typed import bound as bound_once
 
-Form: TypeAlias = Callable[[Sequence[Typed]], Typed]
-"""The translation of a call by a function of its own, and not by a line."""
 _ORDERED, _ZEROED = "O", "Z"
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from panes.expressions import clock
-from panes.expressions.forms import NAMES
+from panes.expressions.names import NAMES
 
 
 def _words(text: str) -> frozenset[str]:
