@@ -191,7 +191,7 @@ def test_wherever_an_interrupt_falls_nothing_is_lost_and_nothing_comes_twice(
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_same_at_many_more_lines(kind: type[One]) -> None:
-    interrupt_everywhere(kind, some=150)
+    interrupt_everywhere(kind, some=60)
 
 
 def interrupt_everywhere(kind: type[One], some: int) -> None:
