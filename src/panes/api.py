@@ -237,7 +237,8 @@ def register(
         if not is_spark(frame):
             raise QueryError(
                 f"a register takes a streaming Spark DataFrame, got {type(frame).__name__}",
-                hint='for tables, leave it out and push them: panes.register("bids").push(table)',
+                hint='for tables, leave it out and push them: panes.register("bids").push(table); '
+                'several streams are panes.register(("bids", "asks"))',
             )
         _refuse(elsewhere, "is for a register in one process")
         return _register_on_spark({stream: frame}, run, aggregates)

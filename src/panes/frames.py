@@ -7,6 +7,7 @@ batches of a stream have the columns of the first: `panes.batches_alike` sees to
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import PurePath
 
 import numpy as np
 import pyarrow as pa
@@ -100,6 +101,12 @@ def _arrow(frame: object, stream: str) -> pa.Table:
     if isinstance(frame, list | tuple) and all(isinstance(row, Mapping) for row in frame):
         names = dict.fromkeys(name for row in frame for name in row)
         return pa.table({name: pa.array([row.get(name) for row in frame]) for name in names})
+    if isinstance(frame, str | PurePath):
+        raise InputError(
+            f"stream `{stream}` is {str(frame)!r}, and a file is read before it is asked",
+            hint=f"{stream}=pyarrow.parquet.read_table(...), "
+            f"or on the command line: panes run query.sql --input {stream}=...",
+        )
     raise InputError(
         f"stream `{stream}` is a {type(frame).__name__}, which holds no rows that can be read",
         hint="pass a pyarrow Table, a pandas or Polars DataFrame, a list of dicts, or anything "

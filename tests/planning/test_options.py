@@ -19,7 +19,7 @@ import pytest
 
 import panes
 from panes import api
-from panes.errors import OptionError
+from panes.errors import InputError, OptionError, QueryError
 from panes.planning.public_options import OpenOptions, SqlOptions, meanings
 
 TEXT = "SELECT count(*) AS n FROM s [TUMBLING 10 WATTR at]"
@@ -172,6 +172,24 @@ def test_a_stream_that_is_called_like_an_option_is_given_as_the_hint_says(name: 
     ):
         panes.sql(text, **{name: rows})
     assert panes.sql(text, {name: rows}).column("n").to_pylist() == [2]
+
+
+def test_a_table_without_the_name_of_its_stream_is_refused_with_how_to_name_it() -> None:
+    with pytest.raises(OptionError, match=r"Hint: a table is .*\(text, bids=table\)"):
+        panes.sql(TEXT, ROWS)  # type: ignore[call-overload]
+
+
+@pytest.mark.parametrize("path", ["s.parquet", Path("s.parquet")])
+def test_a_path_in_the_place_of_a_table_is_refused_with_how_to_read_it(path: object) -> None:
+    with pytest.raises(InputError, match=r"`s` is 's.parquet', .*\n\nHint: s=pyarrow\.parquet"):
+        panes.sql(TEXT, s=path)
+
+
+def test_two_names_of_streams_are_refused_with_how_a_register_takes_them() -> None:
+    with pytest.raises(
+        QueryError, match=r'several streams are panes\.register\(\("bids", "asks"\)\)'
+    ):
+        panes.register("bids", "asks")  # type: ignore[call-overload]
 
 
 @pytest.mark.parametrize("function", ["sql", "open", "register"])

@@ -10,6 +10,11 @@ from panes.errors import OptionError, QueryError
 
 REFUSED = {
     "SELECT stddev(s) FROM t [TUMBLING 10 WATTR at]": "needs numbers, got string",
+    "SELECT sum(s) FROM t [TUMBLING 10 WATTR at]": r"`sum\(s\)`: sum needs .*\n\nHint: .*CAST\(",
+    "SELECT avg(x), avg(s) FROM t [TUMBLING 10 WATTR at]": r"`avg\(s\)`: avg needs .*\n\nHint: ",
+    "SELECT max(x) FROM t [TUMBLING 10 WATTR abs(at)]": "cannot say.*\n\nHint: windows lie on",
+    "WITH p AS (SELECT max(x) AS m FROM t [TUMBLING 10 WATTR at]) "
+    "SELECT max(m) FROM q [TUMBLING 30]": "if FROM has the name that WITH gives it",
     "SELECT weighted_mean(x, s) FROM t [TUMBLING 10 WATTR at]": "weighted_mean needs numbers",
     "SELECT count(DISTINCT *) FROM t [TUMBLING 10 WATTR at]": "has no meaning",
     "SELECT count(*) FROM t [TUMBLING 10 WATTR at] GROUP BY 1.5": "GROUP BY 1.5 names no selected",

@@ -194,6 +194,9 @@ class Holistic:
 Aggregate = Bounded | Holistic
 
 
+CAST = "text that holds numbers is cast: CAST(price AS DOUBLE)"
+
+
 def require_numbers(arguments: Iterable[Argument], *, what: str) -> None:
     """Refuse arguments that are not numbers, before the first row."""
     for argument in arguments:
@@ -204,7 +207,7 @@ def require_numbers(arguments: Iterable[Argument], *, what: str) -> None:
             or pa.types.is_decimal(kind)
             or pa.types.is_null(kind)  # nothing but NULLs, and of no type
         ):
-            raise ColumnTypeError(f"{what} needs numbers, got {kind}")
+            raise ColumnTypeError(f"{what} needs numbers, got {kind}", hint=CAST)
 
 
 def nullable(

@@ -17,7 +17,15 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from panes.aggregates.aggregate import Argument, Bounded, Rows, Selection, nullable, require_numbers
+from panes.aggregates.aggregate import (
+    CAST,
+    Argument,
+    Bounded,
+    Rows,
+    Selection,
+    nullable,
+    require_numbers,
+)
 from panes.aggregates.identity import identity
 from panes.aggregates.lanes import Op
 from panes.aggregates.monoid import Columns, Lanes, Slots
@@ -157,7 +165,7 @@ def _added(
         piece = FloatSum((argument,), selection)
         return Bounded((piece, count), of_floats, pa.float64(), "full")
     if not (pa.types.is_integer(kind) or pa.types.is_decimal(kind)):
-        raise ColumnTypeError(f"{name} needs numbers, got {kind}")
+        raise ColumnTypeError(f"{name} needs numbers, got {kind}", hint=CAST)
     return Bounded((LimbSum(argument, selection), count), of_exact, exact, "full")
 
 

@@ -36,6 +36,14 @@ _TAKEN: dict[str, Literal["max", "min"]] = {
     "LEAST": "min",
 }
 _EXAMPLE = "[RANGE 10 minutes SLIDE 1 minute WATTR ts]"
+_COMPUTED = (
+    "windows lie on a column; a SELECT inside FROM makes one: "
+    "FROM (SELECT date_trunc('hour', ts) AS at, ... FROM bids) [TUMBLING 1 day WATTR at]"
+)
+_NO_COLUMN = (
+    "add WATTR ts; over what a query inside answers none is needed, "
+    "if FROM has the name that WITH gives it"
+)
 
 Unit = Literal["time", "integer", "rows"]
 _SAYS = {"time": "units of time", "integer": "plain numbers", "rows": "rows"}
@@ -117,7 +125,7 @@ def _read_part(reader: TokenReader, parts: Parts) -> None:
     if word not in OPENERS | {"ORIGIN", "ALIGN"}:
         raise reader.error(
             f"a window clause cannot say {reader.found()} here",
-            f"a window clause looks like {_EXAMPLE}",
+            _COMPUTED if word == "(" else f"a window clause looks like {_EXAMPLE}",
         )
     reader.take()
     if word == "RANGE":
@@ -338,5 +346,5 @@ def _axis_column(parts: Parts, measure: Unit, refuse: _Refusal) -> str | None:
     if parts.by_rank and parts.slide_column != column:
         raise refuse(f"rank({parts.slide_column}) must rank by the RANGE attribute, `{column}`")
     if column is None:
-        raise refuse("the window does not say which column it lies on", "add WATTR ts")
+        raise refuse("the window does not say which column it lies on", _NO_COLUMN)
     return column

@@ -28,12 +28,15 @@ def require_options(**given: object) -> None:
         if not holds(value):
             name = _SAID.get(name, name)
             if hasattr(value, "columns"):  # a table of any kind
+                named = f'a stream of that name is given as panes.sql(text, {{"{name}": table}})'
                 raise OptionError(
                     f"{name} must be {what}, got a {type(value).__name__}",
-                    hint=f'a stream of that name is given as panes.sql(text, {{"{name}": table}})',
+                    hint=_BY_NAME if name == "frames" else named,
                 )
             raise OptionError(f"{name} must be {what}, got {value!r}", hint=hint)
 
+
+_BY_NAME = "a table is given by the name of its stream: panes.sql(text, bids=table)"
 
 _SAID = {"schemas": "schema", "columns": "schema"}
 """The name of an option where it is given, if its name means two kinds."""

@@ -213,7 +213,7 @@ def plan(
         if pa.types.is_nested(data_type) or pa.types.is_interval(data_type):
             raise ColumnTypeError(f"{asked} cannot group values of type {data_type}")
     built = tuple(
-        build(_typed(call, columns, where_column, types), aggregates)
+        _built(call, _typed(call, columns, where_column, types), aggregates)
         for call, (columns, where_column) in zip(query.calls, calls, strict=True)
     )
     pieces, value_sets, piece_of = _shared(built)
@@ -360,6 +360,13 @@ def _guards(
         for column, filters in users.items()
         if None not in filters and column not in always
     }
+
+
+def _built(asked: AggregateCall, call: Call, aggregates: Sequence[UserAggregate]) -> Aggregate:
+    try:
+        return build(call, aggregates)
+    except ColumnTypeError as refused:
+        raise refused.of(f"`{asked.sql}`") from None
 
 
 def _typed(
