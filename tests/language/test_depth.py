@@ -165,7 +165,7 @@ def test_a_stack_that_is_half_used_up_already_is_enough() -> None:
 
 
 CHAINS = {
-    "SELECT at, v + v AS v FROM {}": "too long as one",
+    "SELECT at, v + v AS v FROM {}": "nested too deeply",
     "SELECT at, v FROM {0} UNION ALL SELECT at, v FROM {0}": "too many words",
     "SELECT at, v FROM {}": "nested too deeply",
 }
@@ -178,3 +178,10 @@ def test_names_of_with_in_each_other_do_not_grow_for_ever(body: str, reason: str
     text = f"WITH {', '.join(parts)} SELECT max(v) AS m FROM w60 [TUMBLING 10 WATTR at]"
     with pytest.raises(QueryError, match=reason):
         panes.open(text)
+
+
+def test_names_of_with_that_double_are_bounded_before_they_are_deep() -> None:
+    parts = ["w0 AS (SELECT at, v FROM t)"]
+    parts += [f"w{i + 1} AS (SELECT at, v + v AS v FROM w{i})" for i in range(20)]
+    with pytest.raises(QueryError, match="too long as one"):
+        panes.open(f"WITH {', '.join(parts)} SELECT max(v) AS m FROM w20 [TUMBLING 10 WATTR at]")

@@ -82,7 +82,7 @@ def test_each_form_of_sql_has_a_hint_of_its_own(text: str) -> None:
     assert refused.value.hint == INSTEAD[text]
 
 
-IN_A_REGISTER = {
+ASKED_OF_A_REGISTER = {
     f"WITH b AS (SELECT * FROM bids) SELECT count(*) AS n FROM b {WINDOW}": elsewhere.WITH,
     f"SELECT max(m) AS m FROM (SELECT max(price) AS m FROM bids {WINDOW}) {WINDOW}": (
         elsewhere.WINDOW_INSIDE
@@ -92,11 +92,11 @@ IN_A_REGISTER = {
 }
 
 
-@pytest.mark.parametrize("text", IN_A_REGISTER)
-def test_a_register_takes_no_query_inside_and_says_what_does(text: str) -> None:
+@pytest.mark.parametrize("text", ASKED_OF_A_REGISTER)
+def test_a_question_has_no_query_inside_and_says_what_takes_its_place(text: str) -> None:
     with pytest.raises(panes.QueryError) as refused:
-        panes.register("bids").add("q", text)
-    assert refused.value.hint == IN_A_REGISTER[text]
+        panes.register("bids").ask(text)
+    assert refused.value.hint == ASKED_OF_A_REGISTER[text]
 
 
 def test_a_register_takes_what_it_says_instead_of_with() -> None:

@@ -155,7 +155,7 @@ REFUSED = {
     "SELECT count(*) FROM (SELECT a, max(x) FROM s GROUP BY a) [RANGE 5 SLIDE 1 WATTR a]": "filters rows, projects them and drops duplicates",
     "SELECT count(*) FROM (SELECT a FROM (SELECT DISTINCT a, b FROM s)) [RANGE 5 SLIDE 1 WATTR a]": "column 23: a SELECT around a SELECT DISTINCT keeps its columns",
     "SELECT count(*) FROM (SELECT DISTINCT a FROM (s UNION ALL t)) [RANGE 5 SLIDE 1 WATTR a]": "column 30: SELECT DISTINCT inside FROM tells the rows of one stream apart",
-    "SELECT count(*) FROM (SELECT a FROM (SELECT b AS a FROM s) WHERE b > 1) [RANGE 5 SLIDE 1 WATTR a]": "column 65: no column `b` in the SELECT inside FROM",
+    "SELECT count(*) FROM (SELECT a FROM (SELECT b AS a FROM s) WHERE b > 1) [RANGE 5 SLIDE 1 WATTR a]": "column 66: no column `b` in the SELECT inside FROM",
     "SELECT count(*) FROM (SELECT a FROM (SELECT a, c, p AS b FROM s) WHERE exists(c, p -> p > b)) [RANGE 5 SLIDE 1 WATTR a]": "`p` is a column of the SELECT inside as well",
     "SELECT count(*) FROM (SELECT a + 1 FROM s) [RANGE 5 SLIDE 1 WATTR a]": "needs a name",
     "SELECT count(*) FROM (SELECT a FROM s [RANGE 5 SLIDE 1 WATTR a])": "behind its parenthesis",

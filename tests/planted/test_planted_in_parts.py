@@ -16,7 +16,7 @@ from panes.shards import parts_shard, query_state, register_shard
 from panes.shards.many_states import ManyStates
 from panes.shards.missed_queries import MissedQueries
 from panes.shards.parts_shard import PartsShard
-from tests.shards import test_parts_shard as histories
+from tests.shards import parts_histories as histories
 
 Function = Callable[..., Any]
 
@@ -60,30 +60,30 @@ def answers_are_not_passed_on(_: Function) -> Function:
 PLANTED: dict[str, tuple[object, str, Callable[[Function], Function], Callable[[], None]]] = {
     "all windows are open": (
         query_state, "first_open", all_windows_are_open,
-        lambda: histories.test_queries_that_come_later_answer_what_they_have_seen_in_full(0),
+        lambda: histories.queries_come_later(0),
     ),
     "one window too early": (
         query_state, "first_open", one_window_too_early,
-        lambda: histories.test_queries_that_come_later_answer_what_they_have_seen_in_full(0),
+        lambda: histories.queries_come_later(0),
     ),
     "nothing is missed": (
         MissedQueries, "_at", nothing_is_missed,
-        lambda: histories.test_joins_and_windows_of_each_stream_in_one_register(0),
+        lambda: histories.joins_and_windows_in_one_register(0),
     ),
     "rows are not noted": (
         PartsShard, "_note_newest", rows_are_not_noted,
-        histories.test_another_column_is_followed_as_long_as_a_query_reads_it,
+        histories.another_column_is_followed,
     ),
     "states stay": (
-        ManyStates, "write", states_stay, histories.test_nothing_is_kept_of_a_query_that_has_gone,
+        ManyStates, "write", states_stay, histories.nothing_is_kept_of_what_has_gone,
     ),
     "windows begin with the stream": (
         register_shard, "begin_after", windows_begin_with_the_stream,
-        histories.test_windows_come_to_a_register_that_only_joins,
+        histories.windows_come_to_joins,
     ),
     "answers are not passed on": (
         parts_shard, "arrived", answers_are_not_passed_on,
-        histories.test_windows_come_to_a_register_that_only_joins,
+        histories.windows_come_to_joins,
     ),
 }  # fmt: skip
 

@@ -15,12 +15,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-import panes
 from panes.crash.jobs import Change, Job, QueryJob, RegisterJob, Streams, mirrored
 from panes.crash.place import cut
-from panes.errors import PanesError
+from panes.errors import PanesError, QueryError
 from panes.language.join_query import JoinQuery
+from panes.language.query import Query
 from panes.language.query_graph import read_graph
+from panes.sharing.shareable import require_shareable
 
 BATCHES = 4
 _FIRST, _SECOND = "as_given", "added_later"
@@ -53,11 +54,19 @@ def sample(text: str, tables: Mapping[str, pa.Table]) -> SampleJobs:
         refused = "the order of these rows says nothing of progress"
     else:
         try:
-            panes.register(names[0], **kept).add(_FIRST, text)
+            _require_register(text, names[0])
             register = RegisterJob(names[0], {_FIRST: text}, kept, change)
         except PanesError as error:
             refused = str(error).splitlines()[0]
     return SampleJobs(streams, QueryJob(text, options), register, refused)
+
+
+def _require_register(text: str, stream: str) -> None:
+    """Refuse what a register on Spark does not take, or not while it runs."""
+    graph = read_graph(text)
+    if not graph.is_single or not isinstance(graph.asked, Query):
+        raise QueryError("only windows over a stream come to a register while it runs")
+    require_shareable(_SECOND, graph.asked, stream)
 
 
 def stream_options(text: str, streams: Streams) -> dict[str, Any]:

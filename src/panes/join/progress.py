@@ -33,6 +33,7 @@ def individual(
     position they have. So do all rows of an as-of join, which may find a partner that came long
     before.
 
+    >>> from panes.windows.partners import Band
     >>> individual(Band(-2, 2), Progress(10, 7), "left")
     5
     >>> individual(Band(-2, 2), Progress(10, 7), "max")

@@ -209,9 +209,14 @@ class _Parts:
 
     def _refuse_own_name(self, name: str, body: list[Token]) -> None:
         """Refuse a part that reads a stream by its own name: one of the two is meant."""
+        in_from = False  # a comma of FROM stands before a stream, one of SELECT before a column
         for before, token in pairwise(body):
-            if before.text.upper() in _BEFORE_SOURCE and token.text.lower() == name.lower():
+            word = before.text.upper()
+            is_source = word in _BEFORE_SOURCE and (word != "," or in_from)
+            if is_source and token.text.lower() == name.lower():
                 raise error_at(token, f"`{name}` reads itself", "give the part another name")
+            if word in ("FROM", "JOIN", "SELECT", "ON", "USING", *_AFTER_FROM):
+                in_from = word in ("FROM", "JOIN")
 
     # What stands in FROM
 

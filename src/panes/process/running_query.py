@@ -46,6 +46,7 @@ class RunningQuery(KeptQuery):
     """
 
     query: Query | JoinQuery | QueryGraph
+    _TITLE = "open query"
 
     def __init__(
         self,
@@ -216,7 +217,7 @@ class RunningQuery(KeptQuery):
         names = ("keys", "partials", "rows", "total_bytes", "late_rows")
         facts: dict[str, object] = {"state": self._how(), **self._shown()}
         facts |= {name: state[name] for name in names if name in state}
-        return facts_html("open query", self.query.text, facts)
+        return facts_html(self._TITLE, self.query.text, facts)
 
     def _how(self) -> str:
         return "finished" if self.is_finished else "open"
@@ -331,6 +332,7 @@ class OpenJoin(RunningQuery):
     """
 
     query: JoinQuery
+    _TITLE = "open join"
 
     @in_turn
     @whole

@@ -201,7 +201,7 @@ def test_before_anything_is_committed_there_is_nothing(spark: SparkSession, tmp_
     register.forget(EVERY)
     with pytest.raises(QueryError, match="the register keeps no rows"):
         register.ask(EVERY)
-    with pytest.raises(QueryError, match=r"has no query, so nothing is stored\n\nHint: add one"):
+    with pytest.raises(QueryError, match=r"so nothing is stored for it\n\nHint: add one"):
         register.ask("SELECT count(*) AS n FROM s [RANGE 10 WATTR at]")
     register.stop()
 
