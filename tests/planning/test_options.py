@@ -176,7 +176,7 @@ def test_a_stream_that_is_called_like_an_option_is_given_as_the_hint_says(name: 
 
 def test_a_table_without_the_name_of_its_stream_is_refused_with_how_to_name_it() -> None:
     with pytest.raises(OptionError, match=r"Hint: a table is .*\(text, bids=table\)"):
-        panes.sql(TEXT, ROWS)  # type: ignore[call-overload]
+        panes.sql(TEXT, ROWS)
 
 
 @pytest.mark.parametrize("path", ["s.parquet", Path("s.parquet")])
