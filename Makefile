@@ -29,8 +29,10 @@ quick: setup
 	HYPOTHESIS_PROFILE=quick $(BIN)/python -m pytest -n 2 --dist loadgroup \
 	    -m "not slow and not torture and not browser and not spark and not long" tests
 
+# PART=2/3 runs the second third of them.
+PART ?=
 test-slow: setup .venv/.docs-ready
-	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "slow and not torture" tests
+	PANES_SLOW_PART=$(PART) $(BIN)/python -m pytest -n 2 --dist loadgroup -m "slow and not torture" tests
 
 # The live page in a real browser. Playwright is installed for this alone; the browser is Debian's
 # Chromium, installed if that is possible, or the one that CHROMIUM names.

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
+from zlib import crc32
 
 import pytest
 from hypothesis import Phase, settings
@@ -60,6 +61,16 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.long)
         if settings.get_current_profile_name() == "quick":
             _draw_few(item)
+    if part := os.environ.get("PANES_SLOW_PART"):
+        left_out = [i for i in items if i.get_closest_marker("slow") and not _is_of(part, i)]
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [i for i in items if i not in set(left_out)]
+
+
+def _is_of(part: str, item: pytest.Item) -> bool:
+    """Whether a slow test is one of a part, ``2/3``; its name alone says which part has it."""
+    number, parts = map(int, part.split("/"))
+    return crc32(item.nodeid.encode()) % parts == number - 1
 
 
 def _draw_few(item: pytest.Item) -> None:
