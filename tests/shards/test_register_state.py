@@ -208,7 +208,8 @@ def test_a_manifest_of_another_format_is_refused(
 ) -> None:
     path = saved(tmp_path, "all")
     monkeypatch.setattr(manifest, "_FORMAT", 9)
-    with pytest.raises(StateError, match=r"written in format 2; .* reads format 9"):
+    monkeypatch.setattr(manifest, "_READ", (9,))
+    with pytest.raises(StateError, match=r"written in format 3; .* reads format 9"):
         panes.register("s", lateness=4, saved=path)
 
 

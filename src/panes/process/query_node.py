@@ -70,7 +70,8 @@ class QueryNode:
     """A running query which is stepped with others.
 
     Answers of windows that start at or before `begins_behind` are not given: rows that they hold
-    may have come before the node. `heard` is what it was last told of each name that it reads.
+    may have come before the node. `heard` is what it was last told of each name that it reads,
+    `origin` the text and the part that the node was made of.
     """
 
     UNCHANGED = frozenset({"_came"})
@@ -86,7 +87,7 @@ class QueryNode:
         now: Callable[[], int],
     ) -> None:
         """`schemas` are those of the sources, as far as they are known."""
-        self._inside, self._name = inside, ""
+        self.inside, self._name = inside, ""
         known = {name: schemas[s] for name, s in inside.reads.items() if s in schemas}
         run = inside.run(run)
         self.query: OpenQuery | OpenJoin
@@ -94,21 +95,22 @@ class QueryNode:
             self.query = OpenJoin(query, run, aggregates=aggregates, schemas=known, now=now)
         else:
             self.query = OpenQuery(query, run, aggregates=aggregates, schemas=known, now=now)
-        self._asked, self._schemas = query, known
+        self._asked, self.schemas = query, known
         self.heard: dict[str, int] = {}
         self.is_known = False
         self.begins_behind = BEGINNING
+        self.origin = "", ""
         self._came: Came | None = None
 
     @property
     def reads(self) -> Sequence[str]:
         """The names of the streams and nodes that it reads."""
-        return tuple(dict.fromkeys(self._inside.reads.values()))
+        return tuple(dict.fromkeys(self.inside.reads.values()))
 
     @property
     def reads_streams(self) -> bool:
         """Whether it reads any stream itself."""
-        return not self._inside.nodes.issuperset(self.reads)
+        return not self.inside.nodes.issuperset(self.reads)
 
     @property
     def columns_read(self) -> Sequence[tuple[str, str]]:
@@ -116,8 +118,8 @@ class QueryNode:
         found = []
         for query in self._placed():
             for name in query.streams:
-                source, column = self._inside.reads[name], column_read(query, name)
-                if source not in self._inside.nodes and column is not None:
+                source, column = self.inside.reads[name], column_read(query, name)
+                if source not in self.inside.nodes and column is not None:
                     found.append((source, column))
         return found
 
@@ -152,7 +154,7 @@ class QueryNode:
         return self
 
     def _mine(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        reads = self._inside.reads
+        reads = self.inside.reads
         return {name: given[source] for name, source in reads.items() if source in given}
 
     def _hear(self, promised: Mapping[str, Mapping[str, int]]) -> list[pa.Table]:
@@ -160,7 +162,7 @@ class QueryNode:
         now: dict[str, int] = {}
         for query in self._placed():
             for name in query.streams:
-                source, column = self._inside.reads[name], column_read(query, name)
+                source, column = self.inside.reads[name], column_read(query, name)
                 at = least(promised.get(source, {}), column)
                 if self._came is not None and column is not None:
                     at = max(at, self._came.promised(source, column))
@@ -204,6 +206,15 @@ class QueryNode:
 
     # Rows have come before
 
+    @property
+    def has_begun_behind(self) -> bool:
+        """Whether it asks the graph what was promised before it."""
+        return self._came is not None
+
+    def goes_on_behind(self, came: Came) -> None:
+        """It had begun behind rows, and so it goes on."""
+        self._came = came
+
     def begin_behind(self, came: Came) -> None:
         """Begin after rows have come: only windows that miss none are answered."""
         if isinstance(self.query, OpenJoin):
@@ -222,7 +233,7 @@ class QueryNode:
             return
         self._came = came
         for name in query.streams:
-            source = self._inside.reads[name]
+            source = self.inside.reads[name]
             chain, column = self._chain(query, name), column_read(query, name)
             if chain is not None and chain.places is not None:
                 raise missed(f"it computes where rows of `{source}` lie")
@@ -236,7 +247,7 @@ class QueryNode:
         """Rows are counted as they arrive: go on counting where the streams are."""
         if query.window is None or query.window.column is not None:
             raise missed("rows are counted in the order of a column, from the first one")
-        arrived = [came.rows_before(self._inside.reads[name]) for name in query.streams]
+        arrived = [came.rows_before(self.inside.reads[name]) for name in query.streams]
         if BEGINNING in arrived or any(inner is not None for inner in query.inner):
             raise missed("nobody has counted the rows that came before")
         assert isinstance(self.query, OpenQuery)
@@ -247,9 +258,9 @@ class QueryNode:
         inner = dict(zip(query.streams, query.inner, strict=False)).get(name)
         if inner is None:
             return None
-        if name not in self._schemas:
-            raise missed(f"nothing is known of the columns of `{self._inside.reads[name]}`")
-        return chain_of(query, name, self._schemas[name])
+        if name not in self.schemas:
+            raise missed(f"nothing is known of the columns of `{self.inside.reads[name]}`")
+        return chain_of(query, name, self.schemas[name])
 
     @property
     def exact_from(self) -> object | None:
@@ -315,7 +326,7 @@ class QueryNode:
 
     def checked(self, schemas: Mapping[str, pa.Schema]) -> None:
         """Refuse the query if it cannot be answered over streams with these columns."""
-        known = {name: schemas[s] for name, s in self._inside.reads.items() if s in schemas}
+        known = {name: schemas[s] for name, s in self.inside.reads.items() if s in schemas}
         if not known or self.is_known:
             return
         if isinstance(self._asked, JoinQuery):

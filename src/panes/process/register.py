@@ -34,11 +34,10 @@ from panes.process.added import Added
 from panes.process.in_turn import Turn
 from panes.process.node import Step
 from panes.process.open_query import Instant, bytes_of
-from panes.process.register_file import Signature
 from panes.process.register_graph import RegisterGraph
 from panes.process.register_nodes import all_rows
 from panes.process.rounds import HandOver
-from panes.process.saved_register import SavedRegister
+from panes.process.saved_register import SavedRegister, Signature
 from panes.process.shared_windows import SharedWindows
 from panes.process.step import in_turn, kept, step, uninterrupted
 from panes.process.watched import Watcher
@@ -133,7 +132,6 @@ class Register(SavedRegister):
                 hint=f"FROM {self.stream} [RANGE ...]",
             )
         self._graph.add(name, text, graph, deadline)
-        self._require_kept(name)
         self._failed.pop(name, None)
         for windows in self._windows:
             windows.queries.failed.pop(name, None)

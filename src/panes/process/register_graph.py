@@ -23,7 +23,7 @@ from panes.axis import FOREVER, Duration
 from panes.errors import OptionError, PanesError, QueryError
 from panes.language.join_query import JoinQuery
 from panes.language.query import Query
-from panes.language.query_graph import Part, QueryGraph
+from panes.language.query_graph import Part, QueryGraph, read_graph
 from panes.nodes.parts import require_parts
 from panes.planning.terms import StreamOptions
 from panes.process.all_or_nothing import all_or_nothing
@@ -38,7 +38,8 @@ from panes.process.shared_joins import SharedJoins
 from panes.process.shared_windows import SharedWindows, Unfit
 from panes.sharing.shareable import shared_spec
 
-_JOINS = "joins of streams"
+JOINS = "joins of streams"
+"""The name of the node of shared joins."""
 
 
 class RegisterGraph(RegisterNodes):
@@ -59,23 +60,24 @@ class RegisterGraph(RegisterNodes):
     ) -> None:
         joins = SharedJoins(tuple(streams), run, aggregates=aggregates, now=now)
         super().__init__(tuple(streams), run, joins)
-        self._turn, self._hand_over = turn, hand_over
+        self._turn, self._hand_over, self._keep_rows = turn, hand_over, keep_rows
         self._aggregates, self._now = tuple(aggregates), now
-        self._begins: dict[str, object] = {}  # where queries begin whose node was there before
+        self.begins: dict[str, object] = {}  # where queries begin whose node was there before
+        self._met: list[list[str]] = []  # the streams, as they came together
         self._same: dict[object, str] = {}
         if len(self.streams) == 1:
-            self._add_windows(self.streams[0], keep_rows=keep_rows)
+            self._add_windows(self.streams[0])
         else:
-            self.running.add(_JOINS, self.joins)
+            self.running.add(JOINS, self.joins)
 
     def exact_from(self, name: str) -> object | None:
         """From where on a query is answered; None: from the beginning."""
         if name in self.joins.asked:
             return self.joins.exact_from(name)
-        if name in self._ends:
-            node = self.running.nodes[self._ends[name]]
-            if name in self._begins:
-                return self._begins[name]
+        if name in self.ends:
+            node = self.running.nodes[self.ends[name]]
+            if name in self.begins:
+                return self.begins[name]
             return node.exact_from if isinstance(node, QueryNode) else None
         return next((w.exact_from(name) for w in self.windows if name in w.queries.asked), None)
 
@@ -110,8 +112,8 @@ class RegisterGraph(RegisterNodes):
         if name in self.joins.asked:
             self.joins.remove(name)
         self.texts.pop(name, None)
-        self._ends.pop(name, None)
-        self._begins.pop(name, None)
+        self.ends.pop(name, None)
+        self.begins.pop(name, None)
         self._tidy()
 
     def _tidy(self) -> None:
@@ -119,7 +121,7 @@ class RegisterGraph(RegisterNodes):
         if len(self.running.nodes) == 1:
             return
         used = {n for n, node in self.running.nodes.items() if self._is_used(node)}
-        used.update(self._ends.values())
+        used.update(self.ends.values())
         self.running.keep(used.__contains__)
         self._same = {key: n for key, n in self._same.items() if n in self.running.nodes}
 
@@ -164,17 +166,20 @@ class RegisterGraph(RegisterNodes):
             new.bind(known[source])
         return new
 
-    def _add_windows(
-        self, source: str, column: str | None = None, *, keep_rows: int = 0
-    ) -> SharedWindows:
+    def _add_windows(self, source: str, column: str | None = None) -> SharedWindows:
+        windows = self.new_windows(source)
+        self.running.add(f"windows of {source} on {column}", windows)
+        return windows
+
+    def new_windows(self, source: str) -> SharedWindows:
+        """Windows over a stream or node; the first ones over the only stream keep its last rows."""
         is_part = source not in self.streams
         run = Inside({source: source}, frozenset([source] if is_part else [])).run(self._run)
         windows = SharedWindows(
             source, run, self._turn, is_part=is_part, aggregates=self._aggregates, now=self._now,
-            keep_rows=keep_rows, hand_over=self._hand_over,
+            keep_rows=0 if self.windows else self._keep_rows, hand_over=self._hand_over,
         )  # fmt: skip
         windows.reading.open_beside = lambda: self._open_from(source)
-        self.running.add(f"windows of {source} on {column}", windows)
         return windows
 
     def _open_from(self, source: str) -> int:
@@ -183,9 +188,9 @@ class RegisterGraph(RegisterNodes):
         return min((node.open_from for node in beside), default=FOREVER)
 
     def _join(self, name: str, query: JoinQuery) -> None:
-        if _JOINS not in self.running.nodes:
+        if JOINS not in self.running.nodes:
             self.joins.missed(self._newest_known())
-            self.running.add(_JOINS, self.joins)
+            self.running.add(JOINS, self.joins)
             self.joins.bind(self.schemas)
         self.joins.add(name, query)
 
@@ -215,33 +220,28 @@ class RegisterGraph(RegisterNodes):
                 self._share(name, graph.text, query, windows)
                 return
             before = self.running.nodes
-            named[part.name] = self._node(part, reads, part.name or f"answers of {name}")
+            named[part.name] = self._node(
+                graph.text, part, reads, part.name or f"answers of {name}"
+            )
         end = self.running.nodes[named[""]]
         if named[""] in before and any(self.arrived.get(s) for s in self._streams_of(end)):
             assert isinstance(end, QueryNode)
-            self._begins[name] = end.exact_from_now()
-        self._ends[name] = named[""]
+            self.begins[name] = end.exact_from_now()
+        self.ends[name] = named[""]
 
     def _is_over_part(self, part: Part, reads: Mapping[str, str]) -> bool:
         inside = not set(reads.values()).intersection(self.streams)
         return inside and isinstance(part.query, Query) and shared_spec(part.query) is not None
 
-    def _node(self, part: Part, reads: Mapping[str, str], name: str) -> str:
-        """The name of the node that answers a part: one that is there, or a new one."""
-        query = part.query
-        said: object = replace(query, text="")
-        if isinstance(query, Query):
-            said = replace(query, text="", streams=(), again=())
-        key = said, tuple(reads[n] for n in query.streams)
+    def _node(self, text: str, part: Part, reads: Mapping[str, str], name: str) -> str:
+        """The name of the node that answers a part of a text: one that is there, or a new one."""
+        key = _said(part, reads)
         if key in self._same:
             return self._same[key]
         while name in self.running.nodes or name in self.streams:
             name += "_"
-        nodes = frozenset(reads.values()).difference(self.streams)
-        node = QueryNode(
-            query, Inside(reads, nodes), self._run, aggregates=self._aggregates,
-            schemas=self._known(), now=self._now,
-        ).named(name)  # fmt: skip
+        node = self._new_node(part, reads, name, self._known())
+        node.origin = text, part.name
         for stream, column in node.columns_read:
             self._on(stream, column).lay(column)
         if any(self.arrived.get(stream) for stream in self._streams_of(node)):
@@ -249,6 +249,56 @@ class RegisterGraph(RegisterNodes):
         self.running.add(name, node)
         self._same[key] = name
         return name
+
+    def _new_node(
+        self, part: Part, reads: Mapping[str, str], name: str, schemas: Mapping[str, pa.Schema]
+    ) -> QueryNode:
+        nodes = frozenset(reads.values()).difference(self.streams)
+        return QueryNode(
+            part.query, Inside(reads, nodes), self._run, aggregates=self._aggregates,
+            schemas=schemas, now=self._now,
+        ).named(name)  # fmt: skip
+
+    # In a state
+
+    def met(self) -> list[dict[str, pa.Schema]]:
+        """The columns of the streams, of those together that came together."""
+        return [{name: self.schemas[name] for name in some} for some in self._met]
+
+    def begin_anew(
+        self,
+        met: Sequence[Mapping[str, pa.Table]],
+        *,
+        arrived: Mapping[str, int],
+        texts: Mapping[str, str],
+        ends: Mapping[str, str],
+        begins: Mapping[str, object],
+    ) -> None:
+        """Know this of streams and queries; nodes are to be added."""
+        self.running.nodes, self._same = {}, {}
+        self._met = [list(some) for some in met]
+        self.schemas = {name: table.schema for some in met for name, table in some.items()}
+        self.arrived, self.texts = dict(arrived), dict(texts)
+        self.ends, self.begins = dict(ends), dict(begins)
+
+    def new_node(
+        self,
+        text: str,
+        name_of_part: str,
+        reads: Mapping[str, str],
+        name: str,
+        schemas: Mapping[str, pa.Schema],
+        *,
+        has_begun_behind: bool,
+    ) -> QueryNode:
+        """The node of a part of a text, as it was made when these columns were known."""
+        parts = read_graph(text, self._aggregates).parts
+        part = next(one for one in parts if one.name == name_of_part)
+        node = self._new_node(part, reads, name, {reads[n]: s for n, s in schemas.items()})
+        node.origin, self._same[_said(part, reads)] = (text, name_of_part), name
+        if has_begun_behind:
+            node.goes_on_behind(self)
+        return node
 
     # Steps
 
@@ -259,12 +309,13 @@ class RegisterGraph(RegisterNodes):
         """
         new = {n: t.schema.remove_metadata() for n, t in tables.items() if n not in self.schemas}
         self.schemas |= new
+        self._met = [*self._met, list(new)] if new else self._met
         asked = [w.waiting if w.source in new else len(w.queries.asked) for w in self.windows]
         unbound = sum(asked) + len(self.texts)
         unfit = [(w, w.bind(new[w.source])) for w in self.windows if w.source in new]
         unfit += [(w, self._unfit(w)) for w in self.windows if w.source not in self.streams]
         failing = self.joins.bind(self.schemas)
-        for name, end in self._ends.items():
+        for name, end in self.ends.items():
             try:
                 self._require_fit(end)
             except PanesError as error:
@@ -299,12 +350,12 @@ class RegisterGraph(RegisterNodes):
         for name, given in self.running.step(step):
             if isinstance(self.running.nodes[name], QueryNode):
                 table = given[0].table
-                names = [query for query, end in self._ends.items() if end == name]
+                names = [query for query, end in self.ends.items() if end == name]
                 for query in names if len(table) else ():
                     yield Portion(-1, [query], np.array([0, len(table)]), table)
             else:
                 yield from given
-        for query, end in self._ends.items():
+        for query, end in self.ends.items():
             if end in step.lost:
                 step.failed[query] = step.lost[end]
 
@@ -328,4 +379,13 @@ class RegisterGraph(RegisterNodes):
         """The streams have ended: only the windows stay, which say what there was."""
         self.joins.end()
         self.running.nodes = {n: w for n, w in self.running.nodes.items() if w in self.windows}
-        self._ends.clear()
+        self.ends.clear()
+
+
+def _said(part: Part, reads: Mapping[str, str]) -> object:
+    """What is the same of parts that say the same."""
+    query = part.query
+    said: object = replace(query, text="")
+    if isinstance(query, Query):
+        said = replace(query, text="", streams=(), again=())
+    return said, tuple(reads[n] for n in query.streams)

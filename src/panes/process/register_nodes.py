@@ -35,7 +35,7 @@ class RegisterNodes:
         self.arrived: dict[str, int] = {}
         self.running = RunningGraph()
         self.texts: dict[str, str] = {}
-        self._ends: dict[str, str] = {}
+        self.ends: dict[str, str] = {}
 
     # What there is
 
@@ -211,7 +211,7 @@ class RegisterNodes:
         """How each node is run."""
         for name, node in self.running.nodes.items():
             if isinstance(node, QueryNode):
-                ends = ", ".join(query for query, end in self._ends.items() if end == name)
+                ends = ", ".join(query for query, end in self.ends.items() if end == name)
                 yield f"queries    {ends}\n" if ends else f"part       {name}\n"
                 yield node.explain(details=details)
             elif isinstance(node, SharedJoins):

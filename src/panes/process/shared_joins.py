@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -19,7 +20,9 @@ from panes.aggregates.custom import UserAggregate
 from panes.answers.portions import Portion
 from panes.axis import BEGINNING, parse_instant
 from panes.errors import PanesError
+from panes.frames import empty_tables
 from panes.language.join_query import JoinQuery
+from panes.language.query_graph import read_graph
 from panes.nodes.inner import joined_schemas, schemas_made
 from panes.nodes.missed_rows import Missed, sure_rows
 from panes.nodes.set_aside import SetAside
@@ -30,11 +33,17 @@ from panes.process.join_answers import JoinAnswers
 from panes.process.join_run import JoinRun
 from panes.process.newest_rows import NewestRows
 from panes.process.node import Step
+from panes.process.object_tree import Tree
 from panes.process.open_join import NO_COLUMNS, known_schemas, no_batch_yet, unseen
 from panes.process.open_query import Instant
+from panes.process.tree_reader import TreeReader
+from panes.process.tree_writer import TreeWriter
 from panes.process.watched import Watcher
 from panes.sharing.failures import noted
 from panes.sharing.join_view import JoinedQuery
+
+JoinCall: TypeAlias = tuple[str, dict[str, Any], int]
+"""What a join is called for, what is given by stream, and the time: `take`, `punctuate`, `end`."""
 
 
 class SharedJoins:
@@ -59,7 +68,7 @@ class SharedJoins:
         self._schemas: Mapping[str, pa.Schema] = {}
         self._joins: dict[object, _SharedJoin] = {}
         self._newest = NewestRows()
-        self._early: list[Callable[[JoinRun], pa.Table]] = []
+        self._early: list[JoinCall] = []
         self._newest_before_early = NewestRows()
         self.joined_rows: dict[str, int] = {}
         self.watcher: Watcher | None = None
@@ -132,19 +141,14 @@ class SharedJoins:
         """Take in rows and promises; gives what every query answers."""
         now, rows = self._now(), {n: t for n, t in step.rows.items() if n in self.streams}
         if rows:
-            given = self._answers(
-                step, lambda run: run.take({n: t for n, t in rows.items() if n in run.streams}, now)
-            )
+            given = self._answers(step, ("take", rows, now))
             self._newest = self._newest.after(rows, self._run, now)
             return given
         if step.is_last:
             for name, query in self._unbound().items():
                 step.failed[name] = no_batch_yet(unseen(query, self._schemas), NO_COLUMNS)
-            return self._answers(step, lambda run: run.take({}, now, ends=True))
-        told = step.told
-        return self._answers(
-            step, lambda run: run.punctuate({n: p for n, p in told.items() if n in run.streams})
-        )
+            return self._answers(step, ("end", {}, now))
+        return self._answers(step, ("punctuate", dict(step.told), now))
 
     def require_instants(self, told: Mapping[str, Instant]) -> None:
         """Refuse promises that cannot be understood, or are no positions of the streams."""
@@ -158,6 +162,58 @@ class SharedJoins:
     def promised_answers(self) -> Mapping[str, int]:
         """Nothing: what it answers is read by nobody."""
         return {}
+
+    # In a state
+
+    def written_by(self, writer: TreeWriter) -> Tree:
+        """All that is remembered: queries by their texts, and joins with what is of their rows."""
+        joins = []
+        for join in self._joins.values():
+            missed = {n: a.whole and a.whole.missed.joined for n, a in join.answers.items()}
+            folds = any(_folds(answers.plan) for answers in join.answers.values())
+            joins.append([folds, join.unstored, missed, writer.tree(join)])
+        asked = {name: query.text for name, query in self.asked.items()}
+        return {"asked": asked, "joins": joins, "tree": writer.tree(self._remembered())}
+
+    def read_from(self, tree: Tree, schemas: Mapping[str, pa.Schema], reader: TreeReader) -> None:
+        """Remember what was written, of streams with these columns."""
+        for name, text in tree["asked"].items():
+            query = read_graph(text, self._aggregates).asked
+            assert isinstance(query, JoinQuery)
+            self.asked[name] = query
+        self._schemas = schemas
+        for folds, unstored, missed, said in tree["joins"]:
+            reader.value(said, self._made_anew(missed, tuple(unstored), folds=folds))
+        remembered = reader.value(tree["tree"], self._remembered())
+        self._newest, self._newest_before_early, self._early, self._told, self.joined_rows = (
+            remembered
+        )
+
+    def _remembered(self) -> list[Any]:
+        return [
+            self._newest, self._newest_before_early, self._early, self._told, self.joined_rows
+        ]  # fmt: skip
+
+    def _made_anew(
+        self, missed: Mapping[str, Sequence[int] | None], unstored: tuple[int, ...], *, folds: bool
+    ) -> _SharedJoin:
+        """A join with its queries, whose sides have met their streams."""
+        found: _SharedJoin | None = None
+        for name, joined in missed.items():
+            query = self.asked[name]
+            known = known_schemas(
+                query, {n: s for n, s in self._schemas.items() if n in query.streams}
+            )
+            assert known is not None
+            plan = self._planned(query, known, folds=folds)
+            if found is None:
+                found = self._joins[_key_of(plan)] = self._new_join(plan, known, (), unstored)
+            behind = None if joined is None else Missed(unstored, tuple(joined))
+            found.answers[name] = JoinAnswers(plan, self._run, self._aggregates, behind)
+        assert found is not None
+        joined_rows = found.after(("take", empty_tables(self._schemas), self._now()))
+        found.answered(joined_rows, ends=False, failed={})
+        return found
 
     # What there is to see
 
@@ -226,18 +282,14 @@ class SharedJoins:
         known = known_schemas(query, {n: s for n, s in self._schemas.items() if n in query.streams})
         if known is None:
             return
-        made = joined_schemas(query.join, known)
-        plan = plan_join_query(query, made, self._aggregates)
         came = self._newest_before_early if self._early else self._newest
+        plan = self._planned(query, known, folds=True)
         unstored = _newest_of(plan, came, known)
-        folds = plan.aggregation is not None and plan.aggregation.fold is not None
-        if not folds or max(unstored) > BEGINNING:  # a fold would answer rows that miss partners
-            folds = False
-            plan = plan_join_query(query, made, self._aggregates, is_shared=True)
-        key: object = replace(query, text="") if folds else plan.join.identity
+        if not _folds(plan) or max(unstored) > BEGINNING:  # a fold would miss partners of rows
+            plan = self._planned(query, known, folds=False)
+        key = _key_of(plan)
         if key not in self._joins:
-            columns = list(chain(*schemas_made(query.join, known)))
-            self._joins[key] = _SharedJoin(plan, self._run, self._early, unstored, columns)
+            self._joins[key] = self._new_join(plan, known, self._early, unstored)
             newest = [came.by_stream(side, known) for side in plan.join.sources]
             self._joins[key].run.begin_behind(newest, self._told)
             self._newest = self._newest.laid(plan.join.sources, known)
@@ -252,7 +304,24 @@ class SharedJoins:
             answers.whole.require_answers()
         shared.answers[name] = answers
 
-    def _answers(self, step: Step, call: Callable[[JoinRun], pa.Table]) -> Sequence[Portion]:
+    def _planned(
+        self, query: JoinQuery, known: Mapping[str, pa.Schema], *, folds: bool
+    ) -> JoinQueryPlan:
+        """The plan of a query that has a join for itself if it `folds`, and may share it if not."""
+        made = joined_schemas(query.join, known)
+        return plan_join_query(query, made, self._aggregates, is_shared=not folds)
+
+    def _new_join(
+        self,
+        plan: JoinQueryPlan,
+        known: Mapping[str, pa.Schema],
+        early: Sequence[JoinCall],
+        unstored: tuple[int, ...],
+    ) -> _SharedJoin:
+        columns = list(chain(*schemas_made(plan.query.join, known)))
+        return _SharedJoin(plan, self._run, early, unstored, columns)
+
+    def _answers(self, step: Step, call: JoinCall) -> Sequence[Portion]:
         """What every query answers after a step of its join; those that fail are noted."""
         found: dict[str, pa.Table] = {}
         self._watch()
@@ -261,7 +330,7 @@ class SharedJoins:
             with noted(step.failed, join.answers):
                 joined = join.after(call)
             if joined is not None:
-                found |= join.answered(joined, step)
+                found |= join.answered(joined, ends=step.is_last, failed=step.failed)
             for name in join.answers if joined is not None else ():
                 self.joined_rows[name] = self.joined_rows.get(name, 0) + len(joined)
         if not self._unbound():
@@ -286,6 +355,16 @@ class SharedJoins:
         return {name: query for name, query in self.asked.items() if name not in bound}
 
 
+def _folds(plan: JoinQueryPlan) -> bool:
+    """Whether the partners of each left row are only aggregated, and no pairs are made."""
+    return plan.aggregation is not None and plan.aggregation.fold is not None
+
+
+def _key_of(plan: JoinQueryPlan) -> object:
+    """What is the same of queries that share a join; one that folds shares it with its like."""
+    return replace(plan.query, text="") if _folds(plan) else plan.join.identity
+
+
 class _SharedJoin:
     """A join, and the answers of all queries that share it.
 
@@ -297,7 +376,7 @@ class _SharedJoin:
         self,
         plan: JoinQueryPlan,
         run: StreamOptions,
-        early: Sequence[Callable[[JoinRun], pa.Table]],
+        early: Sequence[JoinCall],
         unstored: tuple[int, ...],
         columns: Sequence[pa.Schema],
     ) -> None:
@@ -313,23 +392,31 @@ class _SharedJoin:
         alike = (a for a in self.answers.values() if replace(a.plan.query, text="") == asked)
         return None if self.has_begun else next(alike, None)
 
-    def after(self, call: Callable[[JoinRun], pa.Table]) -> pa.Table:
+    def after(self, call: JoinCall) -> pa.Table:
         """Joined rows after a call, and after those that waited for it."""
         calls = [*self._early, call]
         self._early, self.has_begun = [], True
-        joined = pa.concat_tables([one(self.run) for one in calls])
+        joined = pa.concat_tables([self._made(*one) for one in calls])
         return sure_rows(self.run.join, self.unstored, joined)
 
-    def answered(self, joined: pa.Table, step: Step) -> dict[str, pa.Table]:
+    def _made(self, what: str, given: Mapping[str, Any], now: int) -> pa.Table:
+        mine = {name: one for name, one in given.items() if name in self.run.streams}
+        if what == "punctuate":
+            return self.run.punctuate(mine)
+        return self.run.take(mine, now, ends=what == "end")
+
+    def answered(
+        self, joined: pa.Table, *, ends: bool, failed: dict[str, Exception]
+    ) -> dict[str, pa.Table]:
         """The answers of each query, which are found once for those that say the same."""
         names: dict[int, list[str]] = {}
         for name, answers in self.answers.items():
             names.setdefault(id(answers), []).append(name)
         found: dict[str, pa.Table] = {}
         for some in names.values():
-            with noted(step.failed, some):
+            with noted(failed, some):
                 answers = self.answers[some[0]]
-                table = answers.of(joined, self.run, ends=step.is_last)
+                table = answers.of(joined, self.run, ends=ends)
                 found |= dict.fromkeys(some, table)
         return found
 

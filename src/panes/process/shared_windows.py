@@ -35,12 +35,9 @@ from panes.process.in_turn import Turn
 from panes.process.node import Step
 from panes.process.open_query import Instant, bytes_of
 from panes.process.reading import Reading
-from panes.process.register_file import StreamState
 from panes.process.rounds import HandOver, run_round, set_aside
-from panes.shards.state import State
 from panes.sharing.completeness import after
 from panes.sharing.explain import explain_stores
-from panes.sharing.manifest import Manifest
 from panes.sharing.queries import Queries
 from panes.sharing.shared_store import SharedStore
 
@@ -86,8 +83,8 @@ class SharedWindows:
         self.prepared = Prepared(source, aggregates)
         self.reading = Reading(self.queries, run, aggregates, now, keep_rows)
         self.ended_at: int | None = None
-        self._laid: str | None = None
-        self._behind = BEGINNING
+        self.laid: str | None = None
+        self.behind = BEGINNING
 
     @property
     def reads(self) -> Sequence[str]:
@@ -104,20 +101,20 @@ class SharedWindows:
         asked = (one.query.window for one in self.queries.asked.values())
         said = [window.column for window in asked if window is not None]
         said += [rows.window.column for rows in self.reading.row_questions.asked.values()]
-        first = next((one for one in [*said, self._laid] if one is not None), None)
+        first = next((one for one in [*said, self.laid] if one is not None), None)
         return None if first is None else first.lower()
 
     def lay(self, column: str) -> None:
         """Other nodes lie on this column too: know where the stream is on it."""
-        self._laid = column if self._laid is None else self._laid
+        self.laid = column if self.laid is None else self.laid
         if self.reading.schema is not None:
             self._settle()
 
     def _settle(self) -> None:
         schema = self.reading.schema
-        if self.reading.has_axis or self._laid is None or schema is None:
+        if self.reading.has_axis or self.laid is None or schema is None:
             return
-        name = find_column(self._laid, schema, stream=self.source)
+        name = find_column(self.laid, schema, stream=self.source)
         axis = axis_over(name, schema.field(name).type, stream=self.source)
         size = "1 second" if axis.kind == "time" else "1"
         text = f"SELECT count(*) FROM {quoted(self.source)} [TUMBLING {size} WATTR {quoted(name)}]"
@@ -127,13 +124,13 @@ class SharedWindows:
 
     def begin_behind(self, newest: int) -> None:
         """Rows up to a position came before the node."""
-        self.queries.newest = self._behind = max(newest, self.queries.newest)
+        self.queries.newest = self.behind = max(newest, self.queries.newest)
 
     def _settle_terms(self, terms: CheckedOptions) -> None:
         is_first = self.reading.terms is None
         self.reading.settle_terms(terms)
-        if is_first and self._behind > BEGINNING:
-            self.queries.promise.observe(np.array([self._behind]))
+        if is_first and self.behind > BEGINNING:
+            self.queries.promise.observe(np.array([self.behind]))
 
     def require_instants(self, told: Mapping[str, Instant]) -> None:
         """Refuse promises that are no positions of the stream."""
@@ -254,37 +251,6 @@ class SharedWindows:
     def promised_answers(self) -> Mapping[str, int]:
         """Nothing: what it answers is read by nobody."""
         return {}
-
-    # In a file
-
-    def saved_state(self, saves: int) -> StreamState:
-        """What a file has beside queries and panes."""
-        reading, tail = self.reading, self.reading.tail
-        assert reading.schema is not None
-        return StreamState(
-            schema=reading.schema,
-            late=reading.set_aside.late(self.columns),
-            rejected=reading.set_aside.rejected(self.columns),
-            arrived=self.prepared.arrived,
-            ordering=reading.ordering(),
-            tail=tail.last(tail.keep) if tail else None,
-            known_from=tail.known_from if tail else None,
-            saves=saves,
-        )
-
-    def take_up(self, manifest: Manifest, state: State, beside: StreamState) -> None:
-        """Go on where a saved register ended."""
-        self.reading.take_up(manifest, state, beside)
-        self.bind_prepared(beside)
-
-    def bind_prepared(self, beside: StreamState) -> None:
-        """Prepared questions are asked anew, where the stream is."""
-        self.prepared.bind(
-            beside.schema,
-            self.reading.settle_axis,
-            arrived=beside.arrived,
-            newest=self.queries.newest,
-        )
 
     # What there is to see
 
