@@ -46,11 +46,6 @@ class Interval:
         return Typed(f"CAST({self.micros} AS BIGINT)", t.DAYS, *mark)
 
 
-def written_interval(node: exp.Interval) -> Typed:
-    """An interval literal."""
-    return read_interval(node).typed()
-
-
 def read_interval(node: exp.Interval) -> Interval:
     """The length of an interval literal; seconds are cut off behind the sixth digit, as Spark does.
 

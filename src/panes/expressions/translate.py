@@ -31,7 +31,7 @@ from panes.expressions.forms_collections import arrays_zip, struct
 from panes.expressions.forms_dates import part
 from panes.expressions.forms_text import overlay
 from panes.expressions.forms_units import by_unit
-from panes.expressions.intervals import written_interval, written_time
+from panes.expressions.intervals import read_interval, written_time
 from panes.expressions.lambdas import FUNCTIONS
 from panes.expressions.literals import boolean, hexadecimal, integer, literal, null, raw
 from panes.expressions.measured import measured
@@ -183,7 +183,7 @@ class Translation:
         return Typed(f"(- {value.text})", value.type)
 
     def interval(self, node: exp.Interval) -> Typed:
-        return written_interval(node)
+        return read_interval(node).typed()
 
     def bits(self, node: exp.Binary) -> Typed:
         if any(isinstance(n, tuple(_SHIFTS) + _BITS) and type(n) is not type(node)

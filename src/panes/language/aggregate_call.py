@@ -33,12 +33,12 @@ def read_call(tree: exp.Expression, user: Sequence[UserAggregate]) -> AggregateC
     if name in _BY_TIME and len(arguments) == 2:
         if not isinstance(arguments[1], exp.Boolean):
             raise error_in(
-                node, f"{name}(x, ignore_nulls) needs true or false, got {_sql(arguments[1])}"
+                node, f"{name}(x, ignore_nulls) needs true or false, got {sql_of(arguments[1])}"
             )
         skip_nulls = bool(arguments[1].this)
         arguments = arguments[:1]
     if name == "count_if":
-        return _count_if(node, arguments, seen.where, distinct=distinct, sql=_sql(tree))
+        return _count_if(node, arguments, seen.where, distinct=distinct, sql=sql_of(tree))
     order = None if seen.order is None else _ordered(node, seen.order)
     if order is None and is_ordered(name) == "always":
         raise error_in(
@@ -48,7 +48,7 @@ def read_call(tree: exp.Expression, user: Sequence[UserAggregate]) -> AggregateC
         )
     columns, constants = _split(node, arguments, order)
     return AggregateCall(
-        name, tuple(columns), constants, seen.where, distinct, skip_nulls, _sql(tree)
+        name, tuple(columns), constants, seen.where, distinct, skip_nulls, sql_of(tree)
     )
 
 
@@ -189,16 +189,17 @@ def _number(node: exp.Anonymous, tree: exp.Expression) -> float:
     while isinstance(inner, exp.Cast | exp.Paren):
         inner = inner.this
     try:
-        value = float(_sql(inner))
+        value = float(sql_of(inner))
     except ValueError:
         raise error_in(
             node,
-            f"the constants of {node.name} must be numbers, got {_sql(tree)}",
+            f"the constants of {node.name} must be numbers, got {sql_of(tree)}",
             WEIGHTED if node.name.lower() == "percentile" else None,
         ) from None
-    return int(value) if value.is_integer() and "." not in _sql(inner) else value
+    return int(value) if value.is_integer() and "." not in sql_of(inner) else value
 
 
-def _sql(tree: exp.Expr) -> str:
+def sql_of(tree: exp.Expr) -> str:
+    """An expression as it was written."""
     text: str = tree.sql(dialect="spark", normalize_functions=False)
     return text

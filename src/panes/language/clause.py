@@ -212,7 +212,9 @@ def written(clause: Parts, *column: str) -> str:
 
 
 def read_early(reader: TokenReader) -> Early:
-    """The words behind ``EMIT EARLY``."""
+    """``EMIT EARLY``, and the words behind it."""
+    reader.take()
+    reader.expect("EARLY", "after EMIT")
     if not reader.skip("EVERY"):
         return Early(None, None)
     place = reader.here

@@ -50,7 +50,7 @@ def require_few_open(tokens: Iterable[Token]) -> None:
     deep = signs = 0
     before = ""
     for token in tokens:
-        word = _word(token)
+        word = word_of(token)
         if word in _BRACKETS or (word == "<" and before in _OF_TYPES):
             opened.append(_Open(_BRACKETS.get(word, ">"), deep, deep + signs + 1))
             deep = opened[-1].within
@@ -82,7 +82,8 @@ def _closed(opened: list[_Open], closing: str, deep: int) -> int:
     return deep
 
 
-def _word(token: Token) -> str:
+def word_of(token: Token) -> str:
+    """A token's text in upper case; empty for quoted names and strings."""
     is_quoted = token.token_type in (TokenType.STRING, TokenType.IDENTIFIER)
     return "" if is_quoted else token.text.upper()
 

@@ -7,7 +7,7 @@ from sqlglot.tokens import Token, TokenType
 from panes.language.clause import is_clause, rows_are_counted
 from panes.language.join_text import joins
 from panes.language.query import WINDOW_TIME
-from panes.language.tokens import TokenReader
+from panes.language.tokens import TokenReader, token_at
 
 _AXIS_WORDS = frozenset({"WATTR", "WA", "RATTR", "SATTR"})
 
@@ -28,8 +28,7 @@ def union_sides(tokens: list[Token]) -> list[list[Token]]:
 
 def union_at(place: Token) -> list[Token]:
     """The words between two sides of a union."""
-    union = Token(TokenType.UNION, "UNION", place.line, place.col, place.start, place.end)
-    return [union, Token(TokenType.ALL, "ALL", place.line, place.col, place.start, place.end)]
+    return [token_at(place, TokenType.UNION, "UNION"), token_at(place, TokenType.ALL, "ALL")]
 
 
 def has_windows(tokens: list[Token]) -> bool:
@@ -84,5 +83,4 @@ def in_parentheses(tokens: list[Token]) -> list[Token]:
 
 def word_at(text: str, place: Token) -> Token:
     """A word in the place of a token."""
-    kind = TokenType.ALIAS if text == "AS" else TokenType.VAR
-    return Token(kind, text, place.line, place.col, place.start, place.end)
+    return token_at(place, TokenType.ALIAS if text == "AS" else TokenType.VAR, text)

@@ -28,10 +28,9 @@ from panes.language.query import Early
 from panes.language.select import refuse_the_rest, require_scalar
 from panes.language.set_query import SET_OPERATIONS
 from panes.language.sources import Sources, read_inner, read_union
-from panes.language.tokens import TokenReader, error_at, tokenize
+from panes.language.tokens import AFTER_FROM, TokenReader, deeper, error_at, token_at, tokenize
 
 MOST_SIDES = 32
-_AFTER_FROM = frozenset({"WHERE", "GROUP BY", "HAVING", "ORDER BY", "LIMIT", "EMIT"})
 _JOINING = frozenset(
     {"JOIN", "INNER", "LEFT", "RIGHT", "FULL", "CROSS", "SEMI", "ANTI", "ASOF", "NATURAL"}
 )
@@ -60,8 +59,8 @@ def joins(tokens: list[Token]) -> bool:
     reader = TokenReader(tokens)
     while reader.here is not None:
         word = reader.word()
-        depth += (word in ("(", "[")) - (word in (")", "]"))
-        if depth == 0 and (word in _AFTER_FROM or word in SET_OPERATIONS) and inside:
+        depth += deeper(word)
+        if depth == 0 and (word in AFTER_FROM or word in SET_OPERATIONS) and inside:
             return False
         if depth == 0 and inside and (word == "," or _joins(reader)):
             return True
@@ -106,8 +105,6 @@ def _read(tokens: list[Token], text: str) -> JoinQuery:
         if taken.early is not None:
             raise reader.error(f"nothing follows EMIT EARLY, found {reader.found()}")
         if word == "EMIT" and taken.join is not None and depth == 0:
-            reader.take()
-            reader.expect("EARLY", "after EMIT")
             taken.early = read_early(reader)
         elif is_clause(reader):
             if taken.above is not None:
@@ -160,7 +157,7 @@ def _read_from(reader: TokenReader, text: str) -> Join:
     side: Side = _read_source(reader, text)
     joined: Join | None = None
     while reader.word() == "," or _joins(reader):
-        if reader.word() == "," and reader.word(1) in _AFTER_FROM:  # as the thesis prints it
+        if reader.word() == "," and reader.word(1) in AFTER_FROM:  # as the thesis prints it
             reader.take()
             break
         joined = _read_step(reader, side, text)
@@ -169,7 +166,7 @@ def _read_from(reader: TokenReader, text: str) -> Join:
             raise reader.error(f"a query joins {MOST_SIDES} streams at the most")
     if joined is None:
         raise reader.error("a join has two sides")
-    if reader.here is not None and reader.word() not in _AFTER_FROM and not is_clause(reader):
+    if reader.here is not None and reader.word() not in AFTER_FROM and not is_clause(reader):
         raise reader.error(f"cannot understand {reader.found()} after the streams")
     return joined
 
@@ -256,10 +253,11 @@ def _read_condition(reader: TokenReader, join: Join, text: str) -> Join:
     if start is None or not tokens:
         raise reader.error("ON needs a condition")
     words = [
-        *_words(start, (TokenType.SELECT, "SELECT"), (TokenType.STAR, "*")),
-        *_words(start, (TokenType.FROM, "FROM")),
+        token_at(start, TokenType.SELECT, "SELECT"),
+        token_at(start, TokenType.STAR, "*"),
+        token_at(start, TokenType.FROM, "FROM"),
         table_token(start),
-        *_words(start, (TokenType.WHERE, "WHERE")),
+        token_at(start, TokenType.WHERE, "WHERE"),
         *tokens,
     ]
     condition: exp.Expression = parse_select(words, text).args["where"].this
@@ -268,18 +266,14 @@ def _read_condition(reader: TokenReader, join: Join, text: str) -> Join:
     return replace(join, condition=condition)
 
 
-def _words(place: Token, *words: tuple[TokenType, str]) -> list[Token]:
-    return [Token(k, t, place.line, place.col, place.start, place.end) for k, t in words]
-
-
 def _until_end_of_condition(reader: TokenReader) -> list[Token]:
     tokens: list[Token] = []
     depth = 0
     while reader.here is not None:
         word = reader.word()
-        ends = word == "," or word in _AFTER_FROM or _joins(reader) or is_clause(reader)
+        ends = word == "," or word in AFTER_FROM or _joins(reader) or is_clause(reader)
         if depth == 0 and ends:
             break
-        depth += (word in ("(", "[")) - (word in (")", "]"))
+        depth += deeper(word)
         tokens.append(reader.take())
     return tokens

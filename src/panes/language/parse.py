@@ -22,11 +22,10 @@ from panes.language.query import Early, Query, Window
 from panes.language.select import read_select
 from panes.language.set_query import sets_to_groups
 from panes.language.sources import Sources, read_inner, read_union
-from panes.language.tokens import TokenReader, error_at, tokenize
+from panes.language.tokens import AFTER_FROM, TokenReader, error_at, tokenize
 from panes.windows.spec import PerRow
 
 _MOST_READ = 1_024
-_AFTER_FROM = frozenset({"WHERE", "GROUP BY", "HAVING", "ORDER BY", "LIMIT", "EMIT", ""})
 
 
 def parse(text: str, aggregates: Sequence[UserAggregate] = (), *, once: bool = False) -> Query:
@@ -116,8 +115,6 @@ def take_out(
         if early is not None:
             raise reader.error(f"nothing follows EMIT EARLY, found {reader.found()}")
         if reader.word() == "EMIT" and sources.streams and depth <= 0:
-            reader.take()
-            reader.expect("EARLY", "after EMIT")
             early = read_early(reader)
         elif is_clause(reader):
             bracket = reader.here
@@ -157,7 +154,7 @@ def _refuse_join(reader: TokenReader) -> None:
 
 def _require_end(reader: TokenReader) -> None:
     _refuse_join(reader)
-    if reader.word() in _AFTER_FROM or is_clause(reader):
+    if reader.word() in AFTER_FROM | {""} or is_clause(reader):
         return
     hint = "a window clause begins with RANGE, ROWS or TUMBLING" if reader.word() == "[" else None
     raise reader.error(f"cannot understand {reader.found()} after the stream", hint)

@@ -36,14 +36,12 @@ from panes.language.join_text import joins, read_join_tokens
 from panes.language.parse import parse_tokens
 from panes.language.query import WINDOW_COLUMNS, WINDOW_TIME, Query
 from panes.language.set_query import SET_OPERATIONS
-from panes.language.tokens import TokenReader, error_at, tokenize
+from panes.language.tokens import AFTER_FROM, TokenReader, error_at, tokenize
 
 T = TypeVar("T")
 MOST_PARTS = 64
 _BEFORE_SOURCE = frozenset({"FROM", "JOIN", ",", "UNION", "ALL"})
-_AFTER_FROM = frozenset(
-    {"WHERE", "GROUP BY", "HAVING", "ORDER BY", "LIMIT", "EMIT", *SET_OPERATIONS}
-)
+_ENDS_FROM = AFTER_FROM | SET_OPERATIONS.keys()
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,7 +203,7 @@ class _Parts:
         while reader.here is not None:
             word = reader.word()
             if not enclosing:
-                in_from = (in_from or word == "FROM") and word not in _AFTER_FROM
+                in_from = (in_from or word == "FROM") and word not in _ENDS_FROM
                 in_from = in_from and word != "SELECT"  # the next one of a union
                 in_condition = word in ("ON", "USING") or (
                     in_condition and word not in ("JOIN", ",", "FROM")

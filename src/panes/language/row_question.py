@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from panes.aggregates.catalog import is_aggregate
 from panes.aggregates.custom import UserAggregate
 from panes.axis import LIMIT, written_whole
 from panes.errors import QueryError
@@ -21,7 +20,7 @@ from panes.language.join_text import is_join
 from panes.language.parse import take_out
 from panes.language.places import error_in
 from panes.language.query import WINDOW_COLUMNS, Output, Window
-from panes.language.select import name_of
+from panes.language.select import aggregates_in, name_of
 from panes.language.set_query import sets_to_groups
 from panes.language.tokens import tokenize
 from panes.windows.spec import Sliding
@@ -63,7 +62,11 @@ def read_row_question(text: str, aggregates: Sequence[UserAggregate] = ()) -> Ro
         return None
     plain, sources, window, early = take_out(tokens, once=True)
     select = parse_select(plain, text)
-    if select.args.get("group") or select.args.get("having") or _aggregates(select, aggregates):
+    if (
+        select.args.get("group")
+        or select.args.get("having")
+        or any(aggregates_in(select, aggregates))
+    ):
         return None
     if window is None or early is not None or not isinstance(window.spec, Sliding):
         return None
@@ -86,14 +89,6 @@ def read_row_question(text: str, aggregates: Sequence[UserAggregate] = ()) -> Ro
         where=None if where is None else where.this,
         order=() if order is None else tuple(_ordering(o, select) for o in order.expressions),
         limit=_limit(select),
-    )
-
-
-def _aggregates(select: exp.Select, user: Sequence[UserAggregate]) -> bool:
-    own = {a.name.lower() for a in user}
-    return any(
-        isinstance(node, exp.Anonymous) and (is_aggregate(node.name) or node.name.lower() in own)
-        for node in select.walk()
     )
 
 

@@ -6,7 +6,7 @@ scalar expression over keys and aggregates, which any engine can evaluate on the
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from sqlglot import exp
@@ -15,7 +15,7 @@ from panes.aggregates.catalog import is_aggregate
 from panes.aggregates.custom import UserAggregate
 from panes.axis import written_whole
 from panes.errors import QueryError
-from panes.language.aggregate_call import read_call
+from panes.language.aggregate_call import read_call, sql_of
 from panes.language.depth import require_shallow
 from panes.language.expressions import require_known
 from panes.language.places import error_in
@@ -197,11 +197,17 @@ def require_scalar(
     tree: exp.Expression, where: str, user: Sequence[UserAggregate]
 ) -> exp.Expression:
     """A row-level expression, or a refusal if it aggregates."""
-    for node in tree.walk():
-        if isinstance(node, exp.Anonymous) and is_aggregate(node.name, user):
-            hint = "filter answers with HAVING" if where == "WHERE" else None
-            raise error_in(node, f"{where} cannot hold an aggregate, found {_sql(node)}", hint)
+    for node in aggregates_in(tree, user):
+        hint = "filter answers with HAVING" if where == "WHERE" else None
+        raise error_in(node, f"{where} cannot hold an aggregate, found {sql_of(node)}", hint)
     return tree
+
+
+def aggregates_in(
+    tree: exp.Expression, user: Sequence[UserAggregate] = ()
+) -> Iterator[exp.Anonymous]:
+    """The calls of aggregates in a tree."""
+    return (n for n in tree.find_all(exp.Anonymous) if is_aggregate(n.name, user))
 
 
 def refuse_the_rest(select: exp.Select) -> None:
@@ -228,7 +234,7 @@ def _resolve_key(tree: exp.Expression, select: exp.Select, names: frozenset[str]
             raise error_in(tree, f"GROUP BY {position} names no selected column")
         return _unqualified(select.expressions[number - 1].unalias(), names)
     named = _inlined(tree, select, names)
-    aggregates = any(isinstance(n, exp.Anonymous) and is_aggregate(n.name) for n in named.walk())
+    aggregates = any(aggregates_in(named))
     is_own = isinstance(tree, exp.Column) and any(
         c.name.lower() == tree.name.lower() for c in named.find_all(exp.Column)
     )
@@ -237,13 +243,12 @@ def _resolve_key(tree: exp.Expression, select: exp.Select, names: frozenset[str]
 
 def _refuse_aggregate(written: exp.Expression, tree: exp.Expression) -> None:
     """Refuse an aggregate as a key: it is known of a group, and not of a row."""
-    for node in tree.walk():
-        if isinstance(node, exp.Anonymous) and is_aggregate(node.name):
-            raise error_in(
-                written,
-                f"rows are told apart by their own values, and {node.sql('spark')} is an aggregate",
-                "leave out DISTINCT, or this item of GROUP BY: a window has one answer per group",
-            )
+    for node in aggregates_in(tree):
+        raise error_in(
+            written,
+            f"rows are told apart by their own values, and {node.sql('spark')} is an aggregate",
+            "leave out DISTINCT, or this item of GROUP BY: a window has one answer per group",
+        )
 
 
 def _inlined(tree: exp.Expression, select: exp.Select, names: frozenset[str]) -> exp.Expression:
@@ -333,9 +338,4 @@ def _is_given(output: Output) -> bool:
 
 def name_of(item: exp.Expression) -> str:
     """The name of a selected expression, unless something else of that name is selected."""
-    return item.alias or (item.name if isinstance(item, exp.Column) else _sql(item))
-
-
-def _sql(tree: exp.Expr) -> str:
-    text: str = tree.sql(dialect="spark", normalize_functions=False)
-    return text
+    return item.alias or (item.name if isinstance(item, exp.Column) else sql_of(item))

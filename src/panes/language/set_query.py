@@ -14,7 +14,8 @@ from dataclasses import dataclass, field
 from sqlglot.tokens import Token, TokenType
 
 from panes.language.clause import is_clause
-from panes.language.tokens import TokenReader, error_at, tokenize
+from panes.language.depth import word_of
+from panes.language.tokens import TokenReader, deeper, error_at, token_at, tokenize
 
 SIDE, _AT = "__side", "__at"
 """The column that says from which side a row comes, and the one that orders both."""
@@ -61,7 +62,7 @@ def texts_of_sides(text: str) -> tuple[str, tuple[str, str]] | None:
     if _texts(first.stream[1:]) != _texts(second.stream[1:]):
         return None
     said = (f"SELECT DISTINCT {text[s.selected[0].start : s.end + 1]}" for s in (first, second))
-    return SET_OPERATIONS[_word(operations[0])], (next(said), next(said))
+    return SET_OPERATIONS[word_of(operations[0])], (next(said), next(said))
 
 
 def _sides(tokens: list[Token]) -> tuple[list[list[Token]], list[Token]]:
@@ -70,8 +71,8 @@ def _sides(tokens: list[Token]) -> tuple[list[list[Token]], list[Token]]:
     operations: list[Token] = []
     depth, is_star = 0, False
     for token in tokens:
-        word = _word(token)
-        depth += (word in ("(", "[")) - (word in (")", "]"))
+        word = word_of(token)
+        depth += deeper(word)
         if depth == 0 and word in SET_OPERATIONS and not is_star:
             operations.append(token)
             sides.append([])
@@ -92,7 +93,7 @@ def _grouped(tokens: list[Token]) -> list[Token]:
     side = _Side.of(tokens)
     if not side.has_window:
         return tokens
-    if side.rest and _word(side.rest[0]) == "GROUP BY":
+    if side.rest and word_of(side.rest[0]) == "GROUP BY":
         raise error_at(side.rest[0], "SELECT DISTINCT has no GROUP BY", "leave one of them out")
     return [
         tokens[0],
@@ -142,7 +143,7 @@ class _Side:
         part: list[Token] = []
         while reader.here is not None and not (depth == 0 and reader.word() == "FROM"):
             word = reader.word()
-            depth += (word in ("(", "[")) - (word in (")", "]"))
+            depth += deeper(word)
             if depth == 0 and word == ",":
                 self.expressions.append(part)
                 part = []
@@ -196,7 +197,7 @@ class _Side:
     @property
     def axis(self) -> list[Token]:
         """The column that orders the rows, as the window clause names it."""
-        words = [_word(t) for t in self.clause]
+        words = [word_of(t) for t in self.clause]
         for word in ("WATTR", "WA", "RATTR"):
             if word in words:
                 return self.clause[words.index(word) + 1 : words.index(word) + 2]
@@ -211,17 +212,17 @@ def _combined(first: _Side, second: _Side, operator: Token) -> list[Token]:
     if len(first.expressions) != len(second.expressions):
         raise error_at(
             operator,
-            f"both sides of {_word(operator)} select as many columns, found "
+            f"both sides of {word_of(operator)} select as many columns, found "
             f"{len(first.expressions)} and {len(second.expressions)}",
         )
     axis = first.axis
     if _texts(_without_axis(first)) != _texts(_without_axis(second)):
         raise error_at(second.clause[0], "both sides of a set operation have the same window")
-    operation = SET_OPERATIONS[_word(operator)]
+    operation = SET_OPERATIONS[word_of(operator)]
     if first.stream[1].text.lower() == second.stream[1].text.lower():
         return _of_one_stream(first, second, operation, operator)
     named = [_name_of(part, number) for number, part in enumerate(first.expressions)]
-    at = [axis[0]] if _word(axis[0]) not in _names(named) else _like(_AT, axis[0])
+    at = [axis[0]] if word_of(axis[0]) not in _names(named) else _like(_AT, axis[0])
     clause = [t if t is not axis[0] else at[0] for t in first.clause]
     sides = []
     for number, side in enumerate((first, second)):
@@ -270,7 +271,7 @@ def _without_axis(side: _Side) -> list[Token]:
 
 def _bare(part: list[Token]) -> list[Token]:
     """An expression without the name it is given."""
-    if len(part) > 2 and _word(part[-2]) == "AS":
+    if len(part) > 2 and word_of(part[-2]) == "AS":
         return part[:-2]
     return part
 
@@ -295,18 +296,10 @@ def _names(tokens: list[Token]) -> set[str]:
     return {t.text.upper() for t in tokens}
 
 
-def _word(token: Token) -> str:
-    quoted = token.token_type in (TokenType.IDENTIFIER, TokenType.STRING)
-    return "" if quoted else token.text.upper()
-
-
 def _texts(tokens: list[Token]) -> list[str]:
     return [t.text.lower() for t in tokens]
 
 
 def _like(text: str, place: Token) -> list[Token]:
     """The tokens of a text, all at the place of another one."""
-    return [
-        Token(t.token_type, t.text, place.line, place.col, place.start, place.end)
-        for t in tokenize(text)
-    ]
+    return [token_at(place, t.token_type, t.text) for t in tokenize(text)]

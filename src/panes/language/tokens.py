@@ -13,7 +13,7 @@ from sqlglot.tokens import Token, TokenType
 
 from panes.errors import QueryError
 from panes.expressions.dialect import Scalar, straightened
-from panes.language.depth import require_few_open
+from panes.language.depth import require_few_open, word_of
 
 
 class TokenReader:
@@ -32,9 +32,7 @@ class TokenReader:
         index = self.at + ahead
         if index >= len(self.tokens):
             return ""
-        token = self.tokens[index]
-        quoted = token.token_type in (TokenType.IDENTIFIER, TokenType.STRING)
-        return "" if quoted else token.text.upper()
+        return word_of(self.tokens[index])
 
     def take(self) -> Token:
         token = self.here
@@ -81,6 +79,10 @@ class TokenReader:
         return error_at(token, message, hint)
 
 
+AFTER_FROM = frozenset({"WHERE", "GROUP BY", "HAVING", "ORDER BY", "LIMIT", "EMIT"})
+"""The words that may follow the streams."""
+
+
 def error_at(token: Token | None, message: str, hint: str | None = None) -> QueryError:
     """A refusal that points at the first character of a token."""
     if token is None:
@@ -108,11 +110,11 @@ def tokenize(text: str) -> list[Token]:
         if first.text.upper() == "GROUP" and reader.word() == "-" and reader.word(1) == "BY":
             reader.take()
             reader.take()
-            result.append(_retyped(first, TokenType.GROUP_BY, "GROUP BY"))
+            result.append(token_at(first, TokenType.GROUP_BY, "GROUP BY"))
         elif first.text.upper() == "GROUPBY" and first.token_type == TokenType.VAR:
-            result.append(_retyped(first, TokenType.GROUP_BY, "GROUP BY"))
+            result.append(token_at(first, TokenType.GROUP_BY, "GROUP BY"))
         elif first.text == "∪":
-            result.append(_retyped(first, TokenType.UNION, "UNION"))
+            result.append(token_at(first, TokenType.UNION, "UNION"))
         else:
             result.append(first)
     while result and result[-1].token_type == TokenType.SEMICOLON:
@@ -120,5 +122,11 @@ def tokenize(text: str) -> list[Token]:
     return result
 
 
-def _retyped(token: Token, token_type: TokenType, text: str) -> Token:
-    return Token(token_type, text, token.line, token.col, token.start, token.end)
+def token_at(place: Token, kind: TokenType, text: str) -> Token:
+    """Another token in the place of one."""
+    return Token(kind, text, place.line, place.col, place.start, place.end)
+
+
+def deeper(word: str) -> int:
+    """By how much a word goes into brackets, or out of them."""
+    return (word in ("(", "[")) - (word in (")", "]"))

@@ -29,7 +29,7 @@ from panes.nodes.steps import row_pauses
 from panes.planning.plan import Plan
 from panes.stores.by_name import StoreName, position_store
 from panes.stores.parcel import Parcel
-from panes.stores.store import PositionStore
+from panes.stores.store import Store
 from panes.stores.waiting_rows import OpenRows, Waiting, arrays, numbered
 from panes.windows.spec import PerRow
 
@@ -37,7 +37,7 @@ from panes.windows.spec import PerRow
 class PerRowPipeline(StorePipeline):
     """The state of one query over per-row windows."""
 
-    store: PositionStore
+    store: Store
 
     def __init__(self, plan: Plan, *, store: StoreName = "panes") -> None:
         spec = plan.window.spec
@@ -164,7 +164,7 @@ class PerRowPipeline(StorePipeline):
             return self._nothing()
         groups = np.flatnonzero(np.bincount(due.group))
         of_row, wid, offsets = _distinct(due.at, due.group, groups)
-        lowered = lower(self.plan, self.store.roll_at(groups, offsets, wid))
+        lowered = lower(self.plan, self.store.roll_named(groups, offsets, wid))
         taken = pa.array(of_row)
         columns: list[pa.Array] = [*workers().map(lambda c: c.take(taken), lowered)]
         columns += due.columns

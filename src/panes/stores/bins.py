@@ -33,7 +33,7 @@ from panes.stores.fill import fill
 from panes.stores.fragment import Fragment
 from panes.stores.panes import by_group
 from panes.stores.rolled import AnswerPartials
-from panes.stores.store import PositionStore
+from panes.stores.store import Store
 from panes.windows.cover import Cover, Wids, runs_under
 from panes.windows.cut import cut
 from panes.windows.spec import PanedSpec, Sliding
@@ -41,7 +41,7 @@ from panes.windows.spec import PanedSpec, Sliding
 _NOTHING = np.empty(0, dtype=np.int64)
 
 
-class Bins(PositionStore):
+class Bins(Store):
     """The bins of one query, by group and then position."""
 
     def __init__(self, contents: Contents, spec: PanedSpec) -> None:
@@ -121,7 +121,7 @@ class Bins(PositionStore):
 
         return touched, list(map(contribution, self._monoids, new.partials))
 
-    def roll_at(
+    def roll_named(
         self, groups: NDArray[np.int64], offsets: NDArray[np.int64], wid: NDArray[np.int64]
     ) -> AnswerPartials:
         """The partials of the windows that end with positions which have a bin."""

@@ -10,7 +10,7 @@ from panes.stores.bins import Bins
 from panes.stores.contents import Contents
 from panes.stores.durations import ArrivalSkew
 from panes.stores.keyed_panes import KeyedPanes
-from panes.stores.store import PositionStore, WindowStore
+from panes.stores.store import Store, WindowStore
 from panes.stores.wid import BufferedWid, EagerWid
 from panes.windows.spec import PanedSpec
 
@@ -43,6 +43,6 @@ def window_store(
     return made[name](contents, spec)
 
 
-def position_store(name: StoreName, contents: Contents, spec: PanedSpec) -> PositionStore:
+def position_store(name: StoreName, contents: Contents, spec: PanedSpec) -> Store:
     """A new store of this name, for per-row windows."""
     return Bins(contents, spec) if name == "bins" else KeyedPanes(contents, spec)

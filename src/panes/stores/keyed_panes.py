@@ -24,14 +24,14 @@ from panes.stores.handover import IsWanted, PartOf, opened, split
 from panes.stores.multisets import ValueStore
 from panes.stores.panes import PaneStore, Rolled, by_window
 from panes.stores.parcel import Parcel
-from panes.stores.rolled import AnswerPartials, WindowPartials
-from panes.stores.store import PositionStore, WindowStore
+from panes.stores.rolled import WindowPartials
+from panes.stores.store import WindowStore
 from panes.windows.cover import Wids
 from panes.windows.cut import cut, in_some_window
 from panes.windows.spec import PanedSpec
 
 
-class KeyedPanes(WindowStore, PositionStore):
+class KeyedPanes(WindowStore):
     """The partials of one query, for the windows of one spec."""
 
     def __init__(self, contents: Contents, spec: PanedSpec) -> None:
@@ -148,19 +148,10 @@ class KeyedPanes(WindowStore, PositionStore):
             return None
         return self._with_keys(rolled, by_window(rolled) if in_order else None)
 
-    def roll_at(
-        self, groups: NDArray[np.int64], offsets: NDArray[np.int64], wid: NDArray[np.int64]
-    ) -> AnswerPartials:
-        """Roll windows named one by one, ascending within each group.
-
-        `offsets` tells where the windows of each of the `groups` begin among `wid`.
-        """
-        return self.roll_named(groups, offsets, wid)
-
     def roll_named(
         self, groups: NDArray[np.int64], offsets: NDArray[np.int64], wid: NDArray[np.int64]
     ) -> WindowPartials:
-        """As `roll`, for windows that `roll_at` would take."""
+        """The same for windows named one by one, ascending within each of the groups."""
         return self._with_keys(self._store.answer_at(groups, offsets, wid), None)
 
     def _with_keys(self, rolled: Rolled, order: NDArray[np.int64] | None) -> WindowPartials:

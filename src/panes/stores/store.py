@@ -85,6 +85,15 @@ class Store(ABC):
         """Take in rows: positions, the plan's projected columns, and groups if they are known."""
 
     @abstractmethod
+    def roll_named(
+        self, groups: NDArray[np.int64], offsets: NDArray[np.int64], wid: NDArray[np.int64]
+    ) -> AnswerPartials:
+        """The partials of windows named one by one, ascending within each of the groups.
+
+        `offsets` tells where the windows of each of the `groups` begin among `wid`.
+        """
+
+    @abstractmethod
     def evict(self, first_open: Wids) -> bool:
         """Drop what no open window holds; says whether there was anything."""
 
@@ -106,17 +115,4 @@ class WindowStore(Store):
     def roll_named(
         self, groups: NDArray[np.int64], offsets: NDArray[np.int64], wid: NDArray[np.int64]
     ) -> WindowPartials:
-        """The same for windows named one by one, ascending within each of the groups.
-
-        `offsets` tells where the windows of each of the `groups` begin among `wid`.
-        """
-
-
-class PositionStore(Store):
-    """A store of windows that end where rows are."""
-
-    @abstractmethod
-    def roll_at(
-        self, groups: NDArray[np.int64], offsets: NDArray[np.int64], wid: NDArray[np.int64]
-    ) -> AnswerPartials:
-        """The partials of windows named one by one, as a `WindowStore` takes them."""
+        """The same for windows named one by one."""
