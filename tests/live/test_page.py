@@ -269,8 +269,27 @@ def test_it_is_readable_on_a_phone(tab: Page) -> None:
         assert tab.evaluate("document.documentElement.scrollWidth") <= 375
 
 
+LOOP = """(() => {
+    const began = performance.now();
+    let sum = 0;
+    for (let i = 0; i < 2e7; i++) sum += Math.sqrt(i);
+    window.sum = sum;
+    return performance.now() - began;
+})()"""
+USUAL = 20
+"""Milliseconds that the loop takes in a browser that has a core to itself."""
+
+
+def slowness(tab: Page) -> float:
+    """The times by which all takes longer here than usual, as a loop beside it shows."""
+    return float(max(1, sorted(tab.evaluate(LOOP) for _ in range(3))[1] / USUAL))
+
+
 def quick(tab: Page, step: Callable[[], object]) -> None:
-    """First paint within a second, and no task over 200 ms while the query goes on."""
+    """First paint within a second, and no task over 200 ms while the query goes on.
+
+    That is in a browser with a core to itself; where a loop takes longer, so may these.
+    """
     for _ in range(6):
         step()
         drawn = tab.evaluate("performance.getEntriesByName('panes-drawn').length")
@@ -280,9 +299,10 @@ def quick(tab: Page, step: Callable[[], object]) -> None:
     painted = tab.evaluate("performance.getEntriesByName('first-contentful-paint')[0].startTime")
     first = tab.evaluate("performance.getEntriesByName('panes-drawn')[0].startTime")
     longest = tab.evaluate("window.longest")
-    assert painted < 1_000
-    assert first < 1_000
-    assert longest < 200, f"a task took {longest} ms"
+    times = slowness(tab)
+    assert painted < 1_000 * times
+    assert first < 1_000 * times
+    assert longest < 200 * times, f"a task took {longest} ms, on a machine {times:.1f} times slower"
 
 
 def test_100_000_keys_stay_responsive(tab: Page) -> None:
