@@ -111,7 +111,7 @@ def test_a_batch_that_fails_is_told_until_one_succeeds() -> None:
         query.push(bids=pa.table({"at": [2, 30], "x": [1, 0]}))
     shown = looked(feed)
     assert (shown.status, shown.counts.rows) == ("failed", 1)
-    assert shown.said.startswith("cannot evaluate `1 / `x``")
+    assert shown.said.startswith("cannot evaluate `1 / x`")
     assert "\n" not in shown.said
     query.push(bids=pa.table({"at": [2, 30], "x": [1, 1]}))
     shown = looked(feed)
