@@ -57,6 +57,13 @@ class Register(Protocol):
     def finish(self) -> Mapping[str, pa.Table]: ...
 
 
+class Asked(Register, Protocol):
+    """A register in one process, which hears promises and questions."""
+
+    def punctuate(self, **promised: int) -> Mapping[str, pa.Table]: ...
+    def ask(self, text: str) -> pa.Table: ...
+
+
 class OverShards:
     """A register over shards: a batch that fails is read again without the queries at fault."""
 
@@ -270,6 +277,8 @@ class JoinRegisterMachine(RuleBasedStateMachine):
 
 class InOneProcess(JoinRegisterMachine):
     """What shards do not have: promises by hand, and questions."""
+
+    register: Asked
 
     @rule(ahead=st.integers(1, 9), stream=st.sampled_from(STREAMS))
     def punctuate(self, ahead: int, stream: str) -> None:

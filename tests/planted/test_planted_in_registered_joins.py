@@ -19,7 +19,7 @@ from panes.arrays.columns import column_of
 from panes.nodes import missed_rows
 from panes.nodes.missed_rows import Whole
 from panes.planning.join_plan import JoinPlan
-from panes.process import shared_joins
+from panes.process import join_answers, shared_joins
 from panes.process.newest_rows import NewestRows
 from panes.shards import shared_join_shard
 from panes.shards.missed_queries import MissedQueries
@@ -99,7 +99,7 @@ def columns_of_the_last_side(right: Function) -> Function:
 
 BUGS: dict[str, tuple[Machine, object, str, Callable[[Function], Function]]] = {
     "rows look alone that had a partner": (
-        InOneProcess, shared_joins, "sure_rows", everything_is_sure,
+        InOneProcess, join_answers, "sure_rows", everything_is_sure,
     ),
     "the same, over shards": (
         SharedShardsMachine, shared_join_shard, "sure_rows", everything_is_sure,

@@ -272,7 +272,8 @@ def any_history(data: st.DataObject, streams: tuple[str, ...], late: str) -> Non
         around += data.draw(st.integers(0, 12))
         for text in data.draw(st.lists(st.sampled_from(history.pool()), max_size=2)):
             history.add(text)
-        if history.failed and data.draw(st.booleans()):
+        comes_back = data.draw(st.booleans())
+        if history.failed and comes_back:
             history.put_back(data.draw(st.sampled_from(sorted(history.failed))))
         if len(streams) == 1:
             history.ask(data.draw(st.sampled_from(QUESTIONS)), data.draw(st.integers(1, 14)))

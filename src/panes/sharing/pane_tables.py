@@ -111,7 +111,7 @@ class PaneTables:
         return type(None), ()
 
     def remembered(self) -> Callable[[], None]:
-        """What a step has combined into tables cannot be taken out of them: once undone, they go."""
+        """What a step has combined into tables stays there: once it is undone, they are spoilt."""
 
         def undo() -> None:
             self.is_spoilt = True
@@ -307,9 +307,9 @@ class PaneTables:
 def tables_over(panes: ClassedPanes) -> PaneTables:
     """The tables of all panes: those that there are, brought up to date, or new ones."""
     news, tables, panes.tables = panes.fragments.news(), panes.tables, None
-    is_current = news is not None and tables is not None and not tables.is_spoilt
-    is_current = is_current and tables is not None and tables.is_mostly_stored()
-    if tables is None or not is_current or not all(map(tables.take, news or ())):
+    if tables is not None and (tables.is_spoilt or not tables.is_mostly_stored()):
+        tables = None
+    if tables is None or news is None or not all(map(tables.take, news)):
         tables = PaneTables(panes, panes.fragments.everything())
     panes.tables = tables
     return tables
