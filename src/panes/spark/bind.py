@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
 
 import pyarrow as pa
 from pyspark.errors import AnalysisException
@@ -46,6 +44,11 @@ class BoundQuery:
     def is_streaming(self) -> bool:
         """Whether the DataFrames are streams."""
         return self.frames[0].isStreaming
+
+    @property
+    def axis_type(self) -> T.DataType:
+        """The type of the column that rows lie on."""
+        return self.frames[0].schema[self.plan.axis.column or ""].dataType
 
 
 def bind(
@@ -214,14 +217,23 @@ _PROMISED, _BOUNDED = "panes.promised", "panes.bounded"
 
 def is_row(frame: DataFrame) -> Column:
     """Which rows of a DataFrame are rows: no promises, and not set aside."""
-    of_nodes = [F.col(name).isNull() for name in (PROMISE, SET_ASIDE) if name in frame.columns]
-    return reduce(operator.and_, of_nodes, F.lit(True))
+    return F.expr(row_text(frame.columns) or "TRUE")
 
 
-def row_text(frame: DataFrame) -> str:
-    """The same, as text."""
-    names = [name for name in (PROMISE, SET_ASIDE) if name in frame.columns]
-    return " AND ".join(f"{name} IS NULL" for name in names)
+def row_text(hidden: Collection[str]) -> str:
+    """The same as text, by the hidden columns; nothing if all rows are."""
+    return " AND ".join(f"{name} IS NULL" for name in (PROMISE, SET_ASIDE) if name in hidden)
+
+
+def rows_where(
+    frame: DataFrame, condition: exp.Expression | None, hidden: Collection[str]
+) -> DataFrame:
+    """The rows that pass a condition, and what is no row."""
+    if condition is None:
+        return frame
+    is_row = row_text(hidden)
+    passes = sql(condition)
+    return frame.where(F.when(F.expr(is_row), passes).otherwise(F.lit(True)) if is_row else passes)
 
 
 def of_rows(frame: DataFrame, value: Column) -> Column:

@@ -21,7 +21,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import reduce
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -35,10 +35,7 @@ from panes.spark.column_names import PACKAGE, SHARD, WHEN
 from panes.spark.internals import UTC, batch_number, streaming_plan, tag_of, watermark_delay
 from panes.spark.partitions import one_per_partition
 from panes.spark.session import STATE_STORE
-from panes.spark.state_host import Emits, MakesShard, StateHost, WatermarkHost
-
-if TYPE_CHECKING:
-    pass
+from panes.spark.state_host import Emits, MakesShard, StateHost, Waits
 
 REPLACED = "panes.replaced"
 """Said in the metadata of the column that tells early and revised answers from final ones."""
@@ -58,26 +55,24 @@ class Combines(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Hosted:
-    """What runs on both sides of the shuffle.
-
-    `combiner` is what a task does with its rows, `shard` what a shard does with its state. What a
-    shard gives leaves Spark's store by `emit`, as rows of `output`. Where the terms say
-    `by_watermark`, the shard is a `WatermarkedShard`.
-    """
-
-    combiner: Callable[[], Combines]
-    shard: MakesShard
-    emit: Emits
-    output: T.StructType
-
-
-@dataclass(frozen=True, slots=True)
-class Beside:
-    """More streams that are sent to the same shards, and what a task does with their rows."""
+class TaskRows:
+    """Streams that have been projected to what a `combiner` of each task reads."""
 
     projected: Sequence[DataFrame]
     combiner: Callable[[], Combines]
+
+
+@dataclass(frozen=True, slots=True)
+class Hosted:
+    """What a shard does with its state.
+
+    What it gives leaves Spark's store by `emit`, as rows of `output`. Where the terms say
+    `by_watermark`, the shard is a `WatermarkedShard`.
+    """
+
+    shard: MakesShard
+    emit: Emits
+    output: T.StructType
 
 
 class Trial(Protocol):
@@ -101,54 +96,52 @@ def tried_by(trial: Trial) -> Iterator[None]:
 
 
 def host(
-    projected: Sequence[DataFrame],
+    read: Sequence[TaskRows],
     hosted: Hosted,
     shards: tuple[int, ...],
     terms: CheckedOptions,
     *,
     bounded: bool,
-    beside: Sequence[Beside] = (),
     elsewhere: Sequence[DataFrame] = (),
     beating: Sequence[int] = (EVERY_SOURCE,),
 ) -> DataFrame:
-    """What all shards give, for streams that have been projected to what a combiner reads.
+    """What all shards give, of the streams that are read.
 
-    Streams `beside` them have other columns, and each a combiner of its own. A bounded stream has
-    not ended while streams that are read `elsewhere` in the query have data. A heartbeat is one of
-    the sources that are `beating`.
+    A bounded stream has not ended while streams that are read `elsewhere` in the query have data. A
+    heartbeat is one of the sources that are `beating`.
     """
-    session, trial = projected[0].sparkSession, _TRIAL.get()
+    first, *beside = read
+    session, trial = first.projected[0].sparkSession, _TRIAL.get()
     if trial is not None:
         hosted = trial.hosted(hosted)
     _require_state_store(session.conf.get("spark.sql.streaming.stateStore.providerClass"))
-    united = list(projected)
+    united = list(first.projected)
     if terms.heartbeat is not None:
         united.append(_heartbeat(session, terms.heartbeat.slack, beating))
     if bounded:
         united.append(_one_row_per_run(session))
-    others = [frame for side in beside for frame in side.projected]
-    plans = [streaming_plan(frame) for frame in (*projected, *others)] if bounded else []
+    frames = [frame for rows in read for frame in rows.projected]
+    plans = [streaming_plan(frame) for frame in frames] if bounded else []
     tasks_tell = bounded and all(plan.per_row for plan in plans)
-    combine = Combine(hosted.combiner, shards, tell_empty=tasks_tell)
+    combine = Combine(first.combiner, shards, tell_empty=tasks_tell)
     sent = _united(united).mapInArrow(combine, _SENT)
-    for side in beside:
-        others_combine = replace(combine, combiner=side.combiner)
-        sent = sent.union(_united(side.projected).mapInArrow(others_combine, _SENT))
+    for rows in beside:
+        others_combine = replace(combine, combiner=rows.combiner)
+        sent = sent.union(_united(rows.projected).mapInArrow(others_combine, _SENT))
     telling = [] if tasks_tell else plans
     telling += [streaming_plan(frame) for frame in elsewhere] if bounded else []
-    read = [source for plan in telling for source in plan.sources]
-    if read:
-        no_rows = _united([source.where(_NEVER).select(*_no_row()) for source in read])
+    sources = [source for plan in telling for source in plan.sources]
+    if sources:
+        no_rows = _united([source.where(_NEVER).select(*_no_row()) for source in sources])
         sent = sent.union(no_rows.mapInArrow(replace(combine, tell_empty=True), _SENT))
     if bounded:
         sent = sent.withWatermark(WHEN, "0 seconds")
-    asked = hosted.shard, hosted.emit, terms.max_answers
-    by_watermark = WatermarkHost(*asked) if terms.by_watermark else None
+    waits: Waits | None = "watermark" if terms.by_watermark else "end" if bounded else None
     given = sent.groupBy(SHARD).transformWithStateInPandas(
-        statefulProcessor=by_watermark or StateHost(*asked, bounded=bounded),
+        statefulProcessor=StateHost(hosted.shard, hosted.emit, terms.max_answers, waits),
         outputStructType=hosted.output,
         outputMode="append",
-        timeMode="eventtime" if bounded or terms.by_watermark else "none",
+        timeMode="none" if waits is None else "eventtime",
     )
     return given if trial is None else trial.given(given)
 

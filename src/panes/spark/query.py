@@ -20,6 +20,7 @@ from panes.language.join_query import JoinQuery
 from panes.language.query import WINDOW_TIME, Query
 from panes.language.query_graph import Part, QueryGraph, read_graph
 from panes.nodes.parts import require_parts, run_of
+from panes.nodes.promised_columns import promising_columns
 from panes.planning.terms import StreamOptions, check_options, require_clock, require_lateness
 from panes.shards.names import ROW
 from panes.spark.batch.answer import answer_bounded
@@ -30,9 +31,9 @@ from panes.spark.host import named_batch, require_final, with_watermark
 from panes.spark.internals import before_start, plan_text
 from panes.spark.join.query import answer_join
 from panes.spark.observe import metrics_name
-from panes.spark.stream import query as stream
 from panes.spark.stream.distinct import different_rows
-from panes.spark.stream.query import NodePlace, whole_row
+from panes.spark.stream.node import NodePlace, as_read, whole_row
+from panes.spark.stream.query import answers as stream_answers
 
 Sent: TypeAlias = Literal["answers", "late", "rejected"]
 Sink: TypeAlias = "str | Path | Callable[[DataFrame, int], None]"
@@ -167,10 +168,8 @@ def _answer_query(
     _require_possible(bound.plan.query, run, is_streaming=bound.is_streaming)
     if bound.is_streaming:
         bound, terms = different_rows(bound, terms, run, place)
-        if place.promises:
-            return stream.answers_promised(bound, terms, run, place)
-        answered = stream.answers_and_set_aside if run.with_late else stream.answer
-        return answered(bound, terms, run, place)
+        rows = stream_answers(bound, terms, run, place)
+        return as_read(rows, run, place, bound.frames, promising_columns(bound.plan.query))
     if run.with_late:
         raise QueryError("these DataFrames are bounded, so no row of them is late")
     return answer_bounded(bound)

@@ -17,7 +17,6 @@ from pyspark.sql import types as T  # noqa: N812
 from panes.axis import BEGINNING
 from panes.language.expressions import quoted
 from panes.planning.join_plan import JoinPlan
-from panes.spark.answers import named
 from panes.spark.expressions import spark_sql
 from panes.spark.join.columns import (
     LEFT_AT,
@@ -25,8 +24,10 @@ from panes.spark.join.columns import (
     RIGHT_AT,
     RIGHT_SLOT,
     all_hold,
+    in_one,
     key_names,
     keyed,
+    reaching,
     within,
 )
 from panes.windows.partners import Band
@@ -36,8 +37,8 @@ _FOUND, _ROW, _IS_LEFT, _ID = "__found", "__row", "__is_left", "__id"
 
 def as_of_join(join: JoinPlan, band: Band, left: DataFrame, right: DataFrame) -> DataFrame:
     """Rows on the left with their last partner: the columns that go up."""
-    one = _bucketed(keyed(left, join, is_left=True), band)
-    other = _reaching(keyed(right, join, is_left=False), band)
+    one = in_one(keyed(left, join, is_left=True), band, is_left=True)
+    other = reaching(keyed(right, join, is_left=False), band, is_left=False)
     if join.rest is None:
         found = _running(join, band, one, other)
     else:
@@ -50,23 +51,6 @@ def as_of_join(join: JoinPlan, band: Band, left: DataFrame, right: DataFrame) ->
         for name in join.columns
     ]
     return found.select(*columns)
-
-
-def _bucketed(side: DataFrame, band: Band) -> DataFrame:
-    return side.selectExpr("*", named(_bucket(LEFT_AT, band), LEFT_SLOT))
-
-
-def _reaching(side: DataFrame, band: Band) -> DataFrame:
-    """Rows on the right in the buckets of all rows on the left that they can be found by."""
-    if band.is_open or not band.width:
-        return side.selectExpr("*", named(_bucket(RIGHT_AT, band), RIGHT_SLOT))
-    first, last = (_bucket(f"({RIGHT_AT} - {edge}L)", band) for edge in (band.high, band.low))
-    return side.selectExpr("*", named(f"explode(sequence({first}, {last}, {band.width}L))",
-                                      RIGHT_SLOT))  # fmt: skip
-
-
-def _bucket(at: str, band: Band) -> str:
-    return "0L" if band.is_open else f"({at} - pmod({at}, {max(band.width, 1)}L))"
 
 
 def _running(join: JoinPlan, band: Band, left: DataFrame, right: DataFrame) -> DataFrame:

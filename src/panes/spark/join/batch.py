@@ -33,9 +33,11 @@ from panes.spark.join.columns import (
     RIGHT_SLOT,
     all_hold,
     first_window,
+    in_one,
     key_names,
     keyed,
     last_window,
+    reaching,
     within,
 )
 from panes.windows.partners import Band
@@ -87,37 +89,16 @@ def _band_join(join: JoinPlan, band: Band, left: DataFrame, right: DataFrame) ->
     left, right = keyed(left, join, is_left=True), keyed(right, join, is_left=False)
     near = within(band)
     if join.how == "right":
-        one, other = _reaching(left, band, is_left=True), _in_one(right, band, is_left=False)
+        one, other = reaching(left, band, is_left=True), in_one(right, band, is_left=False)
         return one.join(other, _condition(join, near), "right")
-    one, other = _in_one(left, band, is_left=True), _reaching(right, band, is_left=False)
+    one, other = in_one(left, band, is_left=True), reaching(right, band, is_left=False)
     if join.how != "full":
         return one.join(other, _condition(join, near), _KINDS[join.how])
     pairs = one.join(other, _condition(join, near), "left")
-    alone = _in_one(right, band, is_left=False).join(
-        _reaching(left, band, is_left=True), _condition(join, near), "left_anti"
+    alone = in_one(right, band, is_left=False).join(
+        reaching(left, band, is_left=True), _condition(join, near), "left_anti"
     )
     return pairs.unionByName(alone, allowMissingColumns=True)
-
-
-def _in_one(side: DataFrame, band: Band, *, is_left: bool) -> DataFrame:
-    """A side in buckets of time as long as the band is wide; of an open band there is only one."""
-    at, slot = (LEFT_AT, LEFT_SLOT) if is_left else (RIGHT_AT, RIGHT_SLOT)
-    return side.selectExpr("*", named("0L" if band.is_open else _bucket(at, band), slot))
-
-
-def _reaching(side: DataFrame, band: Band, *, is_left: bool) -> DataFrame:
-    """A side in all buckets of the other side that its rows can reach: at most two each."""
-    at, slot = (LEFT_AT, LEFT_SLOT) if is_left else (RIGHT_AT, RIGHT_SLOT)
-    if band.is_open or not band.width:
-        return _in_one(side, band, is_left=is_left)
-    low, high = (band.low, band.high) if is_left else (-band.high, -band.low)
-    first, last = _bucket(f"({at} + {low}L)", band), _bucket(f"({at} + {high}L)", band)
-    return side.selectExpr("*", named(f"explode(sequence({first}, {last}, {band.width}L))", slot))
-
-
-def _bucket(at: str, band: Band) -> str:
-    """Where the bucket of a position begins."""
-    return f"({at} - pmod({at}, {max(band.width, 1)}L))"
 
 
 def _condition(join: JoinPlan, near: list[str]) -> Column:

@@ -88,6 +88,27 @@ def from_ticks(ticks: str, data_type: T.DataType | None) -> str:
     return f"date_from_unix_date({ticks})" if isinstance(data_type, T.DateType) else ticks
 
 
+def in_one(side: DataFrame, band: Band, *, is_left: bool) -> DataFrame:
+    """A side in buckets of time as long as the band is wide; of an open band there is only one."""
+    at, slot = (LEFT_AT, LEFT_SLOT) if is_left else (RIGHT_AT, RIGHT_SLOT)
+    return side.selectExpr("*", named("0L" if band.is_open else _bucket(at, band), slot))
+
+
+def reaching(side: DataFrame, band: Band, *, is_left: bool) -> DataFrame:
+    """A side in all buckets of the other side that its rows can reach: at most two each."""
+    at, slot = (LEFT_AT, LEFT_SLOT) if is_left else (RIGHT_AT, RIGHT_SLOT)
+    if band.is_open or not band.width:
+        return in_one(side, band, is_left=is_left)
+    low, high = (band.low, band.high) if is_left else (-band.high, -band.low)
+    first, last = _bucket(f"({at} + {low}L)", band), _bucket(f"({at} + {high}L)", band)
+    return side.selectExpr("*", named(f"explode(sequence({first}, {last}, {band.width}L))", slot))
+
+
+def _bucket(at: str, band: Band) -> str:
+    """Where the bucket of a position begins."""
+    return f"({at} - pmod({at}, {max(band.width, 1)}L))"
+
+
 def within(band: Band) -> list[str]:
     """How far apart the rows of a pair may be."""
     distance = f"{RIGHT_AT} - {LEFT_AT}"

@@ -10,8 +10,9 @@ windows above that is a punctuation like any other, so they close in the batch t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import partial
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -22,6 +23,7 @@ from panes.axis import parse_duration
 from panes.errors import OptionError, QueryError
 from panes.nodes.join_stage import WID
 from panes.nodes.promised_answers import at_least
+from panes.planning.join_plan import JoinPlan
 from panes.planning.join_query_plan import AT, Aggregation, JoinQueryPlan
 from panes.planning.join_terms import require_join_options, require_streamable_join
 from panes.planning.terms import (
@@ -31,22 +33,23 @@ from panes.planning.terms import (
     require_clock,
     require_terms,
 )
-from panes.shards.combiner import Combiner
-from panes.shards.join_filler import SideFiller
+from panes.shards.combiner import combiners
 from panes.shards.join_keys import shard_keys
-from panes.shards.join_shard import JoinOutcome, JoinShard, Placed
-from panes.shards.names import ENDED, EVERY_SOURCE, PROMISE, column_name
+from panes.shards.join_shard import JoinShard
+from panes.shards.names import PROMISE, column_name
+from panes.shards.outcome import Placed, Promised
+from panes.shards.sent_rows import rows_of_side
 from panes.spark.answers import named
 from panes.spark.bind import is_inside
-from panes.spark.column_names import PACKAGE, SET_ASIDE, STATUS
-from panes.spark.emit import Emit, survives_pandas, with_status
-from panes.spark.host import Beside, Hosted, host, shard_numbers, with_watermark
-from panes.spark.internals import to_arrow_schema
+from panes.spark.column_names import SET_ASIDE, STATUS
+from panes.spark.emit import Emit, with_status
+from panes.spark.host import TaskRows, shard_numbers, with_watermark
 from panes.spark.join.bind import BoundJoin
 from panes.spark.join.columns import from_ticks
-from panes.spark.observe import DEFAULT, JOIN, observed
+from panes.spark.observe import DEFAULT, JOIN
 from panes.spark.stream.distinct import different_rows
-from panes.spark.stream.query import ALONE, NodePlace, project, whole_type
+from panes.spark.stream.node import NodePlace, StreamNode, whole_type
+from panes.spark.stream.query import project
 
 _TICKS: dict[type[T.DataType], T.DataType] = {
     T.TimestampType: T.LongType(),
@@ -89,14 +92,14 @@ def terms_of(bound: BoundJoin, run: StreamOptions) -> tuple[StreamOptions, Check
     return run, terms
 
 
-def emitted(
+def joined_stream(
     bound: BoundJoin,
     terms: CheckedOptions,
     run: StreamOptions,
-    along: Sequence[Placed] = (),
-    place: NodePlace = ALONE,
+    place: NodePlace,
+    along: Sequence[Placed],
 ) -> DataFrame:
-    """Everything the shards give, under joined names: joined rows, promises, rows set apart.
+    """What the shards give, under joined names: joined rows, promises, rows set apart.
 
     A promise is a row with the first positions, of those that readers lie `along`, that joined rows
     may still have. Groups by positions close by joint punctuation, one by one.
@@ -107,96 +110,51 @@ def emitted(
     keys = shard_keys(join)
     shards = shard_numbers(bound.frames[0].sparkSession, run.shards, is_keyed=bool(keys[0]))
     count = len(shards)
-    projected = _projected(bound, terms, run, place)
-    combiners = [
-        _Combiners(SideFiller(side, number, keys[number]), count, terms)
-        for number, side in enumerate(join.sources)
-    ]
-    row = whole_type(place.streams or bound.frames) if run.with_late else None
-    given = with_status(_joined_schema(bound, along), row)
-    shown = _Shown(bound.plan, bool(along))
-    emit = Emit(to_arrow_schema(given), packed=not survives_pandas(given), shown=shown)
-    hosted = Hosted(
-        combiner=combiners[0],
-        shard=lambda state: JoinShard(join, terms, state, shards=count, along=sides, groups=groups),
-        emit=emit,
-        output=T.StructType().add(PACKAGE, "binary") if emit.packed else given,
-    )
-    beside = [Beside(p, c) for p, c in zip(projected[1:], combiners[1:], strict=True)]
-    inside = [is_inside(frame) for frame in bound.frames]
-    own_sources = [source for source, is_in in enumerate(inside) if not is_in]
-    stored = host(
-        projected[0],
-        hosted,
+    whole = place.streams or bound.frames if run.with_late else None
+    given = with_status(_joined_schema(bound, along), None if whole is None else whole_type(whole))
+    node = StreamNode(
+        bound.frames,
+        list(_read(bound, terms, count, whole)),
         shards,
-        replace(terms, heartbeat=None) if all(inside) else terms,
-        bounded=run.bounded and not any(inside),
-        beside=beside,
-        elsewhere=place.elsewhere,
-        beating=own_sources if any(inside) else (EVERY_SOURCE,),
+        lambda state: JoinShard(join, terms, state, shards=count, along=sides, groups=groups),
+        Emit.of(given, _numbered, partial(_promised, join) if along else None),
+        given,
     )
-    typed = stored.mapInArrow(emit.unpack, given) if emit.packed else stored
     name = (run.name or DEFAULT) + ("" if bound.plan.aggregation is None else JOIN)
-    return _under_joined_names(bound, observed(typed, name, STATUS))
+    return _under_joined_names(bound, node.rows(terms, run, place, name))
 
 
-def _projected(
-    bound: BoundJoin, terms: CheckedOptions, run: StreamOptions, place: NodePlace
-) -> list[list[DataFrame]]:
-    """What combiners read of the streams of each side, which are numbered through."""
-    found: list[list[DataFrame]] = []
-    source = 0
-    for side in bound.sides:
-        found.append([])
-        for number in range(len(side.frames)):
-            row_of = (place.streams or bound.frames) if run.with_late else None
-            found[-1].append(project(side, number, terms, source=source, row_of=row_of))
+def _read(
+    bound: BoundJoin, terms: CheckedOptions, shards: int, whole: Sequence[DataFrame] | None
+) -> Iterator[TaskRows]:
+    """What tasks read of the streams of each side, which are numbered through."""
+    keys, source = shard_keys(bound.plan.join), 0
+    for number, (side, of) in enumerate(zip(bound.plan.join.sources, bound.sides, strict=True)):
+        projected = []
+        for place in range(len(of.frames)):
+            projected.append(project(of, place, terms, source=source, row_of=whole))
             source += 1
-    return found
+        filler = partial(rows_of_side, side, number, keys[number])
+        yield TaskRows(projected, combiners(filler, shards, terms, side.plan.placing))
 
 
-class _Combiners:
-    """What every task over the streams of a side does with its rows."""
-
-    def __init__(self, filler: SideFiller, shards: int, terms: CheckedOptions) -> None:
-        self._filler, self._shards = filler, shards
-        self._step = terms.step_on(filler.side.plan.placing.kind)
-
-    def __call__(self) -> Combiner:
-        filler = SideFiller(self._filler.side, self._filler.number, self._filler.keys)
-        return Combiner(filler, self._shards, notes_positions=False, max_step=self._step)
+def _numbered(joined: pa.Table) -> pa.Table:
+    """Joined rows under numbers."""
+    names = [n if n in (WID, AT) else column_name(i) for i, n in enumerate(joined.column_names)]
+    return joined.rename_columns(names)
 
 
-@dataclass(frozen=True, slots=True)
-class _Shown:
-    """What leaves a join: joined rows under numbers, and if wanted what is promised of others."""
-
-    plan: JoinQueryPlan
-    promises: bool
-
-    def __call__(self, outcome: JoinOutcome) -> list[pa.Table]:
-        joined = outcome.answers
-        names = [n if n in (WID, AT) else column_name(i) for i, n in enumerate(joined.column_names)]
-        found = [joined.rename_columns(names)]
-        if self.promises and (outcome.has_ended or outcome.promised):
-            found.append(self._promise(outcome))
-        return found
-
-    def _promise(self, outcome: JoinOutcome) -> pa.Table:
-        """A row that has promised positions where rows have theirs."""
-        join = self.plan.join
-        said = {PROMISE: pa.array([ENDED if outcome.has_ended else 0])}
-        if outcome.has_ended:
-            return pa.table(said)
-        types = {f.name: f.type for f in join.schema()}
-        for by, at in outcome.promised.items():
-            own = {"left": join.left_at, "right": join.right_at}.get(by)
-            if own is None:
-                said[WID if by == "window" else AT] = pa.array([at])
-            elif own in join.columns:
-                first = at_least(at, types[own])
-                said[column_name(join.columns.index(own))] = _as_number(first)
-        return pa.table(said)
+def _promised(join: JoinPlan, said: Promised) -> dict[str, pa.Array] | None:
+    """A row that has promised positions where rows have theirs."""
+    types, found = {f.name: f.type for f in join.schema()}, {}
+    for by, at in said.items():
+        own = {"left": join.left_at, "right": join.right_at}.get(by)
+        if own is None:
+            found[WID if by == "window" else AT] = pa.array([at])
+        elif own in join.columns:
+            first = at_least(at, types[own])
+            found[column_name(join.columns.index(own))] = _as_number(first)
+    return found if said else None
 
 
 def _as_number(values: pa.Array) -> pa.Array:
@@ -229,19 +187,14 @@ def _joined_schema(bound: BoundJoin, along: Sequence[Placed]) -> T.StructType:
 
 
 def _under_joined_names(bound: BoundJoin, given: DataFrame) -> DataFrame:
-    """Columns under their joined names, in their own types."""
+    """Joined rows, promises and rows set apart; columns under their own names, in their types."""
     types = _types(bound)
     columns = [
         named(from_ticks(column_name(i), types[name]), name)
         for i, name in enumerate(bound.plan.join.columns)
     ]
-    others = [n for n in (WID, AT, PROMISE, STATUS, SET_ASIDE) if n in given.columns]
-    return given.selectExpr(*columns, *others)
-
-
-def joined_only(given: DataFrame) -> DataFrame:
-    """Of everything that shards give, the joined rows."""
-    return given.where(F.col(STATUS).isNull()).drop(STATUS)
+    others = [n for n in (WID, AT, PROMISE, SET_ASIDE) if n in given.columns]
+    return given.where(F.col(STATUS).isNull()).selectExpr(*columns, *others)
 
 
 def lies_on(plan: JoinQueryPlan, found: Aggregation) -> Placed:

@@ -26,6 +26,7 @@ from panes.shards.shared_joins import SharedQuery
 from panes.spark.bind import BoundQuery, bind
 from panes.spark.join.bind import BoundJoin, bind_join
 from panes.spark.join.stream import lies_on, terms_of
+from panes.spark.stream.query import require_fixed_origin
 
 
 def require_possible(streams: Mapping[str, DataFrame], run: StreamOptions) -> None:
@@ -78,7 +79,8 @@ def bind_alone(
     plan = bound.plan
     require_lateness(run.lateness, plan.placing.kind)
     require_clock(run)
-    _require_streamable(bound, plan.query)
+    require_streamable(plan)
+    require_fixed_origin(plan.query)
     status_columns(plan, check_options(plan.query, run))
     return bound
 
@@ -112,21 +114,8 @@ def _bind_join(
         windows = SharedQuery.of("", plan, bound.user).windows
         assert windows is not None
         require_streamable(windows)
-        _require_fixed_origin(windows.window.origin_first)
+        require_fixed_origin(windows.query)
     return bound
-
-
-def _require_streamable(bound: BoundQuery, query: Query) -> None:
-    require_streamable(bound.plan)
-    _require_fixed_origin(query.window is not None and query.window.origin_first)
-
-
-def _require_fixed_origin(origin_first: bool) -> None:
-    if origin_first:
-        raise QueryError(
-            "ORIGIN FIRST over a stream on Spark: where panes begin would be known only later",
-            hint="give the origin itself: ORIGIN '2026-01-01'",
-        )
 
 
 def _require_plain_streams(query: Query | JoinQuery) -> None:

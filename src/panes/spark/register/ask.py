@@ -27,8 +27,8 @@ from panes.shards.register_state import take_up
 from panes.shards.sent_answers import with_ticks
 from panes.shards.state import ABOUT
 from panes.sharing.queries import Queries
+from panes.spark.answers import finished, handed_over_schema, with_start
 from panes.spark.internals import STATE_OPERATOR, dumps, has_commit, to_arrow_schema
-from panes.spark.register.lowered import finished, lowered_schema
 from panes.spark.state_host import STATE_NAME
 from panes.stores import codec
 from panes.windows.spec import Sliding
@@ -118,7 +118,7 @@ class AskState:
         assert isinstance(spec, Sliding)
         store = self.now.store_of(plan)
         answer_now(plan, store, spec.size, self.now.newest, as_lowered)
-        schema = lowered_schema(plan)
+        schema = with_start(handed_over_schema(plan))
         axis_type = self.frame.schema[plan.axis.column or ""].dataType
         if self.state is None:
             return finished(plan, self.frame.sparkSession.createDataFrame([], schema), axis_type)

@@ -24,11 +24,11 @@ from panes.shards.names import ROW
 from panes.shards.sent_answers import LATE, PACKED, REJECTED, TITLE, set_aside_content
 from panes.sharing.failures import QueriesFailed, failing
 from panes.spark.column_names import PACKAGE
+from panes.spark.emit import Unpack
 from panes.spark.host import named_batch
 from panes.spark.internals import local_frame, to_arrow_schema
 from panes.spark.query import Sink, send
 from panes.spark.register.answer_columns import AnswerColumns
-from panes.spark.register.lowered import Unpack
 from panes.spark.register.stream import CONTENT, NAMES
 from panes.spark.register.tap import MOST_ROWS, Tap
 from panes.stores import codec

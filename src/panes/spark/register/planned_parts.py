@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everyone writes it
@@ -12,15 +13,15 @@ from panes.language.expressions import quoted
 from panes.nodes.gate import promise_column
 from panes.nodes.status import status_columns
 from panes.planning.terms import CheckedOptions, StreamOptions
-from panes.shards.combiner import Combiner
-from panes.shards.join_filler import SideFiller
+from panes.shards.combiner import Combiners, combiners
 from panes.shards.join_keys import shard_keys
 from panes.shards.names import AT, PROMISE, ROW, TOO_FAR_AHEAD
 from panes.shards.part_combiners import Use
-from panes.shards.query_filler import PlanFiller
+from panes.shards.query_filler import filler_of
 from panes.shards.register_filler import read_columns
 from panes.shards.register_parts import AloneQuery, RegisterParts, StreamWindows
 from panes.shards.register_shard import Definition, combiner
+from panes.shards.sent_rows import rows_of_side
 from panes.shards.shared_joins import SharedJoin, part_key, shared_joins
 from panes.sharing.queries import Queries
 from panes.spark.bind import BoundQuery, arrow_schema, sql, ticks
@@ -113,12 +114,13 @@ class PlannedParts:
             if not isinstance(bound, BoundQuery):
                 continue
             plan, terms = bound.plan, registered.terms_alone(bound, bounded=bounded)
-            axis = bound.frames[0].schema[plan.axis.column or ""].dataType
-            contents[name] = self.columns.of_plan(plan, axis, status_columns(plan, terms))
+            status = status_columns(plan, terms)
+            contents[name] = self.columns.of_plan(plan, bound.axis_type, status)
             part = AloneQuery(one.key, name, plan, terms)
+            filler = partial(filler_of, plan, keep_rows=terms.drops_late)
             for number, stream in enumerate(part.streams):
                 columns = projected_columns(bound, number, terms, source=number)
-                use = Use(part.key, (name,), _of_query(part, shards))
+                use = Use(part.key, (name,), combiners(filler, shards, terms, plan.placing))
                 self.reads[stream].append(Read(use, columns))
             yield part
 
@@ -146,25 +148,8 @@ class PlannedParts:
         return joins, terms
 
 
-def _of_windows(part: StreamWindows, shards: int) -> Callable[[], Combiner]:
+def _of_windows(part: StreamWindows, shards: int) -> Combiners:
     return lambda: combiner(part.definition, shards, part.terms)
-
-
-def _of_query(part: AloneQuery, shards: int) -> Callable[[], Combiner]:
-    plan, terms = part.plan, part.terms
-    step = terms.step_on(plan.placing.kind)
-    return lambda: Combiner(
-        PlanFiller(plan, terms.drops_late), shards, notes_positions=False, max_step=step
-    )
-
-
-def _of_side(filler: SideFiller, shards: int, step: int | None) -> Callable[[], Combiner]:
-    return lambda: Combiner(
-        SideFiller(filler.side, filler.number, filler.keys),
-        shards,
-        notes_positions=False,
-        max_step=step,
-    )
 
 
 def _windows_read(
@@ -198,11 +183,10 @@ def _sides_read(
     keys, again, source = shard_keys(shared.join), dict(of.plan.query.again), 0
     names = tuple(name for query in shared.queries for name in query.twins)
     for number, (side, plan) in enumerate(zip(of.sides, shared.join.sources, strict=True)):
-        step = terms.step_on(plan.plan.placing.kind)
+        filler = partial(rows_of_side, plan, number, keys[number])
         for place, stream in enumerate(plan.source.streams):
-            filler = SideFiller(plan, number, keys[number])
             columns = projected_columns(side, place, terms, source=source)
-            use = Use(shared.key, names, _of_side(filler, shards, step))
+            use = Use(shared.key, names, combiners(filler, shards, terms, plan.plan.placing))
             yield again.get(stream, stream), Read(use, columns)
             source += 1
 
