@@ -21,8 +21,8 @@ from panes.arrays.type_names import type_name
 from panes.axis import BEGINNING
 from panes.planning.terms import CheckedOptions
 from panes.progress.promise import Promise
-from panes.shards.names import ASIDE, AT, REJECTED, ROWS, column_name
-from panes.shards.outcome import ShardOutcome, together
+from panes.shards.names import AT, ROWS, column_name
+from panes.shards.outcome import ShardOutcome
 from panes.shards.packages import Packages
 from panes.shards.query_identity import Property, require_same, to_table
 from panes.shards.sent_rows import numbered
@@ -71,12 +71,8 @@ class DistinctShard:
         packages.observe([self._promise])
         self._forget()
         self._write()
-        return replace(
-            self._outcome(fresh),
-            rejected=together(packages.named(REJECTED)),
-            aside=tuple(packages.named(ASIDE)),
-            has_ended=packages.have_ended,
-        )
+        given = self._outcome(fresh).beside(packages)
+        return replace(given, has_ended=packages.have_ended)
 
     def finish(self) -> ShardOutcome:
         """The stream has ended. If it goes on after all, its rows are still known."""

@@ -26,8 +26,8 @@ from panes.planning.join_terms import COUNTED, FORGOTTEN
 from panes.planning.terms import CheckedOptions
 from panes.shards.going_up import GoingUp, Gone
 from panes.shards.join_state import JoinState
-from panes.shards.names import ASIDE, AT, ENDED, REJECTED, ROW, SOURCE
-from panes.shards.outcome import Promised, ShardOutcome, together
+from panes.shards.names import AT, ENDED, ROW, SOURCE
+from panes.shards.outcome import Promised, ShardOutcome
 from panes.shards.packages import Packages
 from panes.shards.sent_rows import numbered, rows_name
 from panes.shards.state import State
@@ -97,13 +97,7 @@ class JoinShard:
             gone = self._groups.take(joined, about.stage)
             promised = {"positions": gone.promise} if gone.promise is not None else {}
         about.write()
-        given = replace(
-            self._outcome(gone),
-            late=together(late),
-            rejected=together(packages.named(REJECTED)),
-            aside=tuple(packages.named(ASIDE)),
-            promised=promised,
-        )
+        given = replace(self._outcome(gone).beside(packages, late), promised=promised)
         if not packages.have_ended:
             return given
         again = JoinShard(

@@ -11,6 +11,8 @@ import pyarrow as pa
 from panes.answers.portions import Portion
 from panes.axis import BEGINNING, FOREVER
 from panes.nodes.join_stage import Above
+from panes.shards.names import ASIDE, REJECTED
+from panes.shards.packages import Packages
 from panes.shards.sent_answers import SentAnswers
 
 Placed: TypeAlias = Above | Literal["positions"]
@@ -43,6 +45,15 @@ class ShardOutcome:
     newest: int = BEGINNING
     late_from: int = FOREVER
     has_ended: bool = False
+
+    def beside(self, packages: Packages, late: Sequence[pa.Table] = ()) -> ShardOutcome:
+        """With the late rows of a batch, and those that its tasks have set aside or pass on."""
+        return replace(
+            self,
+            late=_together(late),
+            rejected=_together(packages.named(REJECTED)),
+            aside=tuple(packages.named(ASIDE)),
+        )
 
     def followed_by(self, rest: ShardOutcome) -> ShardOutcome:
         """A batch that was the last one: what it gave, and all that is left."""
@@ -81,6 +92,6 @@ class PartsOutcome:
             self.late_from = min(self.late_from, part.late_from)
 
 
-def together(tables: Sequence[pa.Table]) -> pa.Table:
+def _together(tables: Sequence[pa.Table]) -> pa.Table:
     """Rows that were set aside, with their reasons."""
     return pa.concat_tables(tables) if tables else _NOTHING

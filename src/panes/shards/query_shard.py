@@ -14,21 +14,19 @@ from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
-from numpy.typing import NDArray
 
+from panes.arrays.columns import column_of
 from panes.axis import BEGINNING, FOREVER
-from panes.nodes.arrival import Arrival
 from panes.nodes.choose import pipeline_of
 from panes.nodes.status import marked, next_early, status_columns
 from panes.planning.plan import Plan
 from panes.planning.terms import CheckedOptions
-from panes.shards.names import ASIDE, AT, PASSING, REJECTED, ROWS, SOURCE
-from panes.shards.outcome import ShardOutcome, together
+from panes.shards.names import AT, ROWS, SOURCE
+from panes.shards.outcome import ShardOutcome
 from panes.shards.packages import Packages
 from panes.shards.pipeline_blocks import PipelineBlocks
 from panes.shards.query_state import QueryState
-from panes.shards.sent_rows import numbered
+from panes.shards.sent_rows import arrival_of
 from panes.shards.state import State
 from panes.shards.waiting_answers import WaitingAnswers
 from panes.stores import codec
@@ -94,13 +92,7 @@ class QueryShard:
         answers = self._answers(parcels)
         released = self._waiting.released(answers, parcels, self._progress[0])
         self._write(touched)
-        given = replace(
-            self._outcome(released),
-            late=together(late),
-            rejected=together(packages.named(REJECTED)),
-            aside=tuple(packages.named(ASIDE)),
-            late_from=late_from,
-        )
+        given = replace(self._outcome(released).beside(packages, late), late_from=late_from)
         if not packages.have_ended:
             return given
         again = QueryShard(self._plan, self._terms, self._state, shards=self._shards)
@@ -186,17 +178,11 @@ class QueryShard:
 
     def _add_rows(self, table: pa.Table) -> None:
         """Rows that were not filled before: those that keep every promise count."""
-        source, at = _numbers(table, SOURCE), _numbers(table, AT)
-        counts = np.ones(len(table), dtype=np.bool_)
+        in_time = None
         if self._terms.drops_late:
-            counts = at >= np.array([p.at for p in self._about.promises])[source]
-        if PASSING in table.column_names:
-            counts &= table.column(PASSING).to_numpy()
-        which = np.flatnonzero(counts)
-        columns = numbered(table, range(len(self._plan.row_types)))
-        taken = [c.take(pa.array(which)) for c in columns]
-        partition = [columns[c] for c in self._plan.partition_columns]
-        self._pipeline.add(Arrival(at, taken, which, partition))
+            source, at = (column_of(table, name).to_numpy() for name in (SOURCE, AT))
+            in_time = at >= np.array([p.at for p in self._about.promises])[source]
+        self._pipeline.add(arrival_of(self._plan, table, in_time))
 
     def _put_back_rows(self) -> bool:
         """Rows that wait for their own window, where windows are those of rows, if there are."""
@@ -219,8 +205,3 @@ class QueryShard:
         elif self._had_rows:
             del self._state[_ROWS]
         about.write(self._plan, self._state, self._shards)
-
-
-def _numbers(table: pa.Table, name: str) -> NDArray[np.int64]:
-    numbers: NDArray[np.int64] = pc.cast(table.column(name), pa.int64()).combine_chunks().to_numpy()
-    return numbers

@@ -27,8 +27,8 @@ from panes.shards.blocks import MOST_BLOCKS, Blocks, block_table, span_under
 from panes.shards.combiner import Combiner
 from panes.shards.kept_ledger import KeptLedger
 from panes.shards.kept_rows import KeptRows
-from panes.shards.names import AT, KEPT, REJECTED, ROWS
-from panes.shards.outcome import ShardOutcome, together
+from panes.shards.names import AT, KEPT, ROWS
+from panes.shards.outcome import ShardOutcome
 from panes.shards.packages import Packages
 from panes.shards.recall import Recall
 from panes.shards.register_filler import RegisterFiller, columns_of_rows, tables_of
@@ -147,8 +147,7 @@ class RegisterShard:
         self._kept.add(packages.named(KEPT), promised)
         packages.observe([promise])
         self._queries.newest = max(self._queries.newest, *packages.highest().values(), BEGINNING)
-        rejected = together(packages.named(REJECTED))
-        return replace(self._outcome(), late=together(late), rejected=rejected, late_from=late_from)
+        return replace(self._outcome().beside(packages, late), late_from=late_from)
 
     def finish(self) -> ShardOutcome:
         """The stream has ended: every window that holds a row is answered."""

@@ -1,4 +1,4 @@
-"""Rows that a task sends to their shards as they are."""
+"""Rows that a task sends to their shards as they are, and as the store there takes them."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from panes.arrays.columns import column_of
+from panes.nodes.arrival import Arrival
 from panes.planning.join_plan import SourcePlan
 from panes.planning.plan import Plan
 from panes.shards.join_keys import ShardKeys
@@ -93,6 +94,20 @@ def rows_of_side(side: SourcePlan, number: int, keys: ShardKeys) -> RowFiller:
 def rows_of_schema(column: str | None, schema: pa.Schema) -> RowFiller:
     """Sends rows to the shard of rows like them; `column` gives their positions."""
     return RowFiller(column, schema.types, lambda rows: numbered(rows, range(len(schema))))
+
+
+def arrival_of(plan: Plan, rows: pa.Table, counts: NDArray[np.bool_] | None = None) -> Arrival:
+    """Rows as they were sent, for a pipeline; with `counts`, the others do not pass."""
+    passing = np.ones(len(rows), dtype=np.bool_) if counts is None else counts
+    if PASSING in rows.column_names:
+        passing = passing & rows.column(PASSING).to_numpy()
+    which = np.flatnonzero(passing)
+    found = zip(numbered(rows, range(len(plan.row_types))), plan.row_types, strict=True)
+    columns = [column.cast(kind) for column, kind in found]
+    partition = [columns[c] for c in plan.partition_columns]
+    if len(which) < len(rows):
+        columns = [column.take(pa.array(which)) for column in columns]
+    return Arrival(column_of(rows, AT).to_numpy(), columns, which, partition)
 
 
 def numbered(table: pa.Table, numbers: Iterable[int]) -> list[pa.Array]:
