@@ -138,12 +138,22 @@ def named(text: str, name: str) -> str:
 
 
 def edge_texts(start: str, end: str, data_type: T.DataType | None) -> list[str]:
-    """Where windows start and end, from ticks, in the type of a time axis; others have none."""
-    way = "{}" if data_type is None else "timestamp_micros({})"
-    if isinstance(data_type, T.TimestampNTZType):
-        way = "timestampadd(MICROSECOND, {}, CAST('1970-01-01' AS TIMESTAMP_NTZ))"
+    """Where windows start and end, from ticks, in the type of a time axis; others have none.
+
+    Windows of dates start and end at instants.
+    """
+    kind = T.TimestampType() if isinstance(data_type, T.DateType) else data_type
     edges = zip((start, end), WINDOW_COLUMNS, strict=True)
-    return [named(way.format(ticks), name) for ticks, name in edges]
+    return [named(from_ticks(ticks, kind), name) for ticks, name in edges]
+
+
+def from_ticks(ticks: str, data_type: T.DataType | None) -> str:
+    """A value of a type of time from the number that stands for it; others are as they are."""
+    if isinstance(data_type, T.TimestampType):
+        return f"timestamp_micros({ticks})"
+    if isinstance(data_type, T.TimestampNTZType):
+        return f"timestampadd(MICROSECOND, {ticks}, CAST('1970-01-01' AS TIMESTAMP_NTZ))"
+    return f"date_from_unix_date({ticks})" if isinstance(data_type, T.DateType) else ticks
 
 
 _VALUES = (

@@ -24,7 +24,7 @@ from panes.nodes.inner import chain_of
 from panes.nodes.promised_answers import column_read
 from panes.nodes.promised_columns import require_promise
 from panes.planning.plan import Plan, plan
-from panes.shards.names import HIDDEN, PROMISE
+from panes.shards.names import HIDDEN, PASSING, PROMISE, column_name
 from panes.spark.column_names import PASSES, SET_ASIDE
 from panes.spark.expressions import spark_sql
 from panes.spark.internals import to_arrow_schema
@@ -239,6 +239,25 @@ def rows_where(
 def of_rows(frame: DataFrame, value: Column) -> Column:
     """An expression over the rows of a DataFrame; of anything else nothing is to be evaluated."""
     return F.when(is_row(frame), value) if is_inside(frame) else value
+
+
+def row_columns(plan: Plan, frame: DataFrame) -> dict[str, Column]:
+    """What a plan reads of the rows of a DataFrame, and which of them pass WHERE.
+
+    Of rows that do not, nothing is evaluated but what partitions them where they count.
+    """
+    expressions, found = [of_rows(frame, sql(e)) for e in plan.rows.evaluated], {}
+    if plan.rows.where is not None:
+        passing = F.coalesce(of_rows(frame, sql(plan.rows.where)), F.lit(False))
+        found[PASSING] = passing
+        counted = plan.partition_columns if plan.counts_rows else ()
+        expressions = [e if i in counted else F.when(passing, e) for i, e in enumerate(expressions)]
+    return found | {column_name(i): e for i, e in enumerate(expressions)}
+
+
+def selected_as(frame: DataFrame, columns: Mapping[str, Column]) -> DataFrame:
+    """Columns of a DataFrame by their names."""
+    return frame.select(*(column.alias(name) for name, column in columns.items()))
 
 
 def comparable(frame: DataFrame) -> pa.Schema:

@@ -13,8 +13,8 @@ from pyspark.sql import types as T  # noqa: N812 - as everyone writes it
 from panes.shards.names import ENDED, PROMISE, ROW
 from panes.shards.outcome import Promised, ShardOutcome
 from panes.shards.sent_answers import PACKED
+from panes.spark.batches import Batches, as_schema, in_batches
 from panes.spark.column_names import PACKAGE, SET_ASIDE, STATUS
-from panes.spark.host import Batches
 from panes.spark.internals import to_arrow_schema
 from panes.spark.observe import status_of
 from panes.stores import codec
@@ -26,7 +26,6 @@ KIND, REASON, WHOLE = "kind", "reason", "row"
 LATE: Final = "late"
 REJECTED: Final = "rejected"
 
-_EMITTED_AT_ONCE = 1 << 16
 Promising: TypeAlias = Callable[[Promised], Mapping[str, pa.Array] | None]
 """What a promise says of columns; None: nothing."""
 
@@ -68,11 +67,11 @@ class Emit:
         if SET_ASIDE in self.schema.names:
             parts += [set_aside_rows(late, LATE), set_aside_rows(rejected, REJECTED)]
             parts += outcome.aside
-        rows = pa.concat_tables([_filled(part, self.schema) for part in parts if len(part)])
+        rows = pa.concat_tables([as_schema(part, self.schema) for part in parts if len(part)])
         if self.packed:
             yield pd.DataFrame({PACKAGE: [codec.pack({PACKED: rows})]})
             return
-        for batch in rows.combine_chunks().to_batches(max_chunksize=_EMITTED_AT_ONCE):
+        for batch in in_batches(rows):
             yield batch.to_pandas(types_mapper=pd.ArrowDtype)
 
     def _promised(self, outcome: ShardOutcome) -> Iterator[pa.Table]:
@@ -93,25 +92,11 @@ class Unpack:
     def __call__(self, batches: Batches) -> Batches:
         for batch in batches:
             for package in batch.column(0):
-                table = self.table(package.as_py())
-                yield from table.combine_chunks().to_batches(max_chunksize=_EMITTED_AT_ONCE)
+                yield from in_batches(self.table(package.as_py()))
 
     def table(self, package: bytes) -> pa.Table:
         """One package."""
-        table = codec.unpack(package)[PACKED]
-        columns = [table.column(f.name).cast(f.type) for f in self.schema]
-        return pa.table(columns, schema=self.schema)
-
-
-def _filled(table: pa.Table, schema: pa.Schema) -> pa.Table:
-    """A table's rows, with NULL in the columns that it does not have."""
-    columns = [
-        table.column(f.name).cast(f.type)
-        if f.name in table.column_names
-        else pa.nulls(len(table), f.type)
-        for f in schema
-    ]
-    return pa.table(columns, schema=schema)
+        return as_schema(codec.unpack(package)[PACKED], self.schema)
 
 
 def set_aside_rows(table: pa.Table, kind: str) -> pa.Table:
@@ -125,8 +110,8 @@ def set_aside_rows(table: pa.Table, kind: str) -> pa.Table:
 
 def with_status(schema: T.StructType, row: T.DataType | None) -> T.StructType:
     """The columns of what a store emits: also its status, and rows set apart if wanted."""
-    schema = schema.add(STATUS, "string")
+    found = T.StructType([*schema.fields]).add(STATUS, "string")
     if row is not None:
         apart = T.StructType().add(KIND, "string").add(REASON, "string").add(WHOLE, row)
-        schema = schema.add(SET_ASIDE, apart)
-    return schema
+        found = found.add(SET_ASIDE, apart)
+    return found

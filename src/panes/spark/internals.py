@@ -244,12 +244,10 @@ def append_only(frame: DataFrame, refusal: Callable[[str], Exception]) -> None:
     """Let a frame's ``writeStream`` refuse every output mode but append, where it is asked for.
 
     Spark tells the mode to nobody but its own planner, which takes a stateful function that
-    appends for one that updates. The frame gets a class of its own; no other frame is touched.
+    appends for one that updates. No other frame is touched.
     """
-    own: Any = type(frame)
 
-    def checked(self: DataFrame) -> Any:
-        writer = own.writeStream.fget(self)
+    def checked(writer: Any) -> None:
         set_mode = writer.outputMode
 
         def output_mode(mode: str) -> Any:
@@ -258,9 +256,8 @@ def append_only(frame: DataFrame, refusal: Callable[[str], Exception]) -> None:
             return set_mode(mode)
 
         writer.outputMode = output_mode
-        return writer
 
-    frame.__class__ = type(own.__name__, (own,), {"writeStream": property(checked)})
+    _written_by(frame, checked)
 
 
 def before_start(frame: DataFrame, check: Callable[[str], None]) -> None:
@@ -269,10 +266,8 @@ def before_start(frame: DataFrame, check: Callable[[str], None]) -> None:
     Spark tells nobody of a query that is about to start. Whoever transforms the frame further
     starts another one, which nobody checks.
     """
-    own: Any = type(frame)
 
-    def checked(self: DataFrame) -> Any:
-        writer = own.writeStream.fget(self)
+    def checked(writer: Any) -> None:
         given: dict[str, object] = {}
         set_one, set_all = writer.option, writer.options
 
@@ -295,9 +290,20 @@ def before_start(frame: DataFrame, check: Callable[[str], None]) -> None:
 
         writer.option, writer.options = option, options
         writer.start, writer.toTable = checking(writer.start), checking(writer.toTable)
-        return writer
 
-    frame.__class__ = type(own.__name__, (own,), {"writeStream": property(checked)})
+    _written_by(frame, checked)
+
+
+def _written_by(frame: DataFrame, changed: Callable[[Any], None]) -> None:
+    """Give a frame a class of its own, whose ``writeStream`` has been changed."""
+    own: Any = type(frame)
+
+    def writer(self: DataFrame) -> Any:
+        found = own.writeStream.fget(self)
+        changed(found)
+        return found
+
+    frame.__class__ = type(own.__name__, (own,), {"writeStream": property(writer)})
 
 
 _CHECKPOINT = "checkpointlocation"

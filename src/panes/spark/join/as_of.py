@@ -17,16 +17,15 @@ from pyspark.sql import types as T  # noqa: N812
 from panes.axis import BEGINNING
 from panes.language.expressions import quoted
 from panes.planning.join_plan import JoinPlan
-from panes.spark.expressions import spark_sql
 from panes.spark.join.columns import (
     LEFT_AT,
     LEFT_SLOT,
     RIGHT_AT,
     RIGHT_SLOT,
-    all_hold,
     in_one,
     key_names,
     keyed,
+    matching,
     reaching,
     within,
 )
@@ -84,15 +83,8 @@ def _greatest_of_candidates(
     join: JoinPlan, band: Band, left: DataFrame, right: DataFrame
 ) -> DataFrame:
     """Every candidate that passes the conditions, and of these the greatest for each left row."""
-    assert join.rest is not None
-    assert join.rest.where is not None
-    names = key_names(join, is_left=True), key_names(join, is_left=False)
-    asked = [f"{a} = {b}" for a, b in zip(*names, strict=True)]
-    asked += [f"{LEFT_SLOT} = {RIGHT_SLOT}"]
-    asked += within(band)
-    asked += [f"CASE WHEN {all_hold(asked)} THEN ({spark_sql(join.rest.where)}) END"]
     numbered = left.withColumn(_ID, F.monotonically_increasing_id())
-    pairs = numbered.join(right, F.expr(all_hold(asked)), "left")
+    pairs = numbered.join(right, matching(join, within(band)), "left")
     row = F.struct(*(F.col(quoted(n)) for n in [RIGHT_AT, *join.right.columns]))
     order = F.struct(F.col(RIGHT_AT), *(F.col(quoted(n)) for n in _ordered(join, right)))
     is_pair = F.col(RIGHT_AT).isNotNull()

@@ -8,7 +8,6 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everyone writes it
 
 from panes.aggregates.custom import UserAggregate
-from panes.errors import QueryError
 from panes.language.expressions import quoted
 from panes.language.join_query import JoinQuery
 from panes.language.query import WINDOW_COLUMNS
@@ -18,15 +17,16 @@ from panes.planning.join_query_plan import AT, PAIRS, Aggregation, JoinQueryPlan
 from panes.planning.terms import StreamOptions, check_options
 from panes.shards.names import HIDDEN
 from panes.shards.outcome import Placed
-from panes.spark.answers import guarded, named
+from panes.spark.answers import from_ticks, guarded, named
 from panes.spark.batch.answer import answer_bounded
 from panes.spark.bind import bind_query, row_text, rows_where
 from panes.spark.column_names import END, START
 from panes.spark.internals import spark_type
 from panes.spark.join.batch import joined_rows
 from panes.spark.join.bind import BoundJoin, bind_join
-from panes.spark.join.columns import axis_type, from_ticks, window_edges
+from panes.spark.join.columns import axis_type, window_edges
 from panes.spark.join.stream import different_sides, joined_stream, lies_on, terms_of
+from panes.spark.refusals import require_bounded
 from panes.spark.stream.node import NodePlace, as_read
 from panes.spark.stream.query import answers
 
@@ -42,7 +42,7 @@ def answer_join(
     bound = bind_join(query, streams, user)
     if bound.is_streaming:
         return _answer_stream(bound, run, place)
-    _require_possible(bound, run)
+    require_bounded(bound.plan.query, run)
     rows = joined_rows(bound)
     if bound.plan.aggregation is None:
         return selected(bound.plan, rows)
@@ -70,14 +70,6 @@ def _answer_stream(bound: BoundJoin, run: StreamOptions, place: NodePlace) -> Da
     above_join = NodePlace(of, (), place.promises)
     found_rows = answers(query, check_options(found.query, above), above, above_join)
     return as_read(named_windows(plan, found, found_rows), run, place, bound.frames, promised)
-
-
-def _require_possible(bound: BoundJoin, run: StreamOptions) -> None:
-    """Refuse what only a stream can do, before anything runs."""
-    if bound.plan.query.emits_early:
-        raise QueryError("EMIT EARLY is for streams, and these DataFrames are bounded")
-    if run.with_late:
-        raise QueryError("these DataFrames are bounded, so no row of them is late")
 
 
 def selected(plan: JoinQueryPlan, joined: DataFrame) -> DataFrame:

@@ -10,17 +10,15 @@ windows above that is a punctuation like any other, so they close in the batch t
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 
 import pyarrow as pa
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F  # noqa: N812 - as everyone writes it
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import types as T  # noqa: N812
 
-from panes.axis import parse_duration
-from panes.errors import OptionError, QueryError
+from panes.errors import QueryError
 from panes.nodes.join_stage import WID
 from panes.nodes.promised_answers import at_least
 from panes.planning.join_plan import JoinPlan
@@ -33,23 +31,22 @@ from panes.planning.terms import (
     require_clock,
     require_terms,
 )
-from panes.shards.combiner import combiners
+from panes.shards.combiner import Combiners, combiners
 from panes.shards.join_keys import shard_keys
 from panes.shards.join_shard import JoinShard
 from panes.shards.names import PROMISE, column_name
 from panes.shards.outcome import Placed, Promised
 from panes.shards.sent_rows import rows_of_side
-from panes.spark.answers import named
-from panes.spark.bind import is_inside
-from panes.spark.column_names import SET_ASIDE, STATUS
-from panes.spark.emit import Emit, with_status
-from panes.spark.host import TaskRows, shard_numbers, with_watermark
+from panes.spark.answers import from_ticks, named
+from panes.spark.bind import is_inside, selected_as
+from panes.spark.column_names import SET_ASIDE
+from panes.spark.host import TaskRows, require_progress, shard_numbers, with_watermark
 from panes.spark.join.bind import BoundJoin
-from panes.spark.join.columns import from_ticks
 from panes.spark.observe import DEFAULT, JOIN
+from panes.spark.refusals import require_not_of_process
 from panes.spark.stream.distinct import different_rows
-from panes.spark.stream.node import NodePlace, StreamNode, whole_type
-from panes.spark.stream.query import project
+from panes.spark.stream.node import NodePlace, StreamNode
+from panes.spark.stream.query import projected_columns
 
 _TICKS: dict[type[T.DataType], T.DataType] = {
     T.TimestampType: T.LongType(),
@@ -67,28 +64,16 @@ def terms_of(bound: BoundJoin, run: StreamOptions) -> tuple[StreamOptions, Check
     plan = bound.plan
     require_join_options(plan.query, run)
     require_streamable_join(plan)
-    for what, is_asked in {f"store={run.store!r}": run.store not in (None, "panes"),
-                           "rows_late": run.rows_late is not None}.items():  # fmt: skip
-        if is_asked:
-            raise QueryError(f"{what} is not available on Spark",
-                             hint="panes.open runs a query in one process")  # fmt: skip
-    own = [(s, [f for f in s.frames if not is_inside(f)]) for s in bound.sides]
-    found = [with_watermark(frames, s.plan.axis.column or "", run) for s, frames in own if frames]
-    given = [r.lateness for r in found]
-    if found and run.lateness is None and all(lateness is not None for lateness in given):
-        longest = max(given, key=lambda one: parse_duration(one or 0, option="lateness"))
-        run = replace(run, lateness=longest)
+    require_not_of_process(run)
+    placed = [(frame, s.plan.axis.column or "") for s in bound.sides for frame in s.frames]
+    run = with_watermark(placed, run)
     asked = plan.join.right.plan.query
     require_terms(run, asked, plan.join.axis.kind)
     terms = check_options(asked, replace(run, flush=None, why=False, store=None))
     require_clock(run)
-    closes = (terms.lateness, terms.punctuation, terms.heartbeat)
-    if found and all(c is None for c in closes) and not run.bounded:
-        raise OptionError(
-            "nothing says how the streams progress, so every row would be kept for ever",
-            hint='df.withWatermark("ts", "10 seconds"), or an option of panes.sql: lateness="10 '
-            'seconds", punctuation=, heartbeat=, or bounded=True for an availableNow run',
-        )
+    require_progress(
+        terms, plan.query.streams, bounded=run.bounded, otherwise="every row would be kept for ever"
+    )
     return run, terms
 
 
@@ -110,32 +95,51 @@ def joined_stream(
     keys = shard_keys(join)
     shards = shard_numbers(bound.frames[0].sparkSession, run.shards, is_keyed=bool(keys[0]))
     count = len(shards)
-    whole = place.streams or bound.frames if run.with_late else None
-    given = with_status(_joined_schema(bound, along), None if whole is None else whole_type(whole))
+    whole = place.whole(bound.frames, run)
     node = StreamNode(
         bound.frames,
-        list(_read(bound, terms, count, whole)),
+        [
+            TaskRows(list(map(selected_as, side.frames, side.columns)), side.combiner)
+            for side in read_sides(bound, terms, count, whole)
+        ],
         shards,
         lambda state: JoinShard(join, terms, state, shards=count, along=sides, groups=groups),
-        Emit.of(given, _numbered, partial(_promised, join) if along else None),
-        given,
+        _joined_schema(bound, along),
+        _numbered,
+        partial(_promised, join) if along else None,
+        whole,
     )
     name = (run.name or DEFAULT) + ("" if bound.plan.aggregation is None else JOIN)
-    return _under_joined_names(bound, node.rows(terms, run, place, name))
+    return _under_joined_names(bound, node.stream(terms, run, place, name))
 
 
-def _read(
-    bound: BoundJoin, terms: CheckedOptions, shards: int, whole: Sequence[DataFrame] | None
-) -> Iterator[TaskRows]:
+@dataclass(frozen=True, slots=True)
+class ReadSide:
+    """What tasks read of one side of a join: columns of each of its streams, by its name."""
+
+    names: tuple[str, ...]
+    frames: tuple[DataFrame, ...]
+    columns: tuple[Mapping[str, Column], ...]
+    combiner: Combiners
+
+
+def read_sides(
+    bound: BoundJoin,
+    terms: CheckedOptions,
+    shards: int,
+    whole: Sequence[DataFrame] | None = None,
+) -> Iterator[ReadSide]:
     """What tasks read of the streams of each side, which are numbered through."""
     keys, source = shard_keys(bound.plan.join), 0
     for number, (side, of) in enumerate(zip(bound.plan.join.sources, bound.sides, strict=True)):
-        projected = []
-        for place in range(len(of.frames)):
-            projected.append(project(of, place, terms, source=source, row_of=whole))
-            source += 1
+        columns = tuple(
+            projected_columns(of, place, terms, source=source + place, row_of=whole)
+            for place in range(len(of.frames))
+        )
+        source += len(columns)
         filler = partial(rows_of_side, side, number, keys[number])
-        yield TaskRows(projected, combiners(filler, shards, terms, side.plan.placing))
+        combiner = combiners(filler, shards, terms, side.plan.placing)
+        yield ReadSide(side.source.streams, of.frames, columns, combiner)
 
 
 def _numbered(joined: pa.Table) -> pa.Table:
@@ -183,7 +187,7 @@ def _joined_schema(bound: BoundJoin, along: Sequence[Placed]) -> T.StructType:
         schema = schema.add(WID, "long")
     if not {"positions", "max", "min"}.isdisjoint(along):
         schema = schema.add(AT, "long")
-    return schema.add(PROMISE, "long") if along else schema
+    return schema
 
 
 def _under_joined_names(bound: BoundJoin, given: DataFrame) -> DataFrame:
@@ -194,7 +198,7 @@ def _under_joined_names(bound: BoundJoin, given: DataFrame) -> DataFrame:
         for i, name in enumerate(bound.plan.join.columns)
     ]
     others = [n for n in (WID, AT, PROMISE, SET_ASIDE) if n in given.columns]
-    return given.where(F.col(STATUS).isNull()).selectExpr(*columns, *others)
+    return given.selectExpr(*columns, *others)
 
 
 def lies_on(plan: JoinQueryPlan, found: Aggregation) -> Placed:

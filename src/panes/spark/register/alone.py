@@ -20,13 +20,13 @@ from panes.planning.terms import (
     check_options,
     require_clock,
     require_lateness,
-    require_streamable,
 )
 from panes.shards.shared_joins import SharedQuery
 from panes.spark.bind import BoundQuery, bind
 from panes.spark.join.bind import BoundJoin, bind_join
 from panes.spark.join.stream import lies_on, terms_of
-from panes.spark.stream.query import require_fixed_origin
+from panes.spark.refusals import require_not_of_process
+from panes.spark.stream.query import require_hosted
 
 
 def require_possible(streams: Mapping[str, DataFrame], run: StreamOptions) -> None:
@@ -42,8 +42,7 @@ def require_possible(streams: Mapping[str, DataFrame], run: StreamOptions) -> No
             "a register answers every window once, so late must be 'open' or 'drop'",
             hint="panes.sql(..., late='revise') for a query of its own",
         )
-    if run.rows_late is not None:
-        raise QueryError("rows_late is not available on Spark, where rows have no order of arrival")
+    require_not_of_process(run)
 
 
 def require_single(text: str, aggregates: tuple[UserAggregate, ...]) -> None:
@@ -79,8 +78,7 @@ def bind_alone(
     plan = bound.plan
     require_lateness(run.lateness, plan.placing.kind)
     require_clock(run)
-    require_streamable(plan)
-    require_fixed_origin(plan.query)
+    require_hosted(plan)
     status_columns(plan, check_options(plan.query, run))
     return bound
 
@@ -113,8 +111,7 @@ def _bind_join(
         lies_on(plan, found)
         windows = SharedQuery.of("", plan, bound.user).windows
         assert windows is not None
-        require_streamable(windows)
-        require_fixed_origin(windows.query)
+        require_hosted(windows)
     return bound
 
 

@@ -27,10 +27,9 @@ from panes.shards.distinct_shard import DistinctShard
 from panes.shards.names import HIDDEN, PASSING, PROMISE, ROW, column_name
 from panes.shards.outcome import Promised
 from panes.shards.sent_rows import rows_of_schema
-from panes.spark.bind import BoundQuery, arrow_schema, is_inside
-from panes.spark.column_names import PASSES, SET_ASIDE, STATUS
-from panes.spark.emit import Emit, with_status
-from panes.spark.host import TaskRows, require_progress, shard_numbers
+from panes.spark.bind import BoundQuery, arrow_schema, is_inside, selected_as
+from panes.spark.column_names import PASSES, SET_ASIDE
+from panes.spark.host import TaskRows, shard_numbers
 from panes.spark.observe import DEFAULT
 from panes.spark.stream.node import NodePlace, StreamNode, whole_type
 from panes.spark.stream.query import placed_columns
@@ -60,43 +59,34 @@ def _different(
     """The rows of one stream that have not come before, and what is promised of those to come."""
     plan, frame = bound.plan, bound.frames[number]
     stream = plan.query.streams[number]
-    require_progress(terms, [stream], bounded=run.bounded)
     schema = pa.schema([f for f in arrow_schema(frame) if f.name != PASSES])
     require_comparable(schema)
-    row_of = (place.streams or bound.frames) if run.with_late else None
-    columns = placed_columns(bound, number, terms, source=0, row_of=row_of)
+    whole = place.whole(bound.frames, run)
+    columns = placed_columns(bound, number, terms, source=0, row_of=whole)
     if PASSES in frame.columns:
         columns[PASSING] = F.col(PASSES)
     columns |= {column_name(i): F.col(f"`{f.name}`") for i, f in enumerate(schema)}
-    projected = frame.select(*(c.alias(name) for name, c in columns.items()))
     position = next(i for i, f in enumerate(schema) if f.name == plan.axis.column)
     shards = shard_numbers(frame.sparkSession, run.shards, is_keyed=True)
     count, own, within = len(shards), terms.of(stream), remembered(plan.query, terms)
-    given = _given_schema(frame, None if row_of is None else whole_type(row_of))
+    visible = (f for f in frame.schema if f.name not in (*HIDDEN, PASSES))
+    given = T.StructType([T.StructField(column_name(i), f.dataType) for i, f in enumerate(visible)])
     filler = partial(rows_of_schema, plan.axis.column, schema)
     node = StreamNode(
         [frame],
-        [TaskRows([projected], combiners(filler, count, own, plan.placing))],
+        [TaskRows([selected_as(frame, columns)], combiners(filler, count, own, plan.placing))],
         shards,
         lambda state: DistinctShard(schema, within, own, state, shards=count),
-        Emit.of(given, lambda rows: rows, partial(_promised, position, schema)),
-        given,
+        given if whole is None else given.add(ROW, whole_type(whole)),
+        lambda rows: rows,
+        partial(_promised, position, schema),
+        whole,
     )
-    told = node.rows(own, run, place, f"{run.name or DEFAULT}_{stream}_distinct")
+    told = node.stream(own, run, place, f"{run.name or DEFAULT}_{stream}_distinct")
     names = [F.col(column_name(i)).alias(f.name) for i, f in enumerate(schema)]
     hidden = [name for name in (PROMISE, ROW, SET_ASIDE) if name in told.columns]
     flags = [F.lit(True).alias(PASSES)] if PASSES in frame.columns else []
-    return told.where(F.col(STATUS).isNull()).select(*names, *hidden, *flags)
-
-
-def _given_schema(frame: DataFrame, whole: T.StructType | None) -> T.StructType:
-    """The columns of rows as they leave a shard."""
-    given = T.StructType()
-    visible = [f for f in frame.schema if f.name not in (*HIDDEN, PASSES)]
-    for i, field in enumerate(visible):
-        given = given.add(column_name(i), field.dataType)
-    given = with_status(given.add(PROMISE, "long"), whole)
-    return given if whole is None else given.add(ROW, whole)
+    return told.select(*names, *hidden, *flags)
 
 
 def _promised(position: int, schema: pa.Schema, said: Promised) -> dict[str, pa.Array] | None:

@@ -9,19 +9,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 
+import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everyone writes it
 from pyspark.sql import types as T  # noqa: N812
 
 from panes.language.expressions import quoted
 from panes.planning.terms import CheckedOptions, StreamOptions
-from panes.shards.names import EVERY_SOURCE, HIDDEN
+from panes.shards.names import EVERY_SOURCE, HIDDEN, PROMISE
 from panes.spark.bind import is_inside, is_row, promising
 from panes.spark.column_names import PACKAGE, PASSES, SET_ASIDE, STATUS
-from panes.spark.emit import KIND, REASON, WHOLE, Emit, Unpack
+from panes.spark.emit import KIND, REASON, WHOLE, Emit, Promising, Unpack, with_status
 from panes.spark.host import Hosted, TaskRows, host
 from panes.spark.observe import observed
 from panes.spark.state_host import MakesShard
@@ -39,40 +40,56 @@ class NodePlace:
     elsewhere: tuple[DataFrame, ...] = ()
     promises: bool = False
 
+    def whole(self, frames: Sequence[DataFrame], run: StreamOptions) -> Sequence[DataFrame] | None:
+        """The streams whose columns a row has that is set apart, if such rows are wanted."""
+        return (self.streams or frames) if run.with_late else None
+
 
 @dataclass(frozen=True, slots=True)
 class StreamNode:
     """What runs on both sides of a shuffle, over `frames` of which tasks read some rows.
 
-    What its shards emit has the columns `given`.
+    What its shards answer are `rows` with the columns `given`. What is promised of those to come is
+    a row, too, with the positions that `promise` finds for columns; None: nobody asks. A row that
+    is set apart has the columns of all streams that make it `whole`; None: nobody wants it.
     """
 
     frames: Sequence[DataFrame]
     read: Sequence[TaskRows]
     shards: tuple[int, ...]
     shard: MakesShard
-    emit: Emit
     given: T.StructType
+    rows: Callable[[pa.Table], pa.Table]
+    promise: Promising | None
+    whole: Sequence[DataFrame] | None
 
-    def rows(
+    def stream(
         self, terms: CheckedOptions, run: StreamOptions, place: NodePlace, name: str
     ) -> DataFrame:
-        """Everything that the shards give: rows, promises, rows set apart, and status."""
+        """Everything that the shards give: rows, promises, rows set apart.
+
+        Their status goes into the metrics of this name.
+        """
+        given = with_status(self.given, None if self.whole is None else whole_type(self.whole))
+        if self.promise is not None:
+            given = given.add(PROMISE, "long")
+        emit = Emit.of(given, self.rows, self.promise)
         own = [i for i, frame in enumerate(self.frames) if not is_inside(frame)]
         is_alone = len(own) == len(self.frames)
-        output = T.StructType().add(PACKAGE, "binary") if self.emit.packed else self.given
+        output = T.StructType().add(PACKAGE, "binary") if emit.packed else given
         stored = host(
             self.read,
-            Hosted(self.shard, self.emit, output),
+            Hosted(self.shard, emit, output),
             self.shards,
             terms if own else replace(terms, heartbeat=None),
             bounded=run.bounded and is_alone,
             elsewhere=place.elsewhere,
             beating=[EVERY_SOURCE] if is_alone else own,
         )
-        if self.emit.packed:
-            stored = stored.mapInArrow(Unpack(self.emit.schema), self.given)
-        return observed(stored, name, STATUS)
+        if emit.packed:
+            stored = stored.mapInArrow(Unpack(emit.schema), given)
+        told = observed(stored, name, STATUS)
+        return told.where(F.col(STATUS).isNull()).drop(STATUS)
 
 
 def as_read(
@@ -107,8 +124,12 @@ def whole_type(frames: Sequence[DataFrame]) -> T.StructType:
 
     A name may hold what Arrow cuts off.
     """
-    fields = enumerate(row_type(frames))
-    return T.StructType([T.StructField(f"c{i}", f.dataType) for i, f in fields])
+    return numbered(row_type(frames))
+
+
+def numbered(columns: T.StructType) -> T.StructType:
+    """The same columns under numbers."""
+    return T.StructType([T.StructField(f"c{i}", f.dataType) for i, f in enumerate(columns)])
 
 
 def whole_row(frames: Sequence[DataFrame], frame: DataFrame) -> Column:
