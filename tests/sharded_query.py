@@ -18,8 +18,9 @@ from panes.planning.plan import Plan, plan
 from panes.planning.terms import CheckedOptions
 from panes.shards.combiner import Combiner
 from panes.shards.names import AT, PASSING, PROMISE, ROW, SOURCE, column_name
-from panes.shards.query_filler import PlanFiller
-from panes.shards.query_shard import Outcome, QueryShard
+from panes.shards.outcome import ShardOutcome
+from panes.shards.query_filler import filler_of
+from panes.shards.query_shard import QueryShard
 from panes.shards.query_state import RECALL
 from panes.windows.spec import PerRow
 from tests.support import SCHEMA, sorted_answers
@@ -38,7 +39,7 @@ class ShardedQuery:
         self.terms = CheckedOptions(**terms)  # type: ignore[arg-type]
         self.states: list[dict[str, bytes]] = [{} for _ in range(3)]
 
-    def push(self, **batches: pa.Table) -> list[Outcome]:
+    def push(self, **batches: pa.Table) -> list[ShardOutcome]:
         rows = pa.concat_tables(
             [
                 self._rows(number, batches[name])
@@ -48,7 +49,7 @@ class ShardedQuery:
         )
         inboxes: list[list[bytes]] = [[] for _ in self.states]
         for task in range(self.tasks):
-            filler = PlanFiller(self.plan, keep_rows=self.terms.drops_late)
+            filler = filler_of(self.plan, keep_rows=self.terms.drops_late)
             step = self.terms.step_on(self.plan.placing.kind)
             combiner = Combiner(filler, len(self.states), max_step=step)
             for batch in rows.take(np.arange(task, len(rows), self.tasks)).to_batches(
@@ -68,10 +69,10 @@ class ShardedQuery:
     def shard(self, state: dict[str, bytes]) -> QueryShard:
         return QueryShard(self.plan, self.terms, state, shards=len(self.states))
 
-    def finish(self) -> list[Outcome]:
+    def finish(self) -> list[ShardOutcome]:
         return [self.shard(state).finish() for state in self.states]
 
-    def answers(self, outcomes: Sequence[Outcome]) -> pa.Table:
+    def answers(self, outcomes: Sequence[ShardOutcome]) -> pa.Table:
         tables = [projected(self.plan, o.answers) for o in outcomes]
         found = pa.concat_tables([self.schema.empty_table(), *tables])
         if isinstance(self.plan.window.spec, PerRow):

@@ -25,8 +25,10 @@ from panes.planning.plan import Plan, plan
 from panes.planning.terms import CheckedOptions, StreamOptions, check_options
 from panes.shards.find_rows import find_rows
 from panes.shards.names import AT, EVERY_SOURCE, PROMISE, ROW, SOURCE
+from panes.shards.outcome import ShardOutcome
+from panes.shards.packages import Packages
 from panes.shards.register_filler import read_columns
-from panes.shards.register_shard import LIVE, Definition, RegisterOutcome, RegisterShard, combiner
+from panes.shards.register_shard import LIVE, Definition, RegisterShard, combiner
 from panes.shards.state import ABOUT
 from panes.shards.stored_runs import RECALL
 from panes.sharing.queries import Queries
@@ -183,14 +185,16 @@ class ShardedRegister:
             for shard, package in task.packages():
                 sent.setdefault(shard, []).append(package)
         shards = self._shards()
-        return self._collected([shards[i].take(packages) for i, packages in sent.items()])
+        return self._collected(
+            [shards[i].take_opened(Packages.of(packages)) for i, packages in sent.items()]
+        )
 
-    def _collected(self, outcomes: list[RegisterOutcome]) -> dict[str, pa.Table]:
+    def _collected(self, outcomes: list[ShardOutcome]) -> dict[str, pa.Table]:
         found: dict[str, list[pa.Table]] = {}
         for outcome in outcomes:
-            self.late += outcome.late
-            self.rejected += outcome.rejected
-            for portion in outcome.answers:
+            self.late += [outcome.late] if len(outcome.late) else []
+            self.rejected += [outcome.rejected] if len(outcome.rejected) else []
+            for portion in outcome.portions:
                 for name, table in portion.tables():
                     found.setdefault(name, []).append(
                         selected(self._queries.homes[name][1].plan, table)[1]

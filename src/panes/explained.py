@@ -64,7 +64,7 @@ def _explained_graph(graph: QueryGraph, streams: _Streams, own: _Own, details: b
     require_streams(graph.streams, streams)
     on_spark = ""
     if any(is_spark(frame) for frame in streams.values()):
-        on_spark = importlib.import_module("panes.spark.explain_graph").nodes_of(graph, streams)
+        on_spark = importlib.import_module("panes.spark.explain").nodes_of(graph, streams)
         columns = importlib.import_module("panes.spark.bind").arrow_schema
         streams = {name: columns(frame).empty_table() for name, frame in streams.items()}
     schemas = {name: to_table(frame, name).schema for name, frame in streams.items()}
@@ -75,7 +75,7 @@ def _explained_graph(graph: QueryGraph, streams: _Streams, own: _Own, details: b
 
 def _explained_join(query: JoinQuery, streams: _Streams, own: _Own, details: bool) -> str:
     if any(is_spark(frame) for frame in streams.values()):
-        explained = importlib.import_module("panes.spark.join.explain").explain_join_on_spark
+        explained = importlib.import_module("panes.spark.explain").explain_join_on_spark
         text: str = explained(query, streams, own, details=details)
         return Explained(text)
     schemas = {name: to_table(frame, name).schema for name, frame in streams.items()}

@@ -12,7 +12,7 @@ import pytest
 
 from panes.axis import BEGINNING
 from panes.errors import QueryError
-from panes.shards import parts_shard, query_state, register_shard
+from panes.shards import above_shard, query_state, register_shard
 from panes.shards.many_states import ManyStates
 from panes.shards.missed_queries import MissedQueries
 from panes.shards.parts_shard import PartsShard
@@ -82,7 +82,7 @@ PLANTED: dict[str, tuple[object, str, Callable[[Function], Function], Callable[[
         histories.windows_come_to_joins,
     ),
     "answers are not passed on": (
-        parts_shard, "arrived", answers_are_not_passed_on,
+        above_shard, "arrived", answers_are_not_passed_on,
         histories.windows_come_to_joins,
     ),
 }  # fmt: skip

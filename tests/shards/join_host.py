@@ -16,9 +16,10 @@ from panes.nodes.joined_rows import with_edges
 from panes.planning.join_query_plan import plan_join_query
 from panes.planning.terms import CheckedOptions
 from panes.shards.combiner import Combiner
-from panes.shards.join_filler import SideFiller
 from panes.shards.join_keys import shard_keys
-from panes.shards.join_shard import JoinOutcome, JoinShard
+from panes.shards.join_shard import JoinShard
+from panes.shards.outcome import ShardOutcome
+from panes.shards.sent_rows import rows_of_side
 from panes.shards.stored_runs import RECALL
 from tests.join_queries import THIRD, L, R
 from tests.shards.join_tasks import rows_of_task
@@ -42,14 +43,14 @@ class Host:
         self.terms, self.tasks = CheckedOptions(**terms), tasks  # type: ignore[arg-type]
         self.states: list[dict[str, bytes]] = [{} for _ in range(3 if self.keys[0] else 1)]
 
-    def push(self, **batches: pa.Table) -> list[JoinOutcome]:
+    def push(self, **batches: pa.Table) -> list[ShardOutcome]:
         inboxes: list[list[bytes]] = [[] for _ in self.states]
         first = 0
         for number, side in enumerate(self.join.sources):
             for source, name in enumerate(side.source.streams, start=first):
                 rows = rows_of_task(self.join, number, source, batches[name])
                 for task in range(self.tasks):
-                    filler = SideFiller(side, number, self.keys[number])
+                    filler = rows_of_side(side, number, self.keys[number])
                     combiner = Combiner(filler, len(self.states), notes_positions=False)
                     mine = rows.take(np.arange(task, len(rows), self.tasks))
                     for batch in mine.to_batches(max_chunksize=7):
@@ -64,10 +65,10 @@ class Host:
     def shard(self, state: dict[str, bytes]) -> JoinShard:
         return JoinShard(self.join, self.terms, state, shards=len(self.states), along=self.along)
 
-    def finish(self) -> list[JoinOutcome]:
+    def finish(self) -> list[ShardOutcome]:
         return [self.shard(state).finish() for state in self.states]
 
-    def answers(self, outcomes: Sequence[JoinOutcome]) -> pa.Table:
+    def answers(self, outcomes: Sequence[ShardOutcome]) -> pa.Table:
         """What Spark selects of joined rows; windows are named by their numbers here."""
         found = [self.plan.schema().empty_table()]
         for outcome in outcomes:

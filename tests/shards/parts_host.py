@@ -18,22 +18,25 @@ from panes.language.parse import parse
 from panes.language.query import WINDOW_COLUMNS
 from panes.nodes.inner import joined_schemas
 from panes.nodes.status import status_columns
+from panes.planning.join_plan import SourcePlan
 from panes.planning.join_query_plan import JoinQueryPlan, plan_join_query
 from panes.planning.plan import Plan, plan
 from panes.planning.terms import CheckedOptions, StreamOptions, check_options
+from panes.shards.above_shard import AboveShard
 from panes.shards.combiner import Combiner
 from panes.shards.exactness import alone_exact_from, join_exact_from, label, what_was_missed
-from panes.shards.join_filler import SideFiller
-from panes.shards.join_keys import shard_keys
+from panes.shards.join_keys import ShardKeys, shard_keys
 from panes.shards.names import AT, PASSING, ROW, SOURCE, column_name
+from panes.shards.outcome import PartsOutcome
 from panes.shards.part_combiners import Use, Uses, use_column
-from panes.shards.parts_shard import AboveShard, PartsOutcome, PartsShard
-from panes.shards.query_filler import PlanFiller
+from panes.shards.parts_shard import PartsShard
+from panes.shards.query_filler import filler_of
 from panes.shards.query_state import RECALL as BLOCKS
 from panes.shards.register_filler import read_columns
 from panes.shards.register_parts import ALL_STATE, AloneQuery, RegisterParts, StreamWindows
 from panes.shards.register_shard import LIVE, Definition, combiner
 from panes.shards.sent_answers import LATE, PACKED, TITLE, set_aside_content
+from panes.shards.sent_rows import rows_of_side
 from panes.shards.shared_joins import SharedJoin, part_key, shared_joins
 from panes.sharing.queries import Queries
 from panes.sharing.shareable import shared_spec
@@ -186,8 +189,8 @@ class PartsHost:
             names = tuple(n for query in shared.queries for n in query.twins)
             for number, side in enumerate(shared.join.sources):
                 if stream in side.source.streams:
-                    filler = SideFiller(side, number, shard_keys(shared.join)[number])
-                    use = Use(shared.key, names, lambda f=filler: _of_side(f))  # type: ignore[misc]
+                    keys = shard_keys(shared.join)[number]
+                    use = Use(shared.key, names, lambda s=side, n=number, k=keys: _of_side(s, n, k))  # type: ignore[misc]
                     found.append((use, lambda rows, j=shared.join, n=number:
                                   rows_of_task(j, n, n, rows)))  # type: ignore[misc]  # fmt: skip
         return found
@@ -283,9 +286,10 @@ def _of_plan(planned: Plan, source: int, rows: pa.Table) -> pa.Table:
 
 
 def _of_alone(one: AloneQuery) -> Combiner:
-    return Combiner(PlanFiller(one.plan, one.terms.drops_late), SHARDS, notes_positions=False)
+    return Combiner(
+        filler_of(one.plan, keep_rows=one.terms.drops_late), SHARDS, notes_positions=False
+    )
 
 
-def _of_side(filler: SideFiller) -> Combiner:
-    fresh = SideFiller(filler.side, filler.number, filler.keys)
-    return Combiner(fresh, SHARDS, notes_positions=False)
+def _of_side(side: SourcePlan, number: int, keys: ShardKeys) -> Combiner:
+    return Combiner(rows_of_side(side, number, keys), SHARDS, notes_positions=False)

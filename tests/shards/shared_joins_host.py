@@ -10,14 +10,16 @@ from panes.language.join_text import read_join
 from panes.nodes.inner import joined_schemas
 from panes.planning.join_query_plan import plan_join_query
 from panes.planning.terms import CheckedOptions
+from panes.shards.above_shard import AboveShard
 from panes.shards.combiner import Combiner
-from panes.shards.join_filler import SideFiller
 from panes.shards.join_keys import shard_keys
 from panes.shards.many_states import ManyStates
 from panes.shards.missed_queries import MissedQueries
-from panes.shards.parts_shard import AboveShard, PartsOutcome, PartsShard
+from panes.shards.outcome import PartsOutcome
+from panes.shards.parts_shard import PartsShard
 from panes.shards.register_parts import RegisterParts
 from panes.shards.sent_answers import PACKED, TITLE
+from panes.shards.sent_rows import rows_of_side
 from panes.shards.shared_joins import SharedJoin, addressed, shared_joins
 from panes.stores import codec
 from tests.shards.join_tasks import rows_of_task
@@ -49,7 +51,7 @@ class Host:
             keys = shard_keys(shared.join)
             for number, side in enumerate(shared.join.sources):
                 rows = rows_of_task(shared.join, number, number, batches[side.source.streams[0]])
-                filler = SideFiller(side, number, keys[number])
+                filler = rows_of_side(side, number, keys[number])
                 combiner = Combiner(filler, SHARDS, notes_positions=False)
                 for batch in rows.to_batches():
                     combiner.add(batch)

@@ -23,7 +23,7 @@ def test_batches_that_end_at_whole_seconds_are_noted_by_different_shards() -> No
     planned = plan(parse(TEXT), {"s": SCHEMA})
     noted = []
     for second in range(40):
-        combiner = Combiner(PlanFiller(planned, keep_rows=False), SHARDS)
+        combiner = Combiner(PlanFiller(planned), SHARDS)
         batch = {AT: pa.array([second * 1_000_000]), column_name(0): pa.array(["a"])}
         combiner.add(pa.record_batch(batch))
         packages = {shard: codec.unpack(data) for shard, data in combiner.packages()}

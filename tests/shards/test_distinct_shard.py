@@ -17,8 +17,10 @@ from panes.axis import BEGINNING
 from panes.errors import StateError
 from panes.planning.terms import CheckedOptions
 from panes.shards.combiner import Combiner
-from panes.shards.distinct_shard import DistinctFiller, DistinctOutcome, DistinctShard
-from panes.shards.names import AT, ENDED, column_name
+from panes.shards.distinct_shard import DistinctShard
+from panes.shards.names import AT, column_name
+from panes.shards.outcome import ShardOutcome
+from panes.shards.sent_rows import rows_of_schema
 
 SCHEMA = pa.schema({"at": pa.int64(), "k": pa.string(), "x": pa.float64()})
 Row = tuple[int, str | None, float | None]
@@ -31,10 +33,10 @@ class Host:
         self.within, self.terms = within, CheckedOptions(lateness=lateness)
         self.states: list[dict[str, bytes]] = [{} for _ in range(3)]
 
-    def push(self, rows: list[Row], tasks: int = 2) -> list[DistinctOutcome]:
+    def push(self, rows: list[Row], tasks: int = 2) -> list[ShardOutcome]:
         inboxes: list[list[bytes]] = [[] for _ in self.states]
         for task in range(tasks):
-            combiner = Combiner(DistinctFiller("at", SCHEMA), 3, notes_positions=False)
+            combiner = Combiner(rows_of_schema("at", SCHEMA), 3, notes_positions=False)
             mine = rows[task::tasks]
             columns = [list(c) for c in zip(*mine, strict=True)] or [[], [], []]
             arrays = [pa.array(c, f.type) for c, f in zip(columns, SCHEMA, strict=True)]
@@ -49,7 +51,7 @@ class Host:
         return DistinctShard(schema, self.within, self.terms, state, shards=3)
 
 
-def rows_of(outcomes: list[DistinctOutcome]) -> list[Row]:
+def rows_of(outcomes: list[ShardOutcome]) -> list[Row]:
     found = [o.answers for o in outcomes if len(o.answers)]
     return [tuple(row.values()) for t in found for row in t.to_pylist()]
 
@@ -89,8 +91,8 @@ def test_each_row_comes_once_while_one_like_it_may_count(
             assert not again or (within is not None and row[0] < promised - within)
             come[same(row)] = row[0]
         assert {same(row) for row in rows[begin:end]} <= come.keys()
-        assert len({o.promise for o in outcomes}) <= 1, "all shards promise the same"
-        promised = outcomes[0].promise if outcomes else promised
+        assert len({o.promised["left"] for o in outcomes}) <= 1, "all shards promise the same"
+        promised = outcomes[0].promised["left"] if outcomes else promised
         if within is not None and outcomes:
             span = max(1, within // 8)
             open_rows = sum(at >= promised - within - span for at in come.values())
@@ -100,7 +102,7 @@ def test_each_row_comes_once_while_one_like_it_may_count(
 def test_the_end_is_passed_on_and_rows_are_still_known() -> None:
     host = Host(within=20)
     assert len(rows_of(host.push([(30, "a", 1.0), (31, "a", 1.0), (30, "a", 1.0)]))) == 2
-    assert {host.shard(state).finish().promise for state in host.states} == {ENDED}
+    assert all(host.shard(state).finish().has_ended for state in host.states)
     assert rows_of(host.push([(30, "a", 1.0)])) == []
 
 

@@ -18,8 +18,7 @@ from hypothesis import strategies as st
 import panes
 from panes.axis import BEGINNING
 from panes.nodes.sliding import SlidingPipeline
-from panes.shards.names import ENDED
-from panes.shards.query_shard import Outcome
+from panes.shards.outcome import ShardOutcome
 from tests.sharded_query import ShardedQuery
 from tests.strategies import streams
 from tests.support import PER_ROW, WINDOWS, in_turns, open_query
@@ -27,7 +26,7 @@ from tests.support import PER_ROW, WINDOWS, in_turns, open_query
 NODES = tuple(w for w in (*WINDOWS, *PER_ROW[:2]) if "ROWS" not in w and "FIRST" not in w)
 
 
-def positions(host: ShardedQuery, outcomes: Sequence[Outcome]) -> list[int]:
+def positions(host: ShardedQuery, outcomes: Sequence[ShardOutcome]) -> list[int]:
     """Where the answers of a batch lie, on the column that promises are about."""
     answers = host.answers(outcomes)
     name = "window_end" if "window_end" in answers.column_names else "at"
@@ -41,17 +40,18 @@ def kept(host: ShardedQuery, batches: Sequence[pa.Table]) -> None:
         outcomes = host.push(s=batch)
         if not outcomes:
             continue
-        assert len({o.next_end for o in outcomes}) == 1
+        assert len({o.promised["end"] for o in outcomes}) == 1
         assert all(at + by_row >= promised for at in positions(host, outcomes))
-        assert outcomes[0].next_end >= promised
-        promised = outcomes[0].next_end
+        assert outcomes[0].promised["end"] >= promised
+        promised = outcomes[0].promised["end"]
         progress = outcomes[0].progress
         if progress > BEGINNING and "ALL" not in host.plan.query.text and not by_row:
             spec = host.plan.spec
             assert promised > progress, "what is complete is promised in the same batch"
             assert promised - spec.slide <= progress
     ended = host.finish()
-    assert {o.next_end for o in ended} == {ENDED}
+    assert ended
+    assert all(o.has_ended for o in ended)
     assert all(at + by_row >= promised for at in positions(host, ended))
 
 
@@ -81,7 +81,7 @@ def test_every_shard_keeps_the_same_promise(
     fresh = ShardedQuery(text_over(window), lateness=lateness, late=late)
     outcomes = [o for batch in batches for o in fresh.push(s=batch)]
     if outcomes:
-        assert max(o.next_end for o in outcomes) == query._windows.next_end, (
+        assert max(o.promised["end"] for o in outcomes) == query._windows.next_end, (
             "as one process promises"
         )
 

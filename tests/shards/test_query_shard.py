@@ -23,7 +23,8 @@ from panes.errors import StateError
 from panes.shards import query_identity, query_state
 from panes.shards.blocks import MOST_BLOCKS
 from panes.shards.names import ROW
-from panes.shards.query_shard import Outcome, QueryShard
+from panes.shards.outcome import ShardOutcome
+from panes.shards.query_shard import QueryShard
 from panes.shards.query_state import RECALL
 from panes.shards.state import ABOUT
 from panes.stores import codec
@@ -362,7 +363,7 @@ def test_every_batch_of_early_and_revised_answers_is_that_of_one_process(
         assert_same(told(host, host.finish()), ordered(query.finish()))
 
 
-def told(host: ShardedQuery, outcomes: Sequence[Outcome]) -> pa.Table:
+def told(host: ShardedQuery, outcomes: Sequence[ShardOutcome]) -> pa.Table:
     """What shards say, with the status of every answer, in one order."""
     tables = [
         projected(host.plan, o.answers).append_column("status", o.answers["status"])

@@ -17,8 +17,8 @@ from pyspark.sql import types as T  # noqa: N812
 
 import panes
 from panes.errors import QueryError
-from panes.spark import internals
-from panes.spark.internals import Alias, ColumnCall, Item, Name, Text, WhenChoice
+from panes.spark import column_parts, internals
+from panes.spark.column_parts import Alias, ColumnCall, Item, Name, Text, WhenChoice
 from panes.spark.session import DEFAULTS_WHERE_LOCAL
 from tests.spark.streaming import as_batches, read_stream, run_to_end
 
@@ -214,7 +214,7 @@ def test_the_class_that_writes_checkpoints_is_there(spark: SparkSession) -> None
 
 def parts_of(column: Column) -> object:
     """A Column as nested tuples, its children taken apart too."""
-    part = internals.take_apart(column)
+    part = column_parts.take_apart(column)
     if isinstance(part, Alias):
         return ("alias", part.name, parts_of(part.child))
     if isinstance(part, ColumnCall):
@@ -226,7 +226,7 @@ def parts_of(column: Column) -> object:
     if isinstance(part, WhenChoice):
         pairs = [(parts_of(a), parts_of(b)) for a, b in part.branches]
         return ("when", pairs, None if part.otherwise is None else parts_of(part.otherwise))
-    return ("sql", part.sql) if isinstance(part, Text) else internals.text_of(column)
+    return ("sql", part.sql) if isinstance(part, Text) else column_parts.text_of(column)
 
 
 COLUMNS: dict[str, object] = {
@@ -247,12 +247,12 @@ COLUMNS: dict[str, object] = {
 def test_a_column_is_taken_apart(spark: SparkSession, text: str) -> None:
     found = parts_of(eval(text))
     assert json.dumps(found) == json.dumps(COLUMNS[text])
-    assert (internals.take_apart(eval(text)) is None) == text.startswith("F.lit")
+    assert (column_parts.take_apart(eval(text)) is None) == text.startswith("F.lit")
 
 
 def test_what_is_no_column_is_refused() -> None:
     with pytest.raises(QueryError, match="no Column"):
-        internals.take_apart("x")  # type: ignore[arg-type]
+        column_parts.take_apart("x")  # type: ignore[arg-type]
 
 
 def test_a_streaming_query_can_be_started_without_snapshots(spark: SparkSession) -> None:

@@ -70,8 +70,8 @@ def named_windows(plan: JoinQueryPlan, by: str, answers: pa.Table) -> pa.Table:
 
 def complete_groups(
     plan: JoinQueryPlan, aggregation: Aggregation, rows: pa.Table, stage: JoinStage
-) -> NDArray[np.bool_]:
-    """Which joined rows are of groups by positions that no other row can come into any more."""
+) -> tuple[pa.Table, pa.Table]:
+    """Joined rows of groups by positions that no other row can come into any more, and the rest."""
     by_left, by_right = aggregation.grouped
     left, has_left = _positions(plan, rows, plan.join.left_at)
     right, has_right = _positions(plan, rows, plan.join.right_at)
@@ -82,7 +82,7 @@ def complete_groups(
         complete |= has_right & (right < stage.progress("right"))
     if by_left and by_right:
         complete |= has_left & has_right & joint(stage.promised, left, right)
-    return complete
+    return rows.filter(pa.array(complete)), rows.filter(pa.array(~complete))
 
 
 def _positions(

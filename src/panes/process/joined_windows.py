@@ -117,11 +117,11 @@ class PositionGroups:
     def take(self, joined: pa.Table, stage: JoinStage, *, ends: bool) -> pa.Table:
         """Take in joined rows; gives the groups that no joined row can come into any more."""
         rows = pa.concat_tables([self._waiting, joined]) if len(self._waiting) else joined
-        complete = np.ones(len(rows), dtype=np.bool_)
+        complete, waiting = rows, rows.schema.empty_table()
         if not ends:
-            complete = complete_groups(self._plan, self._aggregation, rows, stage)
-        self._waiting = rows.filter(pa.array(~complete)).combine_chunks()
-        return self._grouped(rows.filter(pa.array(complete)))
+            complete, waiting = complete_groups(self._plan, self._aggregation, rows, stage)
+        self._waiting = waiting.combine_chunks()
+        return self._grouped(complete)
 
     def early(self) -> pa.Table:
         """All groups that are not complete, as they are now."""

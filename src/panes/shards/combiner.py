@@ -10,9 +10,9 @@ of the task's other rows are rejected here, before they move anything.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -20,9 +20,10 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from panes.arrays.columns import column_of
-from panes.axis import LIMIT
+from panes.axis import LIMIT, Axis
 from panes.nodes.gate import believed_up_to
 from panes.nodes.set_aside import no_position, too_far_ahead, too_far_ahead_of_others
+from panes.planning.terms import CheckedOptions
 from panes.shards.marks import Marks, marks_table
 from panes.shards.names import (
     ASIDE,
@@ -41,6 +42,8 @@ from panes.stores import codec
 from panes.stores.parcel import narrowed
 
 _FULL = 1 << 18
+Combiners: TypeAlias = "Callable[[], Combiner]"
+"""What makes a combiner for each task."""
 
 
 class Filler(Protocol):
@@ -60,6 +63,19 @@ class Filler(Protocol):
     def parts(self, shards: int) -> dict[int, dict[str, pa.Table]]:
         """The tables of each shard that has any."""
         ...
+
+
+def combiners(
+    filler: Callable[[], Filler],
+    shards: int,
+    terms: CheckedOptions,
+    axis: Axis,
+    *,
+    notes_positions: bool = False,
+) -> Combiners:
+    """A combiner for each task, with a filler of its own."""
+    step = terms.step_on(axis.kind)
+    return lambda: Combiner(filler(), shards, notes_positions=notes_positions, max_step=step)
 
 
 @dataclass(slots=True)

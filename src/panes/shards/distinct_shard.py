@@ -10,11 +10,10 @@ Invariant: a state has a block for each number in its ledger, and the rows of a 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from panes.arrays.columns import column_of
 from panes.arrays.key_numbers import KeyNumbers
@@ -22,10 +21,11 @@ from panes.arrays.type_names import type_name
 from panes.axis import BEGINNING
 from panes.planning.terms import CheckedOptions
 from panes.progress.promise import Promise
-from panes.shards.marks import have_ended, observe_marks, read_marks
-from panes.shards.names import ASIDE, AT, ENDED, REJECTED, ROW, ROWS, column_name
-from panes.shards.query_filler import rows_by_shard
+from panes.shards.names import AT, ROWS, column_name
+from panes.shards.outcome import ShardOutcome
+from panes.shards.packages import Packages
 from panes.shards.query_identity import Property, require_same, to_table
+from panes.shards.sent_rows import numbered
 from panes.shards.state import ABOUT, State
 from panes.stores import codec
 from panes.stores.state_format import FORMAT, format_table, require_format
@@ -33,56 +33,6 @@ from panes.stores.state_format import FORMAT, format_table, require_format
 _WHAT, _FORMAT = "different rows", 1
 _IDENTITY, _PROGRESS, _BLOCKS, _BLOCK = "query", "progress", "blocks", "block"
 _PER_WINDOW = 8
-_NOTHING = pa.Table.from_batches([], pa.schema({"reason": pa.string()}))
-
-
-@dataclass(slots=True)
-class DistinctFiller:
-    """Sends rows to the shard of rows like them. `column` gives their positions."""
-
-    column: str | None
-    schema: pa.Schema
-    _sent: list[pa.Table] = field(default_factory=list)
-
-    def see(self, table: pa.Table, source: NDArray[np.int32], at: NDArray[np.int64]) -> None:
-        """Rows that do not pass are not among the different ones."""
-
-    def take(
-        self,
-        table: pa.Table,
-        source: NDArray[np.int32],  # noqa: ARG002 - there is one
-        at: NDArray[np.int64],
-    ) -> None:
-        """Keep rows until it is known which shards there are."""
-        columns = {column_name(i): column_of(table, column_name(i)).cast(f.type)
-                   for i, f in enumerate(self.schema)}  # fmt: skip
-        whole = {ROW: column_of(table, ROW)} if ROW in table.column_names else {}
-        self._sent.append(pa.table({AT: pa.array(at), **columns, **whole}))
-
-    def parts(self, shards: int) -> dict[int, dict[str, pa.Table]]:
-        """The rows of each shard that has any."""
-        if not self._sent:
-            return {}
-        rows = pa.concat_tables(self._sent).combine_chunks()
-        mine = rows_by_shard(_values(rows, self.schema), len(rows), shards)
-        return {shard: {ROWS: rows.filter(pa.array(which))} for shard, which in mine.items()}
-
-
-@dataclass(frozen=True, slots=True)
-class DistinctOutcome:
-    """What a batch gave: rows that are new, in numbered columns; rows set aside, and sizes.
-
-    `promise` is what was promised of rows to come; `ENDED`: none will.
-    """
-
-    answers: pa.Table
-    rejected: pa.Table
-    aside: tuple[pa.Table, ...]
-    promise: int
-    progress: int
-    partials: int
-    nbytes: int
-    late: tuple[pa.Table, ...] = ()
 
 
 class DistinctShard:
@@ -102,10 +52,10 @@ class DistinctShard:
     ) -> None:
         self._schema, self._within, self._state = schema, within, state
         self._same = {
-            "SELECT DISTINCT": _property(
+            "SELECT DISTINCT": Property.of(
                 ", ".join(f"{f.name} {type_name(f.type)}" for f in schema)
             ),
-            "the number of shards": _property(str(shards)),
+            "the number of shards": Property.of(str(shards)),
         }
         self._promise, self._span = Promise(terms.bound()), max(1, (within or 0) // _PER_WINDOW)
         self._blocks: dict[int, tuple[int, int]] = {}  # rows and bytes of each
@@ -113,35 +63,25 @@ class DistinctShard:
         if data is not None:
             self._restore(codec.unpack(data))
 
-    def take(self, packages: Sequence[bytes]) -> DistinctOutcome:
-        """Take in one batch; gives the rows that are the first of their kind."""
-        opened = [codec.unpack(data) for data in packages]
-        seen = [read_marks(tables) for tables in opened]
-        sent = [tables[ROWS] for tables in opened if ROWS in tables]
+    def take(self, data: Sequence[bytes]) -> ShardOutcome:
+        """Take in one batch; gives the rows that are the first of their kind, and their promise."""
+        packages = Packages.of(data)
+        sent = packages.named(ROWS)
         fresh = self._fresh(pa.concat_tables(sent)) if sent else pa.table({})
-        for marks in seen:
-            observe_marks(marks, [self._promise])
+        packages.observe([self._promise])
         self._forget()
         self._write()
-        return self._outcome(
-            fresh,
-            pa.concat_tables([t[REJECTED] for t in opened if REJECTED in t] or [_NOTHING]),
-            tuple(tables[ASIDE] for tables in opened if ASIDE in tables),
-            ENDED if have_ended(seen) else self._promise.at,
-        )
+        given = self._outcome(fresh).beside(packages)
+        return replace(given, has_ended=packages.have_ended)
 
-    def finish(self) -> DistinctOutcome:
+    def finish(self) -> ShardOutcome:
         """The stream has ended. If it goes on after all, its rows are still known."""
-        return self._outcome(pa.table({}), _NOTHING, (), ENDED)
+        return replace(self._outcome(pa.table({})), has_ended=True)
 
-    def _outcome(
-        self, fresh: pa.Table, rejected: pa.Table, aside: tuple[pa.Table, ...], promise: int
-    ) -> DistinctOutcome:
-        return DistinctOutcome(
+    def _outcome(self, fresh: pa.Table) -> ShardOutcome:
+        return ShardOutcome(
             answers=fresh,
-            rejected=rejected,
-            aside=aside,
-            promise=promise,
+            promised={"left": self._promise.at},
             progress=self._promise.at,
             partials=sum(rows for rows, _ in self._blocks.values()),
             nbytes=sum(nbytes for _, nbytes in self._blocks.values()),
@@ -154,7 +94,7 @@ class DistinctShard:
         for number in np.unique(block).tolist():
             mine = rows.filter(pa.array(block == number))
             known = self._known(number)
-            columns = _values(mine, self._schema)
+            columns = numbered(mine, range(len(self._schema)))
             both = [pa.concat_arrays(pair) for pair in zip(known, columns, strict=True)]
             count = len(known[0])
             numbers = KeyNumbers([c.type for c in both]).encode(both, count + len(mine))
@@ -171,7 +111,7 @@ class DistinctShard:
         data = self._state.get(_name(number)) if number in self._blocks else None
         if data is None:
             return [pa.array([], f.type) for f in self._schema]
-        return _values(codec.unpack(data)[_BLOCK], self._schema)
+        return numbered(codec.unpack(data)[_BLOCK], range(len(self._schema)))
 
     def _put(self, number: int, columns: Sequence[pa.Array]) -> None:
         names = [column_name(i) for i in range(len(columns))]
@@ -213,17 +153,8 @@ class DistinctShard:
         )
 
 
-def _values(rows: pa.Table, schema: pa.Schema) -> list[pa.Array]:
-    """The columns by which rows are different."""
-    return [column_of(rows, column_name(i)) for i in range(len(schema))]
-
-
 def _name(number: int) -> str:
     return f"{_BLOCK}/{number}"
-
-
-def _property(text: str) -> Property:
-    return Property(text, text)
 
 
 _LEDGER = pa.schema({"block": pa.int64(), "rows": pa.int64(), "bytes": pa.int64()})

@@ -65,11 +65,10 @@ class GoingUp:
 
     def _complete(self, above: Aggregation, rows: pa.Table, stage: JoinStage) -> Gone:
         waiting, number = self._waiting(rows.schema)
-        rows = pa.concat_tables([waiting, rows])
-        complete = complete_groups(self._plan, above, rows, stage)
-        left = rows.filter(pa.array(~complete))
+        together = pa.concat_tables([waiting, rows])
+        complete, left = complete_groups(self._plan, above, together, stage)
         self._write(left, number + 1)
-        return Gone(_at(rows.filter(pa.array(complete)), number), number + 1, len(left))
+        return Gone(_at(complete, number), number + 1, len(left))
 
     def _waiting(self, schema: pa.Schema) -> tuple[pa.Table, int]:
         """Rows of groups that are not complete, and how many batches there have been."""

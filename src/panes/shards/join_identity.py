@@ -22,7 +22,7 @@ def identify_join(join: JoinPlan, shards: int) -> dict[str, Property]:
     while isinstance(step, JoinPlan):
         found |= _join(step)
         step = step.left
-    return found | {"the number of shards": _same(str(shards))}
+    return found | {"the number of shards": Property.of(str(shards))}
 
 
 def _side(source: SourcePlan) -> dict[str, Property]:
@@ -30,10 +30,10 @@ def _side(source: SourcePlan) -> dict[str, Property]:
     stored = [f"{n} {type_name(kind)}" for n, kind in zip(
         source.columns, source.schema().types, strict=True)]  # fmt: skip
     return {
-        f"FROM of {name}": _same(", ".join(source.source.streams)),
-        f"WHERE of {name}": _same("" if where is None else stable(where.sql("spark"))),
-        f"the columns of {name}": _same(", ".join(stored)),
-        f"the position of {name}": _same(source.at),
+        f"FROM of {name}": Property.of(", ".join(source.source.streams)),
+        f"WHERE of {name}": Property.of("" if where is None else stable(where.sql("spark"))),
+        f"the columns of {name}": Property.of(", ".join(stored)),
+        f"the position of {name}": Property.of(source.at),
     }
 
 
@@ -46,10 +46,10 @@ def _join(join: JoinPlan) -> dict[str, Property]:
     ]
     rest = None if join.rest is None else join.rest.where
     return {
-        f"the join of {join.name}": _same(("as of " if join.as_of else "") + join.how),
-        f"the band of {join.name}": _same(_partners(join)),
-        f"the keys of {join.name}": _same(", ".join(keys)),
-        f"ON of {join.name}": _same("" if rest is None else stable(rest.sql("spark"))),
+        f"the join of {join.name}": Property.of(("as of " if join.as_of else "") + join.how),
+        f"the band of {join.name}": Property.of(_partners(join)),
+        f"the keys of {join.name}": Property.of(", ".join(keys)),
+        f"ON of {join.name}": Property.of("" if rest is None else stable(rest.sql("spark"))),
     }
 
 
@@ -61,7 +61,3 @@ def _partners(join: JoinPlan) -> str:
     spec = partners.spec
     size = "all" if isinstance(spec, Landmark) else f"size {spec.size}"
     return identity("windows", _VERSION, size, f"slide {spec.slide} origin {spec.origin}", between)
-
-
-def _same(text: str) -> Property:
-    return Property(text, text)

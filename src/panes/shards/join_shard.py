@@ -8,9 +8,8 @@ is told all marks, so all of them know the same progress after every batch.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Literal, TypeAlias
+from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -26,35 +25,12 @@ from panes.planning.join_query_plan import JoinQueryPlan
 from panes.planning.join_terms import COUNTED, FORGOTTEN
 from panes.planning.terms import CheckedOptions
 from panes.shards.going_up import GoingUp, Gone
-from panes.shards.join_filler import rows_name
 from panes.shards.join_state import JoinState
-from panes.shards.marks import have_ended, observe_marks, read_marks
-from panes.shards.names import ASIDE, AT, ENDED, REJECTED, ROW, SOURCE, column_name
+from panes.shards.names import AT, ENDED, ROW, SOURCE
+from panes.shards.outcome import Promised, ShardOutcome
+from panes.shards.packages import Packages
+from panes.shards.sent_rows import numbered, rows_name
 from panes.shards.state import State
-from panes.stores import codec
-
-Placed: TypeAlias = Above | Literal["positions"]
-"""A position of joined rows: what windows lie on, or the batch that groups by positions end in."""
-_NOTHING_SET_ASIDE = pa.Table.from_batches([], pa.schema({"reason": pa.string()}))
-
-
-@dataclass(frozen=True, slots=True)
-class JoinOutcome:
-    """What a batch gave: joined rows, rows set aside, and sizes.
-
-    `promised` is what is promised of joined rows to come, for each position of theirs that a reader
-    may lie on; `has_ended`: there are no more. `partials` are rows here: what is stored.
-    """
-
-    answers: pa.Table
-    late: pa.Table
-    rejected: pa.Table
-    promised: Mapping[Placed, int]
-    progress: int
-    partials: int
-    nbytes: int
-    has_ended: bool = False
-    aside: tuple[pa.Table, ...] = ()
 
 
 class JoinShard:
@@ -94,55 +70,49 @@ class JoinShard:
             found[stream] = max(at, found.get(stream, at))
         return found
 
-    def take(self, packages: Sequence[bytes]) -> JoinOutcome:
-        """Take in one batch; gives what is joined, or proved to be alone, from now on."""
-        return self.take_opened([codec.unpack(data) for data in packages])
+    def take(self, packages: Sequence[bytes]) -> ShardOutcome:
+        """Take in one batch; gives what is joined, or proved to be alone, from now on.
 
-    def take_opened(self, opened: Sequence[Mapping[str, pa.Table]]) -> JoinOutcome:
+        `partials` are rows here: what is stored.
+        """
+        return self.take_opened(Packages.of(packages))
+
+    def take_opened(self, packages: Packages) -> ShardOutcome:
         """Take in one batch, whose packages have been unpacked."""
         about = self._about
         rows: dict[str, list[Arrivals]] = {}
         late: list[pa.Table] = []
         first = 0
         for number, side in enumerate(self._join.sources):
-            tables = [t[rows_name(number)] for t in opened if rows_name(number) in t]
+            tables = packages.named(rows_name(number))
             if tables:
                 rows[side.name] = [self._admit(side, first, pa.concat_tables(tables), late)]
             first += len(side.source.streams)
-        seen = [read_marks(package) for package in opened]
-        for marks in seen:
-            observe_marks(marks, about.promises)
-            for number, mark in marks.items():
-                if mark.high is not None:
-                    about.newest[number] = max(about.newest[number], mark.high)
+        packages.observe(about.promises)
+        for number, high in packages.highest().items():
+            about.newest[number] = max(about.newest[number], high)
         joined = about.stage.step(rows, about.promised())
         gone, promised = Gone(joined, None), self._promised()
         if self._groups is not None:
             gone = self._groups.take(joined, about.stage)
             promised = {"positions": gone.promise} if gone.promise is not None else {}
         about.write()
-        rejected = [t[REJECTED] for t in opened if REJECTED in t]
-        aside = tuple(t[ASIDE] for t in opened if ASIDE in t)
-        given = replace(self._outcome(gone, late, rejected), promised=promised, aside=aside)
-        return self._and_the_rest(given) if have_ended(seen) else given
-
-    def _and_the_rest(self, given: JoinOutcome) -> JoinOutcome:
-        """A batch that is the last one, as its packages say: what it gave, and all that is left."""
-        rest = JoinShard(
+        given = replace(self._outcome(gone).beside(packages, late), promised=promised)
+        if not packages.have_ended:
+            return given
+        again = JoinShard(
             self._join, self._terms, self._state, shards=self._shards, groups=self._of_groups
-        ).finish()
-        answers = pa.concat_tables([given.answers, rest.answers])
-        return replace(rest, answers=answers, late=given.late, rejected=given.rejected,
-                       aside=given.aside)  # fmt: skip
+        )
+        return given.followed_by(again.finish())
 
-    def finish(self) -> JoinOutcome:
+    def finish(self) -> ShardOutcome:
         """The streams have ended: gives all rows without a partner, and forgets everything."""
         about = self._about
         joined = about.stage.step({}, dict.fromkeys(about.promised(), FOREVER))
         about.end()
         about.write()
         gone = Gone(joined, ENDED) if self._groups is None else self._groups.finish(joined)
-        return replace(self._outcome(gone, [], []), has_ended=True)
+        return replace(self._outcome(gone), has_ended=True)
 
     def _admit(
         self, side: SourcePlan, first: int, table: pa.Table, late: list[pa.Table]
@@ -152,7 +122,7 @@ class JoinShard:
         about = self._about
         promised = self._promised_of(first, table)
         is_late = at < promised
-        columns = [column_of(table, column_name(i)) for i in range(len(side.columns))]
+        columns = numbered(table, range(len(side.columns)))
         if not is_late.any():
             return Arrivals(at, (), columns)
         which = np.flatnonzero(is_late)
@@ -178,23 +148,15 @@ class JoinShard:
         found: NDArray[np.int64] = promised[column_of(table, SOURCE).to_numpy()]
         return found
 
-    def _promised(self) -> dict[Placed, int]:
+    def _promised(self) -> Promised:
         """What is promised of joined rows to come, where readers wait for it."""
-        found = {by: self._about.stage.progress_above(by) for by in self._along}
-        return {by: at for by, at in found.items() if abs(at) < LIMIT}
+        found = ((by, self._about.stage.progress_above(by)) for by in self._along)
+        return {by: at for by, at in found if abs(at) < LIMIT}
 
-    def _outcome(
-        self,
-        gone: Gone,
-        late: Sequence[pa.Table],
-        rejected: Sequence[pa.Table],
-    ) -> JoinOutcome:
+    def _outcome(self, gone: Gone) -> ShardOutcome:
         about = self._about
-        return JoinOutcome(
+        return ShardOutcome(
             answers=gone.rows,
-            late=pa.concat_tables(late) if late else _NOTHING_SET_ASIDE,
-            rejected=pa.concat_tables(rejected) if rejected else _NOTHING_SET_ASIDE,
-            promised={},
             progress=about.progress,
             partials=about.rows + gone.waiting,
             nbytes=about.nbytes,

@@ -24,7 +24,7 @@ from panes.axis import FOREVER
 from panes.join.sorted_rows import SortedRows
 from panes.shards.kept_ledger import KeptColumn, KeptLedger
 from panes.shards.names import AT, KEPT, column_name
-from panes.shards.query_filler import rows_by_shard
+from panes.shards.sent_rows import numbered
 from panes.shards.state import State
 from panes.shards.stored_runs import StoredRuns
 from panes.sharing.completeness import after
@@ -35,15 +35,6 @@ def sent_rows(at: NDArray[np.int64], columns: Sequence[pa.Array]) -> pa.Table:
     """Rows as a task sends them to be kept."""
     named = {column_name(i): column for i, column in enumerate(columns)}
     return pa.table({AT: pa.array(at), **named})
-
-
-def kept_by_shard(sent: Sequence[pa.Table], shards: int) -> dict[int, pa.Table]:
-    """What each shard keeps of a task's rows."""
-    if not sent:
-        return {}
-    rows = pa.concat_tables(sent).combine_chunks()
-    mine = rows_by_shard([column_of(rows, AT)], len(rows), shards)
-    return {shard: rows.filter(pa.array(which)) for shard, which in mine.items()}
 
 
 class KeptRows:
@@ -86,7 +77,7 @@ class KeptRows:
             return
         rows = pa.concat_tables(sent).combine_chunks()
         at = column_of(rows, AT).to_numpy()
-        columns = [column_of(rows, column_name(i)) for i in range(len(self._columns))]
+        columns = numbered(rows, range(len(self._columns)))
         added = SortedRows.of(np.zeros_like(at), at, columns)
         in_time = added.at >= promised
         self._runs.add(added if in_time.all() else added.where(in_time))

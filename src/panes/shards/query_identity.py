@@ -32,6 +32,11 @@ class Property:
     identity: str
     words: str
 
+    @classmethod
+    def of(cls, text: str) -> Property:
+        """What is shown as it is compared."""
+        return cls(text, text)
+
 
 def identify(plan: Plan, shards: int) -> dict[str, Property]:
     """What must not change while the state of a query lives on."""
@@ -57,7 +62,7 @@ def identify(plan: Plan, shards: int) -> dict[str, Property]:
         "the window": Property(window_identity(plan.window), describe(plan.window)),
         "GROUP BY": _typed(grouped),
         "SELECT": _typed(called),
-        **{what: Property(text, text) for what, text in same.items()},
+        **{what: Property.of(text) for what, text in same.items()},
     }
 
 

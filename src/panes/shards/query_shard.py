@@ -9,53 +9,30 @@ given out (`panes.shards.waiting_answers`).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
-from numpy.typing import NDArray
 
+from panes.arrays.columns import column_of
 from panes.axis import BEGINNING, FOREVER
-from panes.nodes.arrival import Arrival
 from panes.nodes.choose import pipeline_of
 from panes.nodes.status import marked, next_early, status_columns
 from panes.planning.plan import Plan
 from panes.planning.terms import CheckedOptions
-from panes.shards.marks import have_ended, late_rows, observe_marks, oldest_late, read_marks
-from panes.shards.names import ASIDE, AT, ENDED, PASSING, REJECTED, ROWS, SOURCE, column_name
+from panes.shards.names import AT, ROWS, SOURCE
+from panes.shards.outcome import ShardOutcome
+from panes.shards.packages import Packages
 from panes.shards.pipeline_blocks import PipelineBlocks
 from panes.shards.query_state import QueryState
+from panes.shards.sent_rows import arrival_of
 from panes.shards.state import State
 from panes.shards.waiting_answers import WaitingAnswers
 from panes.stores import codec
 from panes.stores.parcel import Parcel, from_tables
 
 _ROWS = "rows"
-_NOTHING_SET_ASIDE = pa.Table.from_batches([], pa.schema({"reason": pa.string()}))
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What a batch gave: answers before the SELECT's expressions, rows set aside, and sizes.
-
-    `aside` are rows that a shard below has set aside, and that are passed on. `newest` is where the
-    newest row lies, and `late_from` the oldest late one of this batch, `FOREVER` if there is none.
-    `next_end` says what is promised of answers to come: none is of a window that ends before.
-    `ENDED`: no more answers will come. All shards that take the same batches promise the same.
-    """
-
-    answers: pa.Table
-    late: pa.Table
-    rejected: pa.Table
-    progress: int
-    partials: int
-    nbytes: int
-    aside: tuple[pa.Table, ...] = ()
-    newest: int = BEGINNING
-    late_from: int = FOREVER
-    next_end: int = BEGINNING
 
 
 class QueryShard:
@@ -80,46 +57,34 @@ class QueryShard:
         self._panes = PipelineBlocks(plan, self._pipeline, self._about.blocks, state)
         self._waiting = WaitingAnswers(plan, terms, state, shards=shards)
 
-    def take(self, packages: Sequence[bytes], watermark: int | None = None) -> Outcome:
-        """Take in one batch; gives the answers that are final from now on.
-
-        A host's own `watermark`, in ticks, is what it says of batches before this one.
-        """
-        return self.take_opened([codec.unpack(data) for data in packages], watermark)
-
     @property
     def open_from(self) -> int:
         """The first position that an open window holds."""
         return self._pipeline.open_from
 
-    def take_opened(
-        self, opened: Sequence[Mapping[str, pa.Table]], watermark: int | None = None
-    ) -> Outcome:
+    def take(self, packages: Sequence[bytes], watermark: int | None = None) -> ShardOutcome:
+        """Take in one batch; gives the answers that are final from now on.
+
+        A host's own `watermark`, in ticks, is what it says of batches before this one.
+        """
+        return self.take_opened(Packages.of(packages), watermark)
+
+    def take_opened(self, packages: Packages, watermark: int | None = None) -> ShardOutcome:
         """Take in one batch, whose packages have been unpacked."""
         pipeline, promises = self._pipeline, self._about.promises
         if watermark is not None and self._progress[0] == BEGINNING:
             self._begin_at_epoch()
-        late = [
-            found
-            for tables in opened
-            for found in late_rows(
-                tables, promises, self._plan.placing, pipeline.open_from, self._terms.late
-            )
-        ]
-        late_from = oldest_late(opened, promises) if late else FOREVER
-        rejected = [t[REJECTED] for t in opened if REJECTED in t]
-        parcels = [p for t in opened if (p := from_tables(self._plan.pieces, t)) is not None]
+        placing, open_from = self._plan.placing, pipeline.open_from
+        late = packages.late_rows(promises, placing, open_from, self._terms.late)
+        late_from = packages.oldest_late(promises) if late else FOREVER
+        parcels = [p for t in packages if (p := from_tables(self._plan.pieces, t)) is not None]
         pipeline.take(parcels)
-        for tables in opened:
-            if ROWS in tables:
-                self._add_rows(tables[ROWS])
+        for rows in packages.named(ROWS):
+            self._add_rows(rows)
         touched = self._panes.touched()
-        seen = [read_marks(tables) for tables in opened]
-        for marks in seen:
-            observe_marks(marks, promises)
-            for mark in marks.values():
-                if mark.newest is not None:
-                    pipeline.reach(mark.newest)
+        packages.observe(promises)
+        for newest in packages.highest("newest").values():
+            pipeline.reach(newest)
         for promise in promises if watermark is not None else ():
             assert watermark is not None
             promise.punctuate(watermark, "watermark")
@@ -127,18 +92,11 @@ class QueryShard:
         answers = self._answers(parcels)
         released = self._waiting.released(answers, parcels, self._progress[0])
         self._write(touched)
-        aside = tuple(tables[ASIDE] for tables in opened if ASIDE in tables)
-        outcome = self._outcome(released, late, rejected)
-        given = replace(outcome, aside=aside, late_from=late_from)
-        return self._and_the_rest(given) if have_ended(seen) else given
-
-    def _and_the_rest(self, given: Outcome) -> Outcome:
-        """A batch that is the last one, as its packages say: what it gave, and all that is left."""
-        shard = QueryShard(self._plan, self._terms, self._state, shards=self._shards)
-        rest = shard.finish()
-        answers = pa.concat_tables([given.answers, rest.answers])
-        return replace(rest, answers=answers, late=given.late, rejected=given.rejected,
-                       aside=given.aside, late_from=given.late_from)  # fmt: skip
+        given = replace(self._outcome(released).beside(packages, late), late_from=late_from)
+        if not packages.have_ended:
+            return given
+        again = QueryShard(self._plan, self._terms, self._state, shards=self._shards)
+        return given.followed_by(again.finish())
 
     def _begin_at_epoch(self) -> None:
         """A host's watermark stands at the epoch before there is any, and rows can be late then."""
@@ -146,7 +104,7 @@ class QueryShard:
             promise.punctuate(0, "watermark")
         self._pipeline.close(0, in_order=False)
 
-    def finish(self) -> Outcome:
+    def finish(self) -> ShardOutcome:
         """The stream has ended: every window that holds a row is answered and forgotten."""
         self._panes.fetch_all()
         closed = self._pipeline.close_all(in_order=False)
@@ -157,20 +115,16 @@ class QueryShard:
                 promise.punctuate(self._pipeline.ended)
         # A landmark window never lets go of its rows: if the stream goes on after all, they count.
         self._write(self._about.blocks.numbers)
-        return replace(self._outcome(released, [], []), next_end=ENDED)
+        return replace(self._outcome(released), has_ended=True)
 
-    def _outcome(
-        self, answers: pa.Table, late: Sequence[pa.Table], rejected: Sequence[pa.Table]
-    ) -> Outcome:
-        return Outcome(
+    def _outcome(self, answers: pa.Table) -> ShardOutcome:
+        return ShardOutcome(
             answers=answers,
-            late=pa.concat_tables(late) if late else _NOTHING_SET_ASIDE,
-            rejected=pa.concat_tables(rejected) if rejected else _NOTHING_SET_ASIDE,
             progress=self._progress[0],
             partials=self._about.blocks.partials,
             nbytes=self._about.blocks.nbytes,
             newest=self._pipeline.newest,
-            next_end=self._pipeline.next_end,
+            promised={"end": self._pipeline.next_end},
         )
 
     @property
@@ -224,18 +178,11 @@ class QueryShard:
 
     def _add_rows(self, table: pa.Table) -> None:
         """Rows that were not filled before: those that keep every promise count."""
-        source, at = _numbers(table, SOURCE), _numbers(table, AT)
-        counts = np.ones(len(table), dtype=np.bool_)
+        in_time = None
         if self._terms.drops_late:
-            counts = at >= np.array([p.at for p in self._about.promises])[source]
-        if PASSING in table.column_names:
-            counts &= table.column(PASSING).to_numpy()
-        which = np.flatnonzero(counts)
-        names = [column_name(i) for i in range(len(self._plan.row_types))]
-        columns = [table.column(n).combine_chunks() for n in names]
-        taken = [c.take(pa.array(which)) for c in columns]
-        partition = [columns[c] for c in self._plan.partition_columns]
-        self._pipeline.add(Arrival(at, taken, which, partition))
+            source, at = (column_of(table, name).to_numpy() for name in (SOURCE, AT))
+            in_time = at >= np.array([p.at for p in self._about.promises])[source]
+        self._pipeline.add(arrival_of(self._plan, table, in_time))
 
     def _put_back_rows(self) -> bool:
         """Rows that wait for their own window, where windows are those of rows, if there are."""
@@ -258,8 +205,3 @@ class QueryShard:
         elif self._had_rows:
             del self._state[_ROWS]
         about.write(self._plan, self._state, self._shards)
-
-
-def _numbers(table: pa.Table, name: str) -> NDArray[np.int64]:
-    numbers: NDArray[np.int64] = pc.cast(table.column(name), pa.int64()).combine_chunks().to_numpy()
-    return numbers

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from sqlglot import exp
 
 from panes.arrays.columns import column_of
-from panes.shards.kept_rows import kept_by_shard, sent_rows
+from panes.shards.kept_rows import sent_rows
 from panes.shards.names import AT, KEPT, ROWS, column_name
-from panes.shards.query_filler import rows_by_shard
+from panes.shards.sent_rows import by_shard, numbered
 from panes.shards.shard_of import shards_of
 from panes.sharing.failures import naming
 from panes.sharing.parcels import split
@@ -132,7 +132,7 @@ class RegisterFiller:
                 named = {part_name(store, name): table for name, table in tables.items()}
                 found.setdefault(shard, {}).update(named)
             store.panes.clear()
-        for shard, rows in kept_by_shard(self._kept, shards).items():
+        for shard, rows in by_shard(self._kept, lambda rows: [column_of(rows, AT)], shards).items():
             found.setdefault(shard, {})[KEPT] = rows
         return found
 
@@ -151,13 +151,9 @@ class RegisterFiller:
         return columns, pa.table(compared)
 
     def _rows(self, store: SharedStore, shards: int) -> dict[int, dict[str, pa.Table]]:
-        sent = self._sent.get(store.serial)
-        if not sent:
-            return {}
-        rows = pa.concat_tables(sent).combine_chunks()
-        keys = [column_of(rows, column_name(i)) for i in range(len(store.keys))]
-        mine = rows_by_shard(keys, len(rows), shards)
-        return {shard: {ROWS: rows.filter(pa.array(which))} for shard, which in mine.items()}
+        sent = self._sent.get(store.serial, [])
+        mine = by_shard(sent, lambda rows: numbered(rows, range(len(store.keys))), shards)
+        return {shard: {ROWS: rows} for shard, rows in mine.items()}
 
 
 def _panes(store: SharedStore, shards: int) -> dict[int, dict[str, pa.Table]]:

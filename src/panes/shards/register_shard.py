@@ -11,14 +11,13 @@ from __future__ import annotations
 
 import pickle
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from uuid import uuid4
 
 import numpy as np
 import pyarrow as pa
 
-from panes.answers.portions import Portion
 from panes.axis import BEGINNING, FOREVER
 from panes.errors import StateError
 from panes.planning.plan import Plan
@@ -28,8 +27,9 @@ from panes.shards.blocks import MOST_BLOCKS, Blocks, block_table, span_under
 from panes.shards.combiner import Combiner
 from panes.shards.kept_ledger import KeptLedger
 from panes.shards.kept_rows import KeptRows
-from panes.shards.marks import Marks, late_rows, observe_marks, oldest_late, read_marks
-from panes.shards.names import AT, KEPT, REJECTED, ROWS
+from panes.shards.names import AT, KEPT, ROWS
+from panes.shards.outcome import ShardOutcome
+from panes.shards.packages import Packages
 from panes.shards.recall import Recall
 from panes.shards.register_filler import RegisterFiller, columns_of_rows, tables_of
 from panes.shards.register_state import Written, begin_after, require_register, take_up, to_tables
@@ -75,20 +75,6 @@ class Definition:
         """The queries, with nothing stored."""
         found: Queries = pickle.loads(zlib.decompress(self.data))
         return found
-
-
-@dataclass(frozen=True, slots=True)
-class RegisterOutcome:
-    """What a batch gave: lowered answers, rows set aside, and sizes."""
-
-    answers: list[Portion]
-    late: list[pa.Table]
-    rejected: list[pa.Table]
-    progress: int
-    partials: int
-    nbytes: int
-    newest: int = BEGINNING
-    late_from: int = FOREVER
 
 
 @dataclass(slots=True)
@@ -145,44 +131,36 @@ class RegisterShard:
         """Where the newest row lies."""
         return self._queries.newest
 
-    def take(self, packages: Sequence[bytes]) -> RegisterOutcome:
-        """Take in one batch; gives the answers that are final from now on."""
-        return self.take_opened([codec.unpack(data) for data in packages])
-
-    def take_opened(
-        self, opened: Sequence[Mapping[str, pa.Table]], open_from: int = FOREVER
-    ) -> RegisterOutcome:
-        """Take in one batch, whose packages have been unpacked.
+    def take_opened(self, packages: Packages, open_from: int = FOREVER) -> ShardOutcome:
+        """Take in one batch; gives the answers that are final from now on.
 
         Windows that are not among these queries are open from `open_from` on.
         """
-        late = [found for tables in opened for found in self._late(tables, open_from)]
-        late_from = oldest_late(opened, [self._queries.promise]) if late else FOREVER
-        rejected = [tables[REJECTED] for tables in opened if REJECTED in tables]
+        promise = self._queries.promise
+        late = self._late(packages, open_from)
+        late_from = packages.oldest_late([promise]) if late else FOREVER
         with naming(lambda: self._queries.shapes):
-            for tables in opened:
+            for tables in packages:
                 for store in self._queries.stores.values():
                     self._add(store, tables_of(store, tables))
-        promised = self._queries.promise.at if self._terms.drops_late else BEGINNING
-        self._kept.add([tables[KEPT] for tables in opened if KEPT in tables], promised)
-        for tables in opened:
-            self._observe(read_marks(tables))
-        return replace(self._outcome(late, rejected), late_from=late_from)
+        promised = promise.at if self._terms.drops_late else BEGINNING
+        self._kept.add(packages.named(KEPT), promised)
+        packages.observe([promise])
+        self._queries.newest = max(self._queries.newest, *packages.highest().values(), BEGINNING)
+        return replace(self._outcome().beside(packages, late), late_from=late_from)
 
-    def finish(self) -> RegisterOutcome:
+    def finish(self) -> ShardOutcome:
         """The stream has ended: every window that holds a row is answered."""
         self._queries.promise.punctuate(self._queries.last_end(), "the end of the stream")
-        return self._outcome([], [])
+        return self._outcome()
 
-    def _outcome(self, late: list[pa.Table], rejected: list[pa.Table]) -> RegisterOutcome:
+    def _outcome(self) -> ShardOutcome:
         with naming(lambda: self._queries.shapes):
-            answers = list(self._queries.answers(as_lowered))
+            portions = list(self._queries.answers(as_lowered))
             self._write()
         blocks = self._live.blocks.values()
-        return RegisterOutcome(
-            answers=answers,
-            late=late,
-            rejected=rejected,
+        return ShardOutcome(
+            portions=portions,
             progress=self._queries.promise.at,
             partials=sum(b.partials for b in blocks),
             nbytes=sum(b.nbytes for b in blocks) + self._kept.nbytes,
@@ -203,19 +181,13 @@ class RegisterShard:
             store.panes.touch(filled.partials.starts, *(f.starts for f in filled.counted.values()))
             store.panes.add(filled)
 
-    def _late(self, tables: Mapping[str, pa.Table], open_from: int) -> list[pa.Table]:
+    def _late(self, packages: Packages, open_from: int) -> list[pa.Table]:
         """Rows that break a promise made before this batch."""
         queries, late = self._queries, self._terms.late
         if queries.axis is None:
             return []
         open_from = min(open_from, queries.open_from())
-        return late_rows(tables, [queries.promise], queries.axis, open_from, late)
-
-    def _observe(self, marks: Mapping[int, Marks]) -> None:
-        """What a task says of how far its rows reach."""
-        observe_marks(marks, [self._queries.promise])
-        highs = [mark.high for mark in marks.values() if mark.high is not None]
-        self._queries.newest = max(self._queries.newest, *highs, BEGINNING)
+        return packages.late_rows([queries.promise], queries.axis, open_from, late)
 
     # The state
 

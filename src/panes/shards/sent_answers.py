@@ -81,10 +81,10 @@ def sent_answers(content: int, names: Sequence[str], answers: pa.Table) -> Itera
         yield SentAnswers(content, packed, json.dumps({name: len(answers)}))
 
 
-def sent_set_aside(content: int, tables: Sequence[pa.Table]) -> Iterator[SentAnswers]:
+def sent_set_aside(content: int, rows: pa.Table) -> Iterator[SentAnswers]:
     """Rows that were set aside, of one kind and stream."""
-    if tables:
-        yield SentAnswers(content, codec.pack({PACKED: pa.concat_tables(tables)}))
+    if len(rows):
+        yield SentAnswers(content, codec.pack({PACKED: rows}))
 
 
 def passed_on(sent: Sequence[SentAnswers]) -> bytes:

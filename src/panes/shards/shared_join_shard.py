@@ -2,14 +2,13 @@
 
 A shard has a join for each set of queries that share one, with a state of its own. Joined rows are
 selected for queries that ask for them, and go up as partials to the shards of windows above
-(`panes.shards.windows_above_shard`). A package is for one join or one query, and begins with its
+(`panes.shards.above_shard`). A package is for one join or one query, and begins with its
 key (`panes.shards.shared_joins`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
 from typing import TypeAlias
 
 import pyarrow as pa
@@ -20,11 +19,13 @@ from panes.nodes.missed_rows import Whole, sure_rows
 from panes.planning.terms import CheckedOptions
 from panes.shards.combiner import Combiner
 from panes.shards.going_up import GoingUp, Gone
-from panes.shards.join_shard import JoinOutcome, JoinShard
+from panes.shards.join_shard import JoinShard
 from panes.shards.many_states import ManyStates
 from panes.shards.missed_queries import MissedQueries
 from panes.shards.names import AT, PROMISE, column_name
-from panes.shards.query_filler import PlanFiller
+from panes.shards.outcome import PartsOutcome
+from panes.shards.packages import Packages
+from panes.shards.query_filler import filler_of
 from panes.shards.shard_of import shards_of
 from panes.shards.shared_joins import SharedJoin, SharedQuery, addressed
 from panes.sharing.failures import noted
@@ -33,16 +34,8 @@ from panes.stores import codec
 ANSWERS, MISSED = "answers", "missed"
 """The table of a package that has answers, on their way to the sink, and of one that says up to
 where a query has missed rows."""
-Tables: TypeAlias = Mapping[str, pa.Table]
-"""The tables of a package."""
-
-
-@dataclass(frozen=True, slots=True)
-class JoinsOutcome:
-    """What a batch gave: packages for the shards above, and what became of each join."""
-
-    packages: list[tuple[int, bytes]]
-    outcomes: list[JoinOutcome]
+Sent: TypeAlias = Callable[[str], Packages]
+"""What tasks have sent a part in a batch, by its key."""
 
 
 class SharedJoinShard:
@@ -66,35 +59,22 @@ class SharedJoinShard:
         self._states, self._missed, self._shards = states, missed, shards
         self._failing = failing
 
-    def take(
-        self, opened: Mapping[str, Sequence[Tables]], of_all: Sequence[Tables]
-    ) -> JoinsOutcome:
-        """Take in one batch, whose packages have been unpacked."""
-        return self._step(
-            lambda shared, shard: shard.take_opened([*opened.get(shared.key, ()), *of_all]),
-            has_ended=False,
-        )
-
-    def finish(self) -> JoinsOutcome:
-        """The streams have ended."""
-        return self._step(lambda _, shard: shard.finish(), has_ended=True)
-
-    def _step(
-        self, step: Callable[[SharedJoin, JoinShard], JoinOutcome], *, has_ended: bool
-    ) -> JoinsOutcome:
-        found = JoinsOutcome([], [])
+    def step(self, given: PartsOutcome, sent: Sent | None) -> None:
+        """Take in one batch; None: the streams have ended."""
         for shared in self._joins:
             whole = self._whole(shared)
             with noted(self._failing, [n for query, _ in whole for n in query.twins]):
-                shard = self._shard(shared)
-                outcome = self._sure(shared, step(shared, shard))
-                found.outcomes.append(outcome)
+                state = self._states.of(shared.key)
+                shard = JoinShard(shared.join, self._terms, state, shards=self._shards)
+                outcome = shard.finish() if sent is None else shard.take_opened(sent(shared.key))
+                joined = self._sure(shared, outcome.answers)
+                given.count(outcome)
+                given.answers += len(joined)
                 for query, missing in whole:
                     with noted(self._failing, query.twins):
-                        joined, below = outcome.answers, None if has_ended else shard
-                        found.packages.extend(self._sent(query, missing, joined, below))
+                        below = None if sent is None else shard
+                        given.packages.extend(self._sent(query, missing, joined, below))
                 self._missed.came({(one, by): at for (one, by), at in shard.newest.items()})
-        return found
 
     def _whole(self, shared: SharedJoin) -> list[tuple[SharedQuery, Whole | None]]:
         """The queries of a join, each with what is whole of it; None: everything."""
@@ -107,14 +87,9 @@ class SharedJoinShard:
                 found.append((query, whole))
         return found
 
-    def _sure(self, shared: SharedJoin, outcome: JoinOutcome) -> JoinOutcome:
-        """What a join gave, without what rows before it could prove wrong."""
-        unstored = self._missed.unstored(shared)
-        return replace(outcome, answers=sure_rows(shared.join, unstored, outcome.answers))
-
-    def _shard(self, shared: SharedJoin) -> JoinShard:
-        state = self._states.of(shared.key)
-        return JoinShard(shared.join, self._terms, state, shards=self._shards)
+    def _sure(self, shared: SharedJoin, joined: pa.Table) -> pa.Table:
+        """Joined rows without those that rows before the join could prove wrong."""
+        return sure_rows(shared.join, self._missed.unstored(shared), joined)
 
     def _sent(
         self, query: SharedQuery, whole: Whole | None, joined: pa.Table, shard: JoinShard | None
@@ -145,7 +120,7 @@ class SharedJoinShard:
         _, values = plan.rows(rows)
         columns |= {column_name(i): value for i, value in enumerate(values)}
         promised = {AT: pa.nulls(1, pa.int64()), PROMISE: pa.array([gone.promise], pa.int64())}
-        combiner = Combiner(PlanFiller(plan), self._above)
+        combiner = Combiner(filler_of(plan), self._above)
         both = pa.concat_tables([pa.table(columns), pa.table(promised)], promote_options="default")
         for batch in both.combine_chunks().to_batches():
             combiner.add(batch)

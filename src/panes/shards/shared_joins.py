@@ -9,7 +9,7 @@ and what is sent to it. A query with another text has another key, and begins an
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
@@ -114,6 +114,15 @@ def addressed(key: str, data: bytes) -> bytes:
 def address(package: bytes) -> tuple[str, bytes]:
     """For whom a package is, and what is in it."""
     return package[:_LETTERS].decode(), package[_LETTERS:]
+
+
+def by_part(packages: Iterable[bytes]) -> dict[str, list[bytes]]:
+    """What is in packages, by whom they are for."""
+    found: dict[str, list[bytes]] = {}
+    for package in packages:
+        key, data = address(package)
+        found.setdefault(key, []).append(data)
+    return found
 
 
 def part_key(*words: str) -> str:

@@ -13,14 +13,15 @@ from pyspark.sql import DataFrame
 from pyspark.sql import types as T  # noqa: N812
 from sqlglot import exp
 
+from panes.answers.select import plain_outputs
 from panes.language.expressions import quoted
 from panes.language.query import AGGREGATE, WINDOW_COLUMNS
 from panes.nodes.promised_answers import at_least, promised_by_windows
 from panes.planning.answer_columns import AnswerColumn
 from panes.planning.plan import Plan
-from panes.shards.names import PROMISE
-from panes.spark.bind import BoundQuery, sql
-from panes.spark.column_names import END
+from panes.shards.outcome import Promised
+from panes.spark.bind import BoundQuery, row_text, rows_where
+from panes.spark.column_names import END, START
 from panes.spark.expressions import spark_sql
 from panes.spark.internals import spark_type
 from panes.windows.extent import ruler
@@ -38,23 +39,22 @@ def handed_over(lowered: pa.Table) -> pa.Table:
     return lowered.drop_columns(list(WINDOW_COLUMNS)).add_column(0, END, ends)
 
 
-def promise_row(plan: Plan, next_end: int) -> pa.Table:
+def promised_row(plan: Plan, said: Promised) -> dict[str, pa.Array] | None:
     """What is promised of answers to come, as a row with the first positions that they may have.
 
-    No window that ends before `next_end` will be answered.
+    No window that ends before what is `said` will be answered.
     """
+    next_end = said["end"]
     promised = promised_by_windows(plan.query, next_end)
     if not promised:
-        return pa.table({PROMISE: pa.array([], pa.int64())})
-    said = pa.table({PROMISE: pa.array([0], pa.int64())})
+        return None
     if plan.names_windows:
-        return said.append_column(END, pa.array([next_end], pa.int64()))
-    said = said.append_column(END, pa.array([0], pa.int64()))
+        return {END: pa.array([next_end], pa.int64())}
     outputs = [o for o in plan.query.outputs if o.name.lower() in promised]
-    for name in {o.expression.name for o in outputs}:
-        kind = plan.lowered_schema().field(name).type
-        said = said.append_column(name, at_least(promised[outputs[0].name.lower()], kind))
-    return said
+    types = {o.expression.name: plan.lowered_schema().field(o.expression.name).type
+             for o in outputs}  # fmt: skip
+    at = {name: at_least(promised[outputs[0].name.lower()], kind) for name, kind in types.items()}
+    return {END: pa.array([0], pa.int64()), **at}
 
 
 def handed_over_schema(plan: Plan, status_columns: Sequence[str] = ()) -> T.StructType:
@@ -69,12 +69,43 @@ def handed_over_schema(plan: Plan, status_columns: Sequence[str] = ()) -> T.Stru
     return T.StructType(fields + [T.StructField(name, T.StringType()) for name in status_columns])
 
 
-def selected(bound: BoundQuery, handed: DataFrame, status_columns: Sequence[str] = ()) -> DataFrame:
-    """What was selected, of the answers that pass HAVING."""
-    query = bound.plan.query
-    edged = with_edges(bound, handed)
-    passing = edged if query.having is None else edged.where(sql(query.having))
-    return passing.selectExpr(*answer_texts(bound.plan, status_columns))
+def with_start(handed: T.StructType) -> T.StructType:
+    """The same columns, where windows of many sizes say where they start, too."""
+    return T.StructType([T.StructField(START, T.LongType()), *handed.fields])
+
+
+def selected(bound: BoundQuery, handed: DataFrame) -> DataFrame:
+    """What was selected of answers that HAVING keeps."""
+    return finished(bound.plan, handed, bound.axis_type, start=start_text(bound.plan))
+
+
+def start_text(plan: Plan) -> str:
+    """Where a window starts, in ticks, by its end."""
+    if isinstance(plan.window.spec, PerRow | Landmark):
+        return "CAST(NULL AS BIGINT)"
+    return f"{END} - {ruler(plan.spec).size}L"
+
+
+def finished(
+    plan: Plan,
+    handed: DataFrame,
+    axis_type: T.DataType | None,
+    *before: str,
+    start: str = START,
+    status: Sequence[str] = (),
+    hidden: Sequence[str] = (),
+) -> DataFrame:
+    """What was selected, of answers that HAVING keeps; `before` come before it.
+
+    `hidden` columns come after it: in rows that are no answers, only these say anything.
+    """
+    edge_type = axis_type if plan.axis.kind == "time" else None
+    edges = edge_texts(start, END, edge_type) if plan.names_windows else []
+    chosen = answer_texts(plan, status, if_row=row_text(hidden))
+    if plain_outputs(plan) is not None:
+        return handed.selectExpr(*before, *edges, *chosen[len(edges) :], *hidden)
+    edged = handed.selectExpr("*", *edges) if edges else handed
+    return rows_where(edged, plan.query.having, hidden).selectExpr(*before, *chosen, *hidden)
 
 
 def answer_texts(plan: Plan, status_columns: Sequence[str] = (), *, if_row: str = "") -> list[str]:
@@ -106,24 +137,23 @@ def named(text: str, name: str) -> str:
     return f"{text} AS {quoted(name)}"
 
 
-def with_edges(bound: BoundQuery, handed: DataFrame) -> DataFrame:
-    """Where windows start and end, in the type of their column; per-row windows do not say."""
-    if isinstance(bound.plan.window.spec, PerRow):
-        return handed
-    spec, axis = bound.plan.spec, bound.plan.axis
-    data_type = bound.frames[0].schema[axis.column or ""].dataType if axis.kind == "time" else None
-    is_landmark = isinstance(spec, Landmark)
-    start = "CAST(NULL AS BIGINT)" if is_landmark else f"{END} - {ruler(spec).size}L"
-    return handed.selectExpr("*", *edge_texts(start, END, data_type))
-
-
 def edge_texts(start: str, end: str, data_type: T.DataType | None) -> list[str]:
-    """Where windows start and end, from ticks, in the type of a time axis; others have none."""
-    way = "{}" if data_type is None else "timestamp_micros({})"
-    if isinstance(data_type, T.TimestampNTZType):
-        way = "timestampadd(MICROSECOND, {}, CAST('1970-01-01' AS TIMESTAMP_NTZ))"
+    """Where windows start and end, from ticks, in the type of a time axis; others have none.
+
+    Windows of dates start and end at instants.
+    """
+    kind = T.TimestampType() if isinstance(data_type, T.DateType) else data_type
     edges = zip((start, end), WINDOW_COLUMNS, strict=True)
-    return [named(way.format(ticks), name) for ticks, name in edges]
+    return [named(from_ticks(ticks, kind), name) for ticks, name in edges]
+
+
+def from_ticks(ticks: str, data_type: T.DataType | None) -> str:
+    """A value of a type of time from the number that stands for it; others are as they are."""
+    if isinstance(data_type, T.TimestampType):
+        return f"timestamp_micros({ticks})"
+    if isinstance(data_type, T.TimestampNTZType):
+        return f"timestampadd(MICROSECOND, {ticks}, CAST('1970-01-01' AS TIMESTAMP_NTZ))"
+    return f"date_from_unix_date({ticks})" if isinstance(data_type, T.DateType) else ticks
 
 
 _VALUES = (

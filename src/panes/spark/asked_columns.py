@@ -16,7 +16,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everyone writes it
 from panes.aggregates.catalog import columns_of, is_aggregate
 from panes.aggregates.refused import REFUSED
 from panes.errors import QueryError
-from panes.spark.internals import (
+from panes.spark.column_parts import (
     Alias,
     Cast,
     ColumnCall,

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
 
 import pyarrow as pa
 from pyspark.errors import AnalysisException
@@ -26,7 +24,7 @@ from panes.nodes.inner import chain_of
 from panes.nodes.promised_answers import column_read
 from panes.nodes.promised_columns import require_promise
 from panes.planning.plan import Plan, plan
-from panes.shards.names import HIDDEN, PROMISE
+from panes.shards.names import HIDDEN, PASSING, PROMISE, column_name
 from panes.spark.column_names import PASSES, SET_ASIDE
 from panes.spark.expressions import spark_sql
 from panes.spark.internals import to_arrow_schema
@@ -46,6 +44,11 @@ class BoundQuery:
     def is_streaming(self) -> bool:
         """Whether the DataFrames are streams."""
         return self.frames[0].isStreaming
+
+    @property
+    def axis_type(self) -> T.DataType:
+        """The type of the column that rows lie on."""
+        return self.frames[0].schema[self.plan.axis.column or ""].dataType
 
 
 def bind(
@@ -214,19 +217,47 @@ _PROMISED, _BOUNDED = "panes.promised", "panes.bounded"
 
 def is_row(frame: DataFrame) -> Column:
     """Which rows of a DataFrame are rows: no promises, and not set aside."""
-    of_nodes = [F.col(name).isNull() for name in (PROMISE, SET_ASIDE) if name in frame.columns]
-    return reduce(operator.and_, of_nodes, F.lit(True))
+    return F.expr(row_text(frame.columns) or "TRUE")
 
 
-def row_text(frame: DataFrame) -> str:
-    """The same, as text."""
-    names = [name for name in (PROMISE, SET_ASIDE) if name in frame.columns]
-    return " AND ".join(f"{name} IS NULL" for name in names)
+def row_text(hidden: Collection[str]) -> str:
+    """The same as text, by the hidden columns; nothing if all rows are."""
+    return " AND ".join(f"{name} IS NULL" for name in (PROMISE, SET_ASIDE) if name in hidden)
+
+
+def rows_where(
+    frame: DataFrame, condition: exp.Expression | None, hidden: Collection[str]
+) -> DataFrame:
+    """The rows that pass a condition, and what is no row."""
+    if condition is None:
+        return frame
+    is_row = row_text(hidden)
+    passes = sql(condition)
+    return frame.where(F.when(F.expr(is_row), passes).otherwise(F.lit(True)) if is_row else passes)
 
 
 def of_rows(frame: DataFrame, value: Column) -> Column:
     """An expression over the rows of a DataFrame; of anything else nothing is to be evaluated."""
     return F.when(is_row(frame), value) if is_inside(frame) else value
+
+
+def row_columns(plan: Plan, frame: DataFrame) -> dict[str, Column]:
+    """What a plan reads of the rows of a DataFrame, and which of them pass WHERE.
+
+    Of rows that do not, nothing is evaluated but what partitions them where they count.
+    """
+    expressions, found = [of_rows(frame, sql(e)) for e in plan.rows.evaluated], {}
+    if plan.rows.where is not None:
+        passing = F.coalesce(of_rows(frame, sql(plan.rows.where)), F.lit(False))
+        found[PASSING] = passing
+        counted = plan.partition_columns if plan.counts_rows else ()
+        expressions = [e if i in counted else F.when(passing, e) for i, e in enumerate(expressions)]
+    return found | {column_name(i): e for i, e in enumerate(expressions)}
+
+
+def selected_as(frame: DataFrame, columns: Mapping[str, Column]) -> DataFrame:
+    """Columns of a DataFrame by their names."""
+    return frame.select(*(column.alias(name) for name, column in columns.items()))
 
 
 def comparable(frame: DataFrame) -> pa.Schema:

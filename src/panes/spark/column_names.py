@@ -20,8 +20,6 @@ STATUS, SET_ASIDE = "__status", ASIDE
 PANE, TAG, NEWEST, COUNT = "__pane", "__tag", "__newest", "__count"
 """Of partials: where their pane starts, what they are of (-1, or the number of a set of values),
 the newest position of all rows, and how often a value occurs."""
-PARTITION = "__p"
-"""What begins the names of the columns by which per-row windows are partitioned."""
 RANK, ROWS = "__rank", "__rows"
 """A row's rank in its partition, and how many rows that has."""
 PLACE = "__place"

@@ -28,15 +28,8 @@ from panes.language.expressions import quoted
 from panes.planning.terms import StreamOptions
 from panes.spark import query
 from panes.spark.asked_columns import AskedColumns
-from panes.spark.internals import (
-    Alias,
-    ColumnCall,
-    Name,
-    append_only,
-    is_watermark,
-    take_apart,
-    text_of,
-)
+from panes.spark.column_parts import Alias, ColumnCall, Name, take_apart, text_of
+from panes.spark.internals import append_only, is_watermark
 
 _STREAM = "rows"
 

@@ -15,30 +15,38 @@ the sources themselves say it, which read them a second time, without their colu
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import reduce
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everyone writes it
 from pyspark.sql import types as T  # noqa: N812
 
+from panes.axis import Axis
 from panes.errors import OptionError, QueryError
-from panes.planning.terms import CheckedOptions, StreamOptions
+from panes.language.query import Query
+from panes.planning.terms import (
+    CheckedOptions,
+    StreamOptions,
+    check_options,
+    require_clock,
+    require_lateness,
+)
 from panes.shards.names import AT, EVERY_SOURCE, PROMISE, SOURCE
+from panes.spark.batches import Batches
+from panes.spark.bind import is_inside
 from panes.spark.column_names import PACKAGE, SHARD, WHEN
 from panes.spark.internals import UTC, batch_number, streaming_plan, tag_of, watermark_delay
-from panes.spark.partitions import one_per_partition
+from panes.spark.partitions import one_per_partition, partitions_of
+from panes.spark.refusals import require_not_of_process
 from panes.spark.session import STATE_STORE
-from panes.spark.state_host import Emits, MakesShard, StateHost, WatermarkHost
-
-if TYPE_CHECKING:
-    pass
+from panes.spark.state_host import Emits, MakesShard, StateHost, Waits
 
 REPLACED = "panes.replaced"
 """Said in the metadata of the column that tells early and revised answers from final ones."""
@@ -47,7 +55,6 @@ _SENT = f"{SHARD} int, {PACKAGE} binary, {WHEN} timestamp"
 _TICK = 1_000_000
 _NEVER = "spark_partition_id() < 0"
 """A filter that no row passes, and that neither Spark nor a source can apply beforehand."""
-Batches = Iterator[pa.RecordBatch]
 
 
 class Combines(Protocol):
@@ -58,26 +65,24 @@ class Combines(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Hosted:
-    """What runs on both sides of the shuffle.
-
-    `combiner` is what a task does with its rows, `shard` what a shard does with its state. What a
-    shard gives leaves Spark's store by `emit`, as rows of `output`. Where the terms say
-    `by_watermark`, the shard is a `WatermarkedShard`.
-    """
-
-    combiner: Callable[[], Combines]
-    shard: MakesShard
-    emit: Emits
-    output: T.StructType
-
-
-@dataclass(frozen=True, slots=True)
-class Beside:
-    """More streams that are sent to the same shards, and what a task does with their rows."""
+class TaskRows:
+    """Streams that have been projected to what a `combiner` of each task reads."""
 
     projected: Sequence[DataFrame]
     combiner: Callable[[], Combines]
+
+
+@dataclass(frozen=True, slots=True)
+class Hosted:
+    """What a shard does with its state.
+
+    What it gives leaves Spark's store by `emit`, as rows of `output`. Where the terms say
+    `by_watermark`, the shard is a `WatermarkedShard`.
+    """
+
+    shard: MakesShard
+    emit: Emits
+    output: T.StructType
 
 
 class Trial(Protocol):
@@ -101,92 +106,118 @@ def tried_by(trial: Trial) -> Iterator[None]:
 
 
 def host(
-    projected: Sequence[DataFrame],
+    read: Sequence[TaskRows],
     hosted: Hosted,
     shards: tuple[int, ...],
     terms: CheckedOptions,
     *,
     bounded: bool,
-    beside: Sequence[Beside] = (),
     elsewhere: Sequence[DataFrame] = (),
     beating: Sequence[int] = (EVERY_SOURCE,),
 ) -> DataFrame:
-    """What all shards give, for streams that have been projected to what a combiner reads.
+    """What all shards give, of the streams that are read.
 
-    Streams `beside` them have other columns, and each a combiner of its own. A bounded stream has
-    not ended while streams that are read `elsewhere` in the query have data. A heartbeat is one of
-    the sources that are `beating`.
+    A bounded stream has not ended while streams that are read `elsewhere` in the query have data. A
+    heartbeat is one of the sources that are `beating`.
     """
-    session, trial = projected[0].sparkSession, _TRIAL.get()
+    first, *beside = read
+    session, trial = first.projected[0].sparkSession, _TRIAL.get()
     if trial is not None:
         hosted = trial.hosted(hosted)
     _require_state_store(session.conf.get("spark.sql.streaming.stateStore.providerClass"))
-    united = list(projected)
+    united = list(first.projected)
     if terms.heartbeat is not None:
         united.append(_heartbeat(session, terms.heartbeat.slack, beating))
     if bounded:
         united.append(_one_row_per_run(session))
-    others = [frame for side in beside for frame in side.projected]
-    plans = [streaming_plan(frame) for frame in (*projected, *others)] if bounded else []
+    frames = [frame for rows in read for frame in rows.projected]
+    plans = [streaming_plan(frame) for frame in frames] if bounded else []
     tasks_tell = bounded and all(plan.per_row for plan in plans)
-    combine = Combine(hosted.combiner, shards, tell_empty=tasks_tell)
+    combine = Combine(first.combiner, shards, tell_empty=tasks_tell)
     sent = _united(united).mapInArrow(combine, _SENT)
-    for side in beside:
-        others_combine = replace(combine, combiner=side.combiner)
-        sent = sent.union(_united(side.projected).mapInArrow(others_combine, _SENT))
+    for rows in beside:
+        others_combine = replace(combine, combiner=rows.combiner)
+        sent = sent.union(_united(rows.projected).mapInArrow(others_combine, _SENT))
     telling = [] if tasks_tell else plans
     telling += [streaming_plan(frame) for frame in elsewhere] if bounded else []
-    read = [source for plan in telling for source in plan.sources]
-    if read:
-        no_rows = _united([source.where(_NEVER).select(*_no_row()) for source in read])
+    sources = [source for plan in telling for source in plan.sources]
+    if sources:
+        no_rows = _united([source.where(_NEVER).select(*_no_row()) for source in sources])
         sent = sent.union(no_rows.mapInArrow(replace(combine, tell_empty=True), _SENT))
     if bounded:
         sent = sent.withWatermark(WHEN, "0 seconds")
-    asked = hosted.shard, hosted.emit, terms.max_answers
-    by_watermark = WatermarkHost(*asked) if terms.by_watermark else None
+    waits: Waits | None = "watermark" if terms.by_watermark else "end" if bounded else None
     given = sent.groupBy(SHARD).transformWithStateInPandas(
-        statefulProcessor=by_watermark or StateHost(*asked, bounded=bounded),
+        statefulProcessor=StateHost(hosted.shard, hosted.emit, terms.max_answers, waits),
         outputStructType=hosted.output,
         outputMode="append",
-        timeMode="eventtime" if bounded or terms.by_watermark else "none",
+        timeMode="none" if waits is None else "eventtime",
     )
     return given if trial is None else trial.given(given)
 
 
 def shard_numbers(session: SparkSession, asked: int | None, *, is_keyed: bool) -> tuple[int, ...]:
     """The numbers that stand for shards in the shuffle; without keys there is one shard."""
-    partitions = int(session.conf.get("spark.sql.shuffle.partitions") or "2")
-    count = partitions if asked is None else asked
+    count = partitions_of(session) if asked is None else asked
     if count < 1:
         raise OptionError(f"shards must be at least 1, got {count}")
     return one_per_partition(count if is_keyed else 1)
 
 
-def with_watermark(frames: Sequence[DataFrame], column: str, run: StreamOptions) -> StreamOptions:
-    """How late rows may be, from the streams' own ``withWatermark`` if nothing else says it."""
-    delays = [watermark_delay(f.schema[column]) for f in frames]
-    if run.by_watermark and None in delays:
-        raise OptionError(
-            f"late='spark' closes windows by the watermark of `{column}`, which has none",
-            hint=f'df.withWatermark("{column}", "10 seconds")',
-        )
-    if run.bounded and any(delay is not None for delay in delays):
-        raise OptionError(
-            f"`{column}` has a watermark, and Spark takes only one: the end would not be noticed",
-            hint='leave out withWatermark and say lateness="10 seconds"',
-        )
-    found = [delay * 1_000 for delay in delays if delay is not None]
+def stream_terms(
+    query: Query, frames: Sequence[DataFrame], axis: Axis, run: StreamOptions
+) -> tuple[StreamOptions, CheckedOptions]:
+    """How a query runs over streams, and what these promise; refused if nothing says it."""
+    require_not_of_process(run)
+    require_lateness(run.lateness, axis.kind)
+    run = with_watermark([(frame, axis.column or "") for frame in frames], run)
+    terms = check_options(query, run)
+    require_clock(run)
+    require_progress(terms, query.streams, bounded=run.bounded)
+    return run, terms
+
+
+def with_watermark(placed: Iterable[tuple[DataFrame, str]], run: StreamOptions) -> StreamOptions:
+    """How late rows may be, from the streams' own ``withWatermark`` if nothing else says it.
+
+    Each stream is placed by a column. What is read of a node has the promises of that.
+    """
+    delays = {
+        (i, column): watermark_delay(frame.schema[column])
+        for i, (frame, column) in enumerate(placed)
+        if not is_inside(frame)
+    }
+    for (_, column), delay in delays.items():
+        if run.by_watermark and delay is None:
+            raise OptionError(
+                f"late='spark' closes windows by the watermark of `{column}`, which has none",
+                hint=f'df.withWatermark("{column}", "10 seconds")',
+            )
+        if run.bounded and delay is not None:
+            raise OptionError(
+                f"`{column}` has a watermark, and Spark takes only one: the end would not be "
+                "noticed",
+                hint='leave out withWatermark and say lateness="10 seconds"',
+            )
+    found = [delay for delay in delays.values() if delay is not None]
     if run.lateness is not None or run.punctuation is not None or len(found) < len(delays):
         return run
-    return replace(run, lateness=timedelta(microseconds=max(found)))
+    return replace(run, lateness=timedelta(milliseconds=max(found))) if found else run
 
 
-def require_progress(terms: CheckedOptions, streams: Sequence[str], *, bounded: bool) -> None:
-    """Refuse a stream of which nothing would ever close a window."""
+def require_progress(
+    terms: CheckedOptions,
+    streams: Sequence[str],
+    *,
+    bounded: bool,
+    otherwise: str = "no window would ever close",
+) -> None:
+    """Refuse a stream of which nothing says how far it is."""
     told = (name in terms.inside or terms.of(name).makes_progress for name in streams)
     if not (bounded or all(told)):
+        which = "stream progresses" if len(streams) == 1 else "streams progress"
         raise OptionError(
-            "nothing says how the stream progresses, so no window would ever close",
+            f"nothing says how the {which}, so {otherwise}",
             hint='df.withWatermark("ts", "10 seconds"), or an option of panes.sql: lateness="10 '
             'seconds", punctuation=, heartbeat=, or bounded=True for an availableNow run',
         )

@@ -1,15 +1,15 @@
 """Every undocumented name of Spark that Panes relies on, once, each with the reason.
 
-Everything else in `panes.spark` is documented DataFrame API. Each part below has a test in
-``tests/spark/test_internals.py`` that fails when Spark changes what it relies on. In this order:
+Those of a Column are in `panes.spark.column_parts`. Everything else in `panes.spark` is documented
+DataFrame API. Each part below has a test in ``tests/spark/test_internals.py`` that fails when Spark
+changes what it relies on. In this order:
 
 - sending objects and types: `dumps`, `to_arrow_schema`, `spark_type`, `local_frame`;
 - inside a task: `batch_number`, which `tag_of` helps through Spark Connect;
 - a stream's plan: `watermark_delay`, `streaming_plan`, `plan_text`; how it is written:
   `append_only`, `before_start`;
 - a checkpoint: `is_used`, `has_commit`, `STATE_OPERATOR`, `CHECKPOINT_FILES`, `FILE_MANAGER`,
-  `state_version`, `without_snapshots`;
-- a Column: `take_apart`, `text_of`.
+  `state_version`, `without_snapshots`.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 import pyarrow as pa
 from pyspark import TaskContext, cloudpickle
 from pyspark.errors import AnalysisException
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T  # noqa: N812
 from pyspark.sql.pandas import types as arrow_types
 from pyspark.sql.utils import get_active_spark_context
@@ -176,8 +176,8 @@ def _classic_nodes(frame: Any) -> Iterator[_Node]:
     jvm: Any = get_active_spark_context()._jvm
     while waiting:
         node = waiting.pop()
-        name, has_subquery = _class_of(node), not node.subqueries().isEmpty()
-        children = list(_each(node.children()))
+        name, has_subquery = class_of(node), not node.subqueries().isEmpty()
+        children = list(each(node.children()))
         waiting += children
         if children or not node.isStreaming():
             yield _Node(name, has_subquery)
@@ -216,6 +216,17 @@ def _connect_children(node: Any) -> list[Any]:
     return [v for among in values for v in among if isinstance(v, LogicalPlan)]
 
 
+def class_of(node: Any) -> str:
+    """The name of a Java object's class."""
+    name: str = node.getClass().getSimpleName()
+    return name
+
+
+def each(sequence: Any) -> Iterator[Any]:
+    """The members of a Scala sequence."""
+    return (sequence.apply(i) for i in range(sequence.size()))
+
+
 def plan_text(frame: DataFrame) -> str:
     """A frame's plan, as the documented `explain` prints it.
 
@@ -233,12 +244,10 @@ def append_only(frame: DataFrame, refusal: Callable[[str], Exception]) -> None:
     """Let a frame's ``writeStream`` refuse every output mode but append, where it is asked for.
 
     Spark tells the mode to nobody but its own planner, which takes a stateful function that
-    appends for one that updates. The frame gets a class of its own; no other frame is touched.
+    appends for one that updates. No other frame is touched.
     """
-    own: Any = type(frame)
 
-    def checked(self: DataFrame) -> Any:
-        writer = own.writeStream.fget(self)
+    def checked(writer: Any) -> None:
         set_mode = writer.outputMode
 
         def output_mode(mode: str) -> Any:
@@ -247,9 +256,8 @@ def append_only(frame: DataFrame, refusal: Callable[[str], Exception]) -> None:
             return set_mode(mode)
 
         writer.outputMode = output_mode
-        return writer
 
-    frame.__class__ = type(own.__name__, (own,), {"writeStream": property(checked)})
+    _written_by(frame, checked)
 
 
 def before_start(frame: DataFrame, check: Callable[[str], None]) -> None:
@@ -258,10 +266,8 @@ def before_start(frame: DataFrame, check: Callable[[str], None]) -> None:
     Spark tells nobody of a query that is about to start. Whoever transforms the frame further
     starts another one, which nobody checks.
     """
-    own: Any = type(frame)
 
-    def checked(self: DataFrame) -> Any:
-        writer = own.writeStream.fget(self)
+    def checked(writer: Any) -> None:
         given: dict[str, object] = {}
         set_one, set_all = writer.option, writer.options
 
@@ -284,9 +290,20 @@ def before_start(frame: DataFrame, check: Callable[[str], None]) -> None:
 
         writer.option, writer.options = option, options
         writer.start, writer.toTable = checking(writer.start), checking(writer.toTable)
-        return writer
 
-    frame.__class__ = type(own.__name__, (own,), {"writeStream": property(checked)})
+    _written_by(frame, checked)
+
+
+def _written_by(frame: DataFrame, changed: Callable[[Any], None]) -> None:
+    """Give a frame a class of its own, whose ``writeStream`` has been changed."""
+    own: Any = type(frame)
+
+    def writer(self: DataFrame) -> Any:
+        found = own.writeStream.fget(self)
+        changed(found)
+        return found
+
+    frame.__class__ = type(own.__name__, (own,), {"writeStream": property(writer)})
 
 
 _CHECKPOINT = "checkpointlocation"
@@ -353,163 +370,3 @@ def lines(session: SparkSession, path: str) -> list[str]:
         if error.getCondition() == "PATH_NOT_FOUND":
             return []
         raise
-
-
-# A Column
-
-
-@dataclass(frozen=True, slots=True)
-class Alias:
-    """A Column under another name."""
-
-    child: Column
-    name: str
-
-
-@dataclass(frozen=True, slots=True)
-class ColumnCall:
-    """A function of Columns. `star` stands for the ``*`` of ``count(*)``."""
-
-    name: str
-    arguments: tuple[Column, ...]
-    distinct: bool
-    star: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Name:
-    """A column of the frame, by name."""
-
-    name: str
-
-
-@dataclass(frozen=True, slots=True)
-class Text:
-    """A Column given as SQL text, as ``F.expr`` makes it."""
-
-    sql: str
-
-
-@dataclass(frozen=True, slots=True)
-class Cast:
-    """A Column in another type, which is written as in SQL; NULL where it `tries` and fails."""
-
-    child: Column
-    type: str
-    tries: bool
-
-
-@dataclass(frozen=True, slots=True)
-class WhenChoice:
-    """What ``F.when(...).otherwise(...)`` makes: pairs of a condition and a value, and the rest."""
-
-    branches: tuple[tuple[Column, Column], ...]
-    otherwise: Column | None
-
-
-@dataclass(frozen=True, slots=True)
-class Item:
-    """A field of a struct, an element of a list or a value of a map."""
-
-    child: Column
-    key: Column
-
-
-Part = Alias | ColumnCall | Cast | WhenChoice | Item | Name | Text | None
-
-
-def take_apart(column: Column) -> Part:
-    """What a Column is at its root; None if it is none of these.
-
-    A drop-in for ``groupBy(...).agg(...)`` is given Columns, and has to know of which aggregate.
-    A Column has no documented structure. A classic session's and a Connect session's have the
-    same parts under other names.
-    """
-    if hasattr(column, "_jc"):
-        return _classic(column)
-    if hasattr(column, "_expr"):
-        return _connect(column)
-    raise QueryError(f"a {type(column).__name__} is no Column of a known kind of Spark session")
-
-
-def text_of(column: Column) -> str:
-    """A constant Column as SQL text: what its representation shows between its quotes.
-
-    Through Connect, that shows a text without quotes of its own.
-    """
-    value = None if hasattr(column, "_jc") else getattr(cast(Any, column)._expr, "_value", None)
-    if isinstance(value, str):
-        escaped = value.replace("\\", "\\\\").replace("'", "\\'")
-        return f"'{escaped}'"
-    return repr(column).removeprefix("Column<'").removesuffix("'>")
-
-
-def _classic(column: Any) -> Part:
-    node = column._jc.node()
-    name = _class_of(node)
-
-    def wrap(child: Any) -> Column:
-        jvm: Any = get_active_spark_context()._jvm
-        made: Column = type(column)(jvm.org.apache.spark.sql.Column(child))
-        return made
-
-    if name == "Alias":
-        return Alias(wrap(node.child()), node.name().apply(0))
-    if name == "SqlExpression":
-        return Text(node.expression())
-    if name == "UnresolvedAttribute":
-        return Name(".".join(_each(node.nameParts())))
-    if name == "Cast":
-        mode = node.evalMode()
-        tries = mode.isDefined() and "try" in mode.get().toString().lower()
-        return Cast(wrap(node.child()), node.dataType().sql(), tries)
-    if name == "UnresolvedExtractValue":
-        return Item(wrap(node.child()), wrap(node.extraction()))
-    if name == "CaseWhenOtherwise":
-        pairs = tuple((wrap(pair._1()), wrap(pair._2())) for pair in _each(node.branches()))
-        rest = node.otherwise()
-        return WhenChoice(pairs, wrap(rest.get()) if rest.isDefined() else None)
-    if name != "UnresolvedFunction":
-        return None
-    arguments = list(_each(node.arguments()))
-    star = [_class_of(a) == "UnresolvedStar" for a in arguments]
-    plain = tuple(wrap(a) for a, is_star in zip(arguments, star, strict=True) if not is_star)
-    return ColumnCall(node.functionName(), plain, node.isDistinct(), any(star))
-
-
-def _class_of(node: Any) -> str:
-    name: str = node.getClass().getSimpleName()
-    return name
-
-
-def _each(sequence: Any) -> Iterator[Any]:
-    """The members of a Scala sequence."""
-    return (sequence.apply(i) for i in range(sequence.size()))
-
-
-def _connect(column: Any) -> Part:
-    tree = column._expr
-    name = type(tree).__name__
-    if name == "ColumnAlias":
-        return Alias(type(column)(tree._child), tree._alias[0])
-    if name == "SQLExpression":
-        return Text(tree._expr)
-    if name == "ColumnReference":
-        return Name(tree._unparsed_identifier)
-    if name == "CastExpression":
-        given = tree._data_type
-        data_type = given if isinstance(given, str) else given.simpleString()
-        return Cast(type(column)(tree._expr), data_type, tree._eval_mode == "try")
-    if name == "UnresolvedExtractValue":
-        return Item(type(column)(tree._child), type(column)(tree._extraction))
-    if name == "CaseWhen":
-        pairs = tuple((type(column)(a), type(column)(b)) for a, b in tree._branches)
-        rest = tree._else_value
-        return WhenChoice(pairs, None if rest is None else type(column)(rest))
-    if name != "UnresolvedFunction":
-        return None
-    star = [type(a).__name__ == "UnresolvedStar" for a in tree._args]
-    plain = tuple(
-        type(column)(a) for a, is_star in zip(tree._args, star, strict=True) if not is_star
-    )
-    return ColumnCall(tree._name, plain, tree._is_distinct, any(star))

@@ -1,4 +1,4 @@
-"""Which shuffle partition a number lands in, so that shards can be spread evenly.
+"""Which shuffle partition rows land in: those of one key in one, shards spread evenly.
 
 Spark places a row by the Murmur3 hash of its grouping columns, seed 42, modulo the number of
 partitions. Numbers 0, 1, 2, ... collide; these are chosen so that they do not.
@@ -6,9 +6,24 @@ partitions. Numbers 0, 1, 2, ... collide; these are chosen so that they do not.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import count as count_from
 
+from pyspark.sql import Column, DataFrame, SparkSession
+
 _LOW = 0xFFFFFFFF
+
+
+def partitions_of(session: SparkSession) -> int:
+    """How many partitions a shuffle of this session has."""
+    return int(session.conf.get("spark.sql.shuffle.partitions") or "2")
+
+
+def by_keys(frame: DataFrame, keys: Sequence[Column]) -> DataFrame:
+    """All rows of a key in one partition; a fixed number of them, or Spark would merge them."""
+    if not keys:
+        return frame.coalesce(1)
+    return frame.repartition(partitions_of(frame.sparkSession), *keys)
 
 
 def one_per_partition(count: int) -> tuple[int, ...]:

@@ -20,19 +20,21 @@ from panes.language.join_query import JoinQuery
 from panes.language.query import WINDOW_TIME, Query
 from panes.language.query_graph import Part, QueryGraph, read_graph
 from panes.nodes.parts import require_parts, run_of
-from panes.planning.terms import StreamOptions, check_options, require_clock, require_lateness
+from panes.nodes.promised_columns import promising_columns
+from panes.planning.terms import StreamOptions, check_options
 from panes.shards.names import ROW
 from panes.spark.batch.answer import answer_bounded
-from panes.spark.bind import bind, is_inside
+from panes.spark.bind import bind
 from panes.spark.checkpoint import require_sources
 from panes.spark.emit import LATE, REJECTED
-from panes.spark.host import named_batch, require_final, with_watermark
+from panes.spark.host import named_batch, require_final, stream_terms
 from panes.spark.internals import before_start, plan_text
 from panes.spark.join.query import answer_join
 from panes.spark.observe import metrics_name
-from panes.spark.stream import query as stream
+from panes.spark.refusals import require_bounded
 from panes.spark.stream.distinct import different_rows
-from panes.spark.stream.query import NodePlace, whole_row
+from panes.spark.stream.node import NodePlace, as_read, whole_row
+from panes.spark.stream.query import answers as stream_answers
 
 Sent: TypeAlias = Literal["answers", "late", "rejected"]
 Sink: TypeAlias = "str | Path | Callable[[DataFrame, int], None]"
@@ -158,21 +160,12 @@ def _answer_query(
         return answer_join(query, streams, user, run, place)
     bound = bind(query, streams, user)
     if bound.is_streaming:
-        require_lateness(run.lateness, bound.plan.placing.kind)
-        own = [frame for frame in bound.frames if not is_inside(frame)]
-        run = with_watermark(own, bound.plan.axis.column or "", run) if own else run
-    terms = check_options(bound.plan.query, run)
-    if bound.is_streaming:
-        require_clock(run)
-    _require_possible(bound.plan.query, run, is_streaming=bound.is_streaming)
-    if bound.is_streaming:
+        run, terms = stream_terms(bound.plan.query, bound.frames, bound.plan.placing, run)
         bound, terms = different_rows(bound, terms, run, place)
-        if place.promises:
-            return stream.answers_promised(bound, terms, run, place)
-        answered = stream.answers_and_set_aside if run.with_late else stream.answer
-        return answered(bound, terms, run, place)
-    if run.with_late:
-        raise QueryError("these DataFrames are bounded, so no row of them is late")
+        rows = stream_answers(bound, terms, run, place)
+        return as_read(rows, run, place, bound.frames, promising_columns(bound.plan.query))
+    check_options(bound.plan.query, run)
+    require_bounded(bound.plan.query, run)
     return answer_bounded(bound)
 
 
@@ -186,29 +179,6 @@ def as_rows(answers: DataFrame) -> DataFrame:
     )
     last = end - F.expr("INTERVAL '0.000001' SECOND") if is_time else end - F.lit(1)
     return answers.withColumn(WINDOW_TIME, last)
-
-
-def _require_possible(query: Query, run: StreamOptions, *, is_streaming: bool) -> None:
-    """Refuse what only a query in one process can do, or only a stream, before anything runs."""
-    on_streams = {
-        "late='revise'": run.late == "revise",
-        "EMIT EARLY": query.emits_early,
-        "why": run.why,
-        "a flush": run.flush is not None,
-    }
-    asked = [what for what, is_asked in on_streams.items() if is_asked]
-    if asked and not is_streaming:
-        raise QueryError(f"{asked[0]} is for streams, and these DataFrames are bounded")
-    nowhere = {
-        f"store={run.store!r}": run.store not in (None, "panes"),
-        "rows_late": run.rows_late is not None,
-    }
-    for what, is_asked in nowhere.items():
-        if is_asked:
-            raise QueryError(
-                f"{what} is not available on Spark",
-                hint="panes.open runs a query in one process",
-            )
 
 
 def split(

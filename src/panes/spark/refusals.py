@@ -1,4 +1,4 @@
-"""What Spark does not understand of an expression, in our words."""
+"""Refusals on Spark: options that only one process has, and expressions that Spark refuses."""
 
 from __future__ import annotations
 
@@ -9,6 +9,38 @@ from pyspark.errors import AnalysisException
 from sqlglot import exp
 
 from panes.errors import QueryError
+from panes.language.join_query import JoinQuery
+from panes.language.query import Query
+from panes.planning.terms import StreamOptions
+
+
+def require_not_of_process(run: StreamOptions) -> None:
+    """Refuse options that only a query in one process has."""
+    asked = {
+        f"store={run.store!r} is not available on Spark": run.store not in (None, "panes"),
+        "rows_late is not available on Spark, where rows have no order of arrival": (
+            run.rows_late is not None
+        ),
+    }
+    for words, is_asked in asked.items():
+        if is_asked:
+            raise QueryError(words, hint="panes.open runs a query in one process")
+
+
+def require_bounded(query: Query | JoinQuery, run: StreamOptions) -> None:
+    """Refuse what only a stream has, of bounded DataFrames."""
+    require_not_of_process(run)
+    asked = {
+        "late='revise' is for streams, and these": run.late == "revise",
+        "EMIT EARLY is for streams, and these": query.emits_early,
+        "why is for streams, and these": run.why,
+        "a flush is for streams, and these": run.flush is not None,
+    }
+    for words, is_asked in asked.items():
+        if is_asked:
+            raise QueryError(f"{words} DataFrames are bounded")
+    if run.with_late:
+        raise QueryError("these DataFrames are bounded, so no row of them is late")
 
 
 @contextmanager

@@ -7,7 +7,7 @@ end of the stream or for Spark's own watermark.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 from pyspark.sql import types as T  # noqa: N812 - as everyone writes it
 from pyspark.sql.streaming.stateful_processor import (
@@ -48,15 +48,21 @@ class WatermarkedShard(HostedShard, Protocol):
 MakesShard: TypeAlias = Callable[[State], HostedShard]
 Emits: TypeAlias = "Callable[[Any], Iterator[pd.DataFrame]]"
 """How what a shard gives leaves Spark's store, as rows."""
+Waits: TypeAlias = Literal["end", "watermark"]
+"""What a timer tells a shard of: that the stream has ended, or that Spark's watermark has moved."""
 
 
 class StateHost(StatefulProcessor):
-    """Hosts a shard in Spark's state."""
+    """Hosts a shard in Spark's state.
+
+    Spark's watermark in a batch is that of the batches before it. A batch without data follows the
+    last one with data if the watermark has moved: a timer fires there for every shard that waits.
+    """
 
     def __init__(
-        self, shard: MakesShard, emit: Emits, max_answers: int | None, *, bounded: bool
+        self, shard: MakesShard, emit: Emits, max_answers: int | None, waits: Waits | None
     ) -> None:
-        self._shard, self._emit, self._bounded = shard, emit, bounded
+        self._shard, self._emit, self._waits = shard, emit, waits
         self._max_answers = max_answers
 
     def init(self, handle: StatefulProcessorHandle) -> None:
@@ -76,65 +82,33 @@ class StateHost(StatefulProcessor):
         """One batch of one shard."""
         self._fed.add(key[0])
         packages = [package for frame in rows for package in frame[PACKAGE]]
-        with at_most(self._max_answers):
-            outcome = self._shard(self._state).take(packages)
-        yield from self._emit(outcome)
-        if self._bounded:
+        yield from self._given(packages, timerValues)
+        if self._waits is not None:
             self._handle.registerTimer(timerValues.getCurrentWatermarkInMs() + 1)
 
     def handleExpiredTimer(  # noqa: N802
         self,
         key: tuple[int],
-        timerValues: TimerValues,  # noqa: ARG002, N803
+        timerValues: TimerValues,  # noqa: N803
         expiredTimerInfo: ExpiredTimerInfo,  # noqa: ARG002, N803
     ) -> Iterator[pd.DataFrame]:
-        """A timer fires in every batch; in one that brings no rows, the stream has ended."""
+        """A timer fires in every batch; one that brings rows has told what it tells already."""
         if key[0] not in self._fed:
-            with at_most(self._max_answers):
-                outcome = self._shard(self._state).finish()
-            yield from self._emit(outcome)
+            yield from self._given(None, timerValues)
+
+    def _given(self, packages: list[bytes] | None, now: TimerValues) -> Iterator[pd.DataFrame]:
+        """What a shard gives for packages; None: there are no more, or Spark's watermark moved."""
+        shard = self._shard(self._state)
+        with at_most(self._max_answers):
+            if self._waits == "watermark":
+                told: WatermarkedShard = shard  # type: ignore[assignment]
+                outcome = told.take(packages or [], now.getCurrentWatermarkInMs() * 1_000)
+            else:
+                outcome = shard.finish() if packages is None else shard.take(packages)
+        yield from self._emit(outcome)
 
     def close(self) -> None:
         """Nothing is open."""
-
-
-class WatermarkHost(StateHost):
-    """Hosts a shard that closes windows by Spark's own watermark.
-
-    Spark's watermark in a batch is that of the batches before it. A batch without data follows the
-    last one with data if the watermark has moved: a timer fires there for every shard.
-    """
-
-    def __init__(self, shard: MakesShard, emit: Emits, max_answers: int | None) -> None:
-        super().__init__(shard, emit, max_answers, bounded=False)
-
-    def handleInputRows(  # type: ignore[override]  # noqa: N802
-        self,
-        key: tuple[int],
-        rows: Iterator[pd.DataFrame],
-        timerValues: TimerValues,  # noqa: N803
-    ) -> Iterator[pd.DataFrame]:
-        """One batch of one shard."""
-        self._fed.add(key[0])
-        packages = [package for frame in rows for package in frame[PACKAGE]]
-        yield from self._take(packages, timerValues)
-        self._handle.registerTimer(timerValues.getCurrentWatermarkInMs() + 1)
-
-    def handleExpiredTimer(  # noqa: N802
-        self,
-        key: tuple[int],
-        timerValues: TimerValues,  # noqa: N803
-        expiredTimerInfo: ExpiredTimerInfo,  # noqa: ARG002, N803
-    ) -> Iterator[pd.DataFrame]:
-        """The watermark has moved; in a batch that brings rows, these have told it already."""
-        if key[0] not in self._fed:
-            yield from self._take([], timerValues)
-
-    def _take(self, packages: list[bytes], now: TimerValues) -> Iterator[pd.DataFrame]:
-        shard: WatermarkedShard = self._shard(self._state)  # type: ignore[assignment]
-        with at_most(self._max_answers):
-            outcome = shard.take(packages, now.getCurrentWatermarkInMs() * 1_000)
-        yield from self._emit(outcome)
 
 
 class _Blobs:

@@ -12,51 +12,36 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import reduce
 
-import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everyone writes it
 
-from panes.arrays.columns import column_of
-from panes.nodes.arrival import Arrival
 from panes.nodes.per_row import PerRowPipeline
 from panes.planning.plan import Plan
-from panes.shards.names import AT, PASSING, column_name
+from panes.shards.names import AT, column_name
+from panes.shards.sent_rows import arrival_of
 from panes.spark.answers import handed_over, handed_over_schema, selected
-from panes.spark.bind import BoundQuery, sql, ticks
-from panes.spark.column_names import PARTITION
+from panes.spark.batches import Batches, in_batches
+from panes.spark.bind import BoundQuery, row_columns, selected_as, ticks
+from panes.spark.partitions import by_keys
 
 ROWS_AT_ONCE = 1 << 17
-Batches = Iterator[pa.RecordBatch]
 
 
 def answer(bound: BoundQuery) -> DataFrame:
     """The answers, as a DataFrame that computes them when it is used."""
     plan = bound.plan
     projected = reduce(DataFrame.union, [_project(plan, f) for f in bound.frames])
-    partition = [F.col(f"{PARTITION}{i}") for i in range(len(plan.partition_columns))]
-    placed = projected.coalesce(1)
-    if partition:
-        tasks = projected.sparkSession.conf.get("spark.sql.shuffle.partitions") or "2"
-        placed = projected.repartition(int(tasks), *partition)
-    rolled = placed.sortWithinPartitions(AT).mapInArrow(BinTask(plan), handed_over_schema(plan))
+    partition = [F.col(column_name(c)) for c in plan.partition_columns]
+    placed = by_keys(projected, partition).sortWithinPartitions(AT)
+    rolled = placed.mapInArrow(BinTask(plan), handed_over_schema(plan))
     return selected(bound, rolled)
 
 
 def _project(plan: Plan, frame: DataFrame) -> DataFrame:
     """Position, partition and columns of every row that has a place: all of them count."""
-    where = plan.rows.where
-    passing = F.lit(True) if where is None else F.coalesce(sql(where), F.lit(False))
-    at = ticks(frame, plan.axis.column or "")
-    partition = [
-        sql(plan.rows.expressions[c]).alias(f"{PARTITION}{i}")
-        for i, c in enumerate(plan.partition_columns)
-    ]
-    columns = [
-        F.when(passing, sql(e)).alias(column_name(i)) for i, e in enumerate(plan.rows.evaluated)
-    ]
-    placed = frame.select(at.alias(AT), passing.alias(PASSING), *partition, *columns)
-    return placed.where(F.col(AT).isNotNull())
+    at = {AT: ticks(frame, plan.axis.column or "")}
+    return selected_as(frame, at | row_columns(plan, frame)).where(F.col(AT).isNotNull())
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,22 +53,9 @@ class BinTask:
     def __call__(self, batches: Batches) -> Batches:
         pipeline = PerRowPipeline(self.plan)
         for table in _in_portions(batches):
-            pipeline.add(self._arrival(table))
-            yield from _sent(pipeline.close(table.column(AT)[-1].as_py()))
-        yield from _sent(pipeline.close_all())
-
-    def _arrival(self, table: pa.Table) -> Arrival:
-        passing = np.flatnonzero(table.column(PASSING).to_numpy())
-        types = self.plan.row_types
-        names = [column_name(i) for i in range(len(types))]
-        columns = [column_of(table, n).cast(t) for n, t in zip(names, types, strict=True)]
-        partition = [
-            column_of(table, f"{PARTITION}{i}").cast(types[c])
-            for i, c in enumerate(self.plan.partition_columns)
-        ]
-        if len(passing) < len(table):
-            columns = [c.take(pa.array(passing)) for c in columns]
-        return Arrival(column_of(table, AT).to_numpy(), columns, passing, partition)
+            pipeline.add(arrival_of(self.plan, table))
+            yield from in_batches(handed_over(pipeline.close(table.column(AT)[-1].as_py())))
+        yield from in_batches(handed_over(pipeline.close_all()))
 
 
 def _in_portions(batches: Batches) -> Iterator[pa.Table]:
@@ -97,7 +69,3 @@ def _in_portions(batches: Batches) -> Iterator[pa.Table]:
             waiting = []
     if waiting:
         yield pa.Table.from_batches(waiting)
-
-
-def _sent(lowered: pa.Table) -> Batches:
-    yield from handed_over(lowered).combine_chunks().to_batches(max_chunksize=1 << 16)

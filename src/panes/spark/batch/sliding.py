@@ -9,7 +9,6 @@ Python, so sliding costs what tumbling at the slide costs, whatever the overlap.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import reduce
@@ -30,14 +29,14 @@ from panes.planning.plan import Plan
 from panes.shards.names import AT, column_name
 from panes.spark.answers import handed_over, handed_over_schema, selected
 from panes.spark.batch.fill import aggregates, is_filled_by_spark, pane_start, partial_of
+from panes.spark.batches import Batches, in_batches
 from panes.spark.bind import BoundQuery, sql, ticks
 from panes.spark.column_names import COUNT, NEWEST, PANE, TAG
 from panes.spark.internals import spark_type
+from panes.spark.partitions import by_keys
 from panes.stores.fill import fill
 from panes.windows.cut import cut
 from panes.windows.spec import Landmark
-
-Batches = Iterator[pa.RecordBatch]
 
 
 def answer(bound: BoundQuery) -> DataFrame:
@@ -49,17 +48,8 @@ def answer(bound: BoundQuery) -> DataFrame:
         bound = replace(bound, plan=plan)
     filled = _fill(plan, projected)
     keys = [F.col(f"{KEY}{i}") for i in range(len(plan.query.keys))]
-    placed = _place(filled, keys)
-    rolled = placed.mapInArrow(Roll(plan), handed_over_schema(plan))
+    rolled = by_keys(filled, keys).mapInArrow(Roll(plan), handed_over_schema(plan))
     return selected(bound, rolled)
-
-
-def _place(filled: DataFrame, keys: Sequence[Column]) -> DataFrame:
-    """All partials of a key in one partition; a fixed number of them, or Spark would merge them."""
-    if not keys:
-        return filled.coalesce(1)
-    partitions = filled.sparkSession.conf.get("spark.sql.shuffle.partitions") or "2"
-    return filled.repartition(int(partitions), *keys)
 
 
 def placed_rows(bound: BoundQuery) -> DataFrame:
@@ -187,8 +177,7 @@ class Roll:
             newest = partials.column(NEWEST)[0].as_py()
         pipeline.reach(newest)
         lowered = pipeline.close_all(in_order=False)
-        sent = handed_over(lowered)
-        yield from sent.combine_chunks().to_batches(max_chunksize=1 << 16)
+        yield from in_batches(handed_over(lowered))
 
     def _add_partials(self, pipeline: SlidingPipeline, table: pa.Table) -> None:
         lanes = []

@@ -17,16 +17,16 @@ from pyspark.sql import types as T  # noqa: N812
 from panes.axis import BEGINNING
 from panes.language.expressions import quoted
 from panes.planning.join_plan import JoinPlan
-from panes.spark.answers import named
-from panes.spark.expressions import spark_sql
 from panes.spark.join.columns import (
     LEFT_AT,
     LEFT_SLOT,
     RIGHT_AT,
     RIGHT_SLOT,
-    all_hold,
+    in_one,
     key_names,
     keyed,
+    matching,
+    reaching,
     within,
 )
 from panes.windows.partners import Band
@@ -36,8 +36,8 @@ _FOUND, _ROW, _IS_LEFT, _ID = "__found", "__row", "__is_left", "__id"
 
 def as_of_join(join: JoinPlan, band: Band, left: DataFrame, right: DataFrame) -> DataFrame:
     """Rows on the left with their last partner: the columns that go up."""
-    one = _bucketed(keyed(left, join, is_left=True), band)
-    other = _reaching(keyed(right, join, is_left=False), band)
+    one = in_one(keyed(left, join, is_left=True), band, is_left=True)
+    other = reaching(keyed(right, join, is_left=False), band, is_left=False)
     if join.rest is None:
         found = _running(join, band, one, other)
     else:
@@ -50,23 +50,6 @@ def as_of_join(join: JoinPlan, band: Band, left: DataFrame, right: DataFrame) ->
         for name in join.columns
     ]
     return found.select(*columns)
-
-
-def _bucketed(side: DataFrame, band: Band) -> DataFrame:
-    return side.selectExpr("*", named(_bucket(LEFT_AT, band), LEFT_SLOT))
-
-
-def _reaching(side: DataFrame, band: Band) -> DataFrame:
-    """Rows on the right in the buckets of all rows on the left that they can be found by."""
-    if band.is_open or not band.width:
-        return side.selectExpr("*", named(_bucket(RIGHT_AT, band), RIGHT_SLOT))
-    first, last = (_bucket(f"({RIGHT_AT} - {edge}L)", band) for edge in (band.high, band.low))
-    return side.selectExpr("*", named(f"explode(sequence({first}, {last}, {band.width}L))",
-                                      RIGHT_SLOT))  # fmt: skip
-
-
-def _bucket(at: str, band: Band) -> str:
-    return "0L" if band.is_open else f"({at} - pmod({at}, {max(band.width, 1)}L))"
 
 
 def _running(join: JoinPlan, band: Band, left: DataFrame, right: DataFrame) -> DataFrame:
@@ -100,15 +83,8 @@ def _greatest_of_candidates(
     join: JoinPlan, band: Band, left: DataFrame, right: DataFrame
 ) -> DataFrame:
     """Every candidate that passes the conditions, and of these the greatest for each left row."""
-    assert join.rest is not None
-    assert join.rest.where is not None
-    names = key_names(join, is_left=True), key_names(join, is_left=False)
-    asked = [f"{a} = {b}" for a, b in zip(*names, strict=True)]
-    asked += [f"{LEFT_SLOT} = {RIGHT_SLOT}"]
-    asked += within(band)
-    asked += [f"CASE WHEN {all_hold(asked)} THEN ({spark_sql(join.rest.where)}) END"]
     numbered = left.withColumn(_ID, F.monotonically_increasing_id())
-    pairs = numbered.join(right, F.expr(all_hold(asked)), "left")
+    pairs = numbered.join(right, matching(join, within(band)), "left")
     row = F.struct(*(F.col(quoted(n)) for n in [RIGHT_AT, *join.right.columns]))
     order = F.struct(F.col(RIGHT_AT), *(F.col(quoted(n)) for n in _ordered(join, right)))
     is_pair = F.col(RIGHT_AT).isNotNull()

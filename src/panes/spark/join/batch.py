@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everyone writes it
 
 from panes.language.expressions import quoted
@@ -23,7 +23,6 @@ from panes.shards.names import AT, column_name
 from panes.spark.answers import named
 from panes.spark.batch.sliding import placed_rows
 from panes.spark.bind import BoundQuery, ticks
-from panes.spark.expressions import spark_sql
 from panes.spark.join.as_of import as_of_join
 from panes.spark.join.bind import BoundJoin
 from panes.spark.join.columns import (
@@ -31,11 +30,12 @@ from panes.spark.join.columns import (
     LEFT_SLOT,
     RIGHT_AT,
     RIGHT_SLOT,
-    all_hold,
     first_window,
-    key_names,
+    in_one,
     keyed,
     last_window,
+    matching,
+    reaching,
     within,
 )
 from panes.windows.partners import Band
@@ -87,48 +87,16 @@ def _band_join(join: JoinPlan, band: Band, left: DataFrame, right: DataFrame) ->
     left, right = keyed(left, join, is_left=True), keyed(right, join, is_left=False)
     near = within(band)
     if join.how == "right":
-        one, other = _reaching(left, band, is_left=True), _in_one(right, band, is_left=False)
-        return one.join(other, _condition(join, near), "right")
-    one, other = _in_one(left, band, is_left=True), _reaching(right, band, is_left=False)
+        one, other = reaching(left, band, is_left=True), in_one(right, band, is_left=False)
+        return one.join(other, matching(join, near), "right")
+    one, other = in_one(left, band, is_left=True), reaching(right, band, is_left=False)
     if join.how != "full":
-        return one.join(other, _condition(join, near), _KINDS[join.how])
-    pairs = one.join(other, _condition(join, near), "left")
-    alone = _in_one(right, band, is_left=False).join(
-        _reaching(left, band, is_left=True), _condition(join, near), "left_anti"
+        return one.join(other, matching(join, near), _KINDS[join.how])
+    pairs = one.join(other, matching(join, near), "left")
+    alone = in_one(right, band, is_left=False).join(
+        reaching(left, band, is_left=True), matching(join, near), "left_anti"
     )
     return pairs.unionByName(alone, allowMissingColumns=True)
-
-
-def _in_one(side: DataFrame, band: Band, *, is_left: bool) -> DataFrame:
-    """A side in buckets of time as long as the band is wide; of an open band there is only one."""
-    at, slot = (LEFT_AT, LEFT_SLOT) if is_left else (RIGHT_AT, RIGHT_SLOT)
-    return side.selectExpr("*", named("0L" if band.is_open else _bucket(at, band), slot))
-
-
-def _reaching(side: DataFrame, band: Band, *, is_left: bool) -> DataFrame:
-    """A side in all buckets of the other side that its rows can reach: at most two each."""
-    at, slot = (LEFT_AT, LEFT_SLOT) if is_left else (RIGHT_AT, RIGHT_SLOT)
-    if band.is_open or not band.width:
-        return _in_one(side, band, is_left=is_left)
-    low, high = (band.low, band.high) if is_left else (-band.high, -band.low)
-    first, last = _bucket(f"({at} + {low}L)", band), _bucket(f"({at} + {high}L)", band)
-    return side.selectExpr("*", named(f"explode(sequence({first}, {last}, {band.width}L))", slot))
-
-
-def _bucket(at: str, band: Band) -> str:
-    """Where the bucket of a position begins."""
-    return f"({at} - pmod({at}, {max(band.width, 1)}L))"
-
-
-def _condition(join: JoinPlan, near: list[str]) -> Column:
-    """What pairs are asked; the rest only of those that have the same key and lie within reach."""
-    names = key_names(join, is_left=True), key_names(join, is_left=False)
-    equal = [f"{one} = {other}" for one, other in zip(*names, strict=True)]
-    asked = [*equal, f"{LEFT_SLOT} = {RIGHT_SLOT}", *near]
-    if join.rest is not None and join.rest.where is not None:
-        rest = spark_sql(join.rest.where)
-        asked.append(f"CASE WHEN {all_hold(asked)} THEN ({rest}) ELSE FALSE END")
-    return F.expr(all_hold(asked))
 
 
 def _window_join(join: JoinPlan, spec: PanedSpec, left: DataFrame, right: DataFrame) -> DataFrame:
@@ -139,7 +107,7 @@ def _window_join(join: JoinPlan, spec: PanedSpec, left: DataFrame, right: DataFr
         left, right = (side.crossJoin(F.broadcast(newest)) for side in (left, right))
     one = _in_windows(left, spec, LEFT_AT, LEFT_SLOT)
     other = _in_windows(right, spec, RIGHT_AT, RIGHT_SLOT)
-    condition = _condition(join, [])
+    condition = matching(join, [])
     found = one.join(other, condition, "full" if join.how == "full" else _KINDS[join.how])
     if not join.gives_right:
         return found.withColumnRenamed(LEFT_SLOT, WID)

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pyspark.sql import DataFrame
-from pyspark.sql import types as T  # noqa: N812 - as everyone writes it
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - as everyone writes it
+from pyspark.sql import types as T  # noqa: N812
 
 from panes.axis import BEGINNING, FOREVER, Axis
 from panes.language.expressions import quoted
@@ -74,18 +75,36 @@ def axis_type(axis: Axis) -> T.DataType | None:
     return spark_type(axis.type) if axis.kind == "time" else None
 
 
-def all_hold(conditions: Sequence[str]) -> str:
-    """One condition that holds where all do."""
-    return " AND ".join(conditions) or "TRUE"
+def matching(join: JoinPlan, near: Sequence[str]) -> Column:
+    """What pairs are asked; the rest only of those that have the same key and lie within reach."""
+    names = key_names(join, is_left=True), key_names(join, is_left=False)
+    equal = [f"{one} = {other}" for one, other in zip(*names, strict=True)]
+    asked = [*equal, f"{LEFT_SLOT} = {RIGHT_SLOT}", *near]
+    if join.rest is not None and join.rest.where is not None:
+        rest = spark_sql(join.rest.where)
+        asked.append(f"CASE WHEN {' AND '.join(asked)} THEN ({rest}) ELSE FALSE END")
+    return F.expr(" AND ".join(asked))
 
 
-def from_ticks(ticks: str, data_type: T.DataType | None) -> str:
-    """A value of a type of time from the number that stands for it; others are as they are."""
-    if isinstance(data_type, T.TimestampType):
-        return f"timestamp_micros({ticks})"
-    if isinstance(data_type, T.TimestampNTZType):
-        return f"timestampadd(MICROSECOND, {ticks}, CAST('1970-01-01' AS TIMESTAMP_NTZ))"
-    return f"date_from_unix_date({ticks})" if isinstance(data_type, T.DateType) else ticks
+def in_one(side: DataFrame, band: Band, *, is_left: bool) -> DataFrame:
+    """A side in buckets of time as long as the band is wide; of an open band there is only one."""
+    at, slot = (LEFT_AT, LEFT_SLOT) if is_left else (RIGHT_AT, RIGHT_SLOT)
+    return side.selectExpr("*", named("0L" if band.is_open else _bucket(at, band), slot))
+
+
+def reaching(side: DataFrame, band: Band, *, is_left: bool) -> DataFrame:
+    """A side in all buckets of the other side that its rows can reach: at most two each."""
+    at, slot = (LEFT_AT, LEFT_SLOT) if is_left else (RIGHT_AT, RIGHT_SLOT)
+    if band.is_open or not band.width:
+        return in_one(side, band, is_left=is_left)
+    low, high = (band.low, band.high) if is_left else (-band.high, -band.low)
+    first, last = _bucket(f"({at} + {low}L)", band), _bucket(f"({at} + {high}L)", band)
+    return side.selectExpr("*", named(f"explode(sequence({first}, {last}, {band.width}L))", slot))
+
+
+def _bucket(at: str, band: Band) -> str:
+    """Where the bucket of a position begins."""
+    return f"({at} - pmod({at}, {max(band.width, 1)}L))"
 
 
 def within(band: Band) -> list[str]:

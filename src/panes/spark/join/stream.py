@@ -10,18 +10,18 @@ windows above that is a punctuation like any other, so they close in the batch t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import pyarrow as pa
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F  # noqa: N812 - as everyone writes it
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import types as T  # noqa: N812
 
-from panes.axis import parse_duration
-from panes.errors import OptionError, QueryError
+from panes.errors import QueryError
 from panes.nodes.join_stage import WID
 from panes.nodes.promised_answers import at_least
+from panes.planning.join_plan import JoinPlan
 from panes.planning.join_query_plan import AT, Aggregation, JoinQueryPlan
 from panes.planning.join_terms import require_join_options, require_streamable_join
 from panes.planning.terms import (
@@ -31,22 +31,22 @@ from panes.planning.terms import (
     require_clock,
     require_terms,
 )
-from panes.shards.combiner import Combiner
-from panes.shards.join_filler import SideFiller
+from panes.shards.combiner import Combiners, combiners
 from panes.shards.join_keys import shard_keys
-from panes.shards.join_shard import JoinOutcome, JoinShard, Placed
-from panes.shards.names import ENDED, EVERY_SOURCE, PROMISE, column_name
-from panes.spark.answers import named
-from panes.spark.bind import is_inside
-from panes.spark.column_names import PACKAGE, SET_ASIDE, STATUS
-from panes.spark.emit import Emit, survives_pandas, with_status
-from panes.spark.host import Beside, Hosted, host, shard_numbers, with_watermark
-from panes.spark.internals import to_arrow_schema
+from panes.shards.join_shard import JoinShard
+from panes.shards.names import PROMISE, column_name
+from panes.shards.outcome import Placed, Promised
+from panes.shards.sent_rows import rows_of_side
+from panes.spark.answers import from_ticks, named
+from panes.spark.bind import is_inside, selected_as
+from panes.spark.column_names import SET_ASIDE
+from panes.spark.host import TaskRows, require_progress, shard_numbers, with_watermark
 from panes.spark.join.bind import BoundJoin
-from panes.spark.join.columns import from_ticks
-from panes.spark.observe import DEFAULT, JOIN, observed
+from panes.spark.observe import DEFAULT, JOIN
+from panes.spark.refusals import require_not_of_process
 from panes.spark.stream.distinct import different_rows
-from panes.spark.stream.query import ALONE, NodePlace, project, whole_type
+from panes.spark.stream.node import NodePlace, StreamNode
+from panes.spark.stream.query import projected_columns
 
 _TICKS: dict[type[T.DataType], T.DataType] = {
     T.TimestampType: T.LongType(),
@@ -64,39 +64,27 @@ def terms_of(bound: BoundJoin, run: StreamOptions) -> tuple[StreamOptions, Check
     plan = bound.plan
     require_join_options(plan.query, run)
     require_streamable_join(plan)
-    for what, is_asked in {f"store={run.store!r}": run.store not in (None, "panes"),
-                           "rows_late": run.rows_late is not None}.items():  # fmt: skip
-        if is_asked:
-            raise QueryError(f"{what} is not available on Spark",
-                             hint="panes.open runs a query in one process")  # fmt: skip
-    own = [(s, [f for f in s.frames if not is_inside(f)]) for s in bound.sides]
-    found = [with_watermark(frames, s.plan.axis.column or "", run) for s, frames in own if frames]
-    given = [r.lateness for r in found]
-    if found and run.lateness is None and all(lateness is not None for lateness in given):
-        longest = max(given, key=lambda one: parse_duration(one or 0, option="lateness"))
-        run = replace(run, lateness=longest)
+    require_not_of_process(run)
+    placed = [(frame, s.plan.axis.column or "") for s in bound.sides for frame in s.frames]
+    run = with_watermark(placed, run)
     asked = plan.join.right.plan.query
     require_terms(run, asked, plan.join.axis.kind)
     terms = check_options(asked, replace(run, flush=None, why=False, store=None))
     require_clock(run)
-    closes = (terms.lateness, terms.punctuation, terms.heartbeat)
-    if found and all(c is None for c in closes) and not run.bounded:
-        raise OptionError(
-            "nothing says how the streams progress, so every row would be kept for ever",
-            hint='df.withWatermark("ts", "10 seconds"), or an option of panes.sql: lateness="10 '
-            'seconds", punctuation=, heartbeat=, or bounded=True for an availableNow run',
-        )
+    require_progress(
+        terms, plan.query.streams, bounded=run.bounded, otherwise="every row would be kept for ever"
+    )
     return run, terms
 
 
-def emitted(
+def joined_stream(
     bound: BoundJoin,
     terms: CheckedOptions,
     run: StreamOptions,
-    along: Sequence[Placed] = (),
-    place: NodePlace = ALONE,
+    place: NodePlace,
+    along: Sequence[Placed],
 ) -> DataFrame:
-    """Everything the shards give, under joined names: joined rows, promises, rows set apart.
+    """What the shards give, under joined names: joined rows, promises, rows set apart.
 
     A promise is a row with the first positions, of those that readers lie `along`, that joined rows
     may still have. Groups by positions close by joint punctuation, one by one.
@@ -107,96 +95,70 @@ def emitted(
     keys = shard_keys(join)
     shards = shard_numbers(bound.frames[0].sparkSession, run.shards, is_keyed=bool(keys[0]))
     count = len(shards)
-    projected = _projected(bound, terms, run, place)
-    combiners = [
-        _Combiners(SideFiller(side, number, keys[number]), count, terms)
-        for number, side in enumerate(join.sources)
-    ]
-    row = whole_type(place.streams or bound.frames) if run.with_late else None
-    given = with_status(_joined_schema(bound, along), row)
-    shown = _Shown(bound.plan, bool(along))
-    emit = Emit(to_arrow_schema(given), packed=not survives_pandas(given), shown=shown)
-    hosted = Hosted(
-        combiner=combiners[0],
-        shard=lambda state: JoinShard(join, terms, state, shards=count, along=sides, groups=groups),
-        emit=emit,
-        output=T.StructType().add(PACKAGE, "binary") if emit.packed else given,
-    )
-    beside = [Beside(p, c) for p, c in zip(projected[1:], combiners[1:], strict=True)]
-    inside = [is_inside(frame) for frame in bound.frames]
-    own_sources = [source for source, is_in in enumerate(inside) if not is_in]
-    stored = host(
-        projected[0],
-        hosted,
+    whole = place.whole(bound.frames, run)
+    node = StreamNode(
+        bound.frames,
+        [
+            TaskRows(list(map(selected_as, side.frames, side.columns)), side.combiner)
+            for side in read_sides(bound, terms, count, whole)
+        ],
         shards,
-        replace(terms, heartbeat=None) if all(inside) else terms,
-        bounded=run.bounded and not any(inside),
-        beside=beside,
-        elsewhere=place.elsewhere,
-        beating=own_sources if any(inside) else (EVERY_SOURCE,),
+        lambda state: JoinShard(join, terms, state, shards=count, along=sides, groups=groups),
+        _joined_schema(bound, along),
+        _numbered,
+        partial(_promised, join) if along else None,
+        whole,
     )
-    typed = stored.mapInArrow(emit.unpack, given) if emit.packed else stored
     name = (run.name or DEFAULT) + ("" if bound.plan.aggregation is None else JOIN)
-    return _under_joined_names(bound, observed(typed, name, STATUS))
-
-
-def _projected(
-    bound: BoundJoin, terms: CheckedOptions, run: StreamOptions, place: NodePlace
-) -> list[list[DataFrame]]:
-    """What combiners read of the streams of each side, which are numbered through."""
-    found: list[list[DataFrame]] = []
-    source = 0
-    for side in bound.sides:
-        found.append([])
-        for number in range(len(side.frames)):
-            row_of = (place.streams or bound.frames) if run.with_late else None
-            found[-1].append(project(side, number, terms, source=source, row_of=row_of))
-            source += 1
-    return found
-
-
-class _Combiners:
-    """What every task over the streams of a side does with its rows."""
-
-    def __init__(self, filler: SideFiller, shards: int, terms: CheckedOptions) -> None:
-        self._filler, self._shards = filler, shards
-        self._step = terms.step_on(filler.side.plan.placing.kind)
-
-    def __call__(self) -> Combiner:
-        filler = SideFiller(self._filler.side, self._filler.number, self._filler.keys)
-        return Combiner(filler, self._shards, notes_positions=False, max_step=self._step)
+    return _under_joined_names(bound, node.stream(terms, run, place, name))
 
 
 @dataclass(frozen=True, slots=True)
-class _Shown:
-    """What leaves a join: joined rows under numbers, and if wanted what is promised of others."""
+class ReadSide:
+    """What tasks read of one side of a join: columns of each of its streams, by its name."""
 
-    plan: JoinQueryPlan
-    promises: bool
+    names: tuple[str, ...]
+    frames: tuple[DataFrame, ...]
+    columns: tuple[Mapping[str, Column], ...]
+    combiner: Combiners
 
-    def __call__(self, outcome: JoinOutcome) -> list[pa.Table]:
-        joined = outcome.answers
-        names = [n if n in (WID, AT) else column_name(i) for i, n in enumerate(joined.column_names)]
-        found = [joined.rename_columns(names)]
-        if self.promises and (outcome.has_ended or outcome.promised):
-            found.append(self._promise(outcome))
-        return found
 
-    def _promise(self, outcome: JoinOutcome) -> pa.Table:
-        """A row that has promised positions where rows have theirs."""
-        join = self.plan.join
-        said = {PROMISE: pa.array([ENDED if outcome.has_ended else 0])}
-        if outcome.has_ended:
-            return pa.table(said)
-        types = {f.name: f.type for f in join.schema()}
-        for by, at in outcome.promised.items():
-            own = {"left": join.left_at, "right": join.right_at}.get(by)
-            if own is None:
-                said[WID if by == "window" else AT] = pa.array([at])
-            elif own in join.columns:
-                first = at_least(at, types[own])
-                said[column_name(join.columns.index(own))] = _as_number(first)
-        return pa.table(said)
+def read_sides(
+    bound: BoundJoin,
+    terms: CheckedOptions,
+    shards: int,
+    whole: Sequence[DataFrame] | None = None,
+) -> Iterator[ReadSide]:
+    """What tasks read of the streams of each side, which are numbered through."""
+    keys, source = shard_keys(bound.plan.join), 0
+    for number, (side, of) in enumerate(zip(bound.plan.join.sources, bound.sides, strict=True)):
+        columns = tuple(
+            projected_columns(of, place, terms, source=source + place, row_of=whole)
+            for place in range(len(of.frames))
+        )
+        source += len(columns)
+        filler = partial(rows_of_side, side, number, keys[number])
+        combiner = combiners(filler, shards, terms, side.plan.placing)
+        yield ReadSide(side.source.streams, of.frames, columns, combiner)
+
+
+def _numbered(joined: pa.Table) -> pa.Table:
+    """Joined rows under numbers."""
+    names = [n if n in (WID, AT) else column_name(i) for i, n in enumerate(joined.column_names)]
+    return joined.rename_columns(names)
+
+
+def _promised(join: JoinPlan, said: Promised) -> dict[str, pa.Array] | None:
+    """A row that has promised positions where rows have theirs."""
+    types, found = {f.name: f.type for f in join.schema()}, {}
+    for by, at in said.items():
+        own = {"left": join.left_at, "right": join.right_at}.get(by)
+        if own is None:
+            found[WID if by == "window" else AT] = pa.array([at])
+        elif own in join.columns:
+            first = at_least(at, types[own])
+            found[column_name(join.columns.index(own))] = _as_number(first)
+    return found if said else None
 
 
 def _as_number(values: pa.Array) -> pa.Array:
@@ -225,23 +187,18 @@ def _joined_schema(bound: BoundJoin, along: Sequence[Placed]) -> T.StructType:
         schema = schema.add(WID, "long")
     if not {"positions", "max", "min"}.isdisjoint(along):
         schema = schema.add(AT, "long")
-    return schema.add(PROMISE, "long") if along else schema
+    return schema
 
 
 def _under_joined_names(bound: BoundJoin, given: DataFrame) -> DataFrame:
-    """Columns under their joined names, in their own types."""
+    """Joined rows, promises and rows set apart; columns under their own names, in their types."""
     types = _types(bound)
     columns = [
         named(from_ticks(column_name(i), types[name]), name)
         for i, name in enumerate(bound.plan.join.columns)
     ]
-    others = [n for n in (WID, AT, PROMISE, STATUS, SET_ASIDE) if n in given.columns]
+    others = [n for n in (WID, AT, PROMISE, SET_ASIDE) if n in given.columns]
     return given.selectExpr(*columns, *others)
-
-
-def joined_only(given: DataFrame) -> DataFrame:
-    """Of everything that shards give, the joined rows."""
-    return given.where(F.col(STATUS).isNull()).drop(STATUS)
 
 
 def lies_on(plan: JoinQueryPlan, found: Aggregation) -> Placed:

@@ -20,12 +20,13 @@ from panes.planning.terms import (
     check_options,
     require_clock,
     require_lateness,
-    require_streamable,
 )
 from panes.shards.shared_joins import SharedQuery
 from panes.spark.bind import BoundQuery, bind
 from panes.spark.join.bind import BoundJoin, bind_join
 from panes.spark.join.stream import lies_on, terms_of
+from panes.spark.refusals import require_not_of_process
+from panes.spark.stream.query import require_hosted
 
 
 def require_possible(streams: Mapping[str, DataFrame], run: StreamOptions) -> None:
@@ -41,8 +42,7 @@ def require_possible(streams: Mapping[str, DataFrame], run: StreamOptions) -> No
             "a register answers every window once, so late must be 'open' or 'drop'",
             hint="panes.sql(..., late='revise') for a query of its own",
         )
-    if run.rows_late is not None:
-        raise QueryError("rows_late is not available on Spark, where rows have no order of arrival")
+    require_not_of_process(run)
 
 
 def require_single(text: str, aggregates: tuple[UserAggregate, ...]) -> None:
@@ -78,7 +78,7 @@ def bind_alone(
     plan = bound.plan
     require_lateness(run.lateness, plan.placing.kind)
     require_clock(run)
-    _require_streamable(bound, plan.query)
+    require_hosted(plan)
     status_columns(plan, check_options(plan.query, run))
     return bound
 
@@ -111,22 +111,8 @@ def _bind_join(
         lies_on(plan, found)
         windows = SharedQuery.of("", plan, bound.user).windows
         assert windows is not None
-        require_streamable(windows)
-        _require_fixed_origin(windows.window.origin_first)
+        require_hosted(windows)
     return bound
-
-
-def _require_streamable(bound: BoundQuery, query: Query) -> None:
-    require_streamable(bound.plan)
-    _require_fixed_origin(query.window is not None and query.window.origin_first)
-
-
-def _require_fixed_origin(origin_first: bool) -> None:
-    if origin_first:
-        raise QueryError(
-            "ORIGIN FIRST over a stream on Spark: where panes begin would be known only later",
-            hint="give the origin itself: ORIGIN '2026-01-01'",
-        )
 
 
 def _require_plain_streams(query: Query | JoinQuery) -> None:

@@ -17,9 +17,8 @@ from panes.language.expressions import quoted
 from panes.planning.plan import Plan
 from panes.shards.sent_answers import TITLE
 from panes.sharing.queries import Queries
-from panes.spark.answers import named
+from panes.spark.answers import finished, handed_over_schema, named, with_start
 from panes.spark.internals import spark_type
-from panes.spark.register.lowered import finished, lowered_schema
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,10 +66,9 @@ class AllAnswerColumns:
         shown = tuple((i, query.keys[i].name) for i in query.shown_keys)
         taken = frozenset(name.lower() for name in [o[0] for o in outputs] + [s[1] for s in shown])
         finish = (str(plan.lowered_schema()), query.having, outputs, shown, str(axis_type), status)
-        return self._number(
-            (*finish, plan.axis.kind),
-            AnswerColumns(lowered_schema(plan, status), taken, plan, axis_type, status),
-        )
+        schema = with_start(handed_over_schema(plan, status))
+        columns = AnswerColumns(schema, taken, plan, axis_type, status)
+        return self._number((*finish, plan.axis.kind), columns)
 
     def of_joined(self, schema: pa.Schema) -> int:
         """The number of answers that leave a shard as they are."""

@@ -27,8 +27,9 @@ from panes.shards.register_state import take_up
 from panes.shards.sent_answers import with_ticks
 from panes.shards.state import ABOUT
 from panes.sharing.queries import Queries
+from panes.spark.answers import finished, handed_over_schema, with_start
+from panes.spark.batches import as_schema
 from panes.spark.internals import STATE_OPERATOR, dumps, has_commit, to_arrow_schema
-from panes.spark.register.lowered import finished, lowered_schema
 from panes.spark.state_host import STATE_NAME
 from panes.stores import codec
 from panes.windows.spec import Sliding
@@ -118,7 +119,7 @@ class AskState:
         assert isinstance(spec, Sliding)
         store = self.now.store_of(plan)
         answer_now(plan, store, spec.size, self.now.newest, as_lowered)
-        schema = lowered_schema(plan)
+        schema = with_start(handed_over_schema(plan))
         axis_type = self.frame.schema[plan.axis.column or ""].dataType
         if self.state is None:
             return finished(plan, self.frame.sparkSession.createDataFrame([], schema), axis_type)
@@ -149,7 +150,4 @@ class AskShard:
         found = answer_now(self.plan, store, spec.size, queries.newest, as_lowered)
         if found is None:
             return self.schema.empty_table()
-        given = with_ticks(found)
-        return pa.table(
-            [given.column(f.name).cast(f.type) for f in self.schema], schema=self.schema
-        )
+        return as_schema(with_ticks(found), self.schema)

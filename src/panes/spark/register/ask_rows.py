@@ -31,17 +31,16 @@ from panes.shards.names import AT, KEPT
 from panes.shards.state import ABOUT
 from panes.sharing.queries import Queries
 from panes.spark.answers import edge_texts, named
+from panes.spark.batches import Batches, as_schema, in_batches
 from panes.spark.bind import arrow_schema, bind_query, sql
 from panes.spark.column_names import PLACE
 from panes.spark.expressions import spark_sql
-from panes.spark.host import Batches
 from panes.spark.internals import to_arrow_schema
 from panes.spark.register.ask import read_state
 from panes.stores import codec
 
 _RUN = 32
 """A row's place is its run's number in the upper bits, and its own in so many lower ones."""
-_ROWS_AT_ONCE = 1 << 16
 
 
 def ask_rows(
@@ -168,6 +167,4 @@ class ReadRuns:
         at, columns = self.found.rows_in(data)
         place = (number << _RUN) + np.arange(len(at))
         given = [pa.array(at), pa.array(place), *columns]
-        arrays = [column.cast(f.type) for column, f in zip(given, self.schema, strict=True)]
-        table = pa.table(arrays, schema=self.schema)
-        yield from table.to_batches(max_chunksize=_ROWS_AT_ONCE)
+        yield from in_batches(as_schema(pa.table(given, names=self.schema.names), self.schema))

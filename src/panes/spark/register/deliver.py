@@ -24,13 +24,14 @@ from panes.shards.names import ROW
 from panes.shards.sent_answers import LATE, PACKED, REJECTED, TITLE, set_aside_content
 from panes.sharing.failures import QueriesFailed, failing
 from panes.spark.column_names import PACKAGE
+from panes.spark.emit import Unpack
 from panes.spark.host import named_batch
 from panes.spark.internals import local_frame, to_arrow_schema
 from panes.spark.query import Sink, send
 from panes.spark.register.answer_columns import AnswerColumns
-from panes.spark.register.lowered import Unpack
 from panes.spark.register.stream import CONTENT, NAMES
 from panes.spark.register.tap import MOST_ROWS, Tap
+from panes.spark.stream.node import numbered
 from panes.stores import codec
 
 _SMALL, _MOST_CARRIED = 1 << 16, 16
@@ -222,13 +223,11 @@ class Deliver:
         """
         asked = self.columns[columns]
         schema = asked.with_names()
-        unpack = Unpack(to_arrow_schema(schema))
         if packages is not None:
-            table = pa.concat_tables(map(unpack.table, packages))
+            table = pa.concat_tables(map(Unpack(to_arrow_schema(schema)).table, packages))
             lowered = local_frame(batch.sparkSession, table, schema)
         else:
-            sent = batch.where(F.col(CONTENT) == columns).select(PACKAGE)
-            lowered = sent.mapInArrow(unpack, schema)
+            lowered = _unpacked(batch, columns, schema)
         if names is not None:
             lowered = lowered.where(F.col(TITLE).isin(list(names)))
         return asked.finished(lowered)
@@ -245,13 +244,11 @@ class Deliver:
             raise SinkError(_sink_failed(error)) from error
 
     def _set_aside(self, batch: DataFrame, kind: Kind, stream: str) -> DataFrame:
-        fields = self.rows[stream].fields
+        own = self.rows[stream]
         content = set_aside_content(_KINDS[kind], list(self.rows).index(stream))
-        numbered = [T.StructField(f"c{i}", f.dataType) for i, f in enumerate(fields)]
-        schema = T.StructType().add(REASON, "string").add(ROW, T.StructType(numbered))
-        unpack = Unpack(to_arrow_schema(schema))
-        rows = batch.where(F.col(CONTENT) == content).select(PACKAGE).mapInArrow(unpack, schema)
-        own = T.StructType([T.StructField(f.name, f.dataType) for f in fields])
+        rows = _unpacked(
+            batch, content, T.StructType().add(REASON, "string").add(ROW, numbered(own))
+        )
         named = rows.select(F.col(ROW).cast(own).alias(ROW), REASON)
         return named.select(f"{ROW}.*", REASON)
 
@@ -277,6 +274,12 @@ class Deliver:
                 _write(others, query, str(self.sink), batch_id)
         finally:
             frame.unpersist()
+
+
+def _unpacked(batch: DataFrame, content: int, schema: T.StructType) -> DataFrame:
+    """The rows of a batch in packages of some content."""
+    packages = batch.where(F.col(CONTENT) == content).select(PACKAGE)
+    return packages.mapInArrow(Unpack(to_arrow_schema(schema)), schema)
 
 
 def _sink_failed(error: Exception) -> str:

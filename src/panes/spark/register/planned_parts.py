@@ -2,34 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everyone writes it
 
-from panes.language.expressions import quoted
-from panes.nodes.gate import promise_column
 from panes.nodes.status import status_columns
 from panes.planning.terms import CheckedOptions, StreamOptions
-from panes.shards.combiner import Combiner
-from panes.shards.join_filler import SideFiller
-from panes.shards.join_keys import shard_keys
-from panes.shards.names import AT, PROMISE, ROW, TOO_FAR_AHEAD
+from panes.shards.combiner import Combiners, combiners
+from panes.shards.names import AT, ROW
 from panes.shards.part_combiners import Use
-from panes.shards.query_filler import PlanFiller
+from panes.shards.query_filler import filler_of
 from panes.shards.register_filler import read_columns
 from panes.shards.register_parts import AloneQuery, RegisterParts, StreamWindows
 from panes.shards.register_shard import Definition, combiner
 from panes.shards.shared_joins import SharedJoin, part_key, shared_joins
 from panes.sharing.queries import Queries
-from panes.spark.bind import BoundQuery, arrow_schema, sql, ticks
+from panes.spark.bind import BoundQuery, sql
 from panes.spark.internals import dumps
 from panes.spark.join.bind import BoundJoin
-from panes.spark.join.stream import terms_of
+from panes.spark.join.stream import read_sides, terms_of
 from panes.spark.register.answer_columns import AllAnswerColumns
 from panes.spark.register.registered_queries import RegisteredQueries
-from panes.spark.stream.query import projected_columns
+from panes.spark.stream.node import whole_row
+from panes.spark.stream.query import positions, projected_columns
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +68,7 @@ class PlannedParts:
             queries = Queries(stream)
             key, sent = part_key("rows", stream), Definition.of(queries, dumps)
             part = StreamWindows(key, number, stream, "", sent, CheckedOptions(), ())
-            columns = {AT: F.lit(None).cast("long"), ROW: row_of(frame)}
+            columns = {AT: F.lit(None).cast("long"), ROW: whole_row([frame], frame)}
             found.reads[stream] = [Read(Use(key, (), _of_windows(part, shards)), columns)]
             windows.append(part)
         found.parts = RegisterParts(tuple(windows))
@@ -113,12 +111,13 @@ class PlannedParts:
             if not isinstance(bound, BoundQuery):
                 continue
             plan, terms = bound.plan, registered.terms_alone(bound, bounded=bounded)
-            axis = bound.frames[0].schema[plan.axis.column or ""].dataType
-            contents[name] = self.columns.of_plan(plan, axis, status_columns(plan, terms))
+            status = status_columns(plan, terms)
+            contents[name] = self.columns.of_plan(plan, bound.axis_type, status)
             part = AloneQuery(one.key, name, plan, terms)
+            filler = partial(filler_of, plan, keep_rows=terms.drops_late)
             for number, stream in enumerate(part.streams):
                 columns = projected_columns(bound, number, terms, source=number)
-                use = Use(part.key, (name,), _of_query(part, shards))
+                use = Use(part.key, (name,), combiners(filler, shards, terms, plan.placing))
                 self.reads[stream].append(Read(use, columns))
             yield part
 
@@ -141,30 +140,17 @@ class PlannedParts:
         for shared, one in zip(joins, first, strict=True):
             for query in shared.queries:
                 contents[query.name] = self.columns.of_joined(query.schema())
-            for stream, read in _sides_read(shared, one, terms, shards):
-                self.reads[stream].append(read)
+            names = tuple(name for query in shared.queries for name in query.twins)
+            again = dict(one.plan.query.again)
+            for side in read_sides(one, terms, shards):
+                use = Use(shared.key, names, side.combiner)
+                for stream, columns in zip(side.names, side.columns, strict=True):
+                    self.reads[again.get(stream, stream)].append(Read(use, columns))
         return joins, terms
 
 
-def _of_windows(part: StreamWindows, shards: int) -> Callable[[], Combiner]:
+def _of_windows(part: StreamWindows, shards: int) -> Combiners:
     return lambda: combiner(part.definition, shards, part.terms)
-
-
-def _of_query(part: AloneQuery, shards: int) -> Callable[[], Combiner]:
-    plan, terms = part.plan, part.terms
-    step = terms.step_on(plan.placing.kind)
-    return lambda: Combiner(
-        PlanFiller(plan, terms.drops_late), shards, notes_positions=False, max_step=step
-    )
-
-
-def _of_side(filler: SideFiller, shards: int, step: int | None) -> Callable[[], Combiner]:
-    return lambda: Combiner(
-        SideFiller(filler.side, filler.number, filler.keys),
-        shards,
-        notes_positions=False,
-        max_step=step,
-    )
 
 
 def _windows_read(
@@ -173,38 +159,10 @@ def _windows_read(
     """What the windows of a stream read: its position, and what any query reads."""
     axis = queries.axis
     assert axis is not None
-    at = ticks(frame, axis.column or "")
-    if axis.kind == "time" and terms.lateness is not None and terms.max_ahead is not None:
-        latest = F.unix_micros(F.current_timestamp()) + F.lit(terms.max_ahead)
-        at = F.when(at > latest, F.lit(TOO_FAR_AHEAD)).otherwise(at)
-    columns = {AT: at}
-    if terms.punctuation is not None:
-        column = promise_column(axis, arrow_schema(frame), terms.punctuation, queries.stream)
-        columns[PROMISE] = ticks(frame, column)
+    columns = positions(frame, axis, terms, queries.stream)
     if rows:
-        columns[ROW] = row_of(frame)
+        columns[ROW] = whole_row([frame], frame)
     return columns | {name: sql(tree) for name, tree in read_columns(queries).items()}
-
-
-def row_of(frame: DataFrame) -> Column:
-    """A whole row, with its columns under numbers."""
-    return F.struct(*(F.col(quoted(n)).alias(f"c{i}") for i, n in enumerate(frame.columns)))
-
-
-def _sides_read(
-    shared: SharedJoin, of: BoundJoin, terms: CheckedOptions, shards: int
-) -> Iterator[tuple[str, Read]]:
-    """What the sides of a join read, stream by stream."""
-    keys, again, source = shard_keys(shared.join), dict(of.plan.query.again), 0
-    names = tuple(name for query in shared.queries for name in query.twins)
-    for number, (side, plan) in enumerate(zip(of.sides, shared.join.sources, strict=True)):
-        step = terms.step_on(plan.plan.placing.kind)
-        for place, stream in enumerate(plan.source.streams):
-            filler = SideFiller(plan, number, keys[number])
-            columns = projected_columns(side, place, terms, source=source)
-            use = Use(shared.key, names, _of_side(filler, shards, step))
-            yield again.get(stream, stream), Read(use, columns)
-            source += 1
 
 
 def expressions_read(

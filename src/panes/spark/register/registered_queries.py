@@ -41,7 +41,7 @@ from panes.sharing.manifest import (
 from panes.sharing.queries import Asked, Failed, Queries
 from panes.sharing.shareable import shared_spec
 from panes.spark.bind import BoundQuery, bind_query, comparable
-from panes.spark.host import require_progress, with_watermark
+from panes.spark.host import stream_terms
 from panes.spark.join.bind import BoundJoin
 from panes.spark.query import Sink
 from panes.spark.register.alone import bind_alone, require_single
@@ -152,25 +152,14 @@ class RegisteredQueries:
             )
         asked = [one.query for one in queries.asked.values()]
         first = next(iter([*asked, *self.prepared.orderings()]), None)
-        return self._agreed(
-            first or _any_query(stream, queries.axis),
-            (self.streams[stream],),
-            queries.axis.column,
-            bounded=bounded,
-        )
+        query = first or _any_query(stream, queries.axis)
+        run = replace(self.run, bounded=bounded)
+        return stream_terms(query, (self.streams[stream],), queries.axis, run)[1]
 
     def terms_alone(self, bound: BoundQuery, *, bounded: bool) -> CheckedOptions:
         """What the streams of a query alone promise."""
-        plan = bound.plan
-        return self._agreed(plan.query, bound.frames, plan.axis.column, bounded=bounded)
-
-    def _agreed(
-        self, query: Query, frames: Sequence[DataFrame], column: str | None, *, bounded: bool
-    ) -> CheckedOptions:
-        run = with_watermark(frames, column or "", replace(self.run, bounded=bounded))
-        terms = check_options(query, run)
-        require_progress(terms, query.streams, bounded=bounded)
-        return terms
+        plan, run = bound.plan, replace(self.run, bounded=bounded)
+        return stream_terms(plan.query, bound.frames, plan.placing, run)[1]
 
     # Queries come and go
 

@@ -29,6 +29,7 @@ from panes.spark.register.registered_queries import RegisteredQueries
 from panes.spark.register.stream import emitted
 from panes.spark.register.tap import Tap
 from panes.spark.register.watched_queries import LOG
+from panes.spark.stream.node import row_type
 from panes.spark.uncommitted import forget_uncommitted
 
 _PATIENCE = 30.0
@@ -100,7 +101,7 @@ def planned_query(
     )
     deliver = Deliver(
         columns=tuple(parts.columns.all),
-        rows={name: frame.schema for name, frame in registered.streams.items()},
+        rows={name: row_type([frame]) for name, frame in registered.streams.items()},
         sink=start.sink,
         own=registered.sinks,
         deadlines=registered.deadlines,

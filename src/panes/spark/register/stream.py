@@ -27,12 +27,14 @@ from pyspark.sql import types as T  # noqa: N812
 from panes.axis import parse_duration
 from panes.planning.terms import CheckedOptions, StreamOptions
 from panes.progress.heartbeat import Heartbeat
+from panes.shards.above_shard import AboveShard
 from panes.shards.names import AT, SOURCE
+from panes.shards.outcome import PartsOutcome
 from panes.shards.part_combiners import Uses, use_column
-from panes.shards.parts_shard import AboveShard, PartsOutcome, PartsShard
+from panes.shards.parts_shard import PartsShard
 from panes.shards.register_parts import SentParts
 from panes.spark.column_names import PACKAGE, SHARD, STATUS
-from panes.spark.host import Beside, Hosted, host
+from panes.spark.host import Hosted, TaskRows, host
 from panes.spark.internals import dumps
 from panes.spark.observe import JOIN, observed, status_of
 from panes.spark.register.planned_parts import PlannedParts, Read
@@ -60,32 +62,33 @@ def emitted(
     """What a register gives in every batch: packages of answers and of rows set aside, status."""
     sent, count = SentParts.of(planned.parts, dumps), len(shards)
     terms = _host_terms(run)
-    sides = [
-        Beside([_read_once(frame, planned.reads[stream])],
-               Uses(tuple(read.use for read in planned.reads[stream]), count))
+    read = [
+        TaskRows([_read_once(frame, planned.reads[stream])],
+                 Uses(tuple(read.use for read in planned.reads[stream]), count))
         for stream, frame in streams.items()
     ]  # fmt: skip
     above = None if len(streams) == 1 else count
     hosted = Hosted(
-        combiner=sides[0].combiner,
         shard=lambda state: PartsShard(sent.parts(), state, shards=count, above=above),
         emit=_emit_out if above is None else _emit_up,
         output=_OUT if above is None else _UP,
     )
-    given = host(sides[0].projected, hosted, shards, terms, bounded=run.bounded, beside=sides[1:])
+    given = host(read, hosted, shards, terms, bounded=run.bounded)
     if above is None:
         return observed(given, name, STATUS, failed=failed)
     told = observed(given, f"{name}{JOIN}", STATUS)
     packages = told.where(F.col(STATUS).isNull()).select(SHARD, PACKAGE)
     quiet = CheckedOptions(max_ahead=None, max_answers=run.max_answers)
     windows = Hosted(
-        combiner=_Forward,
         shard=lambda state: AboveShard(sent.parts(), quiet, state, shards=count),
         emit=_emit_out,
         output=_OUT,
     )
     return observed(
-        host([packages], windows, shards, quiet, bounded=False), name, STATUS, failed=failed
+        host([TaskRows([packages], _Forward)], windows, shards, quiet, bounded=False),
+        name,
+        STATUS,
+        failed=failed,
     )
 
 

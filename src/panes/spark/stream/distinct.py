@@ -9,7 +9,8 @@ them tells which are late.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import partial
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -21,16 +22,17 @@ from panes.nodes.distinct import require_comparable
 from panes.nodes.inputs import remembered
 from panes.nodes.promised_answers import at_least
 from panes.planning.terms import CheckedOptions, StreamOptions
-from panes.shards.combiner import Combiner
-from panes.shards.distinct_shard import DistinctFiller, DistinctOutcome, DistinctShard
-from panes.shards.names import ENDED, HIDDEN, PASSING, PROMISE, ROW, column_name
-from panes.spark.bind import BoundQuery, arrow_schema, is_inside
-from panes.spark.column_names import PACKAGE, PASSES, SET_ASIDE, STATUS
-from panes.spark.emit import Emit, survives_pandas, with_status
-from panes.spark.host import Hosted, host, require_progress, shard_numbers
-from panes.spark.internals import to_arrow_schema
-from panes.spark.observe import DEFAULT, observed
-from panes.spark.stream.query import NodePlace, placed_columns, whole_type
+from panes.shards.combiner import combiners
+from panes.shards.distinct_shard import DistinctShard
+from panes.shards.names import HIDDEN, PASSING, PROMISE, ROW, column_name
+from panes.shards.outcome import Promised
+from panes.shards.sent_rows import rows_of_schema
+from panes.spark.bind import BoundQuery, arrow_schema, is_inside, selected_as
+from panes.spark.column_names import PASSES, SET_ASIDE
+from panes.spark.host import TaskRows, shard_numbers
+from panes.spark.observe import DEFAULT
+from panes.spark.stream.node import NodePlace, StreamNode, whole_type
+from panes.spark.stream.query import placed_columns
 
 
 def different_rows(
@@ -57,65 +59,38 @@ def _different(
     """The rows of one stream that have not come before, and what is promised of those to come."""
     plan, frame = bound.plan, bound.frames[number]
     stream = plan.query.streams[number]
-    require_progress(terms, [stream], bounded=run.bounded)
     schema = pa.schema([f for f in arrow_schema(frame) if f.name != PASSES])
     require_comparable(schema)
-    row_of = (place.streams or bound.frames) if run.with_late else None
-    columns = placed_columns(bound, number, terms, source=0, row_of=row_of)
+    whole = place.whole(bound.frames, run)
+    columns = placed_columns(bound, number, terms, source=0, row_of=whole)
     if PASSES in frame.columns:
         columns[PASSING] = F.col(PASSES)
     columns |= {column_name(i): F.col(f"`{f.name}`") for i, f in enumerate(schema)}
-    projected = frame.select(*(c.alias(name) for name, c in columns.items()))
     position = next(i for i, f in enumerate(schema) if f.name == plan.axis.column)
     shards = shard_numbers(frame.sparkSession, run.shards, is_keyed=True)
     count, own, within = len(shards), terms.of(stream), remembered(plan.query, terms)
-    given = _given_schema(frame, None if row_of is None else whole_type(row_of))
-    emit = Emit(to_arrow_schema(given), not survives_pandas(given), _Shown(position, schema))
-    column, step = plan.axis.column, own.step_on(plan.placing.kind)
-    hosted = Hosted(
-        combiner=lambda: Combiner(
-            DistinctFiller(column, schema), count, notes_positions=False, max_step=step
-        ),
-        shard=lambda state: DistinctShard(schema, within, own, state, shards=count),
-        emit=emit,
-        output=T.StructType().add(PACKAGE, "binary") if emit.packed else given,
-    )
-    stored = host(
-        [projected],
-        hosted,
+    visible = (f for f in frame.schema if f.name not in (*HIDDEN, PASSES))
+    given = T.StructType([T.StructField(column_name(i), f.dataType) for i, f in enumerate(visible)])
+    filler = partial(rows_of_schema, plan.axis.column, schema)
+    node = StreamNode(
+        [frame],
+        [TaskRows([selected_as(frame, columns)], combiners(filler, count, own, plan.placing))],
         shards,
-        own,
-        bounded=run.bounded and not is_inside(frame),
-        elsewhere=place.elsewhere,
+        lambda state: DistinctShard(schema, within, own, state, shards=count),
+        given if whole is None else given.add(ROW, whole_type(whole)),
+        lambda rows: rows,
+        partial(_promised, position, schema),
+        whole,
     )
-    typed = stored.mapInArrow(emit.unpack, given) if emit.packed else stored
-    told = observed(typed, f"{run.name or DEFAULT}_{stream}_distinct", STATUS)
+    told = node.stream(own, run, place, f"{run.name or DEFAULT}_{stream}_distinct")
     names = [F.col(column_name(i)).alias(f.name) for i, f in enumerate(schema)]
     hidden = [name for name in (PROMISE, ROW, SET_ASIDE) if name in told.columns]
     flags = [F.lit(True).alias(PASSES)] if PASSES in frame.columns else []
-    return told.where(F.col(STATUS).isNull()).select(*names, *hidden, *flags)
+    return told.select(*names, *hidden, *flags)
 
 
-def _given_schema(frame: DataFrame, whole: T.StructType | None) -> T.StructType:
-    """The columns of rows as they leave a shard."""
-    given = T.StructType()
-    visible = [f for f in frame.schema if f.name not in (*HIDDEN, PASSES)]
-    for i, field in enumerate(visible):
-        given = given.add(column_name(i), field.dataType)
-    given = with_status(given.add(PROMISE, "long"), whole)
-    return given if whole is None else given.add(ROW, whole)
-
-
-@dataclass(frozen=True, slots=True)
-class _Shown:
-    """What leaves a shard: rows, and what is promised of others as a row with that position."""
-
-    position: int
-    schema: pa.Schema
-
-    def __call__(self, outcome: DistinctOutcome) -> list[pa.Table]:
-        if outcome.promise in (BEGINNING, ENDED):
-            ended = [ENDED] * (outcome.promise == ENDED)
-            return [outcome.answers, pa.table({PROMISE: pa.array(ended, pa.int64())})]
-        first = at_least(outcome.promise, self.schema.types[self.position])
-        return [outcome.answers, pa.table({PROMISE: [0], column_name(self.position): first})]
+def _promised(position: int, schema: pa.Schema, said: Promised) -> dict[str, pa.Array] | None:
+    """What is promised of rows to come, as a row with that position."""
+    if said["left"] == BEGINNING:
+        return None
+    return {column_name(position): at_least(said["left"], schema.types[position])}
