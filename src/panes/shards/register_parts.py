@@ -2,21 +2,25 @@
 
     windows of a stream   All queries whose windows share panes, with one store for each GROUP BY.
     a query alone         A query that shares no panes: windows of rows, landmark and per-row
-                          windows, unions, another axis column, EMIT EARLY.
+                          windows, unions, another axis column, EMIT EARLY, windows over windows.
     a join                All queries over one join, which is run once.
 
 Every part has a key, which names its part of a shard's state and the packages that are sent to it.
+It has a level, too: parts that read nothing but streams are at level 1, and others above the parts
+whose answers they read. The shards of a level send what they give to those of the next.
 """
 
 from __future__ import annotations
 
 import pickle
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
+from panes.nodes.promised_answers import column_read
 from panes.planning.plan import Plan
 from panes.planning.terms import CheckedOptions
+from panes.shards.handed_on import HandedOn, Reading, StreamAbove
 from panes.shards.recall import Recall
 from panes.shards.register_shard import Definition
 from panes.shards.shared_joins import EVERY_PART, SharedJoin
@@ -43,34 +47,65 @@ class StreamWindows:
 
 @dataclass(frozen=True, slots=True)
 class AloneQuery:
-    """A query that shares no panes with others; `name` is unique in its register."""
+    """A query that shares no panes with others; `names` are the register's queries that need it.
+
+    What it reads are streams, or the parts of these keys, in the order of its sources. One that is
+    `inner` is read by other parts, and is no query of the register itself.
+    """
 
     key: str
-    name: str
+    names: tuple[str, ...]
     plan: Plan
     terms: CheckedOptions
+    level: int = 1
+    parts: Mapping[int, str] = field(default_factory=dict)
+    inner: bool = False
 
     @property
     def streams(self) -> list[str]:
-        """The stream of each source; a union may read one several times."""
-        again = dict(self.plan.query.again)
-        return [again.get(name, name) for name in self.plan.query.streams]
+        """The stream of each source that is one; a union may read one several times."""
+        return [stream for stream, _ in self.sources if stream not in self.parts.values()]
 
     @property
     def sources(self) -> list[tuple[str, str | None]]:
-        """The stream of each source, and the column that places its rows."""
-        return [(stream, self.plan.placing.column) for stream in self.streams]
+        """The stream or part of each source, and the column that places its rows."""
+        query, again = self.plan.query, dict(self.plan.query.again)
+        return [
+            (self.parts[i], column_read(query, name))
+            if i in self.parts
+            else (again.get(name, name), self.plan.placing.column)
+            for i, name in enumerate(query.streams)
+        ]
 
 
 @dataclass(frozen=True, slots=True)
 class RegisterParts:
-    """All parts of a register. `contents` are the numbers of answer columns, by query."""
+    """All parts of a register, and how each reads others.
+
+    `contents` are the numbers of answer columns, by query.
+    """
 
     windows: tuple[StreamWindows, ...] = ()
     alone: tuple[AloneQuery, ...] = ()
     joins: tuple[SharedJoin, ...] = ()
     join_terms: CheckedOptions = field(default_factory=CheckedOptions)
     contents: Mapping[str, int] = field(default_factory=dict)
+    readings: tuple[Reading, ...] = ()
+    streams_above: tuple[StreamAbove, ...] = ()
+
+    @property
+    def levels(self) -> int:
+        """How many levels there are."""
+        above = [shared.level + 1 for shared in self.joins]
+        return max([1, *above, *(one.level for one in self.alone)])
+
+    def handed_on(
+        self, key: str, given: HandedOn, level: int, shards: int
+    ) -> Iterator[tuple[int, bytes]]:
+        """What the shards of those that read a part are sent."""
+        for reading in self.readings:
+            if reading.of == key:
+                yield from reading.packages(given, level=level, shards=shards)
 
 
 @dataclass(frozen=True, slots=True)

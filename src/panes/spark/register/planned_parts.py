@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everyone writes it
 
+from panes.aggregates.custom import UserAggregate
 from panes.language.expressions import quoted
 from panes.nodes.gate import promise_column
 from panes.nodes.status import status_columns
+from panes.planning.plan import Plan
 from panes.planning.terms import CheckedOptions, StreamOptions
-from panes.shards.combiner import Combiners, combiners
+from panes.shards.combiner import Combiners, Filler, combiners
+from panes.shards.handed_on import Reading, StreamAbove
 from panes.shards.join_keys import shard_keys
 from panes.shards.names import AT, PROMISE, ROW, TOO_FAR_AHEAD
 from panes.shards.part_combiners import Use
@@ -22,13 +25,14 @@ from panes.shards.register_filler import read_columns
 from panes.shards.register_parts import AloneQuery, RegisterParts, StreamWindows
 from panes.shards.register_shard import Definition, combiner
 from panes.shards.sent_rows import rows_of_side
-from panes.shards.shared_joins import SharedJoin, part_key, shared_joins
+from panes.shards.shared_joins import SharedJoin, SharedQuery, part_key, sharing_joins
 from panes.sharing.queries import Queries
 from panes.spark.bind import BoundQuery, arrow_schema, sql, ticks
-from panes.spark.internals import dumps
+from panes.spark.internals import dumps, spark_type
 from panes.spark.join.bind import BoundJoin
 from panes.spark.join.stream import terms_of
 from panes.spark.register.answer_columns import AllAnswerColumns
+from panes.spark.register.nested import BoundPart
 from panes.spark.register.registered_queries import RegisteredQueries
 from panes.spark.stream.query import projected_columns
 
@@ -48,6 +52,9 @@ class PlannedParts:
     parts: RegisterParts = field(default_factory=RegisterParts)
     reads: dict[str, list[Read]] = field(default_factory=dict)
     columns: AllAnswerColumns = field(default_factory=AllAnswerColumns)
+    contents: dict[str, int] = field(default_factory=dict)
+    readings: list[Reading] = field(default_factory=list)
+    above: list[StreamAbove] = field(default_factory=list)
 
     @classmethod
     def of(
@@ -57,10 +64,11 @@ class PlannedParts:
         found = cls(reads={name: [] for name in registered.streams})
         run = replace(registered.run, bounded=bounded)
         windows = tuple(found._windows(registered, shards, bounded=bounded, rows=rows))
-        contents: dict[str, int] = {}
-        alone = tuple(found._alone(registered, shards, contents, bounded=bounded))
-        joins, terms = found._joins(registered, shards, run, contents)
-        found.parts = RegisterParts(windows, alone, joins, terms, contents)
+        alone = tuple(found._alone(registered, shards, bounded=bounded))
+        joins, terms = found._joins(registered, shards, run)
+        found.parts = RegisterParts(
+            windows, alone, joins, terms, found.contents, tuple(found.readings), tuple(found.above)
+        )
         return found
 
     @classmethod
@@ -101,51 +109,132 @@ class PlannedParts:
             yield part
 
     def _alone(
-        self,
-        registered: RegisteredQueries,
-        shards: int,
-        contents: dict[str, int],
-        *,
-        bounded: bool,
+        self, registered: RegisteredQueries, shards: int, *, bounded: bool
     ) -> Iterator[AloneQuery]:
-        """The queries that share no panes."""
-        for name, one in registered.alone.items():
-            bound = one.bound
-            if not isinstance(bound, BoundQuery):
-                continue
-            plan, terms = bound.plan, registered.terms_alone(bound, bounded=bounded)
-            status = status_columns(plan, terms)
-            contents[name] = self.columns.of_plan(plan, bound.axis_type, status)
-            part = AloneQuery(one.key, name, plan, terms)
+        """The queries and parts of queries that share no panes, each once."""
+        for part, names in parts_of(registered, BoundQuery):
+            assert isinstance(part.bound, BoundQuery)
+            plan, terms = (
+                part.plan or part.bound.plan,
+                registered.terms_alone(part, bounded=bounded),
+            )
+            axis = part.bound.axis_type if part.plan is None else spark_type(plan.axis.type)
+            if not part.inner:
+                [name] = names
+                status = status_columns(plan, terms)
+                self.contents[name] = self.columns.of_plan(plan, axis, status)
+            named = {i: part.parts[n] for i, n in enumerate(plan.query.streams) if n in part.parts}
+            one = AloneQuery(part.key, names, plan, terms, part.level, named, part.inner)
             filler = partial(filler_of, plan, keep_rows=terms.drops_late)
-            for number, stream in enumerate(part.streams):
-                columns = projected_columns(bound, number, terms, source=number)
-                use = Use(part.key, (name,), combiners(filler, shards, terms, plan.placing))
-                self.reads[stream].append(Read(use, columns))
-            yield part
+            make = combiners(filler, shards, terms, plan.placing)
+            for number, (source, column) in enumerate(one.sources):
+                if number in named:
+                    self._read_part(part, part.key, names, number, plan.query.streams[number],
+                                    plan, partial(filler_of, plan))  # fmt: skip
+                else:
+                    columns = projected_columns(part.bound, number, terms, source=number)
+                    self._read_stream(part, part.key, names, number, source, column, make, columns)
+            yield one
 
     def _joins(
-        self,
-        registered: RegisteredQueries,
-        shards: int,
-        run: StreamOptions,
-        contents: dict[str, int],
+        self, registered: RegisteredQueries, shards: int, run: StreamOptions
     ) -> tuple[tuple[SharedJoin, ...], CheckedOptions]:
         """The joins, and what the joined streams promise."""
-        over = {n: o for n, o in registered.alone.items() if isinstance(o.bound, BoundJoin)}
-        bound = {n: o.bound for n, o in over.items() if isinstance(o.bound, BoundJoin)}
-        plans = {name: one.plan for name, one in bound.items()}
-        keys = {name: one.key for name, one in over.items()}
-        joins = shared_joins(plans, registered.aggregates, keys)
-        first = [bound[shared.queries[0].name] for shared in joins]
-        agreed = [terms_of(one, run)[1] for one in first]
+        parts = {part.key: part for part, _ in parts_of(registered, BoundJoin)}
+        joins = joins_of(registered)
+        agreed = [terms_of(_join(part), part.run(run))[1] for part in parts.values()]
         terms = max(agreed, key=lambda one: one.lateness or 0, default=CheckedOptions())
-        for shared, one in zip(joins, first, strict=True):
+        terms = replace(terms, inside=frozenset())
+        for shared in joins:
             for query in shared.queries:
-                contents[query.name] = self.columns.of_joined(query.schema())
-            for stream, read in _sides_read(shared, one, terms, shards):
-                self.reads[stream].append(read)
+                if not query.inner:
+                    self.contents[query.name] = self.columns.of_joined(query.schema())
+            self._read_sides(shared, parts[shared.queries[0].key], terms, shards)
         return joins, terms
+
+    def _read_sides(
+        self, shared: SharedJoin, part: BoundPart, terms: CheckedOptions, shards: int
+    ) -> None:
+        """What the sides of a join read of streams and of other parts."""
+        bound, keys, source = _join(part), shard_keys(shared.join), 0
+        again = dict(bound.plan.query.again)
+        names = tuple(name for query in shared.queries for name in query.twins)
+        for number, (of, side) in enumerate(zip(bound.sides, shared.join.sources, strict=True)):
+            filler = partial(rows_of_side, side, number, keys[number])
+            make = combiners(filler, shards, terms, side.plan.placing)
+            for place, name in enumerate(side.source.streams):
+                if name in part.parts:
+                    self._read_part(part, shared.key, names, source, name, side.plan, filler)
+                else:
+                    columns = projected_columns(of, place, terms, source=source)
+                    column = side.axis.column
+                    self._read_stream(part, shared.key, names, source, again.get(name, name),
+                                      column, make, columns)  # fmt: skip
+                source += 1
+
+    def _read_stream(
+        self,
+        part: BoundPart,
+        key: str,
+        names: tuple[str, ...],
+        source: int,
+        stream: str,
+        column: str | None,
+        make: Combiners,
+        columns: Mapping[str, Column],
+    ) -> None:
+        """A part reads a stream as its source of that number."""
+        self.reads[stream].append(Read(Use(key, names, make, part.level), columns))
+        if part.level > 1:
+            self.above.append(StreamAbove(stream, column, key, names, part.level, source))
+
+    def _read_part(
+        self,
+        part: BoundPart,
+        key: str,
+        names: tuple[str, ...],
+        source: int,
+        name: str,
+        plan: Plan,
+        filler: Callable[[], Filler],
+    ) -> None:
+        """A part reads another one as its source of that number."""
+        self.readings.append(
+            Reading(part.parts[name], key, names, part.level, source, name, part.schemas[name],
+                    plan, filler)
+        )  # fmt: skip
+
+
+def parts_of(
+    registered: RegisteredQueries, kind: type[BoundQuery | BoundJoin]
+) -> Iterator[tuple[BoundPart, tuple[str, ...]]]:
+    """The parts of a kind, each with the queries that need it; those that are equal are one."""
+    found: dict[str, tuple[BoundPart, list[str]]] = {}
+    for name, asked in registered.alone.items():
+        for part in asked.parts:
+            if isinstance(part.bound, kind):
+                found.setdefault(part.key, (part, []))[1].append(name)
+    return ((part, tuple(names)) for part, names in found.values())
+
+
+def _join(part: BoundPart) -> BoundJoin:
+    assert isinstance(part.bound, BoundJoin)
+    return part.bound
+
+
+def joins_of(registered: RegisteredQueries) -> tuple[SharedJoin, ...]:
+    """The joins of all parts, each with those that share it."""
+    return sharing_joins(
+        (_shared_query(part, names, registered.aggregates), part.level, part.parts)
+        for part, names in parts_of(registered, BoundJoin)
+    )
+
+
+def _shared_query(
+    part: BoundPart, names: tuple[str, ...], aggregates: tuple[UserAggregate, ...]
+) -> SharedQuery:
+    one = SharedQuery.of(names[0], _join(part).plan, aggregates, part.key)
+    return replace(one, twins=names, inner=part.inner)
 
 
 def _of_windows(part: StreamWindows, shards: int) -> Combiners:
@@ -174,21 +263,6 @@ def _windows_read(
 def row_of(frame: DataFrame) -> Column:
     """A whole row, with its columns under numbers."""
     return F.struct(*(F.col(quoted(n)).alias(f"c{i}") for i, n in enumerate(frame.columns)))
-
-
-def _sides_read(
-    shared: SharedJoin, of: BoundJoin, terms: CheckedOptions, shards: int
-) -> Iterator[tuple[str, Read]]:
-    """What the sides of a join read, stream by stream."""
-    keys, again, source = shard_keys(shared.join), dict(of.plan.query.again), 0
-    names = tuple(name for query in shared.queries for name in query.twins)
-    for number, (side, plan) in enumerate(zip(of.sides, shared.join.sources, strict=True)):
-        filler = partial(rows_of_side, plan, number, keys[number])
-        for place, stream in enumerate(plan.source.streams):
-            columns = projected_columns(side, place, terms, source=source)
-            use = Use(shared.key, names, combiners(filler, shards, terms, plan.plan.placing))
-            yield again.get(stream, stream), Read(use, columns)
-            source += 1
 
 
 def expressions_read(

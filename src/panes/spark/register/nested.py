@@ -1,0 +1,157 @@
+"""A query with others inside as parts of a register: each bound to what it reads.
+
+A part that reads another one is bound to a DataFrame without rows, which has the columns of its
+answers and what is promised of them. The expressions over answers are evaluated by shards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - as everyone writes it
+
+from panes.aggregates.custom import UserAggregate
+from panes.errors import QueryError
+from panes.language.join_query import JoinQuery
+from panes.language.query_graph import Part, QueryGraph
+from panes.nodes.inner import derived_schemas
+from panes.nodes.parts import require_parts, run_inside
+from panes.nodes.promised_answers import as_rows, promising_columns_of_join
+from panes.nodes.promised_columns import promising_columns
+from panes.planning.plan import Plan, plan
+from panes.planning.terms import StreamOptions
+from panes.shards.names import PROMISE
+from panes.shards.shared_joins import SharedQuery, part_key
+from panes.spark.bind import BoundQuery, arrow_schema, promising
+from panes.spark.internals import spark_type
+from panes.spark.join.bind import BoundJoin
+from panes.spark.register.alone import bound_join, bound_windows, require_plain_streams
+
+
+@dataclass(frozen=True, slots=True)
+class BoundPart:
+    """A query of its own, or one inside another: bound to what it reads.
+
+    `parts` are the keys of those that it reads, by its names for them, and `schemas` the columns of
+    their answers. Rows of streams go to it at `level`.
+    """
+
+    key: str
+    bound: BoundQuery | BoundJoin
+    plan: Plan | None = None
+    level: int = 1
+    parts: Mapping[str, str] = field(default_factory=dict)
+    schemas: Mapping[str, pa.Schema] = field(default_factory=dict)
+    inner: bool = False
+
+    @property
+    def gives_at(self) -> int:
+        """The level of the shards that give its answers."""
+        has_above = isinstance(self.bound, BoundJoin) and (
+            self.bound.plan.aggregation is not None or not self.inner
+        )
+        return self.level + has_above
+
+    @property
+    def streams(self) -> list[str]:
+        """The streams that it reads."""
+        query = self.bound.plan.query
+        again = dict(query.again)
+        return [again.get(name, name) for name in query.streams if name not in self.parts]
+
+    def run(self, run: StreamOptions) -> StreamOptions:
+        """The options of a register for what it reads."""
+        return run_inside(run, self.bound.plan.query.streams, self.parts) if self.parts else run
+
+
+def bound_parts(
+    graph: QueryGraph,
+    key: str,
+    streams: Mapping[str, DataFrame],
+    run: StreamOptions,
+    aggregates: tuple[UserAggregate, ...],
+) -> tuple[BoundPart, ...]:
+    """The parts of a query, each behind those that it reads; `key` is that of the last one."""
+    if graph.names:
+        require_parts(graph, run)
+    found: dict[str, BoundPart] = {}
+    frames = dict(streams)
+    for part in graph.parts:
+        reads = {n: graph.again.get(n, n) for n in part.query.streams}
+        below = {name: found[read] for name, read in reads.items() if read in found}
+        own = part_key("inner", _said(part), *(f"{n}={b.key}" for n, b in below.items()))
+        given = {name: frames[read] for name, read in reads.items() if read in frames}
+        one = _bound(part, own if part.name else key, below, given, run, aggregates)
+        found[part.name] = one
+        if part.name:
+            stream = streams[next(iter(streams))]
+            frames[part.name] = _nothing_of(one, stream, aggregates)
+    return tuple(found.values())
+
+
+def answers_of(part: BoundPart, aggregates: Sequence[UserAggregate]) -> pa.Schema:
+    """The columns of a part's answers, as others read them."""
+    if isinstance(part.bound, BoundJoin):
+        schema = SharedQuery.of("", part.bound.plan, aggregates).schema()
+    else:
+        schema = (part.plan or part.bound.plan).schema()
+    return as_rows(schema.empty_table()).schema
+
+
+def _said(part: Part) -> str:
+    return " ".join(part.query.text.split())
+
+
+def _bound(
+    part: Part,
+    key: str,
+    below: Mapping[str, BoundPart],
+    frames: Mapping[str, DataFrame],
+    run: StreamOptions,
+    aggregates: tuple[UserAggregate, ...],
+) -> BoundPart:
+    query, inner = part.query, bool(part.name)
+    parts = {name: one.key for name, one in below.items()}
+    schemas = {name: answers_of(one, aggregates) for name, one in below.items()}
+    level = max((one.gives_at for one in below.values()), default=0) + 1
+    require_plain_streams(query, parts)
+    run = run_inside(run, query.streams, parts) if parts else run
+    if isinstance(query, JoinQuery):
+        joined = bound_join(query, frames, run, aggregates)
+        _require_told(joined, inner=inner)
+        return BoundPart(key, joined, None, level, parts, schemas, inner)
+    bound = bound_windows(query, frames, run, aggregates)
+    asked = None
+    if parts:
+        known = {name: arrow_schema(frame) for name, frame in frames.items()}
+        asked = plan(query, derived_schemas(query, known | schemas), aggregates)
+    return BoundPart(key, bound, asked, level, parts, schemas, inner)
+
+
+def _require_told(bound: BoundJoin, *, inner: bool) -> None:
+    """Refuse to read answers of which nobody knows when they are all there."""
+    found = bound.plan.aggregation
+    if inner and found is not None and found.by == "positions":
+        raise QueryError(
+            "groups by the positions of a join are complete one by one, so nothing is promised of "
+            "them, and no other query of a register reads them",
+            hint="give the join a window: count(*) [TUMBLING 1 minute WATTR l.ts]",
+        )
+
+
+def _nothing_of(
+    part: BoundPart, stream: DataFrame, aggregates: Sequence[UserAggregate]
+) -> DataFrame:
+    """A streaming DataFrame with the columns of a part's answers and their promises, and no row."""
+    columns = [
+        F.lit(None).cast(spark_type(f.type)).alias(f.name) for f in answers_of(part, aggregates)
+    ]
+    nothing = stream.select(*columns, F.lit(None).cast("long").alias(PROMISE))
+    if isinstance(part.bound, BoundJoin):
+        promised = promising_columns_of_join(part.bound.plan)
+    else:
+        promised = promising_columns(part.bound.plan.query)
+    return promising(nothing, promised, bounded=False)
