@@ -74,7 +74,7 @@ HOSTS = (
     Host("batch", _batch, frozenset({"batches"})),
     Host("stream", _stream),
     Host("stream, stopped", _stopped, ends=False),
-    Host("register", _registered, frozenset({"nested", "select"})),
+    Host("register", _registered, frozenset({"select"})),
 )
 
 
