@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -31,7 +29,6 @@ from panes.planning.plan import Plan, plan
 from panes.planning.terms import CheckedOptions, StreamOptions, check_options
 from panes.shards.combiner import Combiner
 from panes.shards.exactness import alone_exact_from, join_exact_from, label, what_was_missed
-from panes.shards.handed_on import Reading, StreamAbove
 from panes.shards.join_keys import ShardKeys, shard_keys
 from panes.shards.names import AT, PASSING, ROW, SOURCE, column_name
 from panes.shards.outcome import PartsOutcome
@@ -62,7 +59,6 @@ class _Part:
     plan: Plan | JoinQueryPlan
     level: int
     parts: dict[str, str]
-    schemas: dict[str, pa.Schema]
     inner: bool
 
     @property
@@ -152,7 +148,7 @@ class PartsHost:
                     if self.windows[stream].axis is None:
                         self.windows[stream].axis = planned.placing
             level = max((one.gives_at for one in below.values()), default=0) + 1
-            found[part.name] = _Part(key, planned, level, parts, schemas, bool(part.name))
+            found[part.name] = _Part(key, planned, level, parts, bool(part.name))
             yield found[part.name]
 
     def remove(self, name: str) -> None:
@@ -172,11 +168,10 @@ class PartsHost:
             state = self.states[part.level - 1][0]
             own = what_was_missed({}, dict(state))
             if isinstance(part.plan, Plan):
-                [query] = (one for one in self._parts().alone if one.key == part.key)
-                return alone_exact_from(query, own)
-            [(joined, asked)] = [(s, q) for s in self._joins() for q in s.queries
-                                 if q.key == part.key]  # fmt: skip
-            return join_exact_from(joined, asked, own)
+                [mine] = (one for one in self._parts().alone if one.key == part.key)
+                return alone_exact_from(mine, own)
+            found = [(s, q) for s in self._joins() for q in s.queries if q.key == part.key]
+            return join_exact_from(*found[0], own)
         state = dict(self.below[0])
         columns = {
             self._key(s): (s, q.axis.column or "") for s, q in self.windows.items() if q.axis
@@ -191,8 +186,8 @@ class PartsHost:
                         return join_exact_from(shared, query, missed)
         LIVE.clear()
         shard = PartsShard(self._parts(), state, shards=SHARDS, levels=self._levels)
-        for part, windows in shard._windows:
-            if name in part.names:
+        for shared_windows, windows in shard._windows:
+            if name in shared_windows.names:
                 at, axis = windows._queries.exact_from[name], windows._queries.axis
                 return None if at is None or axis is None else label(axis, at)
         raise KeyError(name)
@@ -222,83 +217,48 @@ class PartsHost:
     def _key(self, stream: str) -> str:
         return ALL_STATE if len(self._schemas) == 1 else part_key("windows", stream)
 
-    def _planned(self) -> dict[str, tuple[_Part, list[str]]]:
+    def _planned(self) -> list[tuple[_Part, tuple[str, ...]]]:
         """The parts of nested queries, each once, with the queries that need it."""
         found: dict[str, tuple[_Part, list[str]]] = {}
         for name, parts in self.nested.items():
             for part in parts:
                 found.setdefault(part.key, (part, []))[1].append(name)
-        return found
+        return [(part, tuple(names)) for part, names in found.values()]
 
     def _joins(self) -> tuple[SharedJoin, ...]:
-        texts = {name: " ".join(one.query.text.split()) for name, one in self.joined.items()}
-        asked = [(SharedQuery.of(n, one, (), part_key(texts[n])), 1, dict[str, str](), (n,))
-                 for n, one in self.joined.items()]  # fmt: skip
-        for part, names in self._planned().values():
+        asked: list[tuple[SharedQuery, int, Mapping[str, str]]] = []
+        for name, plan_of_join in self.joined.items():
+            key = part_key(" ".join(plan_of_join.query.text.split()))
+            one = SharedQuery.of(name, plan_of_join, (), key)
+            asked.append((replace(one, twins=(name,)), 1, {}))
+        for part, names in self._planned():
             if isinstance(part.plan, JoinQueryPlan):
                 one = SharedQuery.of(names[0], part.plan, (), part.key)
-                one = replace(one, inner=part.inner)
-                asked.append((one, part.level, part.parts, tuple(names)))
-        return sharing_joins((replace(q, twins=n), level, parts) for q, level, parts, n in asked)
+                asked.append((replace(one, inner=part.inner, twins=names), part.level, part.parts))
+        return sharing_joins(asked)
 
     def _parts(self) -> RegisterParts:
         self._plans: list[tuple[Plan | None, tuple[str, ...]]] = []
         contents: dict[str, int] = {}
-        windows = tuple(self._window_parts())
-        alone = list(self.alone.values())
-        readings, above = [], []
-        for part, names in self._planned().values():
-            if isinstance(part.plan, Plan):
-                one = self._alone_part(part, part.plan, tuple(names))
-                alone.append(one)
-                for i, (source, column) in enumerate(one.sources):
-                    if i in one.parts:
-                        readings.append(self._reading(part, part.key, tuple(names), i, part.plan,
-                                                      partial(filler_of, part.plan)))  # fmt: skip
-                    elif part.level > 1:
-                        above.append(StreamAbove(source, column, part.key, tuple(names),
-                                                 part.level, i))  # fmt: skip
-        for one in alone:
-            if not one.inner:
-                contents[one.names[0]] = self._number(one.plan, status_columns(one.plan, one.terms))
-        joins = self._joins()
-        for shared in joins:
-            names = tuple(n for query in shared.queries for n in query.twins)
-            schemas = {
-                n: s for part, _ in self._planned().values() for n, s in part.schemas.items()
-            }
-            source = 0
-            for number, side in enumerate(shared.join.sources):
-                filler = partial(rows_of_side, side, number, shard_keys(shared.join)[number])
-                for name in side.source.streams:
-                    if name in shared.parts:
-                        readings.append(Reading(shared.parts[name], shared.key, names, shared.level,
-                                                source, name, schemas[name], side.plan, filler))  # fmt: skip
-                    elif shared.level > 1:
-                        above.append(StreamAbove(name, side.axis.column, shared.key, names,
-                                                 shared.level, source))  # fmt: skip
-                    source += 1
-            for query in shared.queries:
-                if not query.inner:
-                    contents[query.name] = self._number(None)
+        windows, joins = tuple(self._window_parts()), self._joins()
+        nested = [
+            self._alone_part(*one) for one in self._planned() if isinstance(one[0].plan, Plan)
+        ]
+        alone = (*self.alone.values(), *nested)
+        for one in (a for a in alone if not a.inner):
+            contents[one.names[0]] = self._number(one.plan, status_columns(one.plan, one.terms))
+        for query in (q for shared in joins for q in shared.queries if not q.inner):
+            contents[query.name] = self._number(None)
         terms = CheckedOptions(lateness=self._run.lateness, late=self._run.late)  # type: ignore[arg-type]
-        return RegisterParts(
-            windows, tuple(alone), joins, terms, contents, tuple(readings), tuple(above)
-        )
+        schemas = {part.key: part.schema for part, _ in self._planned() if part.inner}
+        return RegisterParts.of(windows, alone, joins, terms, contents, schemas)
 
-    def _alone_part(self, part: _Part, planned: Plan, names: tuple[str, ...]) -> AloneQuery:
-        query = planned.query
-        run = run_inside(self._run, query.streams, part.parts)
+    def _alone_part(self, part: _Part, names: tuple[str, ...]) -> AloneQuery:
+        assert isinstance(part.plan, Plan)
+        query = part.plan.query
+        terms = check_options(query, run_inside(self._run, query.streams, part.parts))
         named = {i: part.parts[n] for i, n in enumerate(query.streams) if n in part.parts}
-        terms = check_options(query, run)
-        return AloneQuery(part.key, names, planned, terms, part.level, named, part.inner)
-
-    def _reading(
-        self, part: _Part, to: str, names: tuple[str, ...], source: int, planned: Plan, filler: Any
-    ) -> Reading:
-        name = planned.query.streams[source]
-        return Reading(part.parts[name], to, names, part.level, source, name, part.schemas[name],
-                       planned, filler)  # fmt: skip
+        return AloneQuery(part.key, names, part.plan, terms, part.level, named, part.inner)
 
     def _window_parts(self) -> Iterator[StreamWindows]:
         for number, (stream, queries) in enumerate(self.windows.items()):
@@ -326,7 +286,7 @@ class PartsHost:
         for one in parts.alone:
             for source, (read, _) in enumerate(one.sources):
                 if read == stream:
-                    use = Use(one.key, one.names, lambda o=one: _of_alone(o), one.level)  # type: ignore[misc]
+                    use = Use(one.key, one.names, lambda o=one: _of_alone(o), one.level)
                     found.append((use, lambda rows, o=one, s=source: _of_plan(o.plan, s, rows)))  # type: ignore[misc]
         for shared in parts.joins:
             names = tuple(n for query in shared.queries for n in query.twins)

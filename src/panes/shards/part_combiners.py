@@ -72,7 +72,8 @@ class PartCombiners:
         failing: dict[str, Exception] = {}
         for i, (use, combiner) in enumerate(zip(self._uses, self._combiners, strict=True)):
             with noted(failing, use.names):
-                combiner.add(pa.RecordBatch.from_struct_array(rows.column(use_column(i))))
+                read = rows.column(use_column(i))
+                combiner.add(pa.RecordBatch.from_struct_array(read.drop_null()))
         require_none(failing)
 
     def packages(self, *, always: bool = False) -> Iterator[tuple[int, bytes]]:

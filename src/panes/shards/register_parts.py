@@ -16,13 +16,20 @@ import pickle
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
+
+import pyarrow as pa
 
 from panes.nodes.promised_answers import column_read
+from panes.nodes.promised_columns import placed_by
 from panes.planning.plan import Plan
 from panes.planning.terms import CheckedOptions
 from panes.shards.handed_on import HandedOn, Reading, StreamAbove
+from panes.shards.join_keys import shard_keys
+from panes.shards.query_filler import filler_of
 from panes.shards.recall import Recall
 from panes.shards.register_shard import Definition
+from panes.shards.sent_rows import rows_of_side
 from panes.shards.shared_joins import EVERY_PART, SharedJoin
 
 ALL_STATE = "-" * len(EVERY_PART)
@@ -73,7 +80,7 @@ class AloneQuery:
         return [
             (self.parts[i], column_read(query, name))
             if i in self.parts
-            else (again.get(name, name), self.plan.placing.column)
+            else (again.get(name, name), placed_by(query.inner[i], self.plan.placing.column))
             for i, name in enumerate(query.streams)
         ]
 
@@ -93,6 +100,28 @@ class RegisterParts:
     readings: tuple[Reading, ...] = ()
     streams_above: tuple[StreamAbove, ...] = ()
 
+    @classmethod
+    def of(
+        cls,
+        windows: tuple[StreamWindows, ...],
+        alone: tuple[AloneQuery, ...],
+        joins: tuple[SharedJoin, ...],
+        join_terms: CheckedOptions,
+        contents: Mapping[str, int],
+        schemas: Mapping[str, pa.Schema],
+    ) -> RegisterParts:
+        """All parts; `schemas` are the columns of answers that others read, by the part's key."""
+        readings = [r for one in alone for r in _read_by_windows(one, schemas)]
+        readings += [r for one in joins for r in _read_by_join(one, schemas)]
+        reading: list[AloneQuery | SharedJoin] = [*alone, *joins]
+        above = [
+            StreamAbove(stream, column, one.key, one.names, one.level, i)
+            for one in reading
+            for i, (stream, column) in enumerate(one.sources)
+            if one.level > 1 and stream not in schemas
+        ]
+        return cls(windows, alone, joins, join_terms, contents, tuple(readings), tuple(above))
+
     @property
     def levels(self) -> int:
         """How many levels there are."""
@@ -106,6 +135,28 @@ class RegisterParts:
         for reading in self.readings:
             if reading.of == key:
                 yield from reading.packages(given, level=level, shards=shards)
+
+
+def _read_by_windows(one: AloneQuery, schemas: Mapping[str, pa.Schema]) -> Iterator[Reading]:
+    for number, key in one.parts.items():
+        name, filler = one.plan.query.streams[number], partial(filler_of, one.plan)
+        yield Reading(
+            key, one.key, one.names, one.level, number, name, schemas[key], one.plan, filler
+        )
+
+
+def _read_by_join(shared: SharedJoin, schemas: Mapping[str, pa.Schema]) -> Iterator[Reading]:
+    keys, source = shard_keys(shared.join), 0
+    for number, side in enumerate(shared.join.sources):
+        filler = partial(rows_of_side, side, number, keys[number])
+        for name in side.source.streams:
+            key = shared.parts.get(name)
+            if key is not None:
+                yield Reading(
+                    key, shared.key, shared.names, shared.level, source, name, schemas[key],
+                    side.plan, filler,
+                )  # fmt: skip
+            source += 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ key (`panes.shards.shared_joins`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
@@ -30,7 +30,7 @@ from panes.shards.packages import Packages
 from panes.shards.query_filler import filler_of
 from panes.shards.register_parts import RegisterParts
 from panes.shards.shard_of import shards_of
-from panes.shards.shared_joins import SharedJoin, SharedQuery, addressed
+from panes.shards.shared_joins import SharedJoin, SharedQuery, Source, addressed
 from panes.sharing.failures import noted
 from panes.stores import codec
 
@@ -39,6 +39,14 @@ ANSWERS, MISSED = "answers", "missed"
 where a query has missed rows."""
 Sent: TypeAlias = Callable[[str], Packages]
 """What tasks have sent a part in a batch, by its key."""
+
+
+def _newest(sources: Sequence[Source], newest: Sequence[int]) -> dict[Source, int]:
+    """Where the newest row of each stream lies, of which several sources may be one."""
+    found: dict[Source, int] = {}
+    for source, at in zip(sources, newest, strict=True):
+        found[source] = max(at, found.get(source, at))
+    return found
 
 
 class SharedJoinShard:
@@ -79,7 +87,7 @@ class SharedJoinShard:
                         below = None if outcome.has_ended else shard
                         given.packages.extend(self._sent(query, missing, joined, below))
                 if self._level == 1:
-                    self._missed.came({(one, by): at for (one, by), at in shard.newest.items()})
+                    self._missed.came(_newest(shared.sources, shard.newest))
 
     def _whole(
         self, shared: SharedJoin, packages: Packages

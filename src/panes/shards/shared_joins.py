@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from panes.aggregates.custom import UserAggregate
 from panes.nodes.promised_answers import column_read
+from panes.nodes.promised_columns import placed_by
 from panes.planning.join_plan import JoinPlan, SourcePlan
 from panes.planning.join_query_plan import AT, PAIRS, JoinQueryPlan
 from panes.planning.plan import Plan, plan
@@ -92,15 +93,22 @@ class SharedJoin:
     parts: Mapping[str, str] = field(default_factory=dict)
 
     @property
+    def names(self) -> tuple[str, ...]:
+        """All queries that need it."""
+        return tuple(dict.fromkeys(name for query in self.queries for name in query.twins))
+
+    @property
     def sources(self) -> list[Source]:
         """What all sides read, in the order of its sources."""
         return [self.source(side, s) for side in self.join.sources for s in side.source.streams]
 
     def source(self, side: SourcePlan, name: str) -> Source:
         """What a side reads by a name, and the column that orders it there."""
+        query = side.plan.query
         if name in self.parts:
-            return self.parts[name], column_read(side.plan.query, name)
-        return name, side.axis.column
+            return self.parts[name], column_read(query, name)
+        inner = query.inner[query.streams.index(name)]
+        return dict(query.again).get(name, name), placed_by(inner, side.axis.column)
 
 
 def shared_joins(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 
 from pyspark.sql import DataFrame
@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame
 from panes.aggregates.custom import UserAggregate
 from panes.errors import OptionError, QueryError, UnknownStreamError
 from panes.language.join_query import JoinQuery
-from panes.language.query import Query
+from panes.language.query import Inner, Query
 from panes.language.query_graph import QueryGraph
 from panes.nodes.status import status_columns
 from panes.planning.terms import (
@@ -91,16 +91,20 @@ def bound_join(
     return bound
 
 
-def require_plain_streams(query: Query | JoinQuery, parts: Collection[str] = ()) -> None:
-    """Refuse a SELECT inside FROM, but for one of the answers of other parts."""
+def selects_of(query: Query | JoinQuery) -> dict[str, Inner | None]:
+    """What stands inside FROM where there is any SELECT; some are refused."""
     sources = query.join.sources if isinstance(query, JoinQuery) else (query,)
+    found: dict[str, Inner | None] = {}
     for source in sources:
-        for name, inner in zip(source.streams, source.inner, strict=True):
-            if inner is not None and (name not in parts or inner.distinct):
-                raise QueryError(
-                    "a register on Spark takes streams as they are, no SELECT inside FROM",
-                    hint="select from the DataFrame before it is registered",
-                )
+        if any(source.inner):
+            found |= zip(source.streams, source.inner, strict=True)
+    if any(inner is not None and inner.distinct for inner in found.values()):
+        raise QueryError(
+            "a register on Spark takes no SELECT DISTINCT inside FROM",
+            hint="panes.sql answers it as a streaming query of its own, and panes.register in one "
+            "process takes it",
+        )
+    return found
 
 
 def frames_read(graph: QueryGraph, streams: Mapping[str, DataFrame]) -> dict[str, DataFrame]:

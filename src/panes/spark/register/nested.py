@@ -20,15 +20,15 @@ from panes.language.query_graph import Part, QueryGraph
 from panes.nodes.inner import derived_schemas
 from panes.nodes.parts import require_parts, run_inside
 from panes.nodes.promised_answers import as_rows, promising_columns_of_join
-from panes.nodes.promised_columns import promising_columns
+from panes.nodes.promised_columns import placed_by, promising_columns
 from panes.planning.plan import Plan, plan
 from panes.planning.terms import StreamOptions
 from panes.shards.names import PROMISE
 from panes.shards.shared_joins import SharedQuery, part_key
-from panes.spark.bind import BoundQuery, arrow_schema, promising
+from panes.spark.bind import BoundQuery, Made, arrow_schema, columns_made, promising
 from panes.spark.internals import spark_type
 from panes.spark.join.bind import BoundJoin
-from panes.spark.register.alone import bound_join, bound_windows, require_plain_streams
+from panes.spark.register.alone import bound_join, bound_windows, selects_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class BoundPart:
     """A query of its own, or one inside another: bound to what it reads.
 
     `parts` are the keys of those that it reads, by its names for them, and `schemas` the columns of
-    their answers. Rows of streams go to it at `level`.
+    their answers. Rows of streams go to it at `level`, as what is `made` of them inside FROM.
     """
 
     key: str
@@ -45,6 +45,7 @@ class BoundPart:
     level: int = 1
     parts: Mapping[str, str] = field(default_factory=dict)
     schemas: Mapping[str, pa.Schema] = field(default_factory=dict)
+    made: Mapping[str, Made] = field(default_factory=dict)
     inner: bool = False
 
     @property
@@ -56,11 +57,14 @@ class BoundPart:
         return self.level + has_above
 
     @property
-    def streams(self) -> list[str]:
-        """The streams that it reads."""
-        query = self.bound.plan.query
-        again = dict(query.again)
-        return [again.get(name, name) for name in query.streams if name not in self.parts]
+    def placed(self) -> list[tuple[str, str | None]]:
+        """The streams that windows read, each with what places its rows."""
+        if isinstance(self.bound, BoundJoin):
+            return []
+        query, again = self.bound.plan.query, dict(self.bound.plan.query.again)
+        column = self.bound.plan.placing.column
+        read = zip(query.streams, query.inner, strict=True)
+        return [(again.get(n, n), placed_by(i, column)) for n, i in read if n not in self.parts]
 
     def run(self, run: StreamOptions) -> StreamOptions:
         """The options of a register for what it reads."""
@@ -117,18 +121,22 @@ def _bound(
     parts = {name: one.key for name, one in below.items()}
     schemas = {name: answers_of(one, aggregates) for name, one in below.items()}
     level = max((one.gives_at for one in below.values()), default=0) + 1
-    require_plain_streams(query, parts)
+    made = {
+        name: columns_made(inside, arrow_schema(frames[name]), name)
+        for name, inside in selects_of(query).items()
+        if name not in parts
+    }
     run = run_inside(run, query.streams, parts) if parts else run
     if isinstance(query, JoinQuery):
         joined = bound_join(query, frames, run, aggregates)
         _require_told(joined, inner=inner)
-        return BoundPart(key, joined, None, level, parts, schemas, inner)
+        return BoundPart(key, joined, None, level, parts, schemas, made, inner)
     bound = bound_windows(query, frames, run, aggregates)
     asked = None
     if parts:
         known = {name: arrow_schema(frame) for name, frame in frames.items()}
         asked = plan(query, derived_schemas(query, known | schemas), aggregates)
-    return BoundPart(key, bound, asked, level, parts, schemas, inner)
+    return BoundPart(key, bound, asked, level, parts, schemas, made, inner)
 
 
 def _require_told(bound: BoundJoin, *, inner: bool) -> None:

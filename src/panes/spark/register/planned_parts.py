@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everyone writes it
+from sqlglot import exp
 
 from panes.aggregates.custom import UserAggregate
 from panes.language.expressions import quoted
 from panes.nodes.gate import promise_column
 from panes.nodes.status import status_columns
-from panes.planning.plan import Plan
 from panes.planning.terms import CheckedOptions, StreamOptions
-from panes.shards.combiner import Combiners, Filler, combiners
-from panes.shards.handed_on import Reading, StreamAbove
+from panes.shards.combiner import Combiners, combiners
 from panes.shards.join_keys import shard_keys
 from panes.shards.names import AT, PROMISE, ROW, TOO_FAR_AHEAD
 from panes.shards.part_combiners import Use
@@ -28,6 +27,7 @@ from panes.shards.sent_rows import rows_of_side
 from panes.shards.shared_joins import SharedJoin, SharedQuery, part_key, sharing_joins
 from panes.sharing.queries import Queries
 from panes.spark.bind import BoundQuery, arrow_schema, sql, ticks
+from panes.spark.column_names import PASSES
 from panes.spark.internals import dumps, spark_type
 from panes.spark.join.bind import BoundJoin
 from panes.spark.join.stream import terms_of
@@ -39,10 +39,17 @@ from panes.spark.stream.query import projected_columns
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """What one part reads of a stream, and what a task makes of it."""
+    """What one part reads of a stream, of rows that are `passing`, and what a task makes of it."""
 
     use: Use
     columns: Mapping[str, Column]
+    passing: Column | None = None
+
+    @property
+    def struct(self) -> Column:
+        """All of it in one column, NULL for rows that do not pass."""
+        columns = F.struct(*(c.alias(n) for n, c in self.columns.items()))
+        return columns if self.passing is None else F.when(self.passing, columns)
 
 
 @dataclass(slots=True)
@@ -53,8 +60,6 @@ class PlannedParts:
     reads: dict[str, list[Read]] = field(default_factory=dict)
     columns: AllAnswerColumns = field(default_factory=AllAnswerColumns)
     contents: dict[str, int] = field(default_factory=dict)
-    readings: list[Reading] = field(default_factory=list)
-    above: list[StreamAbove] = field(default_factory=list)
 
     @classmethod
     def of(
@@ -66,9 +71,13 @@ class PlannedParts:
         windows = tuple(found._windows(registered, shards, bounded=bounded, rows=rows))
         alone = tuple(found._alone(registered, shards, bounded=bounded))
         joins, terms = found._joins(registered, shards, run)
-        found.parts = RegisterParts(
-            windows, alone, joins, terms, found.contents, tuple(found.readings), tuple(found.above)
-        )
+        schemas = {
+            read.parts[name]: schema
+            for asked in registered.alone.values()
+            for read in asked.parts
+            for name, schema in read.schemas.items()
+        }
+        found.parts = RegisterParts.of(windows, alone, joins, terms, found.contents, schemas)
         return found
 
     @classmethod
@@ -114,10 +123,8 @@ class PlannedParts:
         """The queries and parts of queries that share no panes, each once."""
         for part, names in parts_of(registered, BoundQuery):
             assert isinstance(part.bound, BoundQuery)
-            plan, terms = (
-                part.plan or part.bound.plan,
-                registered.terms_alone(part, bounded=bounded),
-            )
+            plan = part.plan or part.bound.plan
+            terms = registered.terms_alone(part, bounded=bounded)
             axis = part.bound.axis_type if part.plan is None else spark_type(plan.axis.type)
             if not part.inner:
                 [name] = names
@@ -127,13 +134,11 @@ class PlannedParts:
             one = AloneQuery(part.key, names, plan, terms, part.level, named, part.inner)
             filler = partial(filler_of, plan, keep_rows=terms.drops_late)
             make = combiners(filler, shards, terms, plan.placing)
-            for number, (source, column) in enumerate(one.sources):
-                if number in named:
-                    self._read_part(part, part.key, names, number, plan.query.streams[number],
-                                    plan, partial(filler_of, plan))  # fmt: skip
-                else:
-                    columns = projected_columns(part.bound, number, terms, source=number)
-                    self._read_stream(part, part.key, names, number, source, column, make, columns)
+            for number, (source, _) in enumerate(one.sources):
+                if number not in named:
+                    use = Use(part.key, names, make, part.level)
+                    read = _read(part, part.bound, number, terms, use, source=number)
+                    self.reads[source].append(read)
             yield one
 
     def _joins(
@@ -155,54 +160,35 @@ class PlannedParts:
     def _read_sides(
         self, shared: SharedJoin, part: BoundPart, terms: CheckedOptions, shards: int
     ) -> None:
-        """What the sides of a join read of streams and of other parts."""
-        bound, keys, source = _join(part), shard_keys(shared.join), 0
-        again = dict(bound.plan.query.again)
-        names = tuple(name for query in shared.queries for name in query.twins)
-        for number, (of, side) in enumerate(zip(bound.sides, shared.join.sources, strict=True)):
+        """What the sides of a join read of streams."""
+        keys, sources = shard_keys(shared.join), iter(enumerate(shared.sources))
+        sides = zip(_join(part).sides, shared.join.sources, strict=True)
+        for number, (of, side) in enumerate(sides):
             filler = partial(rows_of_side, side, number, keys[number])
             make = combiners(filler, shards, terms, side.plan.placing)
+            use = Use(shared.key, shared.names, make, part.level)
             for place, name in enumerate(side.source.streams):
-                if name in part.parts:
-                    self._read_part(part, shared.key, names, source, name, side.plan, filler)
-                else:
-                    columns = projected_columns(of, place, terms, source=source)
-                    column = side.axis.column
-                    self._read_stream(part, shared.key, names, source, again.get(name, name),
-                                      column, make, columns)  # fmt: skip
-                source += 1
+                source, (stream, _) = next(sources)
+                if name not in part.parts:
+                    self.reads[stream].append(_read(part, of, place, terms, use, source=source))
 
-    def _read_stream(
-        self,
-        part: BoundPart,
-        key: str,
-        names: tuple[str, ...],
-        source: int,
-        stream: str,
-        column: str | None,
-        make: Combiners,
-        columns: Mapping[str, Column],
-    ) -> None:
-        """A part reads a stream as its source of that number."""
-        self.reads[stream].append(Read(Use(key, names, make, part.level), columns))
-        if part.level > 1:
-            self.above.append(StreamAbove(stream, column, key, names, part.level, source))
 
-    def _read_part(
-        self,
-        part: BoundPart,
-        key: str,
-        names: tuple[str, ...],
-        source: int,
-        name: str,
-        plan: Plan,
-        filler: Callable[[], Filler],
-    ) -> None:
-        """A part reads another one as its source of that number."""
-        self.readings.append(
-            Reading(part.parts[name], key, names, part.level, source, name, part.schemas[name],
-                    plan, filler)
-        )  # fmt: skip
+def _read(
+    part: BoundPart,
+    bound: BoundQuery,
+    number: int,
+    terms: CheckedOptions,
+    use: Use,
+    *,
+    source: int,
+) -> Read:
+    """What a part reads of the stream of that number, as one of its sources."""
+    made = part.made.get(bound.plan.query.streams[number], {})
+    columns = projected_columns(bound, number, terms, source=source, made=made)
+    where = bound.plan.rows.where
+    flags = () if where is None else [c for c in where.find_all(exp.Column) if c.name == PASSES]
+    passing = sql(made[PASSES]) if PASSES in made and not flags else None
+    return Read(use, columns, passing)
 
 
 def parts_of(

@@ -18,7 +18,7 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame
 
 from panes.aggregates.custom import UserAggregate
-from panes.axis import Axis, Duration, parse_duration
+from panes.axis import Axis, Duration, axis_over, parse_duration
 from panes.errors import PanesError, QueryError
 from panes.language.expressions import quoted
 from panes.language.join_query import JoinQuery
@@ -41,7 +41,7 @@ from panes.sharing.manifest import (
 )
 from panes.sharing.queries import Asked, Failed, Queries
 from panes.sharing.shareable import shared_spec
-from panes.spark.bind import BoundQuery, bind_query, comparable, is_inside
+from panes.spark.bind import BoundQuery, arrow_schema, bind_query, comparable, is_inside
 from panes.spark.host import require_progress, with_watermark
 from panes.spark.join.bind import BoundJoin
 from panes.spark.query import Sink
@@ -333,9 +333,8 @@ class RegisteredQueries:
         parts = bound_parts(graph, key, streams, self.run, self.aggregates)
         asked = AloneAsked(name, text, key, deadline, parts)
         self._require_levels(asked.levels)
-        for bound, read in ((part.bound, part.streams) for part in parts):
-            for stream in read if isinstance(bound, BoundQuery) else ():
-                self._settle_axis(stream, bound.plan.placing)
+        for stream, column in (placed for part in parts for placed in part.placed):
+            self._settle_axis(stream, column)
         if not key:
             own = self._key_of(asked)
             parts = (*parts[:-1], replace(parts[-1], key=own))
@@ -364,10 +363,11 @@ class RegisteredQueries:
         several = 2 if len(self.streams) > 1 else 1
         return max([several, *(one.levels for one in self.alone.values())])
 
-    def _settle_axis(self, stream: str, axis: Axis) -> None:
+    def _settle_axis(self, stream: str, column: str | None) -> None:
         """What the first query of a stream runs on is what late rows are told by."""
-        if self.windows[stream].axis is None:
-            self.windows[stream].axis = axis
+        schema = arrow_schema(self.streams[stream])
+        if self.windows[stream].axis is None and column is not None and column in schema.names:
+            self.windows[stream].axis = axis_over(column, schema.field(column).type, stream=stream)
 
     def _bind(self, queries: Queries, asked: Asked) -> None:
         check_options(asked.query, self.run)

@@ -106,10 +106,7 @@ def _host_terms(run: StreamOptions) -> CheckedOptions:
 
 def _read_once(stream: DataFrame, reads: Sequence[Read]) -> DataFrame:
     """A stream with a column of structs for each part that reads it."""
-    structs = [
-        F.struct(*(c.alias(n) for n, c in read.columns.items())).alias(use_column(i))
-        for i, read in enumerate(reads)
-    ]
+    structs = [read.struct.alias(use_column(i)) for i, read in enumerate(reads)]
     nothing = [F.lit(None).cast("int").alias(SOURCE), F.lit(None).cast("long").alias(AT)]
     return stream.select(*structs, *nothing)
 

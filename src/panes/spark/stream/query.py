@@ -41,7 +41,9 @@ from panes.spark.answers import (
     start_text,
 )
 from panes.spark.bind import (
+    AS_THEY_ARE,
     BoundQuery,
+    Made,
     arrow_schema,
     is_inside,
     of_rows,
@@ -143,13 +145,14 @@ def projected_columns(
     *,
     source: int | None = None,
     row_of: Sequence[DataFrame] | None = None,
+    made: Made = AS_THEY_ARE,
 ) -> dict[str, Column]:
-    """The columns of `project`, over the DataFrame of that number."""
+    """The columns of `project`, over the DataFrame of that number, or what that is `made` of."""
     plan, frame = bound.plan, bound.frames[number]
-    columns = placed_columns(bound, number, terms, source=source, row_of=row_of)
-    expressions = [of_rows(frame, sql(e)) for e in plan.rows.evaluated]
+    columns = placed_columns(bound, number, terms, source=source, row_of=row_of, made=made)
+    expressions = [of_rows(frame, sql(e, made)) for e in plan.rows.evaluated]
     if plan.rows.where is not None:
-        passing = F.coalesce(of_rows(frame, sql(plan.rows.where)), F.lit(False))
+        passing = F.coalesce(of_rows(frame, sql(plan.rows.where, made)), F.lit(False))
         columns[PASSING] = passing
         counted = plan.partition_columns if plan.counts_rows else ()
         expressions = [
@@ -166,10 +169,11 @@ def placed_columns(
     *,
     source: int | None = None,
     row_of: Sequence[DataFrame] | None = None,
+    made: Made = AS_THEY_ARE,
 ) -> dict[str, Column]:
     """Where the rows of a stream lie, what is promised of them, and the whole rows."""
     plan, frame, stream = bound.plan, bound.frames[number], bound.plan.query.streams[number]
-    at, own = ticks(frame, plan.axis.column or ""), terms.of(stream)
+    at, own = ticks(frame, plan.axis.column or "", made), terms.of(stream)
     if is_inside(frame):
         columns = _promised_columns(at, source or 0)
     else:
@@ -181,9 +185,8 @@ def placed_columns(
         columns[AT] = F.when(at > latest, F.lit(TOO_FAR_AHEAD)).otherwise(at)
     if own.punctuation is not None:
         schema = arrow_schema(frame)
-        columns[PROMISE] = ticks(
-            frame, promise_column(plan.placing, schema, own.punctuation, stream)
-        )
+        name = promise_column(plan.placing, schema, own.punctuation, stream)
+        columns[PROMISE] = ticks(frame, name, made)
     if row_of is not None and (ROW in frame.columns or not is_inside(frame)):
         columns[ROW] = F.col(ROW) if ROW in frame.columns else whole_row(row_of, frame)
     if SET_ASIDE in frame.columns:
