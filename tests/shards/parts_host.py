@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -286,17 +287,15 @@ class PartsHost:
         for one in parts.alone:
             for source, (read, _) in enumerate(one.sources):
                 if read == stream:
-                    use = Use(one.key, one.names, lambda o=one: _of_alone(o), one.level)
+                    use = Use(one.key, one.names, lambda o=one: _of_alone(o), one.level)  # type: ignore[misc]
                     found.append((use, lambda rows, o=one, s=source: _of_plan(o.plan, s, rows)))  # type: ignore[misc]
         for shared in parts.joins:
-            names = tuple(n for query in shared.queries for n in query.twins)
             for number, side in enumerate(shared.join.sources):
                 if stream in side.source.streams:
                     keys = shard_keys(shared.join)[number]
-                    make = lambda s=side, n=number, k=keys: _of_side(s, n, k)  # type: ignore[misc]  # noqa: E731
-                    use = Use(shared.key, names, make, shared.level)
-                    found.append((use, lambda rows, j=shared.join, n=number:
-                                  rows_of_task(j, n, n, rows)))  # type: ignore[misc]  # fmt: skip
+                    make = partial(_of_side, side, number, keys)
+                    use = Use(shared.key, shared.names, make, shared.level)
+                    found.append((use, partial(rows_of_task, shared.join, number, number)))
         return found
 
     def _shards(self) -> list[PartsShard]:

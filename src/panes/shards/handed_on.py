@@ -9,9 +9,10 @@ sent on from level to level, by shards that do not look into it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from struct import Struct
+from typing import Literal, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -35,6 +36,9 @@ ONWARD = part_key("onward")
 _PLACE = Struct(">HI")
 Package = tuple[int, bytes]
 """A shard, and what it is sent."""
+Making: TypeAlias = Literal["selected", "before", "whole"]
+"""Answers are selected from inside FROM; or that was done before; or all columns are sent that are
+selected there, and nothing is evaluated of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +60,8 @@ class Reading:
     """How a part reads the answers of another one: the place, and what becomes of the rows there.
 
     `of` and `to` are the keys of both, `level` is that of who reads, and `source` numbers the place
-    among all that it reads. `plan` places the rows and evaluates what is read of them.
+    among all that it reads. `plan` places the rows and evaluates what is read of them, after what
+    is `made` of them inside FROM; see `Making`.
     """
 
     of: str
@@ -68,10 +73,24 @@ class Reading:
     schema: pa.Schema
     plan: Plan
     filler: Callable[[], Filler]
+    made: Making = "selected"
 
     @cached_property
     def _chain(self) -> Chain:
-        return chain_of(self.plan.query, self.stream, self.schema, needs_order=True)
+        """What is made of the rows inside FROM."""
+        if self.made == "before":
+            return Chain()
+        query = self.plan.query
+        plain = tuple(one and replace(one, distinct=False) for one in query.inner)
+        query = replace(query, inner=plain)
+        return chain_of(query, self.stream, self.schema, needs_order=True)
+
+    @property
+    def _column(self) -> str | None:
+        """The column of the answers that places them."""
+        if self.made == "before":
+            return (self.plan.placing.column or "").lower()
+        return column_read(self.plan.query, self.stream)
 
     def packages(self, given: HandedOn, *, level: int, shards: int) -> Iterator[Package]:
         """What the shards of who reads are sent by a shard of this level."""
@@ -87,14 +106,14 @@ class Reading:
 
     def _position(self, promised: Mapping[str, int]) -> int | None:
         """What promises of columns say of the positions of rows, if they say anything."""
-        at = least(promised, column_read(self.plan.query, self.stream))
+        at = least(promised, self._column)
         return None if at == BEGINNING else self._chain.punctuate(at)
 
     def _evaluated(self, rows: pa.Table) -> pa.RecordBatch:
         """Rows with a position, and what is read of those that pass."""
         plan, rows = self.plan, self._chain.push(rows)
         at, missing = plan.placing.ticks(column_of(rows, plan.placing.column or ""))
-        passing, values = plan.rows(rows)
+        passing, values = (None, rows.columns) if self.made == "whole" else plan.rows(rows)
         columns = {
             SOURCE: pa.array(np.full(len(rows), self.source, dtype=np.int32)),
             AT: pa.array(at, mask=missing),
@@ -106,7 +125,7 @@ class Reading:
             place = pa.array(np.cumsum(passes) - 1, mask=~passes)
             values = [value.take(place) for value in values]
         named = {column_name(i): value for i, value in enumerate(values)}
-        return pa.RecordBatch.from_pydict(columns | named)
+        return pa.table(columns | named).combine_chunks().to_batches()[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +155,23 @@ def handed_on_by_windows(plan: Plan, outcome: ShardOutcome, before: int) -> Hand
         promised_by_windows(plan.query, outcome.promised["end"]),
         promised_by_windows(plan.query, before),
         has_ended=outcome.has_ended,
+    )
+
+
+def handed_on_by_rows(
+    schema: pa.Schema, column: str, outcome: ShardOutcome, newest: int | None
+) -> HandedOn:
+    """Rows as they are, with what is promised of the column that places them.
+
+    None further than the `newest` one came before the batch; None: nobody knows.
+    """
+    rows, promised = outcome.answers, outcome.promised["left"]
+    return HandedOn(
+        rows.rename_columns(schema.names) if len(rows) else schema.empty_table(),
+        {} if promised == BEGINNING else {column: promised},
+        {} if newest is None or newest == BEGINNING else {column: newest + 1},
+        has_ended=outcome.has_ended,
+        is_unknown=newest is None,
     )
 
 

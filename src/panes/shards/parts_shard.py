@@ -20,14 +20,26 @@ import pyarrow as pa
 
 from panes.axis import BEGINNING, FOREVER
 from panes.shards.above_joins import AboveJoins
-from panes.shards.handed_on import ONWARD, handed_on_by_windows, sent_onward
+from panes.shards.distinct_shard import DistinctShard
+from panes.shards.handed_on import (
+    ONWARD,
+    handed_on_by_rows,
+    handed_on_by_windows,
+    sent_onward,
+)
 from panes.shards.many_states import ManyStates
 from panes.shards.missed_queries import MissedQueries
 from panes.shards.names import ENDED, EVERY_SOURCE
 from panes.shards.outcome import PartsOutcome, ShardOutcome
 from panes.shards.packages import Packages
 from panes.shards.query_shard import QueryShard
-from panes.shards.register_parts import ALL_STATE, AloneQuery, RegisterParts, StreamWindows
+from panes.shards.register_parts import (
+    ALL_STATE,
+    AloneQuery,
+    DifferentRows,
+    RegisterParts,
+    StreamWindows,
+)
 from panes.shards.register_shard import RegisterShard
 from panes.shards.register_state import newest_row
 from panes.shards.sent_answers import (
@@ -102,6 +114,9 @@ class PartsShard:
         """A batch, as it was sent to each part; None: there is no more."""
         self._tell_streams(given, sent)
         open_from = {w.stream: FOREVER for w, _ in self._windows}
+        for rows in (one for one in self._parts.distinct if one.level == self._level):
+            with noted(self._failing, rows.names):
+                self._step_rows(given, rows, None if sent is None else sent(rows.key))
         for query in (one for one in self._parts.alone if one.level == self._level):
             with noted(self._failing, query.names):
                 mine = None if sent is None else sent(query.key)
@@ -143,6 +158,24 @@ class PartsShard:
             with noted(self._failing, reading.names):
                 newest = self._missed.newest((reading.stream, reading.column))
                 given.packages += reading.told(newest, promise, self._shards)
+
+    def _step_rows(
+        self, given: PartsOutcome, rows: DifferentRows, packages: Packages | None
+    ) -> None:
+        """Step different rows, and hand on those that are new."""
+        mine, state = packages or Packages(), self._states.of(rows.key)
+        if self._level > 1:
+            self._missed.know(rows.key, rows.sources, mine)
+        newest = self._missed.newest(rows.source)
+        self._missed.upto(rows.key, [[rows.source]])
+        if self._level == 1:
+            self._note_newest(rows.sources, mine)
+        shard = DistinctShard(rows.schema, rows.within, rows.terms, state, shards=self._shards)
+        outcome = shard.finish() if packages is None else shard.take_opened(mine)
+        given.count(outcome, sets_aside=False)
+        column = (rows.plan.placing.column or "").lower()
+        handed = handed_on_by_rows(rows.schema, column, outcome, newest)
+        given.packages += self._parts.handed_on(rows.key, handed, self._level, self._shards)
 
     def _step_alone(self, given: PartsOutcome, query: AloneQuery, packages: Packages | None) -> int:
         """Step a query alone; gives the first position that an open window held before."""

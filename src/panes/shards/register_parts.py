@@ -24,13 +24,13 @@ from panes.nodes.promised_answers import column_read
 from panes.nodes.promised_columns import placed_by
 from panes.planning.plan import Plan
 from panes.planning.terms import CheckedOptions
-from panes.shards.handed_on import HandedOn, Reading, StreamAbove
+from panes.shards.handed_on import HandedOn, Making, Reading, StreamAbove
 from panes.shards.join_keys import shard_keys
 from panes.shards.query_filler import filler_of
 from panes.shards.recall import Recall
 from panes.shards.register_shard import Definition
-from panes.shards.sent_rows import rows_of_side
-from panes.shards.shared_joins import EVERY_PART, SharedJoin
+from panes.shards.sent_rows import RowFiller, rows_of_schema, rows_of_side
+from panes.shards.shared_joins import EVERY_PART, SharedJoin, Source
 
 ALL_STATE = "-" * len(EVERY_PART)
 """The key of the windows of the one stream of a register."""
@@ -86,6 +86,37 @@ class AloneQuery:
 
 
 @dataclass(frozen=True, slots=True)
+class DifferentRows:
+    """The different rows of one place in FROM, which is read by a part as a stream would be.
+
+    They are selected from a stream, or from the answers of `part`; `source` is either of these, and
+    what places its rows. `plan` is that of who reads them; `within` is how long they are remembered
+    behind what is promised, None: always.
+    """
+
+    key: str
+    names: tuple[str, ...]
+    name: str
+    schema: pa.Schema
+    within: int | None
+    plan: Plan
+    terms: CheckedOptions
+    source: Source
+    level: int = 1
+    part: str | None = None
+
+    @property
+    def sources(self) -> list[Source]:
+        """What it reads."""
+        return [self.source]
+
+    @property
+    def filler(self) -> Callable[[], RowFiller]:
+        """What sends rows to the shard of rows like them."""
+        return partial(rows_of_schema, self.plan.placing.column, self.schema)
+
+
+@dataclass(frozen=True, slots=True)
 class RegisterParts:
     """All parts of a register, and how each reads others.
 
@@ -97,6 +128,7 @@ class RegisterParts:
     joins: tuple[SharedJoin, ...] = ()
     join_terms: CheckedOptions = field(default_factory=CheckedOptions)
     contents: Mapping[str, int] = field(default_factory=dict)
+    distinct: tuple[DifferentRows, ...] = ()
     readings: tuple[Reading, ...] = ()
     streams_above: tuple[StreamAbove, ...] = ()
 
@@ -109,18 +141,27 @@ class RegisterParts:
         join_terms: CheckedOptions,
         contents: Mapping[str, int],
         schemas: Mapping[str, pa.Schema],
+        distinct: tuple[DifferentRows, ...] = (),
     ) -> RegisterParts:
         """All parts; `schemas` are the columns of answers that others read, by the part's key."""
-        readings = [r for one in alone for r in _read_by_windows(one, schemas)]
-        readings += [r for one in joins for r in _read_by_join(one, schemas)]
-        reading: list[AloneQuery | SharedJoin] = [*alone, *joins]
+        made: dict[str, Making] = {one.key: "before" for one in distinct}
+        readings = [r for one in alone for r in _read_by_windows(one, schemas, made)]
+        readings += [r for one in joins for r in _read_by_join(one, schemas, made)]
+        readings += [
+            Reading(one.part, one.key, one.names, one.level, 0, one.name, schemas[one.part],
+                    one.plan, one.filler, "whole")
+            for one in distinct if one.part is not None
+        ]  # fmt: skip
+        reading: list[AloneQuery | SharedJoin | DifferentRows] = [*alone, *joins, *distinct]
         above = [
             StreamAbove(stream, column, one.key, one.names, one.level, i)
             for one in reading
             for i, (stream, column) in enumerate(one.sources)
             if one.level > 1 and stream not in schemas
         ]
-        return cls(windows, alone, joins, join_terms, contents, tuple(readings), tuple(above))
+        return cls(
+            windows, alone, joins, join_terms, contents, distinct, tuple(readings), tuple(above)
+        )
 
     @property
     def levels(self) -> int:
@@ -137,15 +178,22 @@ class RegisterParts:
                 yield from reading.packages(given, level=level, shards=shards)
 
 
-def _read_by_windows(one: AloneQuery, schemas: Mapping[str, pa.Schema]) -> Iterator[Reading]:
+def _read_by_windows(
+    one: AloneQuery, schemas: Mapping[str, pa.Schema], made: Mapping[str, Making]
+) -> Iterator[Reading]:
     for number, key in one.parts.items():
+        # Rows of a stream may be late, whatever is selected from them; answers never are.
+        keep_rows = key in made and one.terms.drops_late
         name, filler = one.plan.query.streams[number], partial(filler_of, one.plan)
         yield Reading(
-            key, one.key, one.names, one.level, number, name, schemas[key], one.plan, filler
-        )
+            key, one.key, one.names, one.level, number, name, schemas[key], one.plan,
+            partial(filler, keep_rows=keep_rows), made.get(key, "selected"),
+        )  # fmt: skip
 
 
-def _read_by_join(shared: SharedJoin, schemas: Mapping[str, pa.Schema]) -> Iterator[Reading]:
+def _read_by_join(
+    shared: SharedJoin, schemas: Mapping[str, pa.Schema], made: Mapping[str, Making]
+) -> Iterator[Reading]:
     keys, source = shard_keys(shared.join), 0
     for number, side in enumerate(shared.join.sources):
         filler = partial(rows_of_side, side, number, keys[number])
@@ -154,7 +202,7 @@ def _read_by_join(shared: SharedJoin, schemas: Mapping[str, pa.Schema]) -> Itera
             if key is not None:
                 yield Reading(
                     key, shared.key, shared.names, shared.level, source, name, schemas[key],
-                    side.plan, filler,
+                    side.plan, filler, made.get(key, "selected"),
                 )  # fmt: skip
             source += 1
 

@@ -92,18 +92,12 @@ def bound_join(
 
 
 def selects_of(query: Query | JoinQuery) -> dict[str, Inner | None]:
-    """What stands inside FROM where there is any SELECT; some are refused."""
+    """What stands inside FROM at each place, where there is any SELECT."""
     sources = query.join.sources if isinstance(query, JoinQuery) else (query,)
     found: dict[str, Inner | None] = {}
     for source in sources:
         if any(source.inner):
             found |= zip(source.streams, source.inner, strict=True)
-    if any(inner is not None and inner.distinct for inner in found.values()):
-        raise QueryError(
-            "a register on Spark takes no SELECT DISTINCT inside FROM",
-            hint="panes.sql answers it as a streaming query of its own, and panes.register in one "
-            "process takes it",
-        )
     return found
 
 

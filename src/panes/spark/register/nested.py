@@ -6,7 +6,7 @@ answers and what is promised of them. The expressions over answers are evaluated
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -24,19 +24,50 @@ from panes.nodes.promised_columns import placed_by, promising_columns
 from panes.planning.plan import Plan, plan
 from panes.planning.terms import StreamOptions
 from panes.shards.names import PROMISE
-from panes.shards.shared_joins import SharedQuery, part_key
+from panes.shards.shared_joins import SharedQuery, Source, part_key
 from panes.spark.bind import BoundQuery, Made, arrow_schema, columns_made, promising
+from panes.spark.column_names import PASSES
 from panes.spark.internals import spark_type
 from panes.spark.join.bind import BoundJoin
 from panes.spark.register.alone import bound_join, bound_windows, selects_of
 
 
 @dataclass(frozen=True, slots=True)
+class BoundRows:
+    """The different rows of one place in FROM: of a stream, or of the answers of `part`.
+
+    `bound` are the windows or the side of a join that read it as their source of that `number`.
+    """
+
+    key: str
+    name: str
+    bound: BoundQuery
+    number: int
+    level: int
+    made: Made
+    part: str | None
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns of the rows."""
+        fields = arrow_schema(self.bound.frames[self.number])
+        return pa.schema([f for f in fields if f.name != PASSES])
+
+    @property
+    def source(self) -> Source:
+        """What it reads, and what places the rows of that."""
+        query = self.bound.plan.query
+        inner, column = query.inner[self.number], self.bound.plan.placing.column
+        stream = dict(query.again).get(self.name, self.name)
+        return self.part or stream, placed_by(inner, column)
+
+
+@dataclass(frozen=True, slots=True)
 class BoundPart:
     """A query of its own, or one inside another: bound to what it reads.
 
-    `parts` are the keys of those that it reads, by its names for them, and `schemas` the columns of
-    their answers. Rows of streams go to it at `level`, as what is `made` of them inside FROM.
+    `parts` are the keys of those that it reads, by its names for them. Rows of streams go to it at
+    `level`, as what is `made` of them inside FROM.
     """
 
     key: str
@@ -44,9 +75,9 @@ class BoundPart:
     plan: Plan | None = None
     level: int = 1
     parts: Mapping[str, str] = field(default_factory=dict)
-    schemas: Mapping[str, pa.Schema] = field(default_factory=dict)
     made: Mapping[str, Made] = field(default_factory=dict)
     inner: bool = False
+    distinct: tuple[BoundRows, ...] = ()
 
     @property
     def gives_at(self) -> int:
@@ -64,11 +95,14 @@ class BoundPart:
         query, again = self.bound.plan.query, dict(self.bound.plan.query.again)
         column = self.bound.plan.placing.column
         read = zip(query.streams, query.inner, strict=True)
-        return [(again.get(n, n), placed_by(i, column)) for n, i in read if n not in self.parts]
+        own = [(again.get(n, n), placed_by(i, column)) for n, i in read if n not in self.parts]
+        return own + [rows.source for rows in self.distinct if rows.part is None]
 
     def run(self, run: StreamOptions) -> StreamOptions:
         """The options of a register for what it reads."""
-        return run_inside(run, self.bound.plan.query.streams, self.parts) if self.parts else run
+        of_streams = {rows.name for rows in self.distinct if rows.part is None}
+        inside = [name for name in self.parts if name not in of_streams]
+        return run_inside(run, self.bound.plan.query.streams, inside) if inside else run
 
 
 def bound_parts(
@@ -119,24 +153,39 @@ def _bound(
 ) -> BoundPart:
     query, inner = part.query, bool(part.name)
     parts = {name: one.key for name, one in below.items()}
-    schemas = {name: answers_of(one, aggregates) for name, one in below.items()}
-    level = max((one.gives_at for one in below.values()), default=0) + 1
-    made = {
-        name: columns_made(inside, arrow_schema(frames[name]), name)
-        for name, inside in selects_of(query).items()
-        if name not in parts
-    }
+    levels = {name: one.gives_at for name, one in below.items()}
+    read = {name: arrow_schema(frame) for name, frame in frames.items()}
+    selects = selects_of(query)
+    made = {n: columns_made(one, read[n], n) for n, one in selects.items() if n not in parts}
     run = run_inside(run, query.streams, parts) if parts else run
+    bound: BoundQuery | BoundJoin
     if isinstance(query, JoinQuery):
-        joined = bound_join(query, frames, run, aggregates)
-        _require_told(joined, inner=inner)
-        return BoundPart(key, joined, None, level, parts, schemas, made, inner)
-    bound = bound_windows(query, frames, run, aggregates)
+        bound = bound_join(query, frames, run, aggregates)
+        _require_told(bound, inner=inner)
+    else:
+        bound = bound_windows(query, frames, run, aggregates)
+    found = []
+    for of, number, name in _places(bound):
+        select = selects.get(name)
+        if select is not None and select.distinct:
+            said = (_said(part), name, of.plan.placing.column or "", *parts.values())
+            own = part_key("different", *said)
+            rows = BoundRows(own, name, of, number, levels.get(name, 0) + 1, made.pop(name, {}),
+                             parts.get(name))  # fmt: skip
+            parts[name], levels[name] = own, rows.level
+            found.append(rows)
     asked = None
-    if parts:
-        known = {name: arrow_schema(frame) for name, frame in frames.items()}
-        asked = plan(query, derived_schemas(query, known | schemas), aggregates)
-    return BoundPart(key, bound, asked, level, parts, schemas, made, inner)
+    if parts and not isinstance(query, JoinQuery):
+        asked = plan(query, derived_schemas(query, read), aggregates)
+    level = max(levels.values(), default=0) + 1
+    return BoundPart(key, bound, asked, level, parts, made, inner, tuple(found))
+
+
+def _places(bound: BoundQuery | BoundJoin) -> Iterator[tuple[BoundQuery, int, str]]:
+    """All that is read: by which windows or side, as their source of which number, and its name."""
+    for of in (bound,) if isinstance(bound, BoundQuery) else bound.sides:
+        for number, name in enumerate(of.plan.query.streams):
+            yield of, number, name
 
 
 def _require_told(bound: BoundJoin, *, inner: bool) -> None:

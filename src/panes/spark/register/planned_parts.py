@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
+import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everyone writes it
 from sqlglot import exp
@@ -13,15 +14,21 @@ from sqlglot import exp
 from panes.aggregates.custom import UserAggregate
 from panes.language.expressions import quoted
 from panes.nodes.gate import promise_column
+from panes.nodes.inputs import remembered
 from panes.nodes.status import status_columns
 from panes.planning.terms import CheckedOptions, StreamOptions
 from panes.shards.combiner import Combiners, combiners
 from panes.shards.join_keys import shard_keys
-from panes.shards.names import AT, PROMISE, ROW, TOO_FAR_AHEAD
+from panes.shards.names import AT, PASSING, PROMISE, ROW, TOO_FAR_AHEAD, column_name
 from panes.shards.part_combiners import Use
 from panes.shards.query_filler import filler_of
 from panes.shards.register_filler import read_columns
-from panes.shards.register_parts import AloneQuery, RegisterParts, StreamWindows
+from panes.shards.register_parts import (
+    AloneQuery,
+    DifferentRows,
+    RegisterParts,
+    StreamWindows,
+)
 from panes.shards.register_shard import Definition, combiner
 from panes.shards.sent_rows import rows_of_side
 from panes.shards.shared_joins import SharedJoin, SharedQuery, part_key, sharing_joins
@@ -32,9 +39,9 @@ from panes.spark.internals import dumps, spark_type
 from panes.spark.join.bind import BoundJoin
 from panes.spark.join.stream import terms_of
 from panes.spark.register.answer_columns import AllAnswerColumns
-from panes.spark.register.nested import BoundPart
+from panes.spark.register.nested import BoundPart, BoundRows, answers_of
 from panes.spark.register.registered_queries import RegisteredQueries
-from panes.spark.stream.query import projected_columns
+from panes.spark.stream.query import placed_columns, projected_columns
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,13 +78,10 @@ class PlannedParts:
         windows = tuple(found._windows(registered, shards, bounded=bounded, rows=rows))
         alone = tuple(found._alone(registered, shards, bounded=bounded))
         joins, terms = found._joins(registered, shards, run)
-        schemas = {
-            read.parts[name]: schema
-            for asked in registered.alone.values()
-            for read in asked.parts
-            for name, schema in read.schemas.items()
-        }
-        found.parts = RegisterParts.of(windows, alone, joins, terms, found.contents, schemas)
+        distinct = tuple(found._distinct(registered, terms, shards, bounded=bounded))
+        found.parts = RegisterParts.of(
+            windows, alone, joins, terms, found.contents, _schemas(registered), distinct
+        )
         return found
 
     @classmethod
@@ -125,6 +129,7 @@ class PlannedParts:
             assert isinstance(part.bound, BoundQuery)
             plan = part.plan or part.bound.plan
             terms = registered.terms_alone(part, bounded=bounded)
+            terms = replace(terms, inside=terms.inside.union(part.parts))
             axis = part.bound.axis_type if part.plan is None else spark_type(plan.axis.type)
             if not part.inner:
                 [name] = names
@@ -156,6 +161,35 @@ class PlannedParts:
                     self.contents[query.name] = self.columns.of_joined(query.schema())
             self._read_sides(shared, parts[shared.queries[0].key], terms, shards)
         return joins, terms
+
+    def _distinct(
+        self,
+        registered: RegisteredQueries,
+        join_terms: CheckedOptions,
+        shards: int,
+        *,
+        bounded: bool,
+    ) -> Iterator[DifferentRows]:
+        """The different rows that windows and joins read, each once."""
+        found: dict[str, tuple[BoundRows, CheckedOptions, tuple[str, ...]]] = {}
+        for part, names in (*parts_of(registered, BoundQuery), *parts_of(registered, BoundJoin)):
+            is_join = isinstance(part.bound, BoundJoin)
+            for rows in part.distinct:
+                terms = join_terms if is_join else registered.terms_alone(part, bounded=bounded)
+                before = found[rows.key][2] if rows.key in found else ()
+                found[rows.key] = rows, terms, tuple(dict.fromkeys(before + names))
+        for rows, terms, names in found.values():
+            plan, stream = rows.bound.plan, rows.bound.plan.query.streams[rows.number]
+            own = replace(terms, inside=frozenset([stream] if rows.part else [])).of(stream)
+            one = DifferentRows(
+                rows.key, names, rows.name, rows.schema, remembered(plan.query, terms), plan,
+                own, rows.source, rows.level, rows.part,
+            )  # fmt: skip
+            if rows.part is None:
+                make = combiners(one.filler, shards, own, plan.placing)
+                use = Use(rows.key, names, make, rows.level)
+                self.reads[rows.source[0]].append(_read_rows(rows, own, use))
+            yield one
 
     def _read_sides(
         self, shared: SharedJoin, part: BoundPart, terms: CheckedOptions, shards: int
@@ -191,6 +225,14 @@ def _read(
     return Read(use, columns, passing)
 
 
+def _read_rows(rows: BoundRows, terms: CheckedOptions, use: Use) -> Read:
+    """What is read of a stream whose different rows are wanted: all that is selected from it."""
+    columns = placed_columns(rows.bound, rows.number, terms, source=0, made=rows.made)
+    columns[PASSING] = sql(rows.made[PASSES])
+    named = {column_name(i): exp.column(f.name, quoted=True) for i, f in enumerate(rows.schema)}
+    return Read(use, columns | {name: sql(tree, rows.made) for name, tree in named.items()})
+
+
 def parts_of(
     registered: RegisteredQueries, kind: type[BoundQuery | BoundJoin]
 ) -> Iterator[tuple[BoundPart, tuple[str, ...]]]:
@@ -201,6 +243,16 @@ def parts_of(
             if isinstance(part.bound, kind):
                 found.setdefault(part.key, (part, []))[1].append(name)
     return ((part, tuple(names)) for part, names in found.values())
+
+
+def _schemas(registered: RegisteredQueries) -> dict[str, pa.Schema]:
+    """The columns of what others read, by the key of the part that gives it."""
+    found: dict[str, pa.Schema] = {}
+    for part in (part for asked in registered.alone.values() for part in asked.parts):
+        found |= {rows.key: rows.schema for rows in part.distinct}
+        if part.inner:
+            found[part.key] = answers_of(part, registered.aggregates)
+    return found
 
 
 def _join(part: BoundPart) -> BoundJoin:
