@@ -113,7 +113,10 @@ class Reading:
         """Rows with a position, and what is read of those that pass."""
         plan, rows = self.plan, self._chain.push(rows)
         at, missing = plan.placing.ticks(column_of(rows, plan.placing.column or ""))
-        passing, values = (None, rows.columns) if self.made == "whole" else plan.rows(rows)
+        if self.made == "whole":
+            passing, values = None, [column_of(rows, name) for name in rows.column_names]
+        else:
+            passing, values = plan.rows(rows)
         columns = {
             SOURCE: pa.array(np.full(len(rows), self.source, dtype=np.int32)),
             AT: pa.array(at, mask=missing),
@@ -125,7 +128,7 @@ class Reading:
             place = pa.array(np.cumsum(passes) - 1, mask=~passes)
             values = [value.take(place) for value in values]
         named = {column_name(i): value for i, value in enumerate(values)}
-        return pa.table(columns | named).combine_chunks().to_batches()[0]
+        return pa.RecordBatch.from_pydict(columns | named)
 
 
 @dataclass(frozen=True, slots=True)
