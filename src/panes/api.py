@@ -231,7 +231,7 @@ def register(
         _refuse(elsewhere, "is for a register of one stream")
         if frame is not None:
             return _several_on_spark(stream, frame, run, aggregates)
-        _refuse({"shards": run.shards}, "is for a register on Spark")
+        _refuse({"shards": run.shards, "levels": run.levels}, "is for a register on Spark")
         return Register(stream, run, aggregates=aggregates)
     if frame is not None:
         if not is_spark(frame):
@@ -242,7 +242,8 @@ def register(
             )
         _refuse(elsewhere, "is for a register in one process")
         return _register_on_spark({stream: frame}, run, aggregates)
-    _refuse({"heartbeat": run.heartbeat, "shards": run.shards}, "is for a register on Spark")
+    on_spark = {"heartbeat": run.heartbeat, "shards": run.shards, "levels": run.levels}
+    _refuse(on_spark, "is for a register on Spark")
     saved, state = of_one.pop("saved"), of_one.pop("state")
     if state is not None:
         _refuse({"saved": saved}, "and state are two ways to go on")

@@ -74,7 +74,7 @@ HOSTS = (
     Host("batch", _batch, frozenset({"batches"})),
     Host("stream", _stream),
     Host("stream, stopped", _stopped, ends=False),
-    Host("register", _registered, frozenset({"nested", "select"})),
+    Host("register", _registered),
 )
 
 
@@ -113,11 +113,3 @@ def test_spark_answers_as_the_oracle(
     want = panes.oracle(graph.text, **counts) if host.ends else proved(graph, come, "drop")
     assert len(want)
     assert_rows(host.run(graph, come, "drop", tmp_path), want)
-
-
-@pytest.mark.parametrize(
-    "graph", [g for g in GRAPHS if not HOSTS[-1].takes(g)], ids=lambda g: g.name
-)
-def test_a_register_says_what_it_lacks(spark: SparkSession, tmp_path: Path, graph: Graph) -> None:
-    with pytest.raises(panes.QueryError, match="a register on Spark"):
-        _registered(graph, usual(graph.streams, "in order"), "drop", tmp_path)

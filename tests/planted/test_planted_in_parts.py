@@ -12,11 +12,13 @@ import pytest
 
 from panes.axis import BEGINNING
 from panes.errors import QueryError
-from panes.shards import above_shard, query_state, register_shard
+from panes.shards import handed_on, parts_shard, query_state, register_shard
+from panes.shards.handed_on import Reading
 from panes.shards.many_states import ManyStates
 from panes.shards.missed_queries import MissedQueries
 from panes.shards.parts_shard import PartsShard
 from tests.shards import parts_histories as histories
+from tests.shards.level_histories import NESTED, nested_comes_later, nested_together
 
 Function = Callable[..., Any]
 
@@ -57,6 +59,23 @@ def answers_are_not_passed_on(_: Function) -> Function:
     return lambda package: iter(())
 
 
+def promised_too_early(right: Function) -> Function:
+    return lambda query, end: {name: at + 10 for name, at in right(query, end).items()}
+
+
+def nothing_is_told(_: Function) -> Function:
+    return lambda reading, promised: None
+
+
+def run_twice(right: Function) -> Function:
+    def wrong(shard: Any, given: Any, query: Any, packages: Any) -> int:
+        right(shard, given, query, packages)
+        opened: int = right(shard, given, query, packages)
+        return opened
+
+    return wrong
+
+
 PLANTED: dict[str, tuple[object, str, Callable[[Function], Function], Callable[[], None]]] = {
     "all windows are open": (
         query_state, "first_open", all_windows_are_open,
@@ -82,8 +101,20 @@ PLANTED: dict[str, tuple[object, str, Callable[[Function], Function], Callable[[
         histories.windows_come_to_joins,
     ),
     "answers are not passed on": (
-        above_shard, "arrived", answers_are_not_passed_on,
+        parts_shard, "arrived", answers_are_not_passed_on,
         histories.windows_come_to_joins,
+    ),
+    "a promise one window too early": (
+        handed_on, "promised_by_windows", promised_too_early,
+        lambda: nested_together({"q": NESTED["windows over windows"]}, "shuffled"),
+    ),
+    "promises of answers are not told": (
+        Reading, "_position", nothing_is_told,
+        lambda: nested_comes_later("three levels", is_read=True),
+    ),
+    "a part is run twice": (
+        PartsShard, "_step_alone", run_twice,
+        lambda: nested_together({"q": NESTED["three levels"]}, "in order"),
     ),
 }  # fmt: skip
 

@@ -10,7 +10,6 @@ from panes.language.join_text import read_join
 from panes.nodes.inner import joined_schemas
 from panes.planning.join_query_plan import plan_join_query
 from panes.planning.terms import CheckedOptions
-from panes.shards.above_shard import AboveShard
 from panes.shards.combiner import Combiner
 from panes.shards.join_keys import shard_keys
 from panes.shards.many_states import ManyStates
@@ -24,7 +23,7 @@ from panes.shards.shared_joins import SharedJoin, addressed, shared_joins
 from panes.stores import codec
 from tests.shards.join_tasks import rows_of_task
 
-SHARDS, ABOVE = 3, 2
+SHARDS = 3
 
 
 class Host:
@@ -33,7 +32,7 @@ class Host:
     def __init__(self, schemas: Mapping[str, pa.Schema], lateness: int) -> None:
         self._schemas, self._lateness = schemas, lateness
         self.below: list[dict[str, bytes]] = [{} for _ in range(SHARDS)]
-        self.above: list[dict[str, bytes]] = [{} for _ in range(ABOVE)]
+        self.above: list[dict[str, bytes]] = [{} for _ in range(SHARDS)]
         self.joins: tuple[SharedJoin, ...] = ()
 
     def run(self, queries: dict[str, str]) -> None:
@@ -69,7 +68,7 @@ class Host:
 
     def _shards(self) -> list[PartsShard]:
         parts = self._parts()
-        return [PartsShard(parts, state, shards=SHARDS, above=ABOVE) for state in self.below]
+        return [PartsShard(parts, state, shards=SHARDS, levels=2) for state in self.below]
 
     def _given(self, outcomes: Sequence[PartsOutcome]) -> dict[str, pa.Table]:
         inboxes: list[list[bytes]] = [[] for _ in self.above]
@@ -80,9 +79,8 @@ class Host:
         schemas = {n: q.schema() for shared in self.joins for q in shared.queries for n in q.twins}
         found = {name: [schema.empty_table()] for name, schema in schemas.items()}
         for state, inbox in zip(self.above, inboxes, strict=True):
-            for sent in (
-                AboveShard(self._parts(), CheckedOptions(), state, shards=ABOVE).take(inbox).sent
-            ):
+            shard_above = PartsShard(self._parts(), state, shards=SHARDS, level=2, levels=2)
+            for sent in shard_above.take(inbox).sent:
                 table = codec.unpack(sent.package)[PACKED]
                 [name] = set(table.column(TITLE).to_pylist())
                 found[name].append(table.drop_columns([TITLE]))

@@ -155,7 +155,7 @@ def test_twins_over_a_join_keep_their_panes_once() -> None:
         )
         given, exact = given_by(host, [set(names)] * 3, dict.fromkeys(names, text), streams)
         assert_exact(given, exact, dict.fromkeys(names, text), streams)
-        held = len([name for state in host.above for name in state if name != "ledger"])
+        held = len([name for state in host.states[1] for name in state if name != "ledger"])
         return given, held
 
     alone, held = run(["one"])

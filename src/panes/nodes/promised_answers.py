@@ -45,11 +45,10 @@ def _of_edges(spec: Spec, next_end: int) -> dict[str, int]:
 
 def promised_by_join(plan: JoinQueryPlan, stage: JoinStage, next_end: int | None) -> dict[str, int]:
     """What a query over a join promises; `next_end` is that of the windows above it, if any."""
-    if plan.aggregation is not None and next_end is not None and plan.aggregation.fold is None:
-        if plan.aggregation.by == "window":
-            return _of_common_windows(plan, next_end - 1) if next_end > BEGINNING else {}
-        if plan.aggregation.by != "positions":
-            return promised_by_windows(plan.aggregation.query, next_end)
+    above = plan.aggregation
+    has_windows = above is not None and above.fold is None and above.by != "positions"
+    if has_windows and next_end is not None:
+        return promised_above(plan, next_end)
     if plan.names_windows:
         return _of_common_windows(plan, stage.progress_above("window"))
     named: dict[str, int] = {}
@@ -59,6 +58,16 @@ def promised_by_join(plan: JoinQueryPlan, stage: JoinStage, next_end: int | None
         if abs(progress) < LIMIT:
             named |= dict.fromkeys(_selected_as(plan, at), progress)
     return named
+
+
+def promised_above(plan: JoinQueryPlan, next_end: int) -> dict[str, int]:
+    """What windows above a join promise; nothing where its groups are by positions."""
+    above = plan.aggregation
+    if above is None or above.by == "positions" or next_end == BEGINNING:
+        return {}
+    if above.by == "window":
+        return _of_common_windows(plan, next_end - 1)
+    return promised_by_windows(above.query, next_end)
 
 
 def promising_columns_of_join(plan: JoinQueryPlan) -> frozenset[str]:

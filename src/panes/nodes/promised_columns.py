@@ -67,6 +67,15 @@ def column_within(inner: Inner | None, position: str) -> str | None:
     return None
 
 
+def placed_by(inner: Inner | None, position: str | None) -> str | None:
+    """What places rows below a SELECT: a column, or the expression that positions are made by."""
+    made = {} if inner is None else {o.name.lower(): o.expression for o in inner.columns or ()}
+    tree = made.get((position or "").lower())
+    if tree is None:
+        return position
+    return tree.name if isinstance(tree, exp.Column) else tree.sql(dialect="spark")
+
+
 def promising_columns(query: Query) -> frozenset[str]:
     """The columns that promises of the answers of windows move with."""
     window = query.window

@@ -103,6 +103,7 @@ _KINDS: dict[str, _Kind] = {
     "max_answers": ("a number of answers from 1 on, or None", _COUNT, None),
     "stall_rows": ("a number of rows from 1 on, or None", _COUNT, None),
     "shards": ("at least 1", _COUNT, "leave it out: one per shuffle partition"),
+    "levels": ("at least 1", _COUNT, "leave it out: as many as the queries need"),
     "keep_rows": ("a number of rows", _from(0), None),
     "bounded": _FLAG,
     "with_late": _FLAG,

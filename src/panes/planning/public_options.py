@@ -159,6 +159,12 @@ class OpenOptions(EveryQueryOptions, OneQueryOptions, InProcessOptions, total=Fa
 class RegisterOptions(EveryQueryOptions, InProcessOptions, OnSparkOptions, total=False):
     """The options of `register`."""
 
+    levels: Annotated[
+        int | None,
+        "On Spark: how many levels of states the register has, one behind the other. Windows over "
+        "windows take 2, joins 2, windows over a join of windows 3; the number is fixed when a "
+        "checkpoint is first used. None: as many as the queries need that it is started with.",
+    ]
     keep_rows: Annotated[
         int,
         "One stream, in one process: how many of the newest rows are stored, so that "

@@ -43,6 +43,7 @@ class StreamOptions:
     bounded: bool = False
     heartbeat: Duration | None = None
     shards: int | None = None
+    levels: int | None = None
     with_late: bool = False
     name: str | None = None
     store: str | None = None

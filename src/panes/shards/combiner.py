@@ -103,6 +103,11 @@ class Combiner:
         if self._rows >= _FULL:
             self._combine()
 
+    def tell(self, source: int, *, promise: int | None, before: int | None) -> None:
+        """Say what is promised of a source, and was before this batch."""
+        marks = self._marks.setdefault(source, Marks())
+        marks.promise, marks.before = promise, before
+
     def packages(self, *, always: bool = False) -> Iterator[tuple[int, bytes]]:
         """What each shard is sent; nothing if the task had no row, unless `always`."""
         self._combine()

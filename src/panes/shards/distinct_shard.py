@@ -65,7 +65,10 @@ class DistinctShard:
 
     def take(self, data: Sequence[bytes]) -> ShardOutcome:
         """Take in one batch; gives the rows that are the first of their kind, and their promise."""
-        packages = Packages.of(data)
+        return self.take_opened(Packages.of(data))
+
+    def take_opened(self, packages: Packages) -> ShardOutcome:
+        """Take in one batch, whose packages have been unpacked."""
         sent = packages.named(ROWS)
         fresh = self._fresh(pa.concat_tables(sent)) if sent else pa.table({})
         packages.observe([self._promise])

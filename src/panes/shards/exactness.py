@@ -9,11 +9,11 @@ import numpy as np
 from panes.axis import BEGINNING, Axis
 from panes.planning.plan import Plan
 from panes.shards.many_states import ManyStates
-from panes.shards.missed_queries import MissedQueries, Source
+from panes.shards.missed_queries import MissedQueries
 from panes.shards.parts_shard import PARTS, newest_of
 from panes.shards.query_state import first_open
 from panes.shards.register_parts import AloneQuery
-from panes.shards.shared_joins import SharedJoin, SharedQuery
+from panes.shards.shared_joins import SharedJoin, SharedQuery, Source
 from panes.shards.state import State
 from panes.windows.extent import extent
 from panes.windows.spec import Sliding

@@ -61,14 +61,9 @@ class JoinShard:
         return self._about.stage
 
     @property
-    def newest(self) -> dict[tuple[str, str], int]:
-        """Where the newest row of each stream lies, on the column that orders it."""
-        streams = [(s, side.axis.column or "") for side in self._join.sources
-                   for s in side.source.streams]  # fmt: skip
-        found: dict[tuple[str, str], int] = {}
-        for stream, at in zip(streams, self._about.newest, strict=True):
-            found[stream] = max(at, found.get(stream, at))
-        return found
+    def newest(self) -> Sequence[int]:
+        """Where the newest row of each source lies."""
+        return self._about.newest
 
     def take(self, packages: Sequence[bytes]) -> ShardOutcome:
         """Take in one batch; gives what is joined, or proved to be alone, from now on.

@@ -18,13 +18,15 @@ from panes.shards.names import MARKS, SOURCE
 class Marks:
     """How far the rows of one source reach in a task.
 
-    `low` and `newest` are of rows that pass WHERE, `high` is of all rows.
+    `low` and `newest` are of rows that pass WHERE, `high` is of all rows. `before` is what was
+    promised before this batch, where nobody else knows it.
     """
 
     low: int | None = None
     high: int | None = None
     newest: int | None = None
     promise: int | None = None
+    before: int | None = None
 
     def raise_to(self, name: str, at: int) -> None:
         """Let a mark be at least so high."""
@@ -43,8 +45,9 @@ def marks_table(marks: Mapping[int, Marks]) -> pa.Table:
 
 
 def read_marks(tables: Mapping[str, pa.Table]) -> dict[int, Marks]:
-    """The marks in a package, by source."""
-    return {row.pop(SOURCE): Marks(**row) for row in tables[MARKS].to_pylist()}
+    """The marks in a package, by source; there may be none."""
+    rows = tables[MARKS].to_pylist() if MARKS in tables else ()
+    return {row.pop(SOURCE): Marks(**row) for row in rows}
 
 
 _SCHEMA = pa.schema(
@@ -54,5 +57,6 @@ _SCHEMA = pa.schema(
         "high": pa.int64(),
         "newest": pa.int64(),
         "promise": pa.int64(),
+        "before": pa.int64(),
     }
 )

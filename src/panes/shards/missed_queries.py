@@ -17,7 +17,9 @@ import pyarrow as pa
 from panes.axis import BEGINNING
 from panes.errors import QueryError
 from panes.nodes.missed_rows import Missed, Whole
-from panes.shards.shared_joins import SharedJoin, SharedQuery
+from panes.shards.names import ENDED
+from panes.shards.packages import Packages
+from panes.shards.shared_joins import SharedJoin, SharedQuery, Source
 from panes.shards.state import State
 from panes.stores import codec
 
@@ -26,8 +28,6 @@ _OF_MISSED = pa.schema({"key": pa.string(), "upto": pa.list_(pa.int64())})
 _OF_NEWEST = pa.schema({"stream": pa.string(), "column": pa.string(), "at": pa.int64()})
 Upto = Sequence[int]
 """A position for each source of a part."""
-Source = tuple[str, str | None]
-"""A stream, and the column that orders its rows."""
 
 
 class MissedQueries:
@@ -63,6 +63,10 @@ class MissedQueries:
         missed = Missed(tuple(unstored), tuple(_for(len(unstored), self._met[query.key])))
         return None if missed.is_nothing else Whole(query.plan, missed)
 
+    def is_new(self, key: str) -> bool:
+        """Whether this is the first batch of a part or query."""
+        return key not in self._upto
+
     def unstored(self, shared: SharedJoin) -> Upto:
         """Up to where rows of each source of a join came before the join."""
         return self.upto(shared.key, _sources(shared))
@@ -73,6 +77,27 @@ class MissedQueries:
             known = self._upto.get(key)
             self._met[key] = self._came(sources) if known is None else known
         return _for(len(sources), self._met[key])
+
+    def know(self, key: str, sources: Sequence[Source], packages: Packages) -> None:
+        """Know what packages tell: up to where rows of the sources of a part had come before."""
+        told = packages.highest("before")
+        if self.is_new(key) and ENDED in told.values():
+            raise QueryError(
+                "rows have come before this query, and nobody knows which of the answers that it "
+                "reads came before",
+                hint="add it before the first batch",
+            )
+        known = dict.fromkeys(sources, BEGINNING)
+        for number, at in told.items():
+            known[sources[number]] = max(known[sources[number]], at)
+        self._newest |= known
+
+    def newest(self, source: Source) -> int | None:
+        """Where the newest row of a source lay before this batch; None if nobody knows."""
+        try:
+            return self._at(source)
+        except QueryError:
+            return None
 
     def came(self, newest: Mapping[Source, int]) -> None:
         """Rows of streams have come, as far as these."""
@@ -118,8 +143,8 @@ class MissedQueries:
 
 
 def _sources(shared: SharedJoin) -> list[list[Source]]:
-    """The streams of each side of a join, and what orders them."""
-    return [[(s, side.axis.column) for s in side.source.streams] for side in shared.join.sources]
+    """The streams or parts of each side of a join, and what orders them."""
+    return [[shared.source(side, s) for s in side.source.streams] for side in shared.join.sources]
 
 
 def _each(upto: int | Upto | None) -> Upto:

@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from panes.shards.combiner import Combiner
+from panes.shards.handed_on import sent_up
 from panes.shards.names import AT, PROMISE, SOURCE
 from panes.shards.shared_joins import EVERY_PART, addressed
 from panes.sharing.failures import noted, require_none
@@ -22,11 +23,12 @@ from panes.sharing.failures import noted, require_none
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """What one part makes of a stream: for which queries, and whom it is sent to."""
+    """What one part makes of a stream: for which queries, and to which part at which level."""
 
     key: str
     names: tuple[str, ...]
     combiner: Callable[[], Combiner]
+    level: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +72,8 @@ class PartCombiners:
         failing: dict[str, Exception] = {}
         for i, (use, combiner) in enumerate(zip(self._uses, self._combiners, strict=True)):
             with noted(failing, use.names):
-                combiner.add(pa.RecordBatch.from_struct_array(rows.column(use_column(i))))
+                read = rows.column(use_column(i))
+                combiner.add(pa.RecordBatch.from_struct_array(read.drop_null()))
         require_none(failing)
 
     def packages(self, *, always: bool = False) -> Iterator[tuple[int, bytes]]:
@@ -79,7 +82,7 @@ class PartCombiners:
         for use, combiner in zip(self._uses, self._combiners, strict=True):
             with noted(failing, use.names):
                 for shard, package in combiner.packages():
-                    yield shard, addressed(use.key, package)
+                    yield sent_up(addressed(use.key, package), shard, 0, use.level)
         require_none(failing)
         for shard, package in self._of_all.packages(always=always):
             yield shard, addressed(EVERY_PART, package)

@@ -1,11 +1,11 @@
-"""One shard of a register: all its parts over some of the keys, at a host that keeps its state.
+"""One shard of a register: the parts of one level over some keys, at a host that keeps its state.
 
     packages --by key--> windows that share panes, queries alone --> answers, rows set aside
-                    '--> joins --> packages for windows above
+                    |--> joins                     --> packages for windows above
+                    '--> parts that others read    --> packages for these
 
-Windows above joins are answered by other shards (`panes.shards.above_shard`), since joined rows go
-where their groups are. In a register that may have joins all answers take this way, on which those
-that are there already are passed on.
+What reads answers or joined rows is in the shards of another level, since rows go where their
+groups are. All answers take this way: those that are there already are passed on.
 
 Between batches a shard is bytes under names, which begin with the key of their part
 (`panes.shards.many_states`). A part that comes has a state of its own from then on, and that of one
@@ -14,23 +14,40 @@ that has gone is dropped.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
 
 from panes.axis import BEGINNING, FOREVER
-from panes.shards.above_shard import PASSED_ON
+from panes.shards.above_joins import AboveJoins
+from panes.shards.distinct_shard import DistinctShard
+from panes.shards.handed_on import (
+    ONWARD,
+    handed_on_by_rows,
+    handed_on_by_windows,
+    sent_onward,
+)
 from panes.shards.many_states import ManyStates
-from panes.shards.missed_queries import MissedQueries, Source
+from panes.shards.missed_queries import MissedQueries
+from panes.shards.names import ENDED, EVERY_SOURCE
 from panes.shards.outcome import PartsOutcome, ShardOutcome
 from panes.shards.packages import Packages
 from panes.shards.query_shard import QueryShard
-from panes.shards.register_parts import ALL_STATE, AloneQuery, RegisterParts, StreamWindows
+from panes.shards.register_parts import (
+    ALL_STATE,
+    AloneQuery,
+    DifferentRows,
+    RegisterParts,
+    StreamWindows,
+)
 from panes.shards.register_shard import RegisterShard
 from panes.shards.register_state import newest_row
 from panes.shards.sent_answers import (
     LATE,
+    PASSED_ON,
     REJECTED,
+    arrived,
+    counts,
     passed_on,
     sent_answers,
     sent_portions,
@@ -40,7 +57,7 @@ from panes.shards.sent_answers import (
 )
 from panes.shards.shard_of import shards_of
 from panes.shards.shared_join_shard import Sent, SharedJoinShard
-from panes.shards.shared_joins import EVERY_PART, addressed, by_part
+from panes.shards.shared_joins import EVERY_PART, Source, addressed, by_part
 from panes.shards.state import ABOUT, State
 from panes.sharing.failures import noted, require_none
 from panes.stores import codec
@@ -50,18 +67,19 @@ PARTS = "queries"
 
 
 class PartsShard:
-    """A shard's part of a register, for one batch; with `above`, so many shards above it."""
+    """A shard's part of a register at one of its levels, for one batch."""
 
     def __init__(
-        self, parts: RegisterParts, state: State, *, shards: int, above: int | None = None
+        self, parts: RegisterParts, state: State, *, shards: int, level: int = 1, levels: int = 1
     ) -> None:
-        self._parts, self._above, self._shards = parts, above, shards
+        self._parts, self._shards = parts, shards
+        self._level, self._levels = level, levels
         self._states = ManyStates(state)
         self._failing: dict[str, Exception] = {}
         before: dict[Source, int] = {}
         self._windows: list[tuple[StreamWindows, RegisterShard]] = []
         new: list[tuple[StreamWindows, State]] = []
-        for one in parts.windows:
+        for one in parts.windows if level == 1 else ():
             own = state if one.key == ALL_STATE else self._states.of(one.key)
             if one.key != ALL_STATE and own.get(ABOUT) is None:
                 new.append((one, own))
@@ -75,33 +93,36 @@ class PartsShard:
                 [after] = self._missed.upto(one.key, [[(one.stream, one.column)]])
                 shard = RegisterShard(one.definition, one.terms, own, after)
                 self._windows.append((one, shard))
-        self._alone = [found for query in parts.alone for found in self._alone_shard(query)]
-        self._joins = SharedJoinShard(
-            parts.joins, parts.join_terms, self._states, self._missed, self._failing,
-            shards=shards, above=above or 0,
-        )  # fmt: skip
 
     def take(self, packages: Sequence[bytes]) -> PartsOutcome:
         """Take in one batch."""
-        opened = {key: Packages.of(data) for key, data in by_part(packages).items()}
-        of_all = opened.get(EVERY_PART, Packages())
-        return self._step(lambda key: opened.get(key, Packages()) + of_all)
+        sent = by_part(packages)
+        given = PartsOutcome()
+        given.packages = [sent_onward(data, self._level) for data in sent.pop(ONWARD, ())]
+        given.sent = [one for data in sent.pop(PASSED_ON, ()) for one in arrived(data)]
+        given.answers = sum(counts(given.sent).values())
+        opened = {key: Packages.of(data) for key, data in sent.items()}
+        of_all = opened.pop(EVERY_PART, Packages())
+        return self._step(given, lambda key: opened.get(key, Packages()) + of_all)
 
     def finish(self) -> PartsOutcome:
-        """The streams have ended."""
-        return self._step(None)
+        """The streams have ended; shards further up are told so by those below."""
+        assert self._level == 1
+        return self._step(PartsOutcome(), None)
 
-    def _step(self, sent: Sent | None) -> PartsOutcome:
+    def _step(self, given: PartsOutcome, sent: Sent | None) -> PartsOutcome:
         """A batch, as it was sent to each part; None: there is no more."""
-        given, open_from = PartsOutcome(), {w.stream: FOREVER for w, _ in self._windows}
-        for query, alone in self._alone:
-            mine = Packages() if sent is None else sent(query.key)
-            self._note_newest(query.sources, mine)
-            for stream in query.streams:
-                open_from[stream] = min(open_from.get(stream, FOREVER), alone.open_from)
-            with noted(self._failing, [query.name]):
-                outcome = alone.finish() if sent is None else alone.take_opened(mine)
-                self._give(given, query, outcome)
+        self._tell_streams(given, sent)
+        open_from = {w.stream: FOREVER for w, _ in self._windows}
+        for rows in (one for one in self._parts.distinct if one.level == self._level):
+            with noted(self._failing, rows.names):
+                self._step_rows(given, rows, None if sent is None else sent(rows.key))
+        for query in (one for one in self._parts.alone if one.level == self._level):
+            with noted(self._failing, query.names):
+                mine = None if sent is None else sent(query.key)
+                opened = self._step_alone(given, query, mine)
+                for stream in query.streams:
+                    open_from[stream] = min(open_from.get(stream, FOREVER), opened)
         for windows, shard in self._windows:
             with noted(self._failing, ()):
                 if sent is None:
@@ -109,23 +130,73 @@ class PartsShard:
                 else:
                     outcome = shard.take_opened(sent(windows.key), open_from[windows.stream])
                 self._give_windows(given, windows, outcome)
-        self._joins.step(given, sent)
+        joins = SharedJoinShard(
+            self._parts, self._states, self._missed, self._failing,
+            shards=self._shards, level=self._level,
+        )  # fmt: skip
+        joins.step(given, sent)
+        if sent is not None and self._level > 1:
+            above = AboveJoins(self._parts, self._states, shards=self._shards, level=self._level)
+            above.step(given, sent, self._failing)
         require_none(self._failing)
         self._missed.write()
         self._states.write()
-        if self._above is not None and given.sent:
-            to = int(shards_of([pa.array([given.sent[0].package])], self._above)[0])
+        if self._level < self._levels and given.sent:
+            to = int(shards_of([pa.array([given.sent[0].package])], self._shards)[0])
             given.packages.append((to, addressed(PASSED_ON, passed_on(given.sent))))
             given.sent = []
         return given
 
-    def _alone_shard(self, query: AloneQuery) -> Iterator[tuple[AloneQuery, QueryShard]]:
-        """The shard of a query alone, unless it cannot be answered."""
-        with noted(self._failing, [query.name]):
-            after = max(self._missed.upto(query.key, [[source] for source in query.sources]))
-            state = self._states.of(query.key)
-            shard = QueryShard(query.plan, query.terms, state, shards=self._shards, after=after)
-            yield query, shard
+    def _tell_streams(self, given: PartsOutcome, sent: Sent | None) -> None:
+        """Tell parts further up of the streams that they read: of rows that have gone by, and what
+        is said of all sources, which nobody else knows.
+        """
+        if self._level > 1:
+            return
+        promise = ENDED if sent is None else sent(EVERY_PART).highest("promise").get(EVERY_SOURCE)
+        for reading in self._parts.streams_above:
+            with noted(self._failing, reading.names):
+                newest = self._missed.newest((reading.stream, reading.column))
+                given.packages += reading.told(newest, promise, self._shards)
+
+    def _step_rows(
+        self, given: PartsOutcome, rows: DifferentRows, packages: Packages | None
+    ) -> None:
+        """Step different rows, and hand on those that are new."""
+        mine, state = packages or Packages(), self._states.of(rows.key)
+        if self._level > 1:
+            self._missed.know(rows.key, rows.sources, mine)
+        newest = self._missed.newest(rows.source)
+        self._missed.upto(rows.key, [[rows.source]])
+        if self._level == 1:
+            self._note_newest(rows.sources, mine)
+        shard = DistinctShard(rows.schema, rows.within, rows.terms, state, shards=self._shards)
+        outcome = shard.finish() if packages is None else shard.take_opened(mine)
+        given.count(outcome, sets_aside=False)
+        column = (rows.plan.placing.column or "").lower()
+        handed = handed_on_by_rows(rows.schema, column, outcome, newest)
+        given.packages += self._parts.handed_on(rows.key, handed, self._level, self._shards)
+
+    def _step_alone(self, given: PartsOutcome, query: AloneQuery, packages: Packages | None) -> int:
+        """Step a query alone; gives the first position that an open window held before."""
+        mine, state = packages or Packages(), self._states.of(query.key)
+        if self._level > 1:
+            self._missed.know(query.key, query.sources, mine)
+        after = max(self._missed.upto(query.key, [[source] for source in query.sources]))
+        shard = QueryShard(query.plan, query.terms, state, shards=self._shards, after=after)
+        open_from, before = shard.open_from, shard.next_end
+        if self._level == 1:
+            self._note_newest(query.sources, mine)
+        outcome = shard.finish() if packages is None else shard.take_opened(mine)
+        given.count(outcome, sets_aside=False)  # the stream tells of rows that come late
+        if query.inner:
+            handed = handed_on_by_windows(query.plan, outcome, before)
+            given.packages += self._parts.handed_on(query.key, handed, self._level, self._shards)
+        else:
+            given.answers += len(query.names) * len(outcome.answers)
+            answers = with_ticks(outcome.answers)
+            given.sent += sent_answers(self._parts.contents[query.names[0]], query.names, answers)
+        return open_from
 
     def _note_newest(self, sources: Sequence[Source], packages: Packages) -> None:
         """How far the rows of a query's sources have come."""
@@ -134,13 +205,6 @@ class PartsShard:
             if number >= 0:
                 newest[sources[number]] = max(newest[sources[number]], high)
         self._missed.came(newest)
-
-    def _give(self, given: PartsOutcome, query: AloneQuery, outcome: ShardOutcome) -> None:
-        """Send what a query alone gave; rows that come late are told of once, by the stream."""
-        content = self._parts.contents[query.name]
-        given.answers += len(outcome.answers)
-        given.sent += sent_answers(content, [query.name], with_ticks(outcome.answers))
-        given.count(outcome, sets_aside=False)
 
     def _give_windows(
         self, given: PartsOutcome, windows: StreamWindows, outcome: ShardOutcome

@@ -62,6 +62,11 @@ class QueryShard:
         """The first position that an open window holds."""
         return self._pipeline.open_from
 
+    @property
+    def next_end(self) -> int:
+        """Where the first window ends that is yet to be answered."""
+        return self._pipeline.next_end
+
     def take(self, packages: Sequence[bytes], watermark: int | None = None) -> ShardOutcome:
         """Take in one batch; gives the answers that are final from now on.
 

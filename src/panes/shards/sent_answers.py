@@ -16,6 +16,7 @@ import pyarrow as pa
 from panes.answers.portions import Portion, joined
 from panes.language.query import WINDOW_COLUMNS
 from panes.shards.names import WINDOW_END, WINDOW_START
+from panes.shards.shared_joins import part_key
 from panes.stores import codec
 
 PACKED = "answers"
@@ -24,6 +25,8 @@ TITLE = "__query"
 """The first column of such a table: whose an answer is."""
 LATE, REJECTED = 1, 2
 _ROWS_PER_PACKAGE = 1 << 20
+PASSED_ON = part_key("passed on")
+"""The key of packages with answers that are passed on."""
 _SENT = "sent"
 _SCHEMA = pa.schema({"content": pa.int32(), "package": pa.binary(), "names": pa.string()})
 

@@ -10,15 +10,20 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from typing import TypeAlias
 
 import pyarrow as pa
 
 from panes.aggregates.custom import UserAggregate
-from panes.planning.join_plan import JoinPlan
+from panes.nodes.promised_answers import column_read
+from panes.nodes.promised_columns import placed_by
+from panes.planning.join_plan import JoinPlan, SourcePlan
 from panes.planning.join_query_plan import AT, PAIRS, JoinQueryPlan
 from panes.planning.plan import Plan, plan
 
+Source: TypeAlias = "tuple[str, str | None]"
+"""A stream, or the key of a part, and the column that orders its rows."""
 _LETTERS = 16
 EVERY_PART = " " * _LETTERS
 """The key of packages that say something of the sources of all parts."""
@@ -28,7 +33,8 @@ EVERY_PART = " " * _LETTERS
 class SharedQuery:
     """One query over a join, and the plan of its windows above, if it has any.
 
-    `twins` are the names of all queries that are the same; `name` is that of the first one.
+    `twins` are the names of all queries that are the same; `name` is that of the first one. One
+    that is `inner` is read by other parts, and `twins` are the queries that need it.
     """
 
     name: str
@@ -36,6 +42,7 @@ class SharedQuery:
     windows: Plan | None
     key: str
     twins: tuple[str, ...] = ()
+    inner: bool = False
 
     @classmethod
     def of(
@@ -77,11 +84,31 @@ class SharedQuery:
 
 @dataclass(frozen=True, slots=True)
 class SharedJoin:
-    """A join, and the queries that share it."""
+    """A join, and the queries that share it; `parts` are those that it reads, by its names."""
 
     join: JoinPlan
     queries: tuple[SharedQuery, ...]
     key: str
+    level: int = 1
+    parts: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All queries that need it."""
+        return tuple(dict.fromkeys(name for query in self.queries for name in query.twins))
+
+    @property
+    def sources(self) -> list[Source]:
+        """What all sides read, in the order of its sources."""
+        return [self.source(side, s) for side in self.join.sources for s in side.source.streams]
+
+    def source(self, side: SourcePlan, name: str) -> Source:
+        """What a side reads by a name, and the column that orders it there."""
+        query = side.plan.query
+        if name in self.parts:
+            return self.parts[name], column_read(query, name)
+        inner = query.inner[query.streams.index(name)]
+        return dict(query.again).get(name, name), placed_by(inner, side.axis.column)
 
 
 def shared_joins(
@@ -89,19 +116,30 @@ def shared_joins(
     user: Sequence[UserAggregate] = (),
     keys: Mapping[str, str] = {},
 ) -> tuple[SharedJoin, ...]:
-    """The joins of some queries, in the order in which they first occur.
+    """The joins of some queries over streams, in the order in which they first occur.
 
     `keys` are those that queries have already; queries with one key are the same.
     """
-    by_join: dict[object, dict[str, SharedQuery]] = {}
-    for name, asked in queries.items():
-        same = by_join.setdefault(asked.join.identity, {})
-        one = SharedQuery.of(name, asked, user, keys.get(name))
-        first = same.setdefault(one.key, one)
-        same[one.key] = replace(first, twins=(*first.twins, name))
+    found = (SharedQuery.of(n, asked, user, keys.get(n)) for n, asked in queries.items())
+    return sharing_joins((replace(one, twins=(one.name,)), 1, {}) for one in found)
+
+
+def sharing_joins(
+    queries: Iterable[tuple[SharedQuery, int, Mapping[str, str]]],
+) -> tuple[SharedJoin, ...]:
+    """The joins of some queries, each with the level and the parts that it reads."""
+    by_join: dict[str, dict[str, SharedQuery]] = {}
+    places: dict[str, tuple[int, Mapping[str, str]]] = {}
+    for one, level, parts in queries:
+        said = [str(one.plan.join.identity), *(f"{name}={parts[name]}" for name in sorted(parts))]
+        key = part_key(*said)
+        places[key] = level, parts
+        same = by_join.setdefault(key, {})
+        before = same.get(one.key)
+        same[one.key] = one if before is None else replace(before, twins=before.twins + one.twins)
     return tuple(
-        SharedJoin(sharing[0].plan.join, tuple(sharing), part_key(str(identity)))
-        for identity, same in by_join.items()
+        SharedJoin(sharing[0].plan.join, tuple(sharing), key, *places[key])
+        for key, same in by_join.items()
         for sharing in [list(same.values())]
     )
 

@@ -72,7 +72,8 @@ class Manifest:
 
     Stores are listed by their identities, questions that rows are kept for by their texts.
     `streams` are those with windows that share panes, where a register has several or knows their
-    column; `last` and `stores` are those of the only stream.
+    column; `last` and `stores` are those of the only stream. Without `levels`, there are as many as
+    joins need that may come.
     """
 
     stream: str
@@ -85,6 +86,7 @@ class Manifest:
     version: int = 0
     prepared: Sequence[str] = ()
     streams: Mapping[str, StreamEntry] = field(default_factory=dict)
+    levels: int | None = None
 
 
 def to_json(manifest: Manifest) -> str:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import TypeAlias
 
 import pyarrow as pa
 from pyspark.errors import AnalysisException
@@ -30,6 +32,13 @@ from panes.spark.expressions import spark_sql
 from panes.spark.internals import to_arrow_schema
 from panes.spark.refusals import in_our_words
 from panes.windows.spec import PerRow
+
+Made: TypeAlias = Mapping[str, exp.Expression]
+"""Columns that a SELECT inside FROM makes, by name, each as an expression over those of the stream.
+"""
+
+
+AS_THEY_ARE: Made = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,14 +250,14 @@ def of_rows(frame: DataFrame, value: Column) -> Column:
     return F.when(is_row(frame), value) if is_inside(frame) else value
 
 
-def row_columns(plan: Plan, frame: DataFrame) -> dict[str, Column]:
+def row_columns(plan: Plan, frame: DataFrame, made: Made = AS_THEY_ARE) -> dict[str, Column]:
     """What a plan reads of the rows of a DataFrame, and which of them pass WHERE.
 
     Of rows that do not, nothing is evaluated but what partitions them where they count.
     """
-    expressions, found = [of_rows(frame, sql(e)) for e in plan.rows.evaluated], {}
+    expressions, found = [of_rows(frame, sql(e, made)) for e in plan.rows.evaluated], {}
     if plan.rows.where is not None:
-        passing = F.coalesce(of_rows(frame, sql(plan.rows.where)), F.lit(False))
+        passing = F.coalesce(of_rows(frame, sql(plan.rows.where, made)), F.lit(False))
         found[PASSING] = passing
         counted = plan.partition_columns if plan.counts_rows else ()
         expressions = [e if i in counted else F.when(passing, e) for i, e in enumerate(expressions)]
@@ -268,14 +277,30 @@ def comparable(frame: DataFrame) -> pa.Schema:
     return to_arrow_schema(T.StructType(same))
 
 
-def sql(tree: exp.Expression) -> Column:
-    """A scalar expression as Spark reads it."""
-    return F.expr(spark_sql(tree))
+def columns_made(inner: Inner | None, schema: pa.Schema, stream: str) -> Made:
+    """What a SELECT inside FROM makes of a stream with these columns, and `PASSES`."""
+    made: dict[str, exp.Expression] = {PASSES: exp.true()}
+    for output in () if inner is None else inner.columns or ():
+        made[output.name] = resolve(output.expression, schema, stream=stream)
+    if inner is not None and inner.where is not None:
+        where = resolve(inner.where, schema, stream=stream)
+        made[PASSES] = exp.Coalesce(this=exp.Paren(this=where), expressions=[exp.false()])
+    return made
 
 
-def ticks(frame: DataFrame, name: str) -> Column:
+def sql(tree: exp.Expression, made: Made = AS_THEY_ARE) -> Column:
+    """A scalar expression as Spark reads it, over columns that may be `made` of others."""
+    return F.expr(spark_sql(tree.transform(_written_out, made) if made else tree))
+
+
+def _written_out(node: exp.Expression, made: Made) -> exp.Expression:
+    is_made = isinstance(node, exp.Column) and node.name in made
+    return exp.Paren(this=made[node.name].copy()) if is_made else node
+
+
+def ticks(frame: DataFrame, name: str, made: Made = AS_THEY_ARE) -> Column:
     """Where each row lies on the axis, by a column; NULL if it lies nowhere."""
-    column, data_type = F.col(quoted(name)), frame.schema[name].dataType
+    column, data_type = sql(exp.column(name, quoted=True), made), frame.schema[name].dataType
     at = column.cast("long")
     if isinstance(data_type, T.DateType):
         at = F.unix_date(column) * F.lit(DAY)  # midnight UTC, whatever the session's zone

@@ -243,9 +243,10 @@ def _observed(metrics: Mapping[str, Any], name: str | None) -> dict[str, int | N
     {'answers': 2, 'partials': 8, 'progress': 7, 'late': 1}
     """
     name = name_among(metrics) if name is None else name
-    above, below = _fields(metrics.get(name)), _fields(metrics.get(name + JOIN))
-    stored = {n: (above.get(n) or 0) + (below.get(n) or 0) for n in _STORED if n in below}
-    told = {name: number for name, number in below.items() if number is not None}
+    above, first = _fields(metrics.get(name)), _fields(metrics.get(name + JOIN))
+    levels = [_fields(row) for n, row in metrics.items() if n.startswith(f"{name}_") and JOIN in n]
+    stored = {n: sum(one.get(n) or 0 for one in (above, *levels)) for n in _STORED if n in first}
+    told = {name: number for name, number in first.items() if number is not None}
     return {**above, **told, **stored, **({"answers": above["answers"]} if above else {})}
 
 

@@ -47,6 +47,11 @@ def status_of(shard: Sizes, *, answers: int, late: int, rejected: int) -> str:
     return json.dumps(told | ({} if late_from == FOREVER else {"late_from": late_from}))
 
 
+def below(name: str, level: int) -> str:
+    """The name of the metrics of a level of a register below its last one."""
+    return f"{name}{JOIN}" if level == 1 else f"{name}_{level}{JOIN}"
+
+
 def metrics_name(text: str, plans: Iterable[str]) -> str:
     """What a query's metrics are called, if nobody says: the same each time, and as no other's.
 

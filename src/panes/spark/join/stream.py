@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from types import MappingProxyType
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
@@ -38,7 +39,7 @@ from panes.shards.names import PROMISE, column_name
 from panes.shards.outcome import Placed, Promised
 from panes.shards.sent_rows import rows_of_side
 from panes.spark.answers import from_ticks, named
-from panes.spark.bind import is_inside, selected_as
+from panes.spark.bind import AS_THEY_ARE, Made, is_inside, selected_as
 from panes.spark.column_names import SET_ASIDE
 from panes.spark.host import TaskRows, require_progress, shard_numbers, with_watermark
 from panes.spark.join.bind import BoundJoin
@@ -128,13 +129,24 @@ def read_sides(
     terms: CheckedOptions,
     shards: int,
     whole: Sequence[DataFrame] | None = None,
+    made: Mapping[str, Made] = MappingProxyType({}),
 ) -> Iterator[ReadSide]:
-    """What tasks read of the streams of each side, which are numbered through."""
+    """What tasks read of the streams of each side, which are numbered through.
+
+    What a register reads is `made` of the rows of streams as they are.
+    """
     keys, source = shard_keys(bound.plan.join), 0
     for number, (side, of) in enumerate(zip(bound.plan.join.sources, bound.sides, strict=True)):
         columns = tuple(
-            projected_columns(of, place, terms, source=source + place, row_of=whole)
-            for place in range(len(of.frames))
+            projected_columns(
+                of,
+                place,
+                terms,
+                source=source + place,
+                row_of=whole,
+                made=made.get(name, AS_THEY_ARE),
+            )
+            for place, name in enumerate(side.source.streams)
         )
         source += len(columns)
         filler = partial(rows_of_side, side, number, keys[number])

@@ -10,10 +10,8 @@ from pyspark.sql import DataFrame
 from panes.aggregates.custom import UserAggregate
 from panes.errors import OptionError, QueryError, UnknownStreamError
 from panes.language.join_query import JoinQuery
-from panes.language.join_text import is_join, read_join
-from panes.language.parse import parse
-from panes.language.query import Query
-from panes.language.query_graph import read_graph
+from panes.language.query import Inner, Query
+from panes.language.query_graph import QueryGraph
 from panes.nodes.status import status_columns
 from panes.planning.terms import (
     StreamOptions,
@@ -45,36 +43,19 @@ def require_possible(streams: Mapping[str, DataFrame], run: StreamOptions) -> No
     require_not_of_process(run)
 
 
-def require_single(text: str, aggregates: tuple[UserAggregate, ...]) -> None:
-    """Refuse queries inside a query, whose states would stand one behind the other."""
-    graph = read_graph(text, aggregates)
-    if graph.names:
-        raise QueryError(
-            "a register on Spark takes no queries inside a query",
-            hint="panes.sql answers it as a streaming query of its own, and panes.register in one "
-            "process takes it",
-        )
-    _require_plain_streams(graph.asked)
-
-
-def bind_alone(
-    text: str,
-    streams: Mapping[str, DataFrame],
+def bound_windows(
+    query: Query,
+    frames: Mapping[str, DataFrame],
     run: StreamOptions,
     aggregates: tuple[UserAggregate, ...],
-) -> BoundQuery | BoundJoin:
-    """A query bound to the streams that it reads, unless a register cannot answer it."""
-    if is_join(text):
-        return _bind_join(text, streams, run, aggregates)
-    query = parse(text, aggregates)
-    streams = _read_by(query, streams)
-    _require_plain_streams(query)
+) -> BoundQuery:
+    """Windows bound to what they read, unless a register cannot answer them."""
     if query.window is None:
         raise QueryError(
             "a register answers windows, and this query has none",
             hint=f"FROM {query.streams[0]} [RANGE 10 minutes WATTR ts]",
         )
-    bound = bind(query, streams, aggregates)
+    bound = bind(query, frames, aggregates)
     plan = bound.plan
     require_lateness(run.lateness, plan.placing.kind)
     require_clock(run)
@@ -83,25 +64,17 @@ def bind_alone(
     return bound
 
 
-def _bind_join(
-    text: str,
-    streams: Mapping[str, DataFrame],
+def bound_join(
+    query: JoinQuery,
+    frames: Mapping[str, DataFrame],
     run: StreamOptions,
     aggregates: tuple[UserAggregate, ...],
 ) -> BoundJoin:
-    if len(streams) == 1:
-        [stream] = streams
-        raise QueryError(
-            f"a register of `{stream}` alone answers no joins, which need states of their own",
-            hint='panes.register(("l", "r"), {"l": left, "r": right}) answers joins',
-        )
-    query = read_join(text, aggregates)
-    streams = _read_by(query, streams)
-    bound = bind_join(query, streams, aggregates, is_shared=True)
+    """A query over a join bound to what it reads, unless a register cannot answer it."""
+    bound = bind_join(query, frames, aggregates, is_shared=True)
     closes = (run.lateness, run.punctuation, run.heartbeat)
     terms_of(bound, run if any(c is not None for c in closes) else replace(run, bounded=True))
     plan, found = bound.plan, bound.plan.aggregation
-    _require_plain_streams(plan.query)
     if plan.query.emits_early:
         raise QueryError(
             "a register answers windows over a join once, so EMIT EARLY is not for it",
@@ -115,21 +88,19 @@ def _bind_join(
     return bound
 
 
-def _require_plain_streams(query: Query | JoinQuery) -> None:
+def selects_of(query: Query | JoinQuery) -> dict[str, Inner | None]:
+    """What stands inside FROM at each place, where there is any SELECT."""
     sources = query.join.sources if isinstance(query, JoinQuery) else (query,)
-    if any(inner is not None for source in sources for inner in source.inner):
-        raise QueryError(
-            "a register on Spark takes streams as they are, no SELECT inside FROM",
-            hint="select from the DataFrame before it is registered",
-        )
+    found: dict[str, Inner | None] = {}
+    for source in sources:
+        if any(source.inner):
+            found |= zip(source.streams, source.inner, strict=True)
+    return found
 
 
-def _read_by(query: Query | JoinQuery, streams: Mapping[str, DataFrame]) -> dict[str, DataFrame]:
-    """The streams that a query reads, also by the names of their later places."""
-    again = dict(query.again)
-    found = {}
-    for name in query.streams:
-        stream = again.get(name, name)
+def frames_read(graph: QueryGraph, streams: Mapping[str, DataFrame]) -> dict[str, DataFrame]:
+    """The streams that a query reads; one that is none of a register's is refused."""
+    for stream in graph.streams:
         if stream not in streams:
             if len(streams) > 1:
                 raise UnknownStreamError(stream, streams=tuple(streams))
@@ -138,5 +109,4 @@ def _read_by(query: Query | JoinQuery, streams: Mapping[str, DataFrame]) -> dict
                 f"the query reads `{stream}`, and the register answers queries over `{only}`",
                 hint=f"FROM {only} [RANGE ...]",
             )
-        found[name] = streams[stream]
-    return found
+    return {name: streams[name] for name in graph.streams}

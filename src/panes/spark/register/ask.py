@@ -36,10 +36,10 @@ from panes.windows.spec import Sliding
 
 
 def read_state(session: SparkSession, checkpoint: str, key: str = ALL_STATE) -> DataFrame | None:
-    """What shards keep, as the last batch left it: columns `shard`, `name` and `data`.
+    """What shards keep, as the last batch left it: columns `shard`, `name`, `data` and `level`.
 
     Batches that come later do not change it. None if no batch has been finished. With a `key`, it
-    is the state of one part.
+    is the state of one part. `level` numbers the operators whose state it is.
     """
     if not has_commit(session, checkpoint):
         return None
@@ -48,11 +48,15 @@ def read_state(session: SparkSession, checkpoint: str, key: str = ALL_STATE) -> 
     operators = sorted({row[0] for row in ours.select("operatorId").collect()} or {0})
     reader = session.read.format("statestore").option("path", checkpoint)
     reader = reader.option("stateVarName", STATE_NAME)
-    found = [reader.option("operatorId", number).load() for number in operators]
+    found = [
+        reader.option("operatorId", number).load().withColumn("level", F.lit(number))
+        for number in operators
+    ]
     state = reduce(DataFrame.unionAll, found).select(
         F.col("key.shard").alias("shard"),
         F.col("user_map_key.name").alias("name"),
         F.col("user_map_value.data").alias("data"),
+        "level",
     )
     if key == ALL_STATE:
         return state

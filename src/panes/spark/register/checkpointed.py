@@ -43,6 +43,7 @@ def manifest_of(registered: RegisteredQueries, *, shards: int, version: int) -> 
                               store_entries(queries))
             for name, queries in registered.windows.items() if queries.axis is not None
         },
+        levels=registered.levels,
     )  # fmt: skip
 
 
@@ -95,7 +96,8 @@ def taken_up(registered: RegisteredQueries, manifest: Manifest) -> RegisteredQue
 
 
 def _begin(registered: RegisteredQueries, manifest: Manifest) -> None:
-    """Go on with the numbers and columns that the streams of a manifest have."""
+    """Go on with the levels, numbers and columns that a manifest has."""
+    registered.levels = manifest.levels or registered.needed_levels
     registered.failed = {f.name: Failed(f.text, f.deadline, f.reason) for f in manifest.failed}
     first = next(iter(registered.streams))
     entries = dict(manifest.streams)
@@ -125,4 +127,9 @@ def _require_own(registered: RegisteredQueries, manifest: Manifest) -> None:
         raise OptionError(
             f"the register's state has {manifest.shards} shards, and not {registered.run.shards}",
             hint="leave out shards=, or start with a new checkpoint",
+        )
+    if registered.run.levels not in (None, manifest.levels):
+        raise OptionError(
+            f"the register's state has {manifest.levels} levels, and not {registered.run.levels}",
+            hint="leave out levels=, or start with a new checkpoint",
         )

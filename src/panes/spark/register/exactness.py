@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everyone writes it
 
 from panes.axis import BEGINNING
-from panes.planning.terms import CheckedOptions
+from panes.errors import QueryError
 from panes.shards.exactness import (
     alone_exact_from,
     join_exact_from,
@@ -18,12 +18,12 @@ from panes.shards.exactness import (
 from panes.shards.many_states import LEDGER
 from panes.shards.missed_queries import MissedQueries
 from panes.shards.parts_shard import PARTS
-from panes.shards.register_parts import ALL_STATE, AloneQuery
+from panes.shards.register_parts import ALL_STATE
 from panes.shards.register_state import begin_after
-from panes.shards.shared_joins import shared_joins
 from panes.shards.state import ABOUT
 from panes.spark.join.bind import BoundJoin
 from panes.spark.register.ask import as_of_now, read_state
+from panes.spark.register.planned_parts import PlannedParts
 from panes.spark.register.registered_queries import RegisteredQueries
 
 
@@ -36,15 +36,19 @@ def exact_from(
         return _of_shared(registered, name, session, checkpoint)
     if checkpoint is None:
         return None
-    missed = _missed(registered, session, checkpoint)
-    if missed is None:
+    of_levels = _missed(registered, session, checkpoint)
+    if not of_levels:
         return None
-    if not isinstance(asked.bound, BoundJoin):
-        part = AloneQuery(asked.key, name, asked.bound.plan, CheckedOptions())
-        return alone_exact_from(part, missed)
-    plans, keys = {name: asked.bound.plan}, {name: asked.key}
-    [shared] = shared_joins(plans, registered.aggregates, keys)
-    return join_exact_from(shared, shared.queries[0], missed)
+    part = asked.parts[-1]
+    missed = next((one for one in of_levels if not one.is_new(part.key)), None)
+    if missed is None and part.level > 1:
+        raise QueryError(f"from where `{name}` is exact is known once it has had a batch")
+    parts = PlannedParts.of(registered.copied(), 1, bounded=True, rows=False).parts
+    if not isinstance(part.bound, BoundJoin):
+        query = next(one for one in parts.alone if one.key == part.key)
+        return alone_exact_from(query, missed or of_levels[-1])
+    queries = {query.key: (shared, query) for shared in parts.joins for query in shared.queries}
+    return join_exact_from(*queries[part.key], missed or of_levels[-1])
 
 
 def _of_shared(
@@ -57,8 +61,7 @@ def _of_shared(
         queries = as_of_now(state, queries)
         axis = queries.axis
         if key != ALL_STATE and axis is not None and queries.newest == BEGINNING:
-            missed = _missed(registered, session, checkpoint)
-            if missed is not None:
+            for missed in _missed(registered, session, checkpoint)[-1:]:
                 [after] = missed.upto(key, [[(stream, axis.column)]])
                 begin_after(queries, after)
     at, axis = queries.exact_from[name], queries.axis
@@ -67,19 +70,25 @@ def _of_shared(
 
 def _missed(
     registered: RegisteredQueries, session: SparkSession, checkpoint: str
-) -> MissedQueries | None:
-    """What parts have missed, as any shard remembers it: all remember the same."""
+) -> list[MissedQueries]:
+    """What parts have missed, as any shard remembers it: all of a level remember the same.
+
+    The last one is that of the first level.
+    """
     state = read_state(session, checkpoint)
     if state is None:
-        return None
+        return []
     keys = {stream: registered.windows_key(stream) for stream in registered.windows}
     names = [LEDGER, *(f"{key}/{ABOUT}" for key in keys.values()), ABOUT]
     wanted = F.col("name").isin(names) | F.col("name").startswith(f"{PARTS}/")
-    found: dict[int, dict[str, bytes]] = {}
+    found: dict[int, dict[int, dict[str, bytes]]] = {}
     for row in state.where(wanted).collect():
-        found.setdefault(row.shard, {})[row.name] = bytes(row.data)
-    blobs = max(found.values(), key=len, default={})
-    return what_was_missed(_columns(registered, keys), blobs)
+        shards = found.setdefault(row.level, {})
+        shards.setdefault(row.shard, {})[row.name] = bytes(row.data)
+    columns = _columns(registered, keys)
+    return [
+        what_was_missed(columns, max(found[level].values(), key=len)) for level in sorted(found)
+    ]
 
 
 def _columns(registered: RegisteredQueries, keys: Mapping[str, str]) -> dict[str, tuple[str, str]]:

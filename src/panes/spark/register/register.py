@@ -243,6 +243,8 @@ class SparkRegister(RunningRegister):
                 raise QueryError(
                     "the register has no query yet", hint='add one first: reg.add("hot", "...")'
                 )
+            if registered.levels is None:
+                registered.levels = registered.needed_levels
             tap = self.tap if runs_here(next(iter(self.streams.values()))) else None
             start = Start(
                 str(checkpoint), sink, late, rejected, bounded, dict(trigger or {}), numbers, tap

@@ -18,12 +18,13 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame
 
 from panes.aggregates.custom import UserAggregate
-from panes.axis import Axis, Duration, parse_duration
+from panes.axis import Axis, Duration, axis_over, parse_duration
 from panes.errors import PanesError, QueryError
 from panes.language.expressions import quoted
-from panes.language.join_text import is_join
+from panes.language.join_query import JoinQuery
 from panes.language.parse import parse
 from panes.language.query import Query
+from panes.language.query_graph import QueryGraph, read_graph
 from panes.path_part import require_path_part
 from panes.planning.plan import Plan
 from panes.planning.terms import (
@@ -33,31 +34,42 @@ from panes.planning.terms import (
     require_clock,
     require_lateness,
 )
-from panes.shards.register_parts import ALL_STATE, AloneQuery
+from panes.shards.register_parts import ALL_STATE
 from panes.shards.shared_joins import part_key
 from panes.sharing.manifest import (
     QueryEntry,
 )
 from panes.sharing.queries import Asked, Failed, Queries
 from panes.sharing.shareable import shared_spec
-from panes.spark.bind import BoundQuery, bind_query, comparable
+from panes.spark.bind import BoundQuery, arrow_schema, bind_query, comparable
 from panes.spark.host import stream_terms
 from panes.spark.join.bind import BoundJoin
 from panes.spark.query import Sink
-from panes.spark.register.alone import bind_alone, require_single
+from panes.spark.register.alone import frames_read
+from panes.spark.register.nested import BoundPart, bound_parts
 from panes.spark.register.prepared_rows import PreparedStreamRows
 from panes.spark.register.watched_queries import LOG
 
 
 @dataclass(frozen=True, slots=True)
 class AloneAsked:
-    """A query with a part of its own, or with a join that others may share."""
+    """A query with parts of its own, or with a join or parts that others may share."""
 
     name: str
     text: str
     key: str
     deadline: int | None
-    bound: BoundQuery | BoundJoin
+    parts: tuple[BoundPart, ...]
+
+    @property
+    def bound(self) -> BoundQuery | BoundJoin:
+        """What gives the answers."""
+        return self.parts[-1].bound
+
+    @property
+    def levels(self) -> int:
+        """How many levels it takes."""
+        return self.parts[-1].gives_at
 
 
 class RegisteredQueries:
@@ -72,6 +84,8 @@ class RegisteredQueries:
         self.streams, self.run, self.aggregates = dict(streams), run, aggregates
         self.windows = {name: Queries(name, aggregates) for name in streams}
         self.alone: dict[str, AloneAsked] = {}
+        several = 2 if len(streams) > 1 else 1
+        self.levels = None if run.levels is None else max(several, run.levels)
         self.failed: dict[str, Failed] = {}
         self.version = 0
         self.order: dict[str, None] = {}
@@ -156,10 +170,11 @@ class RegisteredQueries:
         run = replace(self.run, bounded=bounded)
         return stream_terms(query, (self.streams[stream],), queries.axis, run)[1]
 
-    def terms_alone(self, bound: BoundQuery, *, bounded: bool) -> CheckedOptions:
+    def terms_alone(self, part: BoundPart, *, bounded: bool) -> CheckedOptions:
         """What the streams of a query alone promise."""
-        plan, run = bound.plan, replace(self.run, bounded=bounded)
-        return stream_terms(plan.query, bound.frames, plan.placing, run)[1]
+        assert isinstance(part.bound, BoundQuery)
+        plan, run = part.bound.plan, replace(part.run(self.run), bounded=bounded)
+        return stream_terms(plan.query, part.bound.frames, plan.placing, run)[1]
 
     # Queries come and go
 
@@ -261,11 +276,7 @@ class RegisteredQueries:
 
     def _add(self, name: str, text: str, deadline: Duration | None) -> None:
         ticks = None if deadline is None else parse_duration(deadline, option="deadline")
-        try:
-            self.place(name, text, ticks)
-        except QueryError:
-            require_single(text, self.aggregates)
-            raise
+        self.place(name, text, ticks)
         self.failed.pop(name, None)
 
     def place(
@@ -273,21 +284,21 @@ class RegisteredQueries:
     ) -> None:
         """Share the panes of a stream if the query can, or has; or give it a part of its own."""
         self._require_new(name)
-        key = "" if entry is None else entry.key
-        shared = None if key else self._shareable(name, text)
+        graph, key = read_graph(text, self.aggregates), "" if entry is None else entry.key
+        shared = None if key else self._shareable(name, text, graph)
         if shared is not None:
             queries, asked = shared
             serial = asked.serial if entry is None else entry.serial
             self._bind(queries, replace(asked, serial=serial, deadline=deadline))
         else:
-            self._place_alone(name, text, deadline, key)
+            self._place_alone(name, text, graph, deadline, key)
         self.order[name] = None
 
-    def _shareable(self, name: str, text: str) -> tuple[Queries, Asked] | None:
+    def _shareable(self, name: str, text: str, graph: QueryGraph) -> tuple[Queries, Asked] | None:
         """The windows that a query shares panes with, if it can."""
-        if is_join(text):
+        query = graph.asked
+        if not graph.is_single or isinstance(query, JoinQuery):
             return None
-        query = parse(text, self.aggregates)
         queries = self.windows.get(query.streams[0])
         if queries is None or query.window is None or shared_spec(query) is None:
             return None
@@ -296,29 +307,48 @@ class RegisteredQueries:
             return None
         return queries, queries.asked_as(name, text, query)
 
-    def _place_alone(self, name: str, text: str, deadline: int | None, key: str) -> None:
-        bound = bind_alone(text, self.streams, self.run, self.aggregates)
-        if isinstance(bound, BoundQuery):
-            for stream in AloneQuery("", name, bound.plan, CheckedOptions()).streams:
-                self._settle_axis(stream, bound.plan.placing)
-            windows = self.windows[bound.plan.query.streams[0]]
-            key = key or part_key("alone", name, text, str(windows.numbers.next()))
-        else:
-            key = key or self._key_of_twin(bound) or part_key(name, text)
-        self.alone[name] = AloneAsked(name, text, key, deadline, bound)
+    def _place_alone(
+        self, name: str, text: str, graph: QueryGraph, deadline: int | None, key: str
+    ) -> None:
+        streams = frames_read(graph, self.streams)
+        parts = bound_parts(graph, key, streams, self.run, self.aggregates)
+        asked = AloneAsked(name, text, key, deadline, parts)
+        self._require_levels(asked.levels)
+        for stream, column in (placed for part in parts for placed in part.placed):
+            self._settle_axis(stream, column)
+        if not key:
+            own = self._key_of(asked)
+            parts = (*parts[:-1], replace(parts[-1], key=own))
+            asked = replace(asked, key=own, parts=parts)
+        self.alone[name] = asked
 
-    def _key_of_twin(self, bound: BoundJoin) -> str | None:
-        """The key of a query that differs in nothing but its name."""
-        for one in self.alone.values():
-            other = one.bound
-            if isinstance(other, BoundJoin) and _said(other) == _said(bound):
-                return one.key
-        return None
+    def _key_of(self, new: AloneAsked) -> str:
+        """The key of a new query; over a join, that of one that differs in nothing but its name."""
+        if isinstance(new.bound, BoundQuery):
+            number = next(iter(self.windows.values())).numbers.next()
+            return part_key("alone", new.name, new.text, str(number))
+        same = (one.key for one in self.alone.values() if _said(one) == _said(new))
+        return next(same, part_key(new.name, new.text))
 
-    def _settle_axis(self, stream: str, axis: Axis) -> None:
+    def _require_levels(self, levels: int) -> None:
+        """Refuse a query that is deeper than a checkpoint has room for."""
+        if self.levels is not None and levels > self.levels:
+            raise QueryError(
+                f"the query needs {levels} levels of states, and the register has {self.levels}",
+                hint=f"panes.register(..., levels={levels}), with a new checkpoint",
+            )
+
+    @property
+    def needed_levels(self) -> int:
+        """How many levels its queries take, and joins that may come to several streams."""
+        several = 2 if len(self.streams) > 1 else 1
+        return max([several, *(one.levels for one in self.alone.values())])
+
+    def _settle_axis(self, stream: str, column: str | None) -> None:
         """What the first query of a stream runs on is what late rows are told by."""
-        if self.windows[stream].axis is None:
-            self.windows[stream].axis = axis
+        schema = arrow_schema(self.streams[stream])
+        if self.windows[stream].axis is None and column is not None and column in schema.names:
+            self.windows[stream].axis = axis_over(column, schema.field(column).type, stream=stream)
 
     def _bind(self, queries: Queries, asked: Asked) -> None:
         check_options(asked.query, self.run)
@@ -336,9 +366,12 @@ class RegisteredQueries:
         queries.asked[asked.name] = asked
 
 
-def _said(bound: BoundJoin) -> tuple[object, str]:
+def _said(asked: AloneAsked) -> object:
     """What a query over a join says, whatever it is called."""
-    return bound.plan.join.identity, " ".join(bound.plan.query.text.split())
+    if not isinstance(asked.bound, BoundJoin):
+        return None
+    parts = sorted(asked.parts[-1].parts.items())
+    return asked.bound.plan.join.identity, " ".join(asked.bound.plan.query.text.split()), parts
 
 
 def _any_query(stream: str, axis: Axis) -> Query:

@@ -98,6 +98,7 @@ def planned_query(
         start.shards,
         name=registered.run.name or DEFAULT,
         failed=len(registered.failed),
+        levels=registered.levels or registered.needed_levels,
     )
     deliver = Deliver(
         columns=tuple(parts.columns.all),

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 from panes.planning.describe import describe, line
 from panes.planning.explain_join import explain_join
-from panes.shards.shared_joins import shared_joins
 from panes.sharing.explain import explain_keep, explain_stores
 from panes.sharing.view import RegisterView, view_of_joins, view_of_one
 from panes.spark.bind import BoundQuery
 from panes.spark.join.bind import BoundJoin
+from panes.spark.register.planned_parts import joins_of, parts_of
 from panes.spark.register.registered_queries import RegisteredQueries
 
 
@@ -41,15 +41,16 @@ def _parts(registered: RegisteredQueries, *, details: bool) -> Iterator[str]:
         kept = [] if queries.keep is None else [explain_keep(queries.keep, queries.axis)]
         if queries.stores or kept or len(registered.streams) == 1:
             yield explain_stores(stream, list(queries.stores.values()), kept, details=details)
-    bound = {name: one.bound for name, one in registered.alone.items()}
-    for name, one in bound.items():
-        if isinstance(one, BoundQuery):
-            read = " + ".join(one.plan.query.streams)
-            window = f"{describe(one.plan.window)}, over {read}, with a state of its own"
-            yield line("query", name) + "\n" + line("window", window) + "\n"
-    plans = {name: one.plan for name, one in bound.items() if isinstance(one, BoundJoin)}
-    keys = {name: registered.alone[name].key for name in plans}
-    for shared in shared_joins(plans, registered.aggregates, keys):
-        names = ", ".join(name for query in shared.queries for name in query.twins)
+    for part, names in parts_of(registered, BoundQuery):
+        assert isinstance(part.bound, BoundQuery)
+        plan = part.plan or part.bound.plan
+        read = " + ".join(part.parts.get(name, name) for name in plan.query.streams)
+        said = f"{describe(plan.window)}, over {read}, with a state of its own"
+        title = f"{part.key}, which is read by {', '.join(names)}" if part.inner else names[0]
+        yield line("part" if part.inner else "query", title) + "\n" + line("window", said) + "\n"
+    for shared in joins_of(registered):
+        names = tuple(name for query in shared.queries for name in query.twins)
         first = shared.queries[0].plan
-        yield f"queries    {names}\n" + explain_join(first, details=details)
+        yield f"queries    {', '.join(dict.fromkeys(names))}\n" + explain_join(
+            first, details=details
+        )

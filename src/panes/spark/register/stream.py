@@ -4,19 +4,20 @@
          --> all parts --> packages of answers, in one streaming query
          --foreachBatch--> rows with the same columns --select--> what was asked --> sinks
 
-In a register of several streams there may be joins. There what shards give is shuffled once more,
-to the windows above joins:
+Parts that read the answers of others, or joined rows, are in shards of a level further up. There
+what shards give is shuffled once more, level by level:
 
-         --> all parts --> partials of joined rows, answers --> shuffle by group --> windows above
+         --> all parts --> rows, promises, answers --> shuffle by shard --> parts that read these
 
-So the sources and the states of Spark's plan are the same whatever the queries are, and other
-queries may go on from its checkpoint.
+So the sources and the states of Spark's plan are the same whatever the queries are, as long as they
+take no more levels, and other queries may go on from its checkpoint.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -27,16 +28,16 @@ from pyspark.sql import types as T  # noqa: N812
 from panes.axis import parse_duration
 from panes.planning.terms import CheckedOptions, StreamOptions
 from panes.progress.heartbeat import Heartbeat
-from panes.shards.above_shard import AboveShard
 from panes.shards.names import AT, SOURCE
 from panes.shards.outcome import PartsOutcome
 from panes.shards.part_combiners import Uses, use_column
 from panes.shards.parts_shard import PartsShard
 from panes.shards.register_parts import SentParts
+from panes.shards.state import State
 from panes.spark.column_names import PACKAGE, SHARD, STATUS
 from panes.spark.host import Hosted, TaskRows, host
 from panes.spark.internals import dumps
-from panes.spark.observe import JOIN, observed, status_of
+from panes.spark.observe import below, observed, status_of
 from panes.spark.register.planned_parts import PlannedParts, Read
 
 if TYPE_CHECKING:
@@ -58,6 +59,7 @@ def emitted(
     *,
     name: str,
     failed: int,
+    levels: int,
 ) -> DataFrame:
     """What a register gives in every batch: packages of answers and of rows set aside, status."""
     sent, count = SentParts.of(planned.parts, dumps), len(shards)
@@ -67,29 +69,31 @@ def emitted(
                  Uses(tuple(read.use for read in planned.reads[stream]), count))
         for stream, frame in streams.items()
     ]  # fmt: skip
-    above = None if len(streams) == 1 else count
-    hosted = Hosted(
-        shard=lambda state: PartsShard(sent.parts(), state, shards=count, above=above),
-        emit=_emit_out if above is None else _emit_up,
-        output=_OUT if above is None else _UP,
-    )
-    given = host(read, hosted, shards, terms, bounded=run.bounded)
-    if above is None:
-        return observed(given, name, STATUS, failed=failed)
-    told = observed(given, f"{name}{JOIN}", STATUS)
-    packages = told.where(F.col(STATUS).isNull()).select(SHARD, PACKAGE)
-    quiet = CheckedOptions(max_ahead=None, max_answers=run.max_answers)
-    windows = Hosted(
-        shard=lambda state: AboveShard(sent.parts(), quiet, state, shards=count),
-        emit=_emit_out,
-        output=_OUT,
-    )
-    return observed(
-        host([TaskRows([packages], _Forward)], windows, shards, quiet, bounded=False),
-        name,
-        STATUS,
-        failed=failed,
-    )
+    given = read
+    for level in range(1, levels + 1):
+        is_last = level == levels
+        at_level = partial(_shard, sent, count, level, levels)
+        hosted = Hosted(
+            shard=at_level,
+            emit=_emit_out if is_last else _emit_up,
+            output=_OUT if is_last else _UP,
+        )
+        told = observed(
+            host(given, hosted, shards, terms, bounded=run.bounded and level == 1),
+            name if is_last else below(name, level),
+            STATUS,
+            **({"failed": failed} if is_last else {}),
+        )
+        if is_last:
+            return told
+        packages = told.where(F.col(STATUS).isNull()).select(SHARD, PACKAGE)
+        given = [TaskRows([packages], _Forward)]
+        terms = CheckedOptions(max_ahead=None, max_answers=run.max_answers)
+    raise AssertionError("there is a level at least")
+
+
+def _shard(sent: SentParts, shards: int, level: int, levels: int, state: State) -> PartsShard:
+    return PartsShard(sent.parts(), state, shards=shards, level=level, levels=levels)
 
 
 def _host_terms(run: StreamOptions) -> CheckedOptions:
@@ -102,10 +106,7 @@ def _host_terms(run: StreamOptions) -> CheckedOptions:
 
 def _read_once(stream: DataFrame, reads: Sequence[Read]) -> DataFrame:
     """A stream with a column of structs for each part that reads it."""
-    structs = [
-        F.struct(*(c.alias(n) for n, c in read.columns.items())).alias(use_column(i))
-        for i, read in enumerate(reads)
-    ]
+    structs = [read.struct.alias(use_column(i)) for i, read in enumerate(reads)]
     nothing = [F.lit(None).cast("int").alias(SOURCE), F.lit(None).cast("long").alias(AT)]
     return stream.select(*structs, *nothing)
 

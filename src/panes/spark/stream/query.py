@@ -40,7 +40,9 @@ from panes.spark.answers import (
     start_text,
 )
 from panes.spark.bind import (
+    AS_THEY_ARE,
     BoundQuery,
+    Made,
     arrow_schema,
     is_inside,
     row_columns,
@@ -122,14 +124,16 @@ def projected_columns(
     *,
     source: int | None = None,
     row_of: Sequence[DataFrame] | None = None,
+    made: Made = AS_THEY_ARE,
 ) -> dict[str, Column]:
     """What the combiner needs of a stream: no row is left out, since each one makes progress.
 
     Rows are those of the `source` of that number, if it is given. With `row_of`, each has its whole
-    row too, with the columns of all these DataFrames.
+    row too, with the columns of all these DataFrames. What a register reads is `made` of the rows
+    of a stream as they are.
     """
-    columns = placed_columns(bound, number, terms, source=source, row_of=row_of)
-    return columns | row_columns(bound.plan, bound.frames[number])
+    columns = placed_columns(bound, number, terms, source=source, row_of=row_of, made=made)
+    return columns | row_columns(bound.plan, bound.frames[number], made)
 
 
 def placed_columns(
@@ -139,10 +143,11 @@ def placed_columns(
     *,
     source: int | None = None,
     row_of: Sequence[DataFrame] | None = None,
+    made: Made = AS_THEY_ARE,
 ) -> dict[str, Column]:
     """Where the rows of a stream lie, what is promised of them, and the whole rows."""
     frame, stream = bound.frames[number], bound.plan.query.streams[number]
-    columns = positions(frame, bound.plan.placing, terms.of(stream), stream)
+    columns = positions(frame, bound.plan.placing, terms.of(stream), stream, made)
     if is_inside(frame):
         columns = _promised_columns(columns[AT], source or 0)
     elif source is not None:
@@ -155,17 +160,17 @@ def placed_columns(
 
 
 def positions(
-    frame: DataFrame, axis: Axis, terms: CheckedOptions, stream: str
+    frame: DataFrame, axis: Axis, terms: CheckedOptions, stream: str, made: Made = AS_THEY_ARE
 ) -> dict[str, Column]:
     """Where the rows of a stream lie, and what they promise."""
-    at = ticks(frame, axis.column or "")
+    at = ticks(frame, axis.column or "", made)
     if axis.kind == "time" and terms.lateness is not None and terms.max_ahead is not None:
         latest = F.unix_micros(F.current_timestamp()) + F.lit(terms.max_ahead)
         at = F.when(at > latest, F.lit(TOO_FAR_AHEAD)).otherwise(at)
     if terms.punctuation is None:
         return {AT: at}
     promised = promise_column(axis, arrow_schema(frame), terms.punctuation, stream)
-    return {AT: at, PROMISE: ticks(frame, promised)}
+    return {AT: at, PROMISE: ticks(frame, promised, made)}
 
 
 def _promised_columns(at: Column, source: int) -> dict[str, Column]:
