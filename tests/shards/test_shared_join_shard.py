@@ -12,8 +12,10 @@ import pyarrow as pa
 import pytest
 
 import panes
+from panes.planning.terms import StreamOptions
 from panes.sharing.failures import QueriesFailed
 from tests.join_queries import NEAR_AT, REGISTERED, L, R, batches
+from tests.shards.parts_host import PartsHost
 from tests.shards.shared_joins_host import Host
 from tests.support import assert_rows
 
@@ -115,3 +117,26 @@ def test_a_changed_text_begins_anew() -> None:
     before = host.joins[0].queries[0].key
     host.run({"sums": REGISTERED["sums"].replace("RANGE 10", "RANGE 15")})
     assert host.joins[0].queries[0].key != before
+
+
+def test_a_join_that_comes_later_has_heard_what_was_promised() -> None:
+    """A row that was late before the query came meets none that would be forgotten by then."""
+    host = PartsHost({"l": L.schema, "r": R.schema}, StreamOptions(lateness=LATENESS))
+    here = panes.register(("l", "r"), lateness=LATENESS)
+    for name in ("l", "r"):
+        host.add(name, f"SELECT count(*) AS n FROM {name} [TUMBLING 10 WATTR at]")
+        here.add(name, f"SELECT count(*) AS n FROM {name} [TUMBLING 10 WATTR at]")
+    host.push(l=_at(L, [21]), r=_at(R, [5]))
+    here.push(l=_at(L, [21]), r=_at(R, [5]))
+    text = "SELECT l.at AS a, r.at AS b FROM l JOIN r ON r.at BETWEEN l.at - 1 AND l.at + 3"
+    host.add("pairs", text)
+    here.add("pairs", text)
+    later = {"l": _at(L, [12, 20]), "r": _at(R, [12, 18, 19])}
+    want = here.push(**later)["pairs"].to_pylist()
+    assert host.push(**later)["pairs"].to_pylist() == want == [{"a": 20, "b": 19}]
+
+
+def _at(table: pa.Table, at: list[int]) -> pa.Table:
+    """Rows of a table at these positions."""
+    rows = table.slice(0, len(at))
+    return rows.set_column(rows.schema.get_field_index("at"), "at", pa.array(at, pa.int64()))

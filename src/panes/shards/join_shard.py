@@ -49,10 +49,12 @@ class JoinShard:
         shards: int,
         along: Sequence[Above] = (),
         groups: JoinQueryPlan | None = None,
+        came: Sequence[int | None] = (),
     ) -> None:
+        """The newest row of each source lay where it `came` to before the state began, if known."""
         self._join, self._terms, self._along = join, terms, along
         self._shards, self._state, self._of_groups = shards, state, groups
-        self._about = JoinState(join, terms, state, shards=shards)
+        self._about = JoinState(join, terms, state, shards=shards, came=came)
         self._groups = None if groups is None else GoingUp(groups, state)
 
     @property

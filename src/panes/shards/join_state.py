@@ -6,8 +6,9 @@ format or of another join is refused.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
+import numpy as np
 import pyarrow as pa
 
 from panes.axis import BEGINNING
@@ -30,7 +31,16 @@ _JOIN, _SOURCES, _SIDES, _RUNS = "join", "sources", "sides", "runs"
 class JoinState:
     """How far the sources of a join have come, and the rows that each of its sides stores."""
 
-    def __init__(self, join: JoinPlan, terms: CheckedOptions, state: State, *, shards: int) -> None:
+    def __init__(
+        self,
+        join: JoinPlan,
+        terms: CheckedOptions,
+        state: State,
+        *,
+        shards: int,
+        came: Sequence[int | None] = (),
+    ) -> None:
+        """The newest rows of sources lay where they `came` to before the state began, if known."""
         self.stage = JoinStage(join)
         self._join, self._state, self._shards = join, state, shards
         self._stored = list(_stored(self.stage, terms.lateness or 0, state))
@@ -49,6 +59,8 @@ class JoinState:
         named = zip(sources, promised, strict=True)
         self.promises = [Promise(terms.of(name).bound(), at) for name, at in named]
         self.newest: list[int] = newest
+        for promise, at in zip(self.promises, came, strict=False) if data is None else ():
+            promise.observe(np.array([] if at in (None, BEGINNING) else [at], dtype=np.int64))
         self.stage.resume(self.promised())
 
     def promised(self) -> dict[str, int]:

@@ -77,7 +77,8 @@ class SharedJoinShard:
             with noted(self._failing, [n for query, _ in whole for n in query.twins]):
                 terms = replace(self._parts.join_terms, inside=frozenset(shared.parts))
                 state = self._states.of(shared.key)
-                shard = JoinShard(shared.join, terms, state, shards=self._shards)
+                came = [self._missed.newest(source) for source in shared.sources]
+                shard = JoinShard(shared.join, terms, state, shards=self._shards, came=came)
                 outcome = shard.finish() if sent is None else shard.take_opened(mine)
                 joined = self._sure(shared, outcome.answers)
                 given.count(outcome)
