@@ -22,6 +22,7 @@ import pytest
 
 import panes
 from panes.errors import StateError
+from panes.stores import state_blocks
 from panes.stores.state_folder import StateFolder
 from tests.process.kept_queries import KINDS, Kind, batches
 
@@ -290,9 +291,9 @@ def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
 
 
 def test_another_format_is_refused_by_name(tmp_path: Path) -> None:
-    _open(tmp_path).close()
-    manifest = tmp_path / "manifest"
-    manifest.write_bytes(manifest.read_bytes().replace(b"panes-state 1", b"panes-state 7"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(state_blocks, "FORMAT", 7)
+        _open(tmp_path).close()
     with pytest.raises(StateError, match="written in format 7; this version of panes reads"):
         _open(tmp_path)
 

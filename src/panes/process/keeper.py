@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, fields, replace
 from importlib.metadata import version
 from pathlib import Path
@@ -24,6 +24,7 @@ from panes.process.in_turn import Turn
 from panes.process.object_tree import LastWriting, Tree
 from panes.process.tree_reader import TreeReader
 from panes.process.tree_writer import TreeWriter
+from panes.stores.state_file import StateFile
 from panes.stores.state_folder import StateFolder
 
 _MOVING = frozenset({"push", "punctuate", "finish"})
@@ -74,7 +75,7 @@ class Keeper:
     """Keeps a query in a folder."""
 
     def __init__(
-        self, query: Keepable, folder: StateFolder, said: Mapping[str, Any], every: int
+        self, query: Keepable, folder: StateFolder | StateFile, said: Mapping[str, Any], every: int
     ) -> None:
         """`said` is what must be the same whenever the query goes on; `every` so many steps."""
         self.folder, self._every = folder, every
@@ -111,12 +112,12 @@ class Keeper:
         """What the steps gave that the last writing made durable."""
         return list(self._standing.answers)
 
-    def resume(self) -> None:
-        """Go on where the folder ends, or begin one that is new."""
+    def resume(self, may_change: Container[str] = ()) -> None:
+        """Go on where the folder ends, or begin one that is new. Some options `may_change`."""
         about, blocks = self.folder.read()
         if about:
-            _require_same(about["said"], self._said, self.folder.path)
-            reader = TreeReader(blocks, self.folder.fetch, about["panes"])
+            _require_same(about["said"], self._said, self.folder.path, may_change)
+            reader = TreeReader(blocks, self.folder, about["panes"])
             self._open_streams(reader.value(about["streams"]))
             self._query.read_from(about["query"], reader)
             self._written = reader.written
@@ -146,16 +147,8 @@ class Keeper:
 
     def write(self) -> None:
         """Put what the query remembers into the folder."""
-        writer, standing = TreeWriter(self._written), self._standing
-        about = {
-            "panes": version("panes"),
-            "said": self._said,
-            "pushes": standing.pushes,
-            "position": standing.position,
-            "answers": writer.tree([_plain(one) for one in standing.answers]),
-            "streams": writer.tree([_empty(group) for group in self._streams]),
-            "query": self._query.written_by(writer),
-        }
+        writer = TreeWriter(self._written)
+        about = self._about(writer)
         try:
             self.folder.write(about, writer.blocks)
         except OSError as error:
@@ -165,7 +158,18 @@ class Keeper:
                 hint="make room, or mend what is wrong with the disk, and make the call again",
             ) from error
         self._written = writer.now
-        self._standing = replace(standing, unwritten=0, is_changed=False)
+        self._standing = replace(self._standing, unwritten=0, is_changed=False)
+
+    def save(self) -> None:
+        """Put what the query remembers into a file, once."""
+        self._note_streams()
+        writer = TreeWriter(None)
+        try:
+            self.folder.write(self._about(writer), writer.blocks)
+        except OSError as error:
+            raise StateError(
+                f"the state cannot be saved in {self.folder.path}: {error.strerror or error}"
+            ) from error
 
     def changed(self) -> None:
         """What is asked has changed, which is no step: it is written with the next one."""
@@ -184,6 +188,19 @@ class Keeper:
         self.folder.close()
 
     # Within
+
+    def _about(self, writer: TreeWriter) -> dict[str, object]:
+        """All that is written, beside its blocks."""
+        standing = self._standing
+        return {
+            "panes": version("panes"),
+            "said": self._said,
+            "pushes": standing.pushes,
+            "position": standing.position,
+            "answers": writer.tree([_plain(one) for one in standing.answers]),
+            "streams": writer.tree([_empty(group) for group in self._streams]),
+            "query": self._query.written_by(writer),
+        }
 
     def _go_back(self, before: _Standing) -> None:
         """The step has not happened; what it may have written is written over, by `close` too."""
@@ -337,14 +354,17 @@ def said_of(
     }
 
 
-def _require_same(before: Mapping[str, Any], now: Mapping[str, Any], path: Path) -> None:
-    """Refuse a folder of another query, or of one with other options."""
-    changed = [n for n in {**before, **now} if before.get(n) != now.get(n)]
+def _require_same(
+    before: Mapping[str, Any], now: Mapping[str, Any], path: Path, may_change: Container[str]
+) -> None:
+    """Refuse the state of another query, or of one with other options."""
+    names = (n for n in {**before, **now} if n not in may_change)
+    changed = [n for n in names if before.get(n) != now.get(n)]
     if changed:
         words = "; ".join(f"{n} was {before.get(n)}, is {now.get(n)}" for n in changed)
         raise StateError(
-            f"the folder {path} holds the state of another query: {words}",
-            hint="ask as before, or name a new folder",
+            f"{path} holds the state of another query: {words}",
+            hint="ask as before, or begin with a new state",
         )
 
 
