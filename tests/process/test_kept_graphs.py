@@ -17,6 +17,7 @@ import pytest
 import panes
 from panes.errors import StateError
 from panes.process.register import Register
+from panes.stores.state_folder import StateFolder
 
 Again = Callable[[Register], Register]
 PEAKS = "SELECT k, max(v) AS m FROM s [TUMBLING 10 WATTR at] GROUP BY k"
@@ -114,7 +115,8 @@ def test_a_register_of_any_queries_says_the_same_wherever_it_is_stopped(
 
 
 def test_a_call_that_waits_for_the_columns_of_a_join_is_kept(tmp_path: Path) -> None:
-    plain, reg = (panes.register(STREAMS, lateness=15, **o) for o in ({}, {"state": tmp_path}))
+    plain = panes.register(STREAMS, lateness=15)
+    reg = panes.register(STREAMS, lateness=15, state=tmp_path)
     for one in (plain, reg):
         one.add("pairs", PAIRS)
         one.push(s=_rows(0)["s"])
@@ -135,7 +137,7 @@ QUESTIONS = {
 
 def test_what_is_prepared_and_what_is_kept_of_rows_is_asked_as_before(tmp_path: Path) -> None:
     options: dict[str, Any] = {"lateness": 15, "keep_rows": 8}
-    plain, reg = (panes.register("s", **options, **o) for o in ({}, {"state": tmp_path}))
+    plain, reg = panes.register("s", **options), panes.register("s", **options, state=tmp_path)
     for one in (plain, reg):
         one.add("peaks", PEAKS)
         for text, within in QUESTIONS.items():
@@ -157,6 +159,7 @@ def test_what_changed_alone_is_written_of_a_register(tmp_path: Path) -> None:
     reg = panes.register("s", lateness=10**6, state=tmp_path)  # nothing is answered yet
     reg.add("long", "SELECT id, sum(v) AS a FROM s [RANGE 90000 SLIDE 10 WATTR at] GROUP BY id")
     folder, sizes = reg._turn.keeper.folder, []  # type: ignore[union-attr]
+    assert isinstance(folder, StateFolder)
     for number in range(20):
         before = folder.written
         at = list(range(500 * number, 500 * number + 500))

@@ -7,6 +7,7 @@ push or after it, and `position` says which.
 
 from __future__ import annotations
 
+import datetime as dt
 import errno
 import os
 import signal
@@ -275,6 +276,17 @@ def test_a_folder_of_another_query_or_other_options_is_refused(tmp_path: Path) -
     with pytest.raises(StateError, match="late was 'open', is 'drop'"):
         panes.open(text, lateness=3, late="drop", state=tmp_path)
     panes.open(f"  {text}\n", lateness=3, state=tmp_path, max_answers=7, stall_rows=3).close()
+
+
+def test_a_changed_duration_is_told_as_one(tmp_path: Path) -> None:
+    text = "SELECT count(*) AS n FROM t [TUMBLING 10 seconds WATTR ts]"
+    minute: tuple[Any, ...] = ("1 minute", "60 seconds", dt.timedelta(minutes=1))
+    for given in minute:
+        panes.open(text, lateness=given, state=tmp_path).close()
+    with pytest.raises(StateError, match="lateness was 1 minute, is 500 milliseconds"):
+        panes.open(text, lateness="0.5 seconds", state=tmp_path)
+    with pytest.raises(StateError, match="max_ahead was 1 day, is 2 days"):
+        panes.open(text, lateness="1 minute", max_ahead="2 days", state=tmp_path)
 
 
 def test_a_folder_with_other_things_in_it_is_refused_and_not_touched(tmp_path: Path) -> None:

@@ -6,8 +6,10 @@ reads them in `last_answers`. A step that cannot be written has not happened.
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 import warnings
+from abc import ABC, abstractmethod
 from collections.abc import Container, Mapping
 from dataclasses import dataclass, fields, replace
 from importlib.metadata import version
@@ -16,7 +18,7 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
-from panes.axis import parse_duration
+from panes.axis import format_duration, parse_duration
 from panes.errors import OptionError, PanesError, StateError
 from panes.html import Explained
 from panes.planning.terms import StreamOptions
@@ -302,16 +304,16 @@ class Kept:
         return self._turn.keeper
 
 
-class KeptQuery(Kept):
+class KeptQuery(Kept, ABC):
     """A query that is written as it is."""
 
     def open_streams(self, **streams: pa.Table) -> None:
         """Meet streams that come together, without rows."""
         self.push(**streams)
 
+    @abstractmethod
     def push(self, /, **batches: object) -> pa.Table:
         """Take in a batch of each of some streams."""
-        raise NotImplementedError
 
     def written_by(self, writer: TreeWriter) -> Tree:
         """All that is remembered."""
@@ -343,15 +345,19 @@ def said_of(
 ) -> dict[str, Any]:
     """What must be the same when a query goes on."""
     options = {f.name: getattr(run, f.name) for f in fields(run) if f.name not in _SAID_ANEW}
-    for name in _DURATIONS:
-        if isinstance(options[name], str):
-            options[name] = parse_duration(options[name], option=name)
     return {
         "kind": kind,
         **{what: " ".join(text.split()) for what, text in said.items()},
         "aggregates": sorted(one.name for one in aggregates),
-        **{name: repr(value) for name, value in options.items()},
+        **{name: _words(name, value) for name, value in options.items()},
     }
+
+
+def _words(option: str, value: object) -> str:
+    """What an option is; a duration is said as one, however it was written."""
+    if option in _DURATIONS and isinstance(value, str | dt.timedelta):
+        return format_duration(parse_duration(value, option=option))
+    return repr(value)
 
 
 def _require_same(
