@@ -199,7 +199,7 @@ def test_what_is_no_saved_register_is_refused(tmp_path: Path) -> None:
     with pytest.raises(StateError, match="stream was s, is t"):
         panes.register("t", saved=tmp_path / "register")
     (tmp_path / "register").write_bytes(b"PANE" + bytes(20))
-    with pytest.raises(StateError, match=r"was saved by panes 0\.1"):
+    with pytest.raises(StateError, match=r"was saved in the format of panes 0\.1"):
         panes.register("s", saved=tmp_path / "register")
 
 

@@ -12,6 +12,7 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Container, Mapping
 from dataclasses import dataclass, fields, replace
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Protocol
@@ -195,7 +196,7 @@ class Keeper:
         """All that is written, beside its blocks."""
         standing = self._standing
         return {
-            "panes": version("panes"),
+            "panes": _version(),
             "said": self._said,
             "pushes": standing.pushes,
             "position": standing.position,
@@ -322,6 +323,11 @@ class KeptQuery(Kept, ABC):
     def read_from(self, tree: Tree, reader: TreeReader) -> None:
         """Remember what was written."""
         reader.value(tree, self)
+
+
+@cache
+def _version() -> str:
+    return version("panes")
 
 
 def keep(query: Keepable, path: str | Path | None, every: int, said: Mapping[str, Any]) -> None:

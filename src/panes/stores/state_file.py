@@ -39,7 +39,7 @@ class StateFile:
             ) from error
         if data.startswith(_BEFORE_0_2):
             raise StateError(
-                f"{self.path} was saved by panes 0.1, in a format that is not read any more",
+                f"{self.path} was saved in the format of panes 0.1, which is not read any more",
                 hint="let that version answer what is open, and begin with a new file",
             )
         about, blocks, self._blocks = read_manifest(data, self.path, self._damaged)
