@@ -227,3 +227,15 @@ def test_queries_that_waited_for_the_same_stream_have_missed_the_same() -> None:
     reg.push(l=pa.table({"at": [4]}))
     reg.push(m=pa.table({"at": [5]}))
     assert [reg.exact_from(name) for name in ("one", "two")] == [4, 4]
+
+
+def test_rows_that_were_late_before_a_query_came_join_no_row_of_it() -> None:
+    """Both rows at 0 break the promise of the row at 20: alone, the query would not join them."""
+    register = panes.register("s", lateness=6)
+    register.add("counts", "SELECT count(*) AS n FROM s [TUMBLING 5 WATTR at]")
+    register.push(pa.table({"at": [20], "k": [1]}))
+    register.add(
+        "pairs", "SELECT a.at FROM s a JOIN s b ON a.k = b.k AND b.at BETWEEN a.at AND a.at + 2"
+    )
+    found = register.push(pa.table({"at": [0, 0, 21], "k": [1, 1, 1]}))
+    assert found["pairs"].to_pylist() == [{"at": 21}]
