@@ -180,3 +180,19 @@ def test_options_that_a_saved_register_may_have_others_of(tmp_path: Path) -> Non
     assert other.progress == reg.progress + 13
     with pytest.raises(StateError, match="rows_late was None, is 4"):
         panes.register("s", rows_late=4, saved=tmp_path / "file")
+
+
+def test_stores_are_known_again_whatever_the_order_of_queries_is(tmp_path: Path) -> None:
+    """The query that made the first store goes, and one that comes last has it."""
+    plain, reg = panes.register("s", lateness=0), panes.register("s", lateness=0, state=tmp_path)
+    keyed = "SELECT k, sum(v) AS n FROM s [RANGE 20 SLIDE 5 WATTR at] GROUP BY k"
+    for one in (plain, reg):
+        one.add("first", keyed)
+        one.add("second", "SELECT sum(v) AS n FROM s [RANGE 20 SLIDE 5 WATTR at]")
+        one.push(_rows(0)["s"])
+        one.add("third", keyed)
+        one.remove("first")
+        one.push(_rows(1)["s"])
+    reg.close()
+    reg = panes.register("s", lateness=0, state=tmp_path)
+    assert _plain(reg.push(_rows(2)["s"])) == _plain(plain.push(_rows(2)["s"]))

@@ -56,7 +56,7 @@ def windows_tree(windows: SharedWindows, writer: TreeWriter) -> Tree:
         "are_bound": bool(queries.homes),
         "ordering": reading.ordering(),
         "about": writer.named(_about(windows), codec.pack(to_tables(queries))),
-        "panes": [_store_tree(store, writer) for store in queries.stores.values()],
+        "panes": {str(s.serial): _store_tree(s, writer) for s in queries.stores.values()},
         "ended_at": windows.ended_at,
         "objects": writer.tree(_objects(windows)),
         "tail": None if reading.tail is None else writer.tree(_of_tail(reading.tail)),
@@ -88,8 +88,8 @@ def read_windows(windows: SharedWindows, tree: Tree, reader: TreeReader) -> None
         reading.settle_by(tree["ordering"], schema)
     _prepare(windows, tree["prepared"])
     written = take_up(queries, codec.unpack(reader.named(_about(windows), tree["about"])))
-    for store, said in zip(queries.stores.values(), tree["panes"], strict=True):
-        _read_store(store, written[store.serial], said, reader)
+    for store in queries.stores.values():  # in the order of the queries that there are now
+        _read_store(store, written[store.serial], tree["panes"][str(store.serial)], reader)
     reader.value(tree["objects"], _objects(windows))
     windows.ended_at = tree["ended_at"]
     arrived = tree["prepared"]["arrived"]
