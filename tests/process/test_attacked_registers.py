@@ -246,11 +246,12 @@ def test_a_register_that_is_killed_leaves_a_folder_that_another_process_goes_on_
 
 def test_the_folder_of_another_register_or_with_other_options_is_refused(tmp_path: Path) -> None:
     killed(_begun(tmp_path, 1))
-    for words, options in {
+    other: dict[str, dict[str, Any]] = {
         "lateness was 15, is 16": {"lateness": 16},
         "late was 'open', is 'drop'": {"late": "drop"},
         "rows_late was None, is 4; ": {"rows_late": 4, "lateness": None},
-    }.items():
+    }
+    for words, options in other.items():
         with pytest.raises(StateError, match=words.rstrip("; ")):
             _opened(tmp_path, **options)
     with pytest.raises(StateError, match="stream was s, u, is s, t"):
