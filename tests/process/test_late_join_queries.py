@@ -229,13 +229,19 @@ def test_queries_that_waited_for_the_same_stream_have_missed_the_same() -> None:
     assert [reg.exact_from(name) for name in ("one", "two")] == [4, 4]
 
 
-def test_rows_that_were_late_before_a_query_came_join_no_row_of_it() -> None:
-    """Both rows at 0 break the promise of the row at 20: alone, the query would not join them."""
-    register = panes.register("s", lateness=6)
-    register.add("counts", "SELECT count(*) AS n FROM s [TUMBLING 5 WATTR at]")
-    register.push(pa.table({"at": [20], "k": [1]}))
-    register.add(
-        "pairs", "SELECT a.at FROM s a JOIN s b ON a.k = b.k AND b.at BETWEEN a.at AND a.at + 2"
-    )
-    found = register.push(pa.table({"at": [0, 0, 21], "k": [1, 1, 1]}))
-    assert found["pairs"].to_pylist() == [{"at": 21}]
+@pytest.mark.parametrize("of_both", [False, True], ids=["told by its windows", "told by a join"])
+def test_late_rows_meet_what_they_would_meet_had_the_query_always_been_there(of_both: bool) -> None:
+    """At 12 both are behind what `l` has promised, so the one is forgotten when the other comes."""
+    near = "SELECT l.at AS a, r.at AS b FROM l JOIN r ON r.at BETWEEN l.at - 1 AND l.at + 3"
+    reg = panes.register(("l", "r"), lateness=6)
+    for stream in "lr":
+        text = f"SELECT count(*) AS n FROM {stream} [TUMBLING 5 WATTR at]"
+        reg.add(stream, f"{near} AND l.at < 0" if of_both else text)
+    first = {"l": pa.table({"at": [21]}), "r": pa.table({"at": [5]})}
+    second = {"l": pa.table({"at": [12, 20]}), "r": pa.table({"at": [12, 18, 19]})}
+    alone = panes.open(near, lateness=6)
+    for query in (reg, alone):
+        query.push(**first)
+    reg.add("pairs", near)
+    assert alone.push(**second).to_pylist() == [{"a": 20, "b": 19}]
+    assert reg.push(**second)["pairs"].to_pylist() == [{"a": 20, "b": 19}]
