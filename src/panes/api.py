@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 
 import pyarrow as pa
@@ -28,7 +29,7 @@ from panes.planning.public_options import (
     with_options,
 )
 from panes.planning.terms import Late, StreamOptions
-from panes.process.keeper import keep, said_of
+from panes.process.keeper import keep
 from panes.process.opened import opened
 from panes.process.register import Register
 from panes.process.running_query import RunningQuery
@@ -222,17 +223,19 @@ def register(
     """
     given = settled("register", RegisterOptions, options)
     aggregates, run = given["aggregates"], stream_options(given)
-    of_one = {name: given[name] for name in ("schema", "keep_rows", "hand_over", "saved", "state")}
-    every = given["checkpoint_every"]
-    require_options(stream=stream, aggregates=aggregates, checkpoint_every=every, **of_one)
+    of_one = {name: given[name] for name in ("schema", "keep_rows", "hand_over")}
+    here = {name: given[name] for name in ("saved", "state", "checkpoint_every")}
+    require_options(stream=stream, aggregates=aggregates, **of_one, **here)
     elsewhere = {**of_one, "keep_rows": of_one["keep_rows"] or None}
-    elsewhere["checkpoint_every"] = None if every == 1 else every
+    if frame is not None:
+        every = None if here["checkpoint_every"] == 1 else here["checkpoint_every"]
+        elsewhere |= {**here, "checkpoint_every": every}
     if not isinstance(stream, str):
         _refuse(elsewhere, "is for a register of one stream")
         if frame is not None:
             return _several_on_spark(stream, frame, run, aggregates)
         _refuse({"shards": run.shards, "levels": run.levels}, "is for a register on Spark")
-        return Register(stream, run, aggregates=aggregates)
+        return _kept(Register(stream, run, aggregates=aggregates), **here)
     if frame is not None:
         if not is_spark(frame):
             raise QueryError(
@@ -244,14 +247,18 @@ def register(
         return _register_on_spark({stream: frame}, run, aggregates)
     on_spark = {"heartbeat": run.heartbeat, "shards": run.shards, "levels": run.levels}
     _refuse(on_spark, "is for a register on Spark")
-    saved, state = of_one.pop("saved"), of_one.pop("state")
+    return _kept(Register(stream, run, aggregates=aggregates, **of_one), **here)
+
+
+def _kept(
+    reg: Register, *, saved: str | Path | None, state: str | Path | None, checkpoint_every: int
+) -> Register:
+    """A register that goes on where a file or folder ends, if there is to be one."""
     if state is not None:
         _refuse({"saved": saved}, "and state are two ways to go on")
-    reg = Register(stream, run, aggregates=aggregates, **of_one)
     if saved is not None:
         reg.take_up(saved)
-    said = said_of("Register", {"stream": stream}, run, aggregates)
-    keep(reg, state, every, said)
+    keep(reg, state, checkpoint_every, reg.said)
     return reg
 
 

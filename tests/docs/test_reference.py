@@ -35,7 +35,7 @@ NOT_FOR_USERS = {
     *("plan", "stores", "take_up", "UNCHANGED", "watcher", "reached", "is_finished", "axis"),
     *("version", "view", "metrics_name", "show_feed", "next_end", "promised_answers", "sides"),
     *("answer_schema", "count_on", "is_planned", "open_from", "require_instants", "run"),
-    *("aggregates", "is_of_one", "require_saveable", "given_columns", "open_streams"),
+    *("aggregates", "is_of_one", "said", "given_columns", "open_streams"),
     *("written_by", "read_from"),
 }
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
@@ -79,21 +80,40 @@ def _registered(graph: Graph, arrivals: Arrivals, late: Late, place: Path) -> pa
 
 def _saved(graph: Graph, arrivals: Arrivals, late: Late, place: Path) -> pa.Table:
     """A register that is saved behind every batch, and read again."""
-    register = panes.register("s", lateness=LATENESS, late=late)
+    terms: dict[str, Any] = {"lateness": LATENESS, "late": late}
+    register = panes.register(graph.streams, **terms)
     register.add("q", graph.text)
     found = []
     for batch in arrivals.batches:
-        found.append(register.push(batch["s"]))
+        found.append(register.push(**batch))
         register.save(place / "saved")
-        register = panes.register("s", lateness=LATENESS, late=late, saved=place / "saved")
+        register = panes.register(graph.streams, **terms, saved=place / "saved")
     return together(step["q"] for step in [*found, register.finish()] if "q" in step)
 
 
-_OF_SAVED = frozenset({"nested", "landmark", "per row", "union", "select", "join"})
+def _killed(graph: Graph, arrivals: Arrivals, late: Late, place: Path) -> pa.Table:
+    """A register that is killed behind every batch, and goes on from its folder."""
+    terms: dict[str, Any] = {"lateness": LATENESS, "late": late, "state": place / "state"}
+    register = panes.register(graph.streams, **terms)
+    register.add("q", graph.text)
+    found = []
+    for batch in arrivals.batches:
+        found.append(register.push(**batch))
+        let_go(register)
+        register = panes.register(graph.streams, **terms)
+    return together(step["q"] for step in [*found, register.finish()] if "q" in step)
+
+
+def let_go(query: Any) -> None:
+    """Let go of the folder, as the system does when a process is killed."""
+    query._turn.keeper.folder.close()
+
+
 IN_PROCESS = (
     Host("tables", _tables, frozenset({"batches"})),
     Host("open", _open),
     Host("open, stopped", _stopped),
     Host("register", _registered),
-    Host("register, saved", _saved, _OF_SAVED),
+    Host("register, saved", _saved),
+    Host("register, killed", _killed),
 )

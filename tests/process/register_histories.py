@@ -10,6 +10,7 @@ from __future__ import annotations
 import warnings
 from collections import Counter
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -17,6 +18,7 @@ import pyarrow.compute as pc
 from hypothesis import strategies as st
 
 import panes
+from panes.process.register import Register
 
 SCHEMA = pa.schema([(name, pa.int64()) for name in ("at", "o", "k", "x")])
 LATENESS, BEFORE = 6, -(10**6)
@@ -116,11 +118,14 @@ class Life:
 
 
 class History:
-    """A register, and a twin for every query."""
+    """A register, and a twin for every query.
 
-    def __init__(self, streams: tuple[str, ...], **options: Any) -> None:
-        self.streams, self.options = streams, options
-        self.reg = panes.register(streams[0] if len(streams) == 1 else streams, **options)
+    With a `state`, the register is killed and goes on, or closed and goes on, whenever it is told.
+    """
+
+    def __init__(self, streams: tuple[str, ...], state: Path | None = None, **options: Any) -> None:
+        self.streams, self.options, self.state = streams, options, state
+        self.reg = self._register()
         self.lives: dict[str, Life] = {}
         self.failed: dict[str, str] = {}
         self.before: list[tuple[str, Any]] = []
@@ -128,6 +133,26 @@ class History:
         self.came = False
         self.newest = BEFORE
         self.rows = SCHEMA.empty_table()
+
+    def _register(self) -> Register:
+        kept: dict[str, Any] = {} if self.state is None else {"state": self.state}
+        return panes.register(
+            self.streams[0] if len(self.streams) == 1 else self.streams, **self.options, **kept
+        )
+
+    def again(self, *, is_killed: bool) -> None:
+        """Go on in another process; one that is killed has what its last push wrote."""
+        seen = self.reg.queries(), {name: self.reg.exact_from(name) for name in self.reg.queries()}
+        keeper = self.reg._turn.keeper
+        assert keeper is not None
+        if is_killed:
+            keeper.folder.close()
+        else:
+            self.reg.close()
+        self.reg = self._register()
+        assert seen == (
+            self.reg.queries(), {name: self.reg.exact_from(name) for name in self.reg.queries()}
+        )  # fmt: skip
 
     def pool(self) -> list[str]:
         mine = [*SHARED, *BESIDE, *ONLY_FROM_THE_START, *JOINED, *FAILS]
@@ -255,9 +280,14 @@ class History:
             assert life.given == life.sure, (life.text, life.begins)
 
 
-def any_history(data: st.DataObject, streams: tuple[str, ...], late: str) -> None:
-    """Queries come and go while batches are pushed, in any order; then the streams end."""
-    history = History(streams, lateness=LATENESS, late=late)
+def any_history(
+    data: st.DataObject, streams: tuple[str, ...], late: str, state: Path | None = None
+) -> None:
+    """Queries come and go while batches are pushed, in any order; then the streams end.
+
+    With a `state`, the register is stopped and opened again behind pushes and other calls.
+    """
+    history = History(streams, state, lateness=LATENESS, late=late)
     for text in data.draw(st.lists(st.sampled_from(history.pool()), min_size=1, max_size=5)):
         history.add(text)
     for stream in streams:  # every stream is read from the start
@@ -269,6 +299,8 @@ def any_history(data: st.DataObject, streams: tuple[str, ...], late: str) -> Non
         if len(streams) > 1 and history.before and is_one_silent:
             batches.pop(data.draw(st.sampled_from(streams)))
         history.step("push", **batches)
+        if state is not None and data.draw(st.booleans()):
+            history.again(is_killed=True)
         around += data.draw(st.integers(0, 12))
         for text in data.draw(st.lists(st.sampled_from(history.pool()), max_size=2)):
             history.add(text)
@@ -280,4 +312,6 @@ def any_history(data: st.DataObject, streams: tuple[str, ...], late: str) -> Non
         goes = data.draw(st.booleans())
         if history.lives and goes:
             history.remove(data.draw(st.sampled_from(sorted(history.lives))))
+        if state is not None and data.draw(st.booleans()):
+            history.again(is_killed=False)
     history.step("finish")

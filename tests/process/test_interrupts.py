@@ -25,7 +25,7 @@ import pytest
 import panes
 from panes.errors import interrupt_in
 from panes.live.query_feed import QueryFeed
-from panes.process import register_file
+from panes.stores.state_file import StateFile
 from tests.process.interrupts import lines, places
 
 Runner = Any
@@ -308,14 +308,14 @@ def test_a_register_knows_what_it_has_saved(
     register = panes.register("t", lateness=8)
     register.add("q", TEXT)
     register.push(batch(0))
-    write = register_file.write
+    write = StateFile.write
 
     def pressing(*given: Any) -> None:
         write(*given)
         _thread.interrupt_main()
 
     with monkeypatch.context() as patched:
-        patched.setattr(register_file, "write", pressing)
+        patched.setattr(StateFile, "write", pressing)
         with pytest.raises(KeyboardInterrupt):
             register.save(tmp_path / "register")
     register.save(tmp_path / "register")

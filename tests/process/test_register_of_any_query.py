@@ -228,28 +228,6 @@ def test_what_could_never_be_answered_is_refused_when_it_is_added() -> None:
     assert reg.queries() == {}
 
 
-def test_only_windows_that_share_panes_are_saved(tmp_path: object) -> None:
-    reg = panes.register("s", lateness=0)
-    reg.add("all", ALL)
-    reg.push(rows(1))
-    with pytest.raises(panes.QueryError, match="not query `all`"):
-        reg.save(f"{tmp_path}/register")
-
-
-def test_a_state_folder_keeps_only_windows_that_share_panes(tmp_path: object) -> None:
-    """What it would not keep is refused, and nothing of it is left."""
-    for said in ("keeps sliding windows over one column", "rows have come before"):
-        reg = panes.register("s", lateness=0, state=f"{tmp_path}/kept")
-        with pytest.raises(panes.QueryError, match=said):
-            reg.add("all", ALL)
-        if not reg.queries():
-            reg.add("count", COUNT)
-        reg.push(rows(reg.pushes + 1))
-        assert list(reg.queries()) == ["count"]
-        reg.close()
-    assert reg.pushes == 2
-
-
 def test_nodes_are_stepped_behind_those_that_they_read_once() -> None:
     reg = panes.register("s", lateness=0)
     for name in ("one", "two"):

@@ -7,12 +7,12 @@ push or after it, and `position` says which.
 
 from __future__ import annotations
 
-import errno
+import datetime as dt
 import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,9 @@ import pytest
 
 import panes
 from panes.errors import StateError
+from panes.stores import state_blocks
 from panes.stores.state_folder import StateFolder
+from tests.process.disk import DAMAGE, FULL, Disk, Killed, files, flipped, killed
 from tests.process.kept_queries import KINDS, Kind, batches
 
 KIND = KINDS["left join"]
@@ -35,51 +37,11 @@ def _open(folder: Path, kind: Kind = KIND, **options: Any) -> Any:
     return panes.open(kind.text, **{**kind.options, "state": folder, **options})
 
 
-def _killed(query: Any) -> None:
-    """Let go of the folder, as the system does when a process is killed."""
-    query._turn.keeper.folder.close()
-
-
 @pytest.fixture(scope="module")
 def expected() -> list[list[dict[str, Any]]]:
     """The answers of every push, if nothing goes wrong."""
     query = panes.open(KIND.text, **KIND.options)
     return [query.push(**one).to_pylist() for one in GIVEN]
-
-
-class Killed(BaseException):
-    """The process has ended."""
-
-
-class Disk:
-    """Counts what is done to files, and fails at one of these."""
-
-    def __init__(self, patch: pytest.MonkeyPatch, fails: Callable[[], BaseException]) -> None:
-        self.done, self.at = 0, -1
-        self._fails = fails
-        for name in ("fsync", "replace", "unlink"):
-            patch.setattr(os, name, self._counted(getattr(os, name)))
-        write = Path.write_bytes
-
-        def written(path: Path, data: bytes) -> int:
-            if self._is_due():
-                write(path, data[: len(data) // 2])
-                raise self._fails()
-            return write(path, data)
-
-        patch.setattr(Path, "write_bytes", written)
-
-    def _is_due(self) -> bool:
-        self.done += 1
-        return self.done - 1 == self.at
-
-    def _counted(self, call: Callable[..., Any]) -> Callable[..., Any]:
-        def counted(*given: Any, **named: Any) -> Any:
-            if self._is_due():
-                raise self._fails()
-            return call(*given, **named)
-
-        return counted
 
 
 def _operations(folder: Path, number: int) -> int:
@@ -90,7 +52,7 @@ def _operations(folder: Path, number: int) -> int:
             query.push(**one)
         disk = Disk(patch, Killed)
         query.push(**GIVEN[number])
-        _killed(query)
+        killed(query)
         return disk.done
 
 
@@ -111,7 +73,7 @@ def test_a_process_may_end_at_every_operation_of_a_writing(
             query.position = number
             with suppress(Killed):
                 query.push(**GIVEN[number])
-        _killed(query)
+        killed(query)
 
         query = _open(folder)
         is_in = query.position == number
@@ -121,7 +83,7 @@ def test_a_process_may_end_at_every_operation_of_a_writing(
             assert [a.to_pylist() for a in query.last_answers] == [expected[number]]
         after = [query.push(**one).to_pylist() for one in GIVEN[number + is_in :]]
         assert after == expected[number + is_in :]
-        _killed(query)
+        killed(query)
     assert ended == {False, True}
 
 
@@ -131,9 +93,6 @@ def _pushed(query: Any, batch: dict[str, pa.Table]) -> tuple[str | None, Any]:
         return None, query.push(**batch)
     except (StateError, KeyboardInterrupt) as error:
         return str(error), None
-
-
-FULL = OSError(errno.ENOSPC, "No space left on device")
 
 
 @pytest.mark.parametrize("number", [0, 3])
@@ -156,30 +115,12 @@ def test_a_push_that_cannot_be_written_has_not_happened_and_can_be_made_again(
                 assert query.pushes == number
                 _, found = _pushed(query, GIVEN[number])
         assert found.to_pylist() == expected[number]
-        _killed(query)
+        killed(query)
         query = _open(tmp_path / str(at))
         assert query.pushes == number + 1
         after = [query.push(**one).to_pylist() for one in GIVEN[number + 1 :]]
         assert after == expected[number + 1 :]
-        _killed(query)
-
-
-def _files(folder: Path) -> Iterator[Path]:
-    yield from sorted(path for path in folder.iterdir() if path.name != "lock")
-
-
-def _flipped(path: Path, place: int) -> None:
-    data = bytearray(path.read_bytes())
-    data[place] ^= 1
-    path.write_bytes(bytes(data))
-
-
-DAMAGE: dict[str, Callable[[Path], None]] = {
-    "a byte": lambda path: _flipped(path, -1),
-    "cut short": lambda path: os.truncate(path, path.stat().st_size - 1),
-    "empty": lambda path: os.truncate(path, 0),
-    "deleted": lambda path: path.unlink(),
-}
+        killed(query)
 
 
 @pytest.mark.parametrize("damage", DAMAGE.values(), ids=DAMAGE)
@@ -190,8 +131,8 @@ def test_damage_is_told_with_the_name_of_the_file(
     query = _open(tmp_path, kind)
     for one in GIVEN[:4]:
         query.push(t=one["t"])
-    _killed(query)
-    whole = {path: path.read_bytes() for path in _files(tmp_path)}
+    killed(query)
+    whole = {path: path.read_bytes() for path in files(tmp_path)}
     assert len(whole) > 2
     for path, data in whole.items():
         damage(path)
@@ -205,19 +146,19 @@ def test_a_flipped_bit_in_any_block_is_told(tmp_path: Path) -> None:
     query = _open(tmp_path, LONG)
     query.push(t=GIVEN[0]["t"])
     _, blocks = query._turn.keeper.folder.read()
-    _killed(query)
+    killed(query)
     assert len(blocks) > 5
     for block in blocks:
         if block.nbytes:
-            _flipped(tmp_path / block.file, block.begin)
+            flipped(tmp_path / block.file, block.begin)
             with pytest.raises(StateError, match=f"{block.file}: a checksum differs"):
                 _open(tmp_path, LONG)
-            _flipped(tmp_path / block.file, block.begin)
+            flipped(tmp_path / block.file, block.begin)
     for place in range(0, (tmp_path / "manifest").stat().st_size, 97):
-        _flipped(tmp_path / "manifest", place)
+        flipped(tmp_path / "manifest", place)
         with pytest.raises(StateError, match=r"manifest|format"):
             _open(tmp_path, LONG)
-        _flipped(tmp_path / "manifest", place)
+        flipped(tmp_path / "manifest", place)
     assert _open(tmp_path, LONG).pushes == 1
 
 
@@ -276,6 +217,17 @@ def test_a_folder_of_another_query_or_other_options_is_refused(tmp_path: Path) -
     panes.open(f"  {text}\n", lateness=3, state=tmp_path, max_answers=7, stall_rows=3).close()
 
 
+def test_a_changed_duration_is_told_as_one(tmp_path: Path) -> None:
+    text = "SELECT count(*) AS n FROM t [TUMBLING 10 seconds WATTR ts]"
+    minute: tuple[Any, ...] = ("1 minute", "60 seconds", dt.timedelta(minutes=1))
+    for given in minute:
+        panes.open(text, lateness=given, state=tmp_path).close()
+    with pytest.raises(StateError, match="lateness was 1 minute, is 500 milliseconds"):
+        panes.open(text, lateness="0.5 seconds", state=tmp_path)
+    with pytest.raises(StateError, match="max_ahead was 1 day, is 2 days"):
+        panes.open(text, lateness="1 minute", max_ahead="2 days", state=tmp_path)
+
+
 def test_a_folder_with_other_things_in_it_is_refused_and_not_touched(tmp_path: Path) -> None:
     (tmp_path / "letter.txt").write_text("dear")
     with pytest.raises(StateError, match=r"no state folder: it holds letter\.txt"):
@@ -290,9 +242,9 @@ def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
 
 
 def test_another_format_is_refused_by_name(tmp_path: Path) -> None:
-    _open(tmp_path).close()
-    manifest = tmp_path / "manifest"
-    manifest.write_bytes(manifest.read_bytes().replace(b"panes-state 1", b"panes-state 7"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(state_blocks, "FORMAT", 7)
+        _open(tmp_path).close()
     with pytest.raises(StateError, match="written in format 7; this version of panes reads"):
         _open(tmp_path)
 

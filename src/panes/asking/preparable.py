@@ -42,6 +42,12 @@ class StructureKey:
     by_arrival: bool
     width: Number | None = None
 
+    @property
+    def title(self) -> str:
+        """The same as text."""
+        trees = (t if t is None else t.sql(dialect="spark") for t in (self.argument, self.where))
+        return repr((self.form, *trees, self.by_arrival, self.width))
+
 
 @dataclass(frozen=True, slots=True)
 class QuestionShape:

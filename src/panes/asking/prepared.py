@@ -73,6 +73,11 @@ class Prepared:
         return 0 if self._structures is None else self._structures.nbytes
 
     @property
+    def structures(self) -> SharedStructures | None:
+        """What answers the questions, once the columns are known."""
+        return self._structures
+
+    @property
     def arrived(self) -> int:
         """How many rows have come."""
         return 0 if self._structures is None else self._structures.arrived

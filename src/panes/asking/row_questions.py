@@ -34,6 +34,11 @@ class RowQuestions:
         return len(self.asked)
 
     @property
+    def window(self) -> RowWindow | None:
+        """The rows that are kept."""
+        return self._window
+
+    @property
     def rows(self) -> int:
         """How many rows are kept."""
         return 0 if self._window is None else len(self._window)

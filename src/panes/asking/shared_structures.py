@@ -53,6 +53,10 @@ class SharedStructures:
         """Bytes that all structures take."""
         return sum(one.structure.nbytes for one in self._by_over.values())
 
+    def by_title(self) -> dict[str, SharedStructure]:
+        """The structures by what they are over, as text."""
+        return {over.title: one for over, one in self._by_over.items()}
+
     # Questions come and go
 
     def prepare(self, needs: Sequence[StructureKey], size: int, tail: RowTail | None) -> None:

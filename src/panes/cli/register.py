@@ -126,8 +126,6 @@ def register(
     )
     wanted = texts(queries)
     _follow(reg, wanted, queries, source)
-    if saved is not None:
-        reg.require_saveable()
     run = reg.saves + 1 if saved is not None else None
     outputs = _outputs(output, wanted, kind, run, source, overwrite=overwrite)
     with live_page(reg, wanted=live, stay=live_stay):

@@ -179,8 +179,8 @@ class RegisterOptions(EveryQueryOptions, InProcessOptions, OnSparkOptions, total
     ]
     saved: Annotated[
         str | Path | None,
-        "One stream, in one process: a file written by `Register.save`. The register continues "
-        "from there, with its queries.",
+        "In one process: a file written by `Register.save`. The register continues from there, "
+        "with its queries.",
     ]
 
 

@@ -6,17 +6,20 @@ reads them in `last_answers`. A step that cannot be written has not happened.
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 import warnings
-from collections.abc import Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, fields, replace
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Protocol
 
 import pyarrow as pa
 
-from panes.axis import parse_duration
+from panes.axis import format_duration, parse_duration
 from panes.errors import OptionError, PanesError, StateError
 from panes.html import Explained
 from panes.planning.terms import StreamOptions
@@ -24,6 +27,7 @@ from panes.process.in_turn import Turn
 from panes.process.object_tree import LastWriting, Tree
 from panes.process.tree_reader import TreeReader
 from panes.process.tree_writer import TreeWriter
+from panes.stores.state_file import StateFile
 from panes.stores.state_folder import StateFolder
 
 _MOVING = frozenset({"push", "punctuate", "finish"})
@@ -74,7 +78,7 @@ class Keeper:
     """Keeps a query in a folder."""
 
     def __init__(
-        self, query: Keepable, folder: StateFolder, said: Mapping[str, Any], every: int
+        self, query: Keepable, folder: StateFolder | StateFile, said: Mapping[str, Any], every: int
     ) -> None:
         """`said` is what must be the same whenever the query goes on; `every` so many steps."""
         self.folder, self._every = folder, every
@@ -111,12 +115,12 @@ class Keeper:
         """What the steps gave that the last writing made durable."""
         return list(self._standing.answers)
 
-    def resume(self) -> None:
-        """Go on where the folder ends, or begin one that is new."""
+    def resume(self, may_change: Container[str] = ()) -> None:
+        """Go on where the folder ends, or begin one that is new. Some options `may_change`."""
         about, blocks = self.folder.read()
         if about:
-            _require_same(about["said"], self._said, self.folder.path)
-            reader = TreeReader(blocks, self.folder.fetch, about["panes"])
+            _require_same(about["said"], self._said, self.folder.path, may_change)
+            reader = TreeReader(blocks, self.folder, about["panes"])
             self._open_streams(reader.value(about["streams"]))
             self._query.read_from(about["query"], reader)
             self._written = reader.written
@@ -146,16 +150,8 @@ class Keeper:
 
     def write(self) -> None:
         """Put what the query remembers into the folder."""
-        writer, standing = TreeWriter(self._written), self._standing
-        about = {
-            "panes": version("panes"),
-            "said": self._said,
-            "pushes": standing.pushes,
-            "position": standing.position,
-            "answers": writer.tree([_plain(one) for one in standing.answers]),
-            "streams": writer.tree([_empty(group) for group in self._streams]),
-            "query": self._query.written_by(writer),
-        }
+        writer = TreeWriter(self._written)
+        about = self._about(writer)
         try:
             self.folder.write(about, writer.blocks)
         except OSError as error:
@@ -165,7 +161,18 @@ class Keeper:
                 hint="make room, or mend what is wrong with the disk, and make the call again",
             ) from error
         self._written = writer.now
-        self._standing = replace(standing, unwritten=0, is_changed=False)
+        self._standing = replace(self._standing, unwritten=0, is_changed=False)
+
+    def save(self) -> None:
+        """Put what the query remembers into a file, once."""
+        self._note_streams()
+        writer = TreeWriter(None)
+        try:
+            self.folder.write(self._about(writer), writer.blocks)
+        except OSError as error:
+            raise StateError(
+                f"the state cannot be saved in {self.folder.path}: {error.strerror or error}"
+            ) from error
 
     def changed(self) -> None:
         """What is asked has changed, which is no step: it is written with the next one."""
@@ -184,6 +191,19 @@ class Keeper:
         self.folder.close()
 
     # Within
+
+    def _about(self, writer: TreeWriter) -> dict[str, object]:
+        """All that is written, beside its blocks."""
+        standing = self._standing
+        return {
+            "panes": _version(),
+            "said": self._said,
+            "pushes": standing.pushes,
+            "position": standing.position,
+            "answers": writer.tree([_plain(one) for one in standing.answers]),
+            "streams": writer.tree([_empty(group) for group in self._streams]),
+            "query": self._query.written_by(writer),
+        }
 
     def _go_back(self, before: _Standing) -> None:
         """The step has not happened; what it may have written is written over, by `close` too."""
@@ -285,16 +305,16 @@ class Kept:
         return self._turn.keeper
 
 
-class KeptQuery(Kept):
+class KeptQuery(Kept, ABC):
     """A query that is written as it is."""
 
     def open_streams(self, **streams: pa.Table) -> None:
         """Meet streams that come together, without rows."""
         self.push(**streams)
 
+    @abstractmethod
     def push(self, /, **batches: object) -> pa.Table:
         """Take in a batch of each of some streams."""
-        raise NotImplementedError
 
     def written_by(self, writer: TreeWriter) -> Tree:
         """All that is remembered."""
@@ -303,6 +323,11 @@ class KeptQuery(Kept):
     def read_from(self, tree: Tree, reader: TreeReader) -> None:
         """Remember what was written."""
         reader.value(tree, self)
+
+
+@cache
+def _version() -> str:
+    return version("panes")
 
 
 def keep(query: Keepable, path: str | Path | None, every: int, said: Mapping[str, Any]) -> None:
@@ -326,25 +351,32 @@ def said_of(
 ) -> dict[str, Any]:
     """What must be the same when a query goes on."""
     options = {f.name: getattr(run, f.name) for f in fields(run) if f.name not in _SAID_ANEW}
-    for name in _DURATIONS:
-        if isinstance(options[name], str):
-            options[name] = parse_duration(options[name], option=name)
     return {
         "kind": kind,
         **{what: " ".join(text.split()) for what, text in said.items()},
         "aggregates": sorted(one.name for one in aggregates),
-        **{name: repr(value) for name, value in options.items()},
+        **{name: _words(name, value) for name, value in options.items()},
     }
 
 
-def _require_same(before: Mapping[str, Any], now: Mapping[str, Any], path: Path) -> None:
-    """Refuse a folder of another query, or of one with other options."""
-    changed = [n for n in {**before, **now} if before.get(n) != now.get(n)]
+def _words(option: str, value: object) -> str:
+    """What an option is; a duration is said as one, however it was written."""
+    if option in _DURATIONS and isinstance(value, str | dt.timedelta):
+        return format_duration(parse_duration(value, option=option))
+    return repr(value)
+
+
+def _require_same(
+    before: Mapping[str, Any], now: Mapping[str, Any], path: Path, may_change: Container[str]
+) -> None:
+    """Refuse the state of another query, or of one with other options."""
+    names = (n for n in {**before, **now} if n not in may_change)
+    changed = [n for n in names if before.get(n) != now.get(n)]
     if changed:
         words = "; ".join(f"{n} was {before.get(n)}, is {now.get(n)}" for n in changed)
         raise StateError(
-            f"the folder {path} holds the state of another query: {words}",
-            hint="ask as before, or name a new folder",
+            f"{path} holds the state of another query: {words}",
+            hint="ask as before, or begin with a new state",
         )
 
 

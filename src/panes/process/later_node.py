@@ -30,7 +30,7 @@ class LaterNode(QueryNode):
     """Windows of one query, which miss nothing as long as `begin_behind` is not asked for."""
 
     query: Query
-    begins_behind = BEGINNING
+    begins_behind: int
 
     @property
     @abstractmethod

@@ -7,8 +7,9 @@ Everything that runs in one process is a node: windows of one query (`WindowsNod
 query (`JoinNode`), windows of many queries over shared panes (`SharedWindows`), queries over shared
 joins (`SharedJoins`). A node reads streams and other nodes by their names. In a step it takes in
 the rows and the promises of what it reads, and gives the answers of its ends; what it says of
-answers to come is a promise to those that read it. It knows nothing of threads, watchers' steps or
-folders: these are the matter of the faces, `RunningQuery` and `Register`.
+answers to come is a promise to those that read it. What it remembers is written as a tree, from
+which a new node goes on. It knows nothing of threads, watchers' steps or folders: these are the
+matter of the faces, `RunningQuery` and `Register`.
 
 Laws, which `tests/process/test_any_register.py` looks for in any history:
 
@@ -33,6 +34,9 @@ from panes.answers.portions import Portion
 from panes.axis import parse_instant
 from panes.errors import OptionError
 from panes.nodes.set_aside import Aside
+from panes.process.object_tree import Tree
+from panes.process.tree_reader import TreeReader
+from panes.process.tree_writer import TreeWriter
 
 Instant: TypeAlias = "str | int | dt.datetime"
 
@@ -111,3 +115,11 @@ class Node(ABC):
     @abstractmethod
     def explain(self, *, details: bool = False) -> str:
         """How it is run, as text."""
+
+    def written_by(self, writer: TreeWriter) -> Tree:
+        """All that is remembered."""
+        return writer.tree(self)
+
+    def read_from(self, tree: Tree, reader: TreeReader) -> None:
+        """Remember what was written, of a node that was made as this one was."""
+        reader.value(tree, self)

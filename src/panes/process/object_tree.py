@@ -32,13 +32,14 @@ from panes.nodes.arrival import Arrival
 from panes.nodes.key_promises import KeyPromises
 from panes.nodes.promises import Promised
 from panes.process.all_or_nothing import is_unchanging, names_of
-from panes.progress.bounds import WithinLateness, WithinRows
+from panes.progress.bounds import Unbounded, WithinLateness, WithinRows
 from panes.progress.describe import Describe
+from panes.sharing.classed_panes import ClassedPanes
 from panes.stores.contents import Contents
 from panes.stores.durations import Durations
 from panes.stores.fragment import Fragment
 from panes.stores.row_buffer import BufferedRows
-from panes.stores.state_folder import FolderBlock
+from panes.stores.state_blocks import FolderBlock
 from panes.stores.waiting_rows import Waiting
 from panes.windows.cut import Cut, Edges
 from panes.windows.spec import Landmark, Sliding
@@ -50,14 +51,14 @@ MADE: Mapping[str, type] = {
     made.__name__: made
     for made in (
         Arrival, BufferedRows, Cut, Describe, Durations, Edges, Fragment, KeyPromises, Landmark,
-        Progress, Promised, Sliding, SortedRows, Waiting, WithinLateness, WithinRows,
+        Progress, Promised, Sliding, SortedRows, Waiting, WithinRows,
     )
 }  # fmt: skip
 """Objects that come and go with rows, by the names of their classes."""
 ARROW = {"array": pa.Array, "chunked": pa.ChunkedArray, "table": pa.Table, "scalar": pa.Scalar}
 SEQUENCES = {of.__name__: of for of in (list, tuple, deque, set, frozenset)}
 ITEM, LOG = "item", "log"
-_KEPT = (pa.DataType, pa.Schema, Executor, type(RLock()))
+_KEPT = (pa.DataType, pa.Schema, Executor, Unbounded, WithinLateness, type(RLock()))
 _WIDTHS = [(8 * size, np.dtype(f"<u{size}")) for size in (1, 2, 4, 8)]
 _ABOVE = struct.Struct("<Bq")
 Thing = TypeVar("Thing")
@@ -97,22 +98,30 @@ class LastWriting:
         self.named: dict[str, tuple[bytes, FolderBlock]] = {}
 
 
-def written_names(one: object) -> list[str]:
-    """The attributes that are written one by one; a log and what is recomputed are none of them."""
+def written_attributes(one: object) -> dict[str, Any]:
+    """The attributes that are written one by one; a log and what is recomputed are none of them.
+
+    A class that writes to its arrays has a method `written`, which gives copies.
+    """
+    if hasattr(one, "written"):
+        found: dict[str, Any] = one.written()
+        return found
     left_out: frozenset[str] = getattr(type(one), "RECOMPUTED", frozenset())
-    return [name for name in names_of(one) if name not in left_out]
+    return {name: getattr(one, name) for name in names_of(one) if name not in left_out}
 
 
 def is_value(one: object) -> bool:
     """Whether an object is as it was when the query was opened: it is not written."""
     of = type(one)
-    if of.__name__ in MADE:
+    if of.__name__ in MADE or hasattr(of, "written"):
         return False
     return is_unchanging(of) or isinstance(one, _KEPT) or of.__module__.startswith("sqlglot.")
 
 
 def pieces_of(one: Any, before: Sequence[Piece]) -> Sequence[Piece]:
     """What the partial results in an object are of, and in all that it leads to."""
+    if isinstance(one, ClassedPanes):
+        return one.pieces
     contents = getattr(one, "contents", None)
     return contents.pieces if isinstance(contents, Contents) else before
 

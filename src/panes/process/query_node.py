@@ -157,6 +157,15 @@ class QueryNode(Node):
 
     # Rows have come before
 
+    @property
+    def asks_what_came(self) -> bool:
+        """Whether it has begun behind rows, and asks what was promised before it."""
+        return self._came is not None
+
+    def go_on_behind(self, came: Came) -> None:
+        """It has begun behind rows, in a process before this one."""
+        self._came = came
+
     def begin_behind(self, came: Came) -> None:  # noqa: ARG002
         """Begin after rows have come: only windows that miss none are answered."""
         raise missed("a join inside another query would miss their partners")

@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 from sqlglot import exp
 
 from panes.aggregates.custom import UserAggregate
-from panes.arrays.columns import column_of
 from panes.asking.prepared import Prepared
 from panes.asking.row_questions import RowQuestions, ordering_by, ordering_of
 from panes.asking.row_tail import RowTail
@@ -40,16 +39,11 @@ from panes.planning.terms import (
     require_lateness,
     stalled,
 )
-from panes.process.register_file import StreamState
 from panes.process.watched import Watcher
 from panes.progress.promise import Promise
 from panes.progress.stall import Stall
-from panes.shards.register_shard import resumed
-from panes.shards.state import State
 from panes.sharing.classed_panes import Filled
-from panes.sharing.completeness import after
 from panes.sharing.failures import blaming, failed_reading, noted
-from panes.sharing.manifest import Manifest, take_up_queries
 from panes.sharing.queries import Asked, Queries, other_axis
 from panes.sharing.shared_store import SharedStore
 
@@ -80,7 +74,7 @@ class Reading:
         keep_rows: int = 0,
     ) -> None:
         """`tail` has the last `keep_rows` rows, if there are to be any."""
-        self._queries, self._run, self._now = queries, run, now
+        self._queries, self.run, self._now = queries, run, now
         self._aggregates = tuple(aggregates)
         self.set_aside = SetAside()
         self.tail = RowTail(keep_rows) if keep_rows else None
@@ -107,7 +101,7 @@ class Reading:
     def plan(self, query: Query, schema: pa.Schema) -> Plan:
         """A query over the stream, planned."""
         planned = plan(query, {self._queries.stream: schema}, self._aggregates)
-        require_lateness(self._run.lateness, planned.axis.kind)
+        require_lateness(self.run.lateness, planned.axis.kind)
         return planned
 
     def bind(self, asked: Asked, schema: pa.Schema) -> None:
@@ -159,46 +153,10 @@ class Reading:
         if first.lower() != column.lower():
             raise other_axis(name, column, first)
 
-    def take_up(self, manifest: Manifest, state: State, beside: StreamState) -> None:
-        """Go on where a saved register ended."""
-        self.schema = schema = beside.schema
-
-        def bind(asked: Asked) -> None:
-            self.terms = check_options(asked.query, self._run)
-            self.bind(asked, schema)
-            self._queries.asked[asked.name] = asked
-
-        take_up_queries(manifest, self._queries, manifest.queries, bind)
-        if not self.has_axis and beside.ordering is not None:
-            self.settle_by(beside.ordering, schema)
-        resumed(self._queries, self.terms or CheckedOptions(), state)
-        self.set_aside.add([beside.late], [beside.rejected])
-        if self.tail is not None:
-            self._take_up_tail(self.tail, beside)
-
-    def take_up_queries(self, manifest: Manifest, schema: pa.Schema | None) -> None:
-        """Ask again what a register was asked that had no panes: none yet, or no more."""
-
-        def wait(asked: Asked) -> None:
-            self.settle_terms(check_options(asked.query, self._run))
-            self._queries.asked[asked.name] = asked
-
-        self.schema = schema
-        take_up_queries(manifest, self._queries, manifest.queries, wait)
-
-    def _take_up_tail(self, tail: RowTail, beside: StreamState) -> None:
-        """The last rows as they were saved; what is not told of them is not known."""
-        axis, known = self._queries.axis, after(self._queries.newest)
-        if beside.tail is not None and axis is not None:
-            tail.push(axis.ticks(column_of(beside.tail, axis.column or ""))[0], beside.tail)
-            if len(beside.tail) == beside.arrived:
-                known = BEGINNING
-        tail.resume(beside.arrived, known if beside.known_from is None else beside.known_from)
-
     def settle_axis(self, planned: Plan, schema: pa.Schema) -> None:
         """A question over a column has the axis of all, or is the first to say which."""
         if planned.axis.column is not None:
-            require_lateness(self._run.lateness, planned.axis.kind)
+            require_lateness(self.run.lateness, planned.axis.kind)
             self._queries.require_same_axis(None, planned)
             self._queries.axis = planned.axis
             self.place_by(planned, schema)
@@ -229,14 +187,14 @@ class Reading:
         """The column that a query lies on orders the rows, and its terms are those of all."""
         query = parse(text)
         self.settle_axis(plan(query, {self._queries.stream: schema}), schema)
-        self.settle_terms(check_options(query, self._run))
+        self.settle_terms(check_options(query, self.run))
 
     def settle_rows(self, asked: RowQuestion) -> None:
         """A question for rows has the axis of all, or is the first to say which."""
         query = parse(ordering_of(asked))
         if self.schema is not None:
             self.settle_axis(plan(query, {self._queries.stream: self.schema}), self.schema)
-        self.settle_terms(check_options(query, self._run))
+        self.settle_terms(check_options(query, self.run))
 
     # Rows come
 

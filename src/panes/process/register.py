@@ -27,10 +27,9 @@ from panes.planning.terms import StreamOptions
 from panes.process.added import Added
 from panes.process.in_turn import Turn
 from panes.process.node import Instant, Step, bytes_of, clock
-from panes.process.register_file import Signature
 from panes.process.register_graph import RegisterGraph
 from panes.process.rounds import HandOver
-from panes.process.saved_register import SavedRegister
+from panes.process.saved_register import SavedRegister, Signature
 from panes.process.shared_windows import SharedWindows
 from panes.process.step import in_turn, kept, step, uninterrupted
 from panes.process.watched import Watcher
@@ -117,7 +116,6 @@ class Register(SavedRegister):
         graph = read_graph(text, self._aggregates)
         self._graph.require_streams(name, graph.streams)
         self._graph.add(name, text, graph, deadline)
-        self._require_kept(name)
         self._failed.pop(name, None)
         for windows in self._windows:
             windows.queries.failed.pop(name, None)

@@ -12,23 +12,22 @@ begins behind them: what it cannot know in full it does not answer (`QueryNode.b
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
 
 from panes.aggregates.custom import UserAggregate
 from panes.answers.portions import Portion
-from panes.axis import FOREVER, Duration
+from panes.axis import Duration
 from panes.errors import OptionError, PanesError, QueryError
 from panes.language.join_query import JoinQuery
 from panes.language.query import Query
-from panes.language.query_graph import Part, QueryGraph
+from panes.language.query_graph import Part, QueryGraph, read_graph
 from panes.nodes.parts import require_parts
 from panes.planning.terms import StreamOptions
 from panes.process.all_or_nothing import all_or_nothing
 from panes.process.in_turn import Turn
-from panes.process.newest_rows import NewestRows
 from panes.process.node import Instant, Node, Step
 from panes.process.query_node import Inside, QueryNode
 from panes.process.register_nodes import RegisterNodes
@@ -38,7 +37,21 @@ from panes.process.shared_joins import SharedJoins
 from panes.process.shared_windows import SharedWindows, Unfit
 from panes.sharing.shareable import shared_spec
 
-_JOINS = "joins of streams"
+JOINS = "joins of streams"
+"""The name of the node of shared joins."""
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """What the node of a query is made of: a part of a text, and what was known of what it reads.
+
+    `reads` are the names in the text, each with the stream or node that it stands for.
+    """
+
+    text: str
+    part: str
+    reads: Mapping[str, str]
+    schemas: Mapping[str, pa.Schema]
 
 
 class RegisterGraph(RegisterNodes):
@@ -59,25 +72,14 @@ class RegisterGraph(RegisterNodes):
     ) -> None:
         joins = SharedJoins(tuple(streams), run, aggregates=aggregates, now=now)
         super().__init__(tuple(streams), run, joins)
-        self._turn, self._hand_over = turn, hand_over
+        self._turn, self._hand_over, self._keep_rows = turn, hand_over, keep_rows
         self._aggregates, self._now = tuple(aggregates), now
-        self._begins: dict[str, object] = {}  # where queries begin whose node was there before
+        self.origins: dict[str, Origin] = {}
         self._same: dict[object, str] = {}
         if len(self.streams) == 1:
-            self._add_windows(self.streams[0], keep_rows=keep_rows)
+            self._add_windows(self.streams[0])
         else:
-            self.running.add(_JOINS, self.joins)
-
-    def exact_from(self, name: str) -> object | None:
-        """From where on a query is answered; None: from the beginning."""
-        if name in self.joins.asked:
-            return self.joins.exact_from(name)
-        if name in self._ends:
-            node = self.running.nodes[self._ends[name]]
-            if name in self._begins:
-                return self._begins[name]
-            return node.exact_from if isinstance(node, QueryNode) else None
-        return next((w.exact_from(name) for w in self.windows if name in w.queries.asked), None)
+            self.running.add(JOINS, self.joins)
 
     # Queries come and go
 
@@ -110,8 +112,8 @@ class RegisterGraph(RegisterNodes):
         if name in self.joins.asked:
             self.joins.remove(name)
         self.texts.pop(name, None)
-        self._ends.pop(name, None)
-        self._begins.pop(name, None)
+        self.ends.pop(name, None)
+        self.begins.pop(name, None)
         self._tidy()
 
     def _tidy(self) -> None:
@@ -119,9 +121,10 @@ class RegisterGraph(RegisterNodes):
         if len(self.running.nodes) == 1:
             return
         used = {n for n, node in self.running.nodes.items() if self._is_used(node)}
-        used.update(self._ends.values())
+        used.update(self.ends.values())
         self.running.keep(used.__contains__)
         self._same = {key: n for key, n in self._same.items() if n in self.running.nodes}
+        self.origins = {n: one for n, one in self.origins.items() if n in self.running.nodes}
 
     def _is_used(self, node: Node) -> bool:
         """Whether a node stays though no other reads it: a stream's own does, on any column."""
@@ -164,40 +167,28 @@ class RegisterGraph(RegisterNodes):
             new.bind(known[source])
         return new
 
-    def _add_windows(
-        self, source: str, column: str | None = None, *, keep_rows: int = 0
-    ) -> SharedWindows:
+    def _add_windows(self, source: str, column: str | None = None) -> SharedWindows:
+        windows = self.new_windows(source)
+        self.running.add(f"windows of {source} on {column}", windows)
+        return windows
+
+    def new_windows(self, source: str) -> SharedWindows:
+        """Windows over a stream or node; the first ones over the only stream keep its last rows."""
         is_part = source not in self.streams
         run = Inside({source: source}, frozenset([source] if is_part else [])).run(self._run)
         windows = SharedWindows(
             source, run, self._turn, is_part=is_part, aggregates=self._aggregates, now=self._now,
-            keep_rows=keep_rows, hand_over=self._hand_over,
+            keep_rows=0 if self.windows else self._keep_rows, hand_over=self._hand_over,
         )  # fmt: skip
         windows.reading.open_beside = lambda: self._open_from(source)
-        self.running.add(f"windows of {source} on {column}", windows)
         return windows
 
-    def _open_from(self, source: str) -> int:
-        """The first position that an open window of a query beside holds."""
-        beside = (node for node in self.query_nodes if source in node.reads)
-        return min((node.open_from for node in beside), default=FOREVER)
-
     def _join(self, name: str, query: JoinQuery) -> None:
-        if _JOINS not in self.running.nodes:
+        if JOINS not in self.running.nodes:
             self.joins.missed(self._newest_known())
-            self.running.add(_JOINS, self.joins)
+            self.running.add(JOINS, self.joins)
             self.joins.bind(self.schemas)
         self.joins.add(name, query)
-
-    def _newest_known(self) -> NewestRows:
-        """Where the newest rows lie on the columns of windows; of others that is not known."""
-        at = {
-            (w.source, w.reading.placing.axis.column or ""): w.queries.newest
-            for w in self.windows
-            if w.reading.placing is not None
-        }
-        sent = frozenset(stream for stream, rows in self.arrived.items() if rows)
-        return NewestRows(at, sent=sent, unseen=sent)
 
     def _beside(self, name: str, graph: QueryGraph) -> None:
         """Nodes for the parts of a query; those that are there already are shared."""
@@ -215,40 +206,50 @@ class RegisterGraph(RegisterNodes):
                 self._share(name, graph.text, query, windows)
                 return
             before = self.running.nodes
-            named[part.name] = self._node(part, reads, part.name or f"answers of {name}")
+            named[part.name] = self._node(
+                graph.text, part, reads, part.name or f"answers of {name}"
+            )
         end = self.running.nodes[named[""]]
         if named[""] in before and any(self.arrived.get(s) for s in self._streams_of(end)):
             assert isinstance(end, QueryNode)
-            self._begins[name] = end.exact_from_now()
-        self._ends[name] = named[""]
+            self.begins[name] = end.exact_from_now()
+        self.ends[name] = named[""]
 
     def _is_over_part(self, part: Part, reads: Mapping[str, str]) -> bool:
         inside = not set(reads.values()).intersection(self.streams)
         return inside and isinstance(part.query, Query) and shared_spec(part.query) is not None
 
-    def _node(self, part: Part, reads: Mapping[str, str], name: str) -> str:
-        """The name of the node that answers a part: one that is there, or a new one."""
-        query = part.query
-        said: object = replace(query, text="")
-        if isinstance(query, Query):
-            said = replace(query, text="", streams=(), again=())
-        key = said, tuple(reads[n] for n in query.streams)
+    def _node(self, text: str, part: Part, reads: Mapping[str, str], name: str) -> str:
+        """The name of the node that answers a part of a text: one that is there, or a new one."""
+        key = _said(part, reads)
         if key in self._same:
             return self._same[key]
         while name in self.running.nodes or name in self.streams:
             name += "_"
-        nodes = frozenset(reads.values()).difference(self.streams)
-        node = node_of(
-            query, Inside(reads, nodes), self._run, aggregates=self._aggregates,
-            schemas=self._known(), now=self._now,
-        ).named(name)  # fmt: skip
+        node = self.new_node(name, Origin(text, part.name, reads, self._known()), part)
         for stream, column in node.columns_read:
             self._on(stream, column).lay(column)
         if any(self.arrived.get(stream) for stream in self._streams_of(node)):
             node.begin_behind(self)
         self.running.add(name, node)
-        self._same[key] = name
         return name
+
+    def new_node(self, name: str, origin: Origin, part: Part | None = None) -> QueryNode:
+        """A node of that origin, which may be in a graph that is read from a state."""
+        if part is None:
+            parts = read_graph(origin.text, self._aggregates).parts
+            part = next(one for one in parts if one.name == origin.part)
+        nodes = frozenset(origin.reads.values()).difference(self.streams)
+        node = node_of(
+            part.query, Inside(origin.reads, nodes), self._run, aggregates=self._aggregates,
+            schemas=origin.schemas, now=self._now,
+        ).named(name)  # fmt: skip
+        self.origins[name], self._same[_said(part, origin.reads)] = origin, name
+        return node
+
+    def forget_all(self) -> None:
+        """Have no nodes; those of a state are to be added."""
+        self.running.nodes, self.origins, self._same = {}, {}, {}
 
     # Steps
 
@@ -259,12 +260,13 @@ class RegisterGraph(RegisterNodes):
         """
         new = {n: t.schema.remove_metadata() for n, t in tables.items() if n not in self.schemas}
         self.schemas |= new
+        self.met = [*self.met, list(new)] if new else self.met
         asked = [w.waiting if w.source in new else len(w.queries.asked) for w in self.windows]
         unbound = sum(asked) + len(self.texts)
         unfit = [(w, w.bind(new[w.source])) for w in self.windows if w.source in new]
         unfit += [(w, self._unfit(w)) for w in self.windows if w.source not in self.streams]
         failing = self.joins.bind(self.schemas)
-        for name, end in self._ends.items():
+        for name, end in self.ends.items():
             try:
                 self._require_fit(end)
             except PanesError as error:
@@ -299,12 +301,12 @@ class RegisterGraph(RegisterNodes):
         for name, given in self.running.step(step):
             if isinstance(self.running.nodes[name], QueryNode):
                 table = given[0].table
-                names = [query for query, end in self._ends.items() if end == name]
+                names = [query for query, end in self.ends.items() if end == name]
                 for query in names if len(table) else ():
                     yield Portion(-1, [query], np.array([0, len(table)]), table)
             else:
                 yield from given
-        for query, end in self._ends.items():
+        for query, end in self.ends.items():
             if end in step.lost:
                 step.failed[query] = step.lost[end]
 
@@ -325,4 +327,13 @@ class RegisterGraph(RegisterNodes):
         """The streams have ended: only the windows stay, which say what there was."""
         self.joins.end()
         self.running.nodes = {n: w for n, w in self.running.nodes.items() if w in self.windows}
-        self._ends.clear()
+        self.ends.clear()
+
+
+def _said(part: Part, reads: Mapping[str, str]) -> object:
+    """What is the same of parts that say the same."""
+    query = part.query
+    said: object = replace(query, text="")
+    if isinstance(query, Query):
+        said = replace(query, text="", streams=(), again=())
+    return said, tuple(reads[n] for n in query.streams)

@@ -7,10 +7,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from panes.axis import BEGINNING
+from panes.axis import BEGINNING, FOREVER
 from panes.errors import InputError, OptionError, QueryError, UnknownStreamError
 from panes.nodes.set_aside import Aside
 from panes.planning.terms import StreamOptions
+from panes.process.newest_rows import NewestRows
 from panes.process.node import Node
 from panes.process.query_node import QueryNode, missed
 from panes.process.running_graph import RunningGraph
@@ -25,8 +26,10 @@ _SET_ASIDE = ("late_rows", "rejected_rows", "set_aside_bytes")
 class RegisterNodes:
     """The nodes of a register, and the queries that are their ends.
 
-    `schemas` are those of the streams that have sent a batch, `arrived` how many rows each has.
-    `texts` are those of queries that are no shared windows.
+    `schemas` are those of the streams that have sent a batch, `met` the streams as they came, those
+    together that came together, `arrived` how many rows each has sent. `texts` are those of queries
+    that are no shared windows, `ends` the names of their nodes, and `begins` says from where on
+    those are answered whose node was there before them.
     """
 
     def __init__(self, streams: tuple[str, ...], run: StreamOptions, joins: SharedJoins) -> None:
@@ -35,7 +38,9 @@ class RegisterNodes:
         self.arrived: dict[str, int] = {}
         self.running = RunningGraph()
         self.texts: dict[str, str] = {}
-        self._ends: dict[str, str] = {}
+        self.ends: dict[str, str] = {}
+        self.begins: dict[str, object] = {}
+        self.met: list[list[str]] = []
 
     # What there is
 
@@ -70,6 +75,17 @@ class RegisterNodes:
                 f"{known} alone",
                 hint=f"FROM {self.streams[0]} [RANGE ...]",
             )
+
+    def exact_from(self, name: str) -> object | None:
+        """From where on a query is answered; None: from the beginning."""
+        if name in self.joins.asked:
+            return self.joins.exact_from(name)
+        if name in self.ends:
+            node = self.running.nodes[self.ends[name]]
+            if name in self.begins:
+                return self.begins[name]
+            return node.exact_from if isinstance(node, QueryNode) else None
+        return next((w.exact_from(name) for w in self.windows if name in w.queries.asked), None)
 
     def reads(self, stream: str) -> bool:
         """Whether any query beside the shared windows reads a stream."""
@@ -160,6 +176,21 @@ class RegisterNodes:
             raise missed(f"nobody knows where they lie on `{column}`")
         return known
 
+    def _newest_known(self) -> NewestRows:
+        """Where the newest rows lie on the columns of windows; of others that is not known."""
+        at = {
+            (w.source, w.reading.placing.axis.column or ""): w.queries.newest
+            for w in self.windows
+            if w.reading.placing is not None
+        }
+        sent = frozenset(stream for stream, rows in self.arrived.items() if rows)
+        return NewestRows(at, sent=sent, unseen=sent)
+
+    def _open_from(self, source: str) -> int:
+        """The first position that an open window of a query beside holds."""
+        beside = (node for node in self.query_nodes if source in node.reads)
+        return min((node.open_from for node in beside), default=FOREVER)
+
     def rows_before(self, source: str) -> int:
         """How many rows of a stream have come; `BEGINNING` for a node: nobody counts them."""
         return self.arrived.get(source, 0) if source in self.streams else BEGINNING
@@ -209,7 +240,7 @@ class RegisterNodes:
         """How each node is run."""
         for name, node in self.running.nodes.items():
             if isinstance(node, QueryNode):
-                ends = ", ".join(query for query, end in self._ends.items() if end == name)
+                ends = ", ".join(query for query, end in self.ends.items() if end == name)
                 yield f"queries    {ends}\n" if ends else f"part       {name}\n"
                 yield node.explain(details=details)
             elif isinstance(node, SharedJoins):

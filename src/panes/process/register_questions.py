@@ -6,6 +6,7 @@ from what was prepared for them.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
 import pyarrow as pa
@@ -31,7 +32,7 @@ from panes.process.step import in_turn, uninterrupted
 from panes.windows.spec import Sliding
 
 
-class Questions:
+class Questions(ABC):
     """What a register of one stream can be asked at any moment."""
 
     stream: str
@@ -42,8 +43,9 @@ class Questions:
     _finished: bool
 
     @property
+    @abstractmethod
     def _windows(self) -> Sequence[SharedWindows]:
-        raise NotImplementedError
+        """Those of all streams."""
 
     @property
     def _primary(self) -> SharedWindows:

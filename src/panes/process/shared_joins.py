@@ -19,7 +19,9 @@ from panes.aggregates.custom import UserAggregate
 from panes.answers.portions import Portion
 from panes.axis import BEGINNING, parse_instant
 from panes.errors import PanesError
+from panes.frames import empty_tables
 from panes.language.join_query import JoinQuery
+from panes.language.query_graph import read_graph
 from panes.nodes.inner import joined_schemas, schemas_made
 from panes.nodes.missed_rows import Missed
 from panes.nodes.set_aside import Aside, SetAside
@@ -37,8 +39,13 @@ from panes.process.join_answers import (
 )
 from panes.process.newest_rows import NewestRows
 from panes.process.node import Instant, Node, Step
+from panes.process.object_tree import Tree
+from panes.process.tree_reader import TreeReader
+from panes.process.tree_writer import TreeWriter
 from panes.process.watched import Watcher
 from panes.sharing.failures import noted
+
+_REMEMBERED = ("_newest", "_newest_before_early", "_early", "_told", "joined_rows")
 
 
 class SharedJoins(Node):
@@ -150,6 +157,59 @@ class SharedJoins(Node):
         for join in self._joins.values():
             join.run.require_instants(told)
 
+    # In a state
+
+    def written_by(self, writer: TreeWriter) -> Tree:
+        """All that is remembered: queries by their texts, and joins with what is of their rows."""
+        joins = []
+        for join in self._joins.values():
+            missed = {n: a.whole and a.whole.missed.joined for n, a in join.answers.items()}
+            folds = any(_folds(answers.plan) for answers in join.answers.values())
+            joins.append([folds, join.unstored, missed, writer.tree(join)])
+        asked = {name: query.text for name, query in self.asked.items()}
+        schemas = writer.tree(empty_tables(self._schemas))
+        return {
+            "asked": asked,
+            "schemas": schemas,
+            "joins": joins,
+            "tree": writer.tree(self._remembered()),
+        }
+
+    def read_from(self, tree: Tree, reader: TreeReader) -> None:
+        """Remember what was written."""
+        for name, text in tree["asked"].items():
+            query = read_graph(text, self._aggregates).asked
+            assert isinstance(query, JoinQuery)
+            self.asked[name] = query
+        self._schemas = {n: table.schema for n, table in reader.value(tree["schemas"]).items()}
+        for folds, unstored, missed, said in tree["joins"]:
+            reader.value(said, self._made_anew(missed, tuple(unstored), folds=folds))
+        remembered = reader.value(tree["tree"], self._remembered())
+        for name, value in zip(_REMEMBERED, remembered, strict=True):
+            setattr(self, name, value)
+
+    def _remembered(self) -> list[object]:
+        return [getattr(self, name) for name in _REMEMBERED]
+
+    def _made_anew(
+        self, missed: Mapping[str, Sequence[int] | None], unstored: tuple[int, ...], *, folds: bool
+    ) -> RunningJoin:
+        """A join with its queries, whose sides have met their streams."""
+        found: RunningJoin | None = None
+        for name, joined in missed.items():
+            query = self.asked[name]
+            known = known_schemas(query, self._mine(query))
+            assert known is not None
+            plan = self._planned(query, known, folds=folds)
+            if found is None:
+                found = self._joins[_key_of(plan)] = self._new_join(plan, known, unstored)
+            behind = None if joined is None else Missed(unstored, tuple(joined))
+            found.answers[name] = JoinAnswers(plan, self._run, self._aggregates, behind)
+        assert found is not None
+        met = found.after({"rows": empty_tables(self._schemas), "told": {}, "now": self._now()})
+        _answered(found, met, Step())
+        return found
+
     # What there is to see
 
     def aside(self) -> Sequence[Aside]:
@@ -202,23 +262,17 @@ class SharedJoins(Node):
         """Find or make the join of a query, if all its streams are known and it has none yet."""
         if any(name in join.answers for join in self._joins.values()):
             return
-        known = known_schemas(query, {n: s for n, s in self._schemas.items() if n in query.streams})
+        known = known_schemas(query, self._mine(query))
         if known is None:
             return
-        made = joined_schemas(query.join, known)
-        plan = plan_join_query(query, made, self._aggregates)
         came = self._newest_before_early if self._early else self._newest
+        plan = self._planned(query, known, folds=True)
         unstored = _newest_of(plan, came, known)
-        folds = plan.aggregation is not None and plan.aggregation.fold is not None
-        if not folds or max(unstored) > BEGINNING:  # a fold would answer rows that miss partners
-            folds = False
-            plan = plan_join_query(query, made, self._aggregates, is_shared=True)
-        key: object = replace(query, text="") if folds else plan.join.identity
+        if not _folds(plan) or max(unstored) > BEGINNING:  # a fold would miss partners of rows
+            plan = self._planned(query, known, folds=False)
+        key = _key_of(plan)
         if key not in self._joins:
-            columns = list(chain(*schemas_made(query.join, known)))
-            self._joins[key] = RunningJoin(
-                plan, self._run, SetAside(), columns, early=self._early, unstored=unstored
-            )
+            self._joins[key] = self._new_join(plan, known, unstored)
             newest = [came.by_stream(side, known) for side in plan.join.sources]
             self._joins[key].run.begin_behind(newest, self._told)
             self._newest = self._newest.laid(plan.join.sources, known)
@@ -232,6 +286,25 @@ class SharedJoins(Node):
         if answers.whole is not None:
             answers.whole.require_answers()
         shared.answers[name] = answers
+
+    def _mine(self, query: JoinQuery) -> dict[str, pa.Schema]:
+        """The columns of the streams that a query reads, as far as they are known."""
+        return {name: one for name, one in self._schemas.items() if name in query.streams}
+
+    def _planned(
+        self, query: JoinQuery, known: Mapping[str, pa.Schema], *, folds: bool
+    ) -> JoinQueryPlan:
+        """The plan of a query that has a join for itself if it `folds`, and may share it if not."""
+        made = joined_schemas(query.join, known)
+        return plan_join_query(query, made, self._aggregates, is_shared=not folds)
+
+    def _new_join(
+        self, plan: JoinQueryPlan, known: Mapping[str, pa.Schema], unstored: tuple[int, ...]
+    ) -> RunningJoin:
+        columns = list(chain(*schemas_made(plan.query.join, known)))
+        return RunningJoin(
+            plan, self._run, SetAside(), columns, early=self._early, unstored=unstored
+        )
 
     def _answers(self, step: Step, coming: Coming) -> Sequence[Portion]:
         """What every query answers after a step of its join; those that fail are noted."""
@@ -265,6 +338,16 @@ class SharedJoins(Node):
         """The queries whose streams are not all known yet."""
         bound = {name for join in self._joins.values() for name in join.answers}
         return {name: query for name, query in self.asked.items() if name not in bound}
+
+
+def _folds(plan: JoinQueryPlan) -> bool:
+    """Whether the partners of each left row are only aggregated, and no pairs are made."""
+    return plan.aggregation is not None and plan.aggregation.fold is not None
+
+
+def _key_of(plan: JoinQueryPlan) -> object:
+    """What is the same of queries that share a join; one that folds shares it with its like."""
+    return replace(plan.query, text="") if _folds(plan) else plan.join.identity
 
 
 def _same_answers(join: RunningJoin, plan: JoinQueryPlan) -> JoinAnswers | None:

@@ -28,17 +28,18 @@ from panes.expressions.projection import find_column
 from panes.html import Explained
 from panes.language.query import Query
 from panes.nodes.promised_answers import least
-from panes.nodes.set_aside import Aside, late_of, rejected_of
+from panes.nodes.set_aside import Aside
 from panes.planning.terms import StreamOptions, check_options
 from panes.process.in_turn import Turn
+from panes.process.kept_windows import read_windows, windows_tree
 from panes.process.node import Instant, Node, Step, bytes_of, position_of
+from panes.process.object_tree import Tree
 from panes.process.reading import Reading
-from panes.process.register_file import StreamState
 from panes.process.rounds import HandOver, run_round, set_aside
-from panes.shards.state import State
+from panes.process.tree_reader import TreeReader
+from panes.process.tree_writer import TreeWriter
 from panes.sharing.completeness import after
 from panes.sharing.explain import explain_stores
-from panes.sharing.manifest import Manifest
 from panes.sharing.queries import Queries
 from panes.sharing.shared_store import SharedStore
 
@@ -84,7 +85,7 @@ class SharedWindows(Node):
         self.prepared = Prepared(source, aggregates)
         self.reading = Reading(self.queries, run, aggregates, now, keep_rows)
         self.ended_at: int | None = None
-        self._laid: str | None = None
+        self.laid: str | None = None
 
     @property
     def reads(self) -> Sequence[str]:
@@ -101,20 +102,20 @@ class SharedWindows(Node):
         asked = (one.query.window for one in self.queries.asked.values())
         said = [window.column for window in asked if window is not None]
         said += [rows.window.column for rows in self.reading.row_questions.asked.values()]
-        first = next((one for one in [*said, self._laid] if one is not None), None)
+        first = next((one for one in [*said, self.laid] if one is not None), None)
         return None if first is None else first.lower()
 
     def lay(self, column: str) -> None:
         """Other nodes lie on this column too: know where the stream is on it."""
-        self._laid = column if self._laid is None else self._laid
+        self.laid = column if self.laid is None else self.laid
         if self.reading.schema is not None:
             self._settle()
 
     def _settle(self) -> None:
         schema = self.reading.schema
-        if self.reading.has_axis or self._laid is None or schema is None:
+        if self.reading.has_axis or self.laid is None or schema is None:
             return
-        name = find_column(self._laid, schema, stream=self.source)
+        name = find_column(self.laid, schema, stream=self.source)
         axis = axis_over(name, schema.field(name).type, stream=self.source)
         self.reading.settle_by(ordering_by(self.source, name, axis.kind), schema)
 
@@ -233,36 +234,15 @@ class SharedWindows(Node):
         queries.forget_bindings()
         queries.exact_from, queries.axis = exact_from, axis
 
-    # In a file
+    # In a state
 
-    def saved_state(self, saves: int) -> StreamState:
-        """What a file has beside queries and panes."""
-        reading, tail = self.reading, self.reading.tail
-        assert reading.schema is not None
-        return StreamState(
-            schema=reading.schema,
-            late=late_of(self.aside()),
-            rejected=rejected_of(self.aside()),
-            arrived=self.prepared.arrived,
-            ordering=reading.ordering(),
-            tail=tail.last(tail.keep) if tail else None,
-            known_from=tail.known_from if tail else None,
-            saves=saves,
-        )
+    def written_by(self, writer: TreeWriter) -> Tree:
+        """All that is remembered; queries are written by their texts."""
+        return windows_tree(self, writer)
 
-    def take_up(self, manifest: Manifest, state: State, beside: StreamState) -> None:
-        """Go on where a saved register ended."""
-        self.reading.take_up(manifest, state, beside)
-        self.bind_prepared(beside)
-
-    def bind_prepared(self, beside: StreamState) -> None:
-        """Prepared questions are asked anew, where the stream is."""
-        self.prepared.bind(
-            beside.schema,
-            self.reading.settle_axis,
-            arrived=beside.arrived,
-            newest=self.queries.newest,
-        )
+    def read_from(self, tree: Tree, reader: TreeReader) -> None:
+        """Remember what was written."""
+        read_windows(self, tree, reader)
 
     # What there is to see
 

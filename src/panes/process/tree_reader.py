@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,11 +21,13 @@ from panes.process.object_tree import (
     Tree,
     array_of,
     pieces_of,
-    written_names,
+    written_attributes,
 )
 from panes.shards.recall import digest
 from panes.stores.fragments import Fragments
-from panes.stores.state_folder import FolderBlock
+from panes.stores.state_blocks import FolderBlock
+from panes.stores.state_file import StateFile
+from panes.stores.state_folder import StateFolder
 
 _IN_BLOCKS = ("array", "piece", "arrow")
 
@@ -34,11 +36,12 @@ class TreeReader:
     """Reads what a `TreeWriter` wrote into objects that are new."""
 
     def __init__(
-        self, blocks: Sequence[FolderBlock], fetch: Callable[[FolderBlock], bytes], by: str
+        self, blocks: Sequence[FolderBlock], place: StateFolder | StateFile, by: str
     ) -> None:
         """`by` is the version of panes that wrote it, for what is said if it does not fit."""
         self.written = LastWriting()
-        self._blocks, self._fetch, self._by = blocks, fetch, by
+        self.path = place.path
+        self._blocks, self._fetch, self._by = blocks, place.fetch, by
         self._objects: dict[int, Any] = {}
         self._read: dict[int, Any] = {}
         self._pieces: Sequence[Piece] = ()
@@ -83,7 +86,7 @@ class TreeReader:
         if is_new and name not in MADE:
             raise self._misfit(f"there is no {name}")
         of = MADE[name] if is_new else type(fresh)
-        if not is_new and {*written_names(fresh)} != {n for n in tree["has"] if n != LOG}:
+        if not is_new and {*written_attributes(fresh)} != {n for n in tree["has"] if n != LOG}:
             raise self._misfit(f"not the same of {name}")
         # What never changes may be shared with other queries, so it is not filled but made anew.
         one = object.__new__(of) if is_new or _is_frozen(of) else fresh

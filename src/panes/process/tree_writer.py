@@ -23,12 +23,12 @@ from panes.process.object_tree import (
     array_bytes,
     is_value,
     pieces_of,
-    written_names,
+    written_attributes,
 )
 from panes.shards.recall import digest
 from panes.stores.contents import Contents
 from panes.stores.fragments import Fragments
-from panes.stores.state_folder import FolderBlock
+from panes.stores.state_blocks import FolderBlock
 
 _LZ4 = pa.ipc.IpcWriteOptions(compression="lz4")
 _PLAIN = (bool, int, float, str, type(None))
@@ -40,10 +40,11 @@ class TreeWriter:
     `now` is what is written once the blocks are.
     """
 
-    def __init__(self, written: LastWriting) -> None:
+    def __init__(self, written: LastWriting | None) -> None:
+        """Without what is `written`, it is written once, and nobody goes on writing from there."""
         self.blocks: list[FolderBlock] = []
         self.now = LastWriting()
-        self._written = written
+        self._written, self._is_once = written or LastWriting(), written is None
         self._numbers: dict[int, int] = {}
         self._places: dict[int, int] = {}
         self._pieces: Sequence[Piece] = ()
@@ -59,8 +60,6 @@ class TreeWriter:
         if isinstance(one, tuple(ARROW.values())):
             return self._arrow(one)
         if isinstance(one, Contents):
-            for piece in one.pieces:
-                wire.types(piece)  # refuses partial results that cannot be written
             return {"contents": one.identities}
         if isinstance(one, tuple):
             name = {"named": type(one).__name__} if hasattr(one, "_fields") else {}
@@ -94,7 +93,10 @@ class TreeWriter:
     def _fields(self, one: Any) -> Tree:
         """An object by itself, whatever else leads to it."""
         before, self._pieces = self._pieces, pieces_of(one, self._pieces)
-        said = {name: self._attribute(getattr(one, name)) for name in written_names(one)}
+        if self._pieces is not before:
+            for piece in self._pieces:
+                wire.types(piece)  # refuses partial results that cannot be written
+        said = {name: self._attribute(value) for name, value in written_attributes(one).items()}
         if isinstance(one, Fragments):
             said[LOG] = self._log(one)
         if isinstance(one, Dictionary):
@@ -108,7 +110,8 @@ class TreeWriter:
         So a writing takes as long as what was added takes, and not as what is stored. Once most of
         the log is merged or forgotten, it begins anew.
         """
-        new, known = store.journal(), self._written.logs.get(store)
+        new = None if self._is_once else store.journal()
+        known = self._written.logs.get(store)
         low, _ = store.span() or (FOREVER, FOREVER)
         entries = [entry for entry in known or () if entry.last >= low]
         size = sum(entry.size for entry in entries) + sum(map(len, new or ()))

@@ -67,7 +67,7 @@ class WindowsNode(LaterNode):
     ) -> None:
         """`schemas` are those of the sources, as far as they are known."""
         super().__init__(query, inside, run, aggregates=aggregates, now=now)
-        run = self.run
+        run, self.begins_behind = self.run, BEGINNING
         self.terms = check_options(query, run)
         self._inputs = Inputs.of(query, self.terms, is_bounded=run.bounded)
         self._promises = Promises(query, self.terms)

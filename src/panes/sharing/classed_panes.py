@@ -61,6 +61,9 @@ class ClassedPanes:
     `touched` is a list, the starts of panes that change are noted there for a host.
     """
 
+    # What is not written of an object; `pieces` and `values` are named by their identities.
+    RECOMPUTED = frozenset({"_key_types", "_value_types", "pieces", "touched", "tables", "values"})
+
     def __init__(self, key_types: Sequence[pa.DataType]) -> None:
         self._key_types = list(key_types)
         self._value_types: dict[ValueSet, list[pa.DataType]] = {}
@@ -131,6 +134,11 @@ class ClassedPanes:
                 for f in known.fragments
             )
         return self._fragments
+
+    def begin_with(self, pieces: Sequence[Piece]) -> None:
+        """Store nothing yet, and these pieces in this order."""
+        self.pieces = list(pieces)
+        self.clear()
 
     def add_values(self, values: ValueSet, types: Sequence[pa.DataType]) -> None:
         """Store a multiset too, whose columns have these types."""

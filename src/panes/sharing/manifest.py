@@ -151,8 +151,9 @@ def take_up_queries(
     entries: Iterable[QueryEntry],
     bind: Callable[[Asked], None],
     refusals: tuple[type[Exception], ...] = (),
+    read: Callable[[QueryEntry], Asked] | None = None,
 ) -> None:
-    """Add queries again, under the numbers that they had.
+    """Add queries again, under the numbers that they had; `read` says what each one asks.
 
     One that is refused by such an error is set aside, and the others go on.
     """
@@ -161,7 +162,7 @@ def take_up_queries(
     queries.failed = {f.name: Failed(f.text, f.deadline, f.reason) for f in manifest.failed}
     for entry in entries:
         try:
-            asked = queries.read(entry.name, entry.text)
+            asked = queries.read(entry.name, entry.text) if read is None else read(entry)
             bind(replace(asked, serial=entry.serial, deadline=entry.deadline))
         except refusals as error:
             queries.failed[entry.name] = Failed(entry.text, entry.deadline, str(error))

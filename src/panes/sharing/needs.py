@@ -91,6 +91,13 @@ class Needs:
             self.rows.use_no_longer(one.column, one.where)
         self.rows.keep(self.filters | {c for s in self.shapes for c in s.columns})
 
+    def arrange(self, pieces: Sequence[str]) -> None:
+        """Have pieces in this order of their identities, which are just those that are needed."""
+        place = {identity: number for number, identity in enumerate(pieces)}
+        self.pieces.sort(key=lambda piece: place[piece.identity])
+        others = {n: at for n, at in self.since.items() if n not in self.pieces}
+        self.since = {**others, **{piece: self.since[piece] for piece in self.pieces}}
+
     @property
     def values(self) -> list[ValueSet]:
         """The multisets that are needed."""

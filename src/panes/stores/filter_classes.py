@@ -38,6 +38,10 @@ class Classes:
         """Bytes of the sets, and of what finds their numbers."""
         return self._words.nbytes + self._table.nbytes
 
+    def written(self) -> dict[str, object]:
+        """The sets of now, as attributes that nobody writes to."""
+        return {"_words": self._words.copy(), "_table": self._table.copy(), "_count": self._count}
+
     def number(self, words: Words) -> NDArray[np.int64]:
         """The numbers of sets; new ones get the next."""
         width = max(words.shape[1], self._words.shape[1])

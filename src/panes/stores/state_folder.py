@@ -14,42 +14,20 @@ is killed, the folder holds the state before the last writing or the one after i
 
 from __future__ import annotations
 
-import json
 import os
 import weakref
-import zlib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from panes.errors import OptionError, StateError
+from panes.stores.state_blocks import FolderBlock, manifest_bytes, read_manifest
 from panes.whole_file import replacing
 
-FORMAT = 1
-_MAGIC = "panes-state"
 _LOCK, _MANIFEST, _BLOCKS = "lock", "manifest", "blocks-"
 _MOST_FILES = 256
-
-
-@dataclass(slots=True, eq=False)
-class FolderBlock:
-    """Bytes and their checksum; `data` are those that are not in a file yet."""
-
-    nbytes: int
-    checksum: int
-    file: str = ""
-    begin: int = 0
-    data: memoryview | None = None
-
-    @classmethod
-    def of(cls, data: bytes | memoryview) -> FolderBlock:
-        """A block that is yet to be written."""
-        view = memoryview(data)
-        view = view.cast("B") if view.nbytes else memoryview(b"")
-        return cls(len(view), zlib.crc32(view), data=view)
 
 
 class StateFolder:
@@ -87,26 +65,13 @@ class StateFolder:
         """What was written last, and its blocks in their order; nothing in a new folder."""
         with _as_state_error(self.path, "read"):
             data = (self.path / _MANIFEST).read_bytes()
-        head, _, body = data.partition(b"\n")
-        words = head.decode("ascii", "replace").split()
-        if len(words) != 3 or words[0] != _MAGIC:
-            raise self._damaged(_MANIFEST, "its first line is not that of a state")
-        if words[1] != str(FORMAT):
-            raise StateError(
-                f"the state in {self.path} was written in format {words[1]}; this version of panes "
-                f"reads format {FORMAT}",
-                hint="go on with the version of panes that wrote it, or name a new folder",
-            )
-        if words[2] != f"{zlib.crc32(body):08x}":
-            raise self._damaged(_MANIFEST, "its checksum differs")
-        said = json.loads(body)
-        blocks = [FolderBlock(*about) for about in said["blocks"]]
+        about, blocks, _ = read_manifest(data, self.path, lambda how: self._damaged(_MANIFEST, how))
         self._sizes = {
             name: path.stat().st_size
             for name in {block.file for block in blocks}
             if (path := self.path / name).exists()
         }
-        return said["about"], blocks
+        return about, blocks
 
     def fetch(self, block: FolderBlock) -> bytes:
         """The bytes of a block, which are what was written."""
@@ -116,11 +81,7 @@ class StateFolder:
                 data = file.read(block.nbytes)
         except FileNotFoundError:
             raise self._damaged(block.file, "it is missing") from None
-        if len(data) < block.nbytes:
-            raise self._damaged(block.file, "it is cut short")
-        if zlib.crc32(data) != block.checksum:
-            raise self._damaged(block.file, "a checksum differs")
-        return data
+        return block.checked(data, lambda how: self._damaged(block.file, how))
 
     def write(self, about: Mapping[str, object], blocks: Sequence[FolderBlock]) -> None:
         """Put these blocks in the place of all others, and `about` beside them. All or nothing."""
@@ -137,10 +98,8 @@ class StateFolder:
                 else (b.nbytes, b.checksum, b.file, b.begin)
                 for b in blocks
             ]
-            body = json.dumps({"about": about, "blocks": rows}, separators=(",", ":")).encode()
             with replacing(self.path / _MANIFEST) as partial:
-                head = f"{_MAGIC} {FORMAT} {zlib.crc32(body):08x}\n".encode()
-                partial.write_bytes(head + body)
+                partial.write_bytes(manifest_bytes(about, rows))
         except BaseException:
             self._take_back(name)
             raise

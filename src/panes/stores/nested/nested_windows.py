@@ -27,7 +27,7 @@ class NestedWindows(ABC):
         if aggregate not in ("min", "max"):
             raise OptionError(f"nested windows share min or max; asked for {aggregate!r}")
         self._flip = np.int64(-1 if aggregate == "min" else 0)
-        self._type: pa.DataType | None = None
+        self._none: pa.Array | None = None  # of the type of the values
         self._reach = NestedReach(max_size)
 
     @property
@@ -45,12 +45,15 @@ class NestedWindows(ABC):
         if len(at) != len(values):
             raise InputError(f"{len(at)} positions came with {len(values)} values")
         column = values if isinstance(values, pa.Array) else pa.array(values)
-        if self._type not in (None, column.type):
-            raise ColumnTypeError(f"values were {self._type} so far, and now are {column.type}")
+        if self._none is not None and self._none.type != column.type:
+            raise ColumnTypeError(
+                f"values were {self._none.type} so far, and now are {column.type}"
+            )
         if not has_key(column.type):
             raise ColumnTypeError(f"min and max here need numbers or times, got {column.type}")
         self._reach.follow(at)
-        self._type = column.type
+        if self._none is None:
+            self._none = pa.array([], column.type)
         self._insert(at, encode(column) ^ self._flip)
         self._evict_before(self._reach.oldest)
 
@@ -74,9 +77,9 @@ class NestedWindows(ABC):
         return self._values(keys, ~found)
 
     def _values(self, keys: NDArray[np.int64], is_null: NDArray[np.bool_]) -> pa.Array:
-        if self._type is None:
+        if self._none is None:
             return pa.nulls(len(keys))
-        return decode(keys ^ self._flip, is_null, self._type)
+        return decode(keys ^ self._flip, is_null, self._none.type)
 
     @abstractmethod
     def _insert(self, at: NDArray[np.int64], keys: NDArray[np.int64]) -> None:

@@ -56,6 +56,14 @@ class Tail:
 
         return undo
 
+    def written(self) -> dict[str, object]:
+        """The rows of now, as attributes that nobody writes to."""
+        return {
+            "buffer": self.buffer[:, self.first : self.last].copy(),
+            "first": 0,
+            "last": len(self),
+        }
+
     def reserve(self, count: int) -> None:
         """Make room for so many more rows."""
         if self.last + count <= self.buffer.shape[1]:

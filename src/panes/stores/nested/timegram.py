@@ -61,6 +61,8 @@ class TimeGram:
         The largest window that will be asked for; older rows are evicted.
     """
 
+    RECOMPUTED = frozenset({"buckets_of", "_units"})
+
     def __init__(self, *, width: Number, origin: Number = 0, max_size: int) -> None:
         self.buckets_of = Buckets(width=width, origin=origin)
         self._units = self.buckets_of.units()
