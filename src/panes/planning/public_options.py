@@ -163,7 +163,8 @@ class RegisterOptions(EveryQueryOptions, InProcessOptions, OnSparkOptions, total
         int | None,
         "On Spark: how many levels of states the register has, one behind the other. Windows over "
         "windows take 2, joins 2, windows over a join of windows 3; the number is fixed when a "
-        "checkpoint is first used. None: as many as the queries need that it is started with.",
+        "checkpoint is first used. None: as many as the queries need that it is started with. See "
+        "[levels](../guides/many_queries.md#levels).",
     ]
     keep_rows: Annotated[
         int,
