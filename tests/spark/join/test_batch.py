@@ -108,8 +108,8 @@ def test_what_is_for_streams_is_refused(frames: dict[str, Any]) -> None:
         panes.sql(f"{ABOVE[0]} EMIT EARLY", l=frames["l"], r=frames["r"])
     with pytest.raises(QueryError, match="why is for streams, and these DataFrames are bounded"):
         panes.sql(ABOVE[0], why=True, l=frames["l"], r=frames["r"])
-    with pytest.raises(QueryError, match="rows_late is not available on Spark"):
-        panes.sql(BANDS[0], rows_late=3, l=frames["l"], r=frames["r"])
+    with pytest.raises(QueryError, match="store='eager' is not available on Spark"):
+        panes.sql(BANDS[0], store="eager", l=frames["l"], r=frames["r"])
 
 
 def test_any_name_is_a_name(spark: SparkSession) -> None:
