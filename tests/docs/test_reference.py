@@ -78,6 +78,8 @@ def call(name: str, member: object) -> str:
         return name
     parts = []
     for p in list(inspect.signature(member).parameters.values())[1:]:
+        if p.name == "unnamed":  # what is given without a name is refused
+            continue
         shown_name, default = (text.strip("`") for text in shown(p))
         parts.append(f"{shown_name}={default}" if default else shown_name)
     return f"{name}({', '.join(parts)})"
