@@ -186,3 +186,59 @@ def test_what_is_asked_wrongly_is_told(folder: Path, arguments: list[str], says:
     assert done.returncode == 2
     assert says in done.stderr
     assert "Traceback" not in done.stderr
+
+
+JOINED = {
+    "pairs": "SELECT b.item, b.price, s.price AS paid FROM b JOIN s ON b.item = s.item "
+    "AND s.ts BETWEEN b.ts AND b.ts + INTERVAL 20 SECONDS",
+    "most": "SELECT max(n) AS most FROM (SELECT item, count(*) AS n FROM b [TUMBLING 1 minute "
+    "WATTR ts] GROUP BY item) [TUMBLING 10 minutes]",
+}
+
+
+@pytest.fixture
+def two_streams(folder: Path) -> Path:
+    (folder / "joined").mkdir()
+    for name, text in JOINED.items():
+        (folder / "joined" / f"{name}.sql").write_text(text)
+    return folder
+
+
+def test_queries_over_two_streams(two_streams: Path) -> None:
+    call(
+        "register", "joined", "-i", "b=a.parquet", "-i", "s=b.parquet", "-o", "out",
+        "--lateness", "2 hours", folder=two_streams,
+    )  # fmt: skip
+    streams = {"b": pq.read_table(two_streams / "a.parquet"),
+               "s": pq.read_table(two_streams / "b.parquet")}  # fmt: skip
+    for name, text in JOINED.items():
+        read = streams if name == "pairs" else {"b": streams["b"]}
+        want = panes.sql(text, **read)
+        assert len(want)
+        assert_rows(pq.read_table(two_streams / "out" / f"{name}.parquet"), want)
+
+
+def test_queries_over_two_streams_go_on_where_they_were_saved(two_streams: Path) -> None:
+    arguments = ("register", "joined", "-o", "out", "--lateness", "2 hours", "--saved", "state")
+    for b, s in (("a.parquet", "b.parquet"), ("b.parquet", "a.parquet")):
+        call(*arguments, "-i", f"b={b}", "-i", f"s={s}", folder=two_streams)
+    register = panes.register(("b", "s"), lateness="2 hours", max_ahead=None,
+                              saved=two_streams / "state")  # fmt: skip
+    left = register.finish()["pairs"]
+    given = [pq.read_table(path) for path in sorted((two_streams / "out" / "pairs").iterdir())]
+    both = pa.concat_tables([pq.read_table(two_streams / f"{n}.parquet") for n in "ab"])
+    assert_rows(pa.concat_tables([*given, left]), panes.sql(JOINED["pairs"], b=both, s=both))
+
+
+@pytest.mark.slow
+def test_queries_over_two_streams_on_spark(two_streams: Path, spark: SparkSession) -> None:
+    call(
+        "register", "joined", "-i", "b=a.parquet", "-i", "s=b.parquet", "-o", "out",
+        "--lateness", "2 hours", "--engine", "spark", folder=two_streams,
+    )  # fmt: skip
+    streams = {"b": pq.read_table(two_streams / "a.parquet"),
+               "s": pq.read_table(two_streams / "b.parquet")}  # fmt: skip
+    for name, text in JOINED.items():
+        read = streams if name == "pairs" else {"b": streams["b"]}
+        found = pq.read_table(two_streams / "out" / f"query={name}").drop_columns(["batch"])
+        assert_rows(found, panes.sql(text, **read))

@@ -177,7 +177,7 @@ OPTIONS = {
         "--files-per-batch is for a stream on Spark", "--engine spark",
     ),
     "register queries -i asks=bids.csv -o a": (
-        "query `busy` reads bids, and --input names the stream `asks`", "--input bids=bids.csv",
+        "query `busy` reads bids, and --input names `asks`", "--input bids=bids.csv",
     ),
     "explain busy.sql --lateness '1 s'": ("without --run they are not", "--run"),
     "explain busy.sql --run": ("a stream `bids`, which was not given", "--input bids=bids.parquet"),

@@ -1,9 +1,9 @@
-"""`panes register`: answer many queries over one stream. The stream is read once."""
+"""`panes register`: answer many queries over some streams, each of which is read once."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -17,6 +17,7 @@ from panes.cli.meter import metered
 from panes.cli.options import (
     Engine,
     FilesPerBatch,
+    Inputs,
     TimestampFormat,
     read_lateness,
     read_query,
@@ -37,7 +38,7 @@ EXAMPLE = "Example: panes register queries --input bids=bids.parquet --output an
 
 def register(
     queries: Annotated[Path, typer.Argument(help="A folder with one .sql file per query.")],
-    given: Annotated[str, typer.Option("--input", "-i", help="The stream, as name=path.")],
+    inputs: Inputs,
     output: Annotated[
         Path, typer.Option("--output", "-o", help="A folder for the answers of all queries.")
     ],
@@ -84,12 +85,11 @@ def register(
     live: Live = False,
     live_stay: LiveStay = STAY,
 ) -> None:
-    """Answer all queries of a folder over one stream, which is read once.
+    """Answer all queries of a folder over some streams, each of which is read once.
 
-    The stream is a Parquet, CSV or NDJSON file, or a folder of such files. In this process the
-    queries may be of any kind that `panes run` takes over one stream.
+    The queries may be of any kind that `panes run` takes, joins and queries in queries among them.
     """
-    source = InputFiles.parse(given, timestamp_format)
+    sources = InputFiles.parse_all(inputs, timestamp_format)
     is_late_known = lateness is not None
     require_use(engine, files_per_batch, late, is_late_known=is_late_known, is_stream=True)
     if engine == "spark":
@@ -103,7 +103,7 @@ def register(
         from panes.cli import register_on_spark
 
         register_on_spark.run(
-            source, queries, output, read_lateness(lateness), late, checkpoint, files_per_batch,
+            sources, queries, output, read_lateness(lateness), late, checkpoint, files_per_batch,
             follow=follow, explain=explain, live_stay=live_stay if live else None,
         )  # fmt: skip
         return
@@ -118,24 +118,24 @@ def register(
             f"--saved {saved}: there is no folder {saved.parent}", hint=f"mkdir -p {saved.parent}"
         )
     reg: Register = open_register(
-        source.name,
+        names_of(sources),
         lateness=read_lateness(lateness),
         late=late,
         max_ahead=None,
         saved=saved if is_there else None,
     )
     wanted = texts(queries)
-    _follow(reg, wanted, queries, source)
+    _follow(reg, wanted, queries, sources)
     run = reg.saves + 1 if saved is not None else None
-    outputs = _outputs(output, wanted, kind, run, source, overwrite=overwrite)
+    outputs = _outputs(output, wanted, kind, run, sources, overwrite=overwrite)
     with live_page(reg, wanted=live, stay=live_stay):
         answers: dict[str, list[pa.Table]] = {}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", FailedQueryWarning)  # they are told at the end
             known = reg.late.schema  # the columns of earlier runs
-            batches = ((source.name, batch) for batch in source.batches())
-            for _, batch in metered(batches, [source], reg):
-                _collect(answers, reg.push(source.in_utc(batch, known)))
+            batches = ((s.name, s.in_utc(batch, known)) for s in sources for batch in s.batches())
+            for name, batch in metered(batches, sources, reg):
+                _collect(answers, reg.push(**{name: batch}))
             explained = reg.explain() if explain else None
             if saved is None:
                 _collect(answers, reg.finish())
@@ -150,6 +150,11 @@ def register(
         tell_counts(counts, reg.queries(), reg.failed)
     if reg.failed:
         raise typer.Exit(1)
+
+
+def names_of(sources: Sequence[InputFiles]) -> str | tuple[str, ...]:
+    """The stream of a register, or its streams."""
+    return sources[0].name if len(sources) == 1 else tuple(source.name for source in sources)
 
 
 def tell_counts(
@@ -170,7 +175,7 @@ def _outputs(
     names: Iterable[str],
     kind: str,
     run: int | None,
-    source: InputFiles,
+    sources: Sequence[InputFiles],
     *,
     overwrite: bool,
 ) -> dict[str, OutputFile]:
@@ -194,7 +199,7 @@ def _outputs(
         except OSError as error:
             raise OptionError(f"--output {folder}: {error.strerror}: {error.filename}") from None
         may_be_there = overwrite or run is not None
-        found[name] = OutputFile.checked(str(path), sources=[source], overwrite=may_be_there)
+        found[name] = OutputFile.checked(str(path), sources=sources, overwrite=may_be_there)
     return found
 
 
@@ -213,7 +218,9 @@ def texts(folder: Path) -> dict[str, str]:
     return {f.stem: read_query(str(f)).strip().rstrip(";") for f in files}
 
 
-def _follow(reg: Register, wanted: dict[str, str], folder: Path, source: InputFiles) -> None:
+def _follow(
+    reg: Register, wanted: dict[str, str], folder: Path, sources: Sequence[InputFiles]
+) -> None:
     """Ask what the folder says; what a saved register had beside that is gone."""
     for name, text in reg.queries().items():
         if wanted.get(name) != text:
@@ -221,7 +228,7 @@ def _follow(reg: Register, wanted: dict[str, str], folder: Path, source: InputFi
     for name, text in wanted.items():
         if name not in reg.queries():
             try:
-                _require_input(name, text, source)
+                _require_inputs(name, text, sources)
                 reg.add(name, text)
             except OptionError:
                 raise
@@ -229,13 +236,16 @@ def _follow(reg: Register, wanted: dict[str, str], folder: Path, source: InputFi
                 raise failure.of(str(folder / f"{name}.sql")) from None
 
 
-def _require_input(name: str, text: str, source: InputFiles) -> None:
-    """Refuse a query over a stream that has another name than what was given."""
-    read = read_graph(text).streams
-    if source.name not in read:
+def _require_inputs(name: str, text: str, sources: Sequence[InputFiles]) -> None:
+    """Refuse a query over a stream that was not given."""
+    read, given = read_graph(text).streams, [source.name for source in sources]
+    missing = [stream for stream in read if stream not in given]
+    if missing:
+        known = ", ".join(f"`{stream}`" for stream in given)
+        path = sources[0].path if len(read) == len(given) == 1 else f"{missing[0]}.parquet"
         raise QueryError(
-            f"query `{name}` reads {', '.join(read)}, and --input names the stream `{source.name}`",
-            hint=f"--input {read[0]}={source.path}",
+            f"query `{name}` reads {', '.join(read)}, and --input names {known}",
+            hint=f"--input {missing[0]}={path}",
         )
 
 

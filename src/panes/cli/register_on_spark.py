@@ -1,11 +1,13 @@
-"""What `panes register --engine spark` does: a register over a stream of files."""
+"""What `panes register --engine spark` does: a register over streams of files."""
 
 from __future__ import annotations
 
 import tempfile
 import warnings
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
+from typing import Any
 
 import typer
 
@@ -15,7 +17,7 @@ from panes.cli.files import InputFiles
 from panes.cli.interrupts import ends, interrupts, stopped
 from panes.cli.live_option import staying
 from panes.cli.on_spark import reason, require_folder, start
-from panes.cli.register import tell_counts, texts
+from panes.cli.register import names_of, tell_counts, texts
 from panes.cli.show import say
 from panes.errors import FailedQueryWarning, PanesError
 from panes.planning.terms import Late
@@ -25,7 +27,7 @@ from panes.spark.session import quiet
 
 
 def run(
-    source: InputFiles,
+    sources: Sequence[InputFiles],
     queries: Path,
     output: Path,
     lateness: Duration | None,
@@ -40,15 +42,19 @@ def run(
     """Answers go to ``output/query=NAME``, batch by batch."""
     texts(queries)
     require_folder(checkpoint)
-    source.require_readable()
+    for source in sources:
+        source.require_readable()
     with tempfile.TemporaryDirectory() as folder:
         start(Path(folder))
         quiet(files.spark())  # what goes wrong is told below
-        stream = files.read_stream(
-            source.path, source.format, files_per_batch, source.spark_options
-        )
+        streams = {
+            s.name: files.read_stream(s.path, s.format, files_per_batch, s.spark_options)
+            for s in sources
+        }
+        names: Any = names_of(sources)
+        frames = streams if len(streams) > 1 else streams[names]
         reg: SparkRegister = open_register(
-            source.name, stream, lateness=lateness, late=late, max_ahead=None
+            names, frames, lateness=lateness, late=late, max_ahead=None
         )
         try:
             place = checkpoint or Path(folder) / "checkpoint"
