@@ -14,8 +14,16 @@ from hypothesis import strategies as st
 import panes
 from panes.errors import OptionError, QueryError
 from panes.stores.by_name import StoreName
+from tests.matrix.arrivals import LATENESS, usual
 from tests.strategies import cuts_of, streams
-from tests.support import STORES, assert_same, newest_of_each, select, sorted_answers
+from tests.support import (
+    STORES,
+    assert_rows,
+    assert_same,
+    newest_of_each,
+    select,
+    sorted_answers,
+)
 
 WINDOWS = ("RANGE 20 SLIDE 10 WATTR at", "RANGE 7 SLIDE 4 WATTR at", "TUMBLING 5 WATTR at")
 SOME = ("count(*)", "sum(i)", "max(x)", "first(x)", "median(i)", "mode(s)", "avg(d)")
@@ -175,3 +183,44 @@ def test_answers_of_row_windows_do_not_wait_for_ever() -> None:
     query = panes.open("SELECT count(*) AS n FROM s [ROWS 2]", flush=panes.LazyFlush(within=5))
     given = [len(query.push(s=pa.table({"x": [i]}))) for i in range(20)]
     assert sum(given) >= 14
+
+
+def test_a_register_revises_as_queries_of_their_own_do() -> None:
+    """Each query keeps what it may still revise."""
+    texts = {
+        "sums": "SELECT k, sum(v) AS s FROM s [RANGE 20 SLIDE 10 WATTR at] GROUP BY k",
+        "most": "SELECT max(v) AS m FROM s [TUMBLING 10 WATTR at] WHERE v > 1",
+    }
+    come = usual(("s",), "late")
+    register = panes.register("s", lateness=LATENESS, late="revise", revise_within=60)
+    alone = {}
+    for name, text in texts.items():
+        register.add(name, text)
+        alone[name] = panes.open(text, lateness=LATENESS, late="revise", revise_within=60)
+    revised = 0
+    for batch in come.batches:
+        given = register.push(**batch)
+        for name, query in alone.items():
+            want = query.push(**batch)
+            assert_rows(given.get(name, want.slice(0, 0)), want)
+            revised += want.column("status").to_pylist().count("revised")
+    assert revised
+    left = register.finish()
+    for name, query in alone.items():
+        assert_rows(left[name], query.finish())
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("SELECT s.id FROM s JOIN s t ON s.at = t.at", "a pair is given once"),
+        ("SELECT max(n) AS m FROM (SELECT count(*) AS n FROM s [TUMBLING 10 WATTR at]) "
+         "[TUMBLING 20]", "would answer a window again"),
+        ("SELECT count(*) AS n FROM s [RANGE ALL SLIDE 10 WATTR at]", "sliding and tumbling"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_revised_is_refused_by_add(text: str, says: str) -> None:
+    register = panes.register("s", lateness=LATENESS, late="revise")
+    with pytest.raises((panes.OptionError, panes.QueryError), match=says):
+        register.add("q", text)
+    assert register.queries() == {}

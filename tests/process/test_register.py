@@ -336,8 +336,8 @@ def test_what_cannot_be_answered_is_refused_when_it_is_added(text: str, said: st
 
 
 def test_names_and_options_are_checked() -> None:
-    with pytest.raises(panes.PanesError, match="answers every window once"):
-        panes.register("t", late="revise")
+    with pytest.raises(panes.PanesError, match="must be 'open', 'drop' or 'revise'"):
+        panes.register("t", late="never").add("q", COUNT)  # type: ignore[call-overload]
     reg = panes.register("t")
     with pytest.raises(panes.PanesError, match="has no query yet"):
         reg.push(rows(1))

@@ -39,7 +39,12 @@ class EveryQueryOptions(TypedDict, total=False):
         Late,
         "What to do with a row that comes later than that. `'open'`: count it in its windows that "
         "are still open. `'drop'`: do not count it. `'revise'`: also answer its closed windows "
-        "again (not in a register). See [late data](../guides/late_data.md).",
+        "again (not in a register on Spark). See [late data](../guides/late_data.md).",
+    ]
+    revise_within: Annotated[
+        Duration | None,
+        "With `late='revise'`, how far behind progress a window can still be answered again. None: "
+        "always, and nothing is ever deleted.",
     ]
     max_ahead: Annotated[
         Duration | None,
@@ -75,11 +80,6 @@ class OneQueryOptions(TypedDict, total=False):
         str | None,
         "How rows are stored until their windows close. All stores give the same answers; without "
         "this option, Panes chooses. See [stores](stores.md).",
-    ]
-    revise_within: Annotated[
-        Duration | None,
-        "With `late='revise'`, how far behind progress a window can still be answered again. None: "
-        "always, and nothing is ever deleted.",
     ]
     flush: Annotated[
         Flush | None,

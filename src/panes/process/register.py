@@ -18,7 +18,7 @@ import pyarrow as pa
 from panes.aggregates.custom import UserAggregate
 from panes.answers.portions import Portion, QueryAnswers
 from panes.axis import BEGINNING, Axis, Duration
-from panes.errors import FailedQueryWarning, OptionError, QueryError, warn
+from panes.errors import FailedQueryWarning, QueryError, warn
 from panes.frames import empty_tables, to_table
 from panes.html import facts_html, facts_line
 from panes.language.query_graph import read_graph
@@ -61,11 +61,6 @@ class Register(SavedRegister):
         hand_over: HandOver | None = None,
         now: Callable[[], int] = clock,
     ) -> None:
-        if run.late == "revise":
-            raise OptionError(
-                "a register answers every window once, so late must be 'open' or 'drop'",
-                hint="panes.open(..., late='revise') for a query of its own",
-            )
         self.streams = (streams,) if isinstance(streams, str) else tuple(streams)
         self.stream, self.is_of_one = self.streams[0], isinstance(streams, str)
         self._run, self._aggregates, self._hand_over = run, tuple(aggregates), hand_over

@@ -25,6 +25,7 @@ from panes.language.join_query import JoinQuery
 from panes.language.query import Query
 from panes.language.query_graph import Part, QueryGraph, read_graph
 from panes.nodes.parts import require_parts
+from panes.planning.join_terms import require_join_options
 from panes.planning.terms import StreamOptions
 from panes.process.all_or_nothing import all_or_nothing
 from panes.process.in_turn import Turn
@@ -88,7 +89,9 @@ class RegisterGraph(RegisterNodes):
     ) -> None:
         """Answer one more query from now on."""
         query = graph.asked
-        if graph.is_single and isinstance(query, Query) and shared_spec(query) is not None:
+        is_shared = isinstance(query, Query) and shared_spec(query) is not None
+        if graph.is_single and is_shared and self._run.late != "revise":
+            assert isinstance(query, Query)
             assert query.window is not None
             self._share(
                 name, text, query, self._on(query.streams[0], query.window.column), deadline
@@ -184,6 +187,7 @@ class RegisterGraph(RegisterNodes):
         return windows
 
     def _join(self, name: str, query: JoinQuery) -> None:
+        require_join_options(query, self._run)
         if JOINS not in self.running.nodes:
             self.joins.missed(self._newest_known())
             self.running.add(JOINS, self.joins)
@@ -192,7 +196,8 @@ class RegisterGraph(RegisterNodes):
 
     def _beside(self, name: str, graph: QueryGraph) -> None:
         """Nodes for the parts of a query; those that are there already are shared."""
-        require_parts(graph, self._run)
+        if graph.names:
+            require_parts(graph, self._run)
         named: dict[str, str] = {}
         for part in graph.parts:
             reads = {n: graph.again.get(n, n) for n in part.query.streams}
