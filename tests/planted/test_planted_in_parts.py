@@ -13,7 +13,7 @@ import pytest
 from panes.axis import BEGINNING
 from panes.errors import QueryError
 from panes.shards import handed_on, parts_shard, query_state, register_shard
-from panes.shards.handed_on import Reading
+from panes.shards.handed_on import PartReading
 from panes.shards.many_states import ManyStates
 from panes.shards.missed_queries import MissedQueries
 from panes.shards.parts_shard import PartsShard
@@ -109,7 +109,7 @@ PLANTED: dict[str, tuple[object, str, Callable[[Function], Function], Callable[[
         lambda: nested_together({"q": NESTED["windows over windows"]}, "shuffled"),
     ),
     "promises of answers are not told": (
-        Reading, "_position", nothing_is_told,
+        PartReading, "_position", nothing_is_told,
         lambda: nested_comes_later("three levels", is_read=True),
     ),
     "a part is run twice": (

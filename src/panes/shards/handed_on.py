@@ -56,7 +56,7 @@ class HandedOn:
 
 
 @dataclass(frozen=True)
-class Reading:
+class PartReading:
     """How a part reads the answers of another one: the place, and what becomes of the rows there.
 
     `of` and `to` are the keys of both, `level` is that of who reads, and `source` numbers the place

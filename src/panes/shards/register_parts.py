@@ -24,7 +24,7 @@ from panes.nodes.promised_answers import column_read
 from panes.nodes.promised_columns import placed_by
 from panes.planning.plan import Plan
 from panes.planning.terms import CheckedOptions
-from panes.shards.handed_on import HandedOn, Making, Reading, StreamAbove
+from panes.shards.handed_on import HandedOn, Making, PartReading, StreamAbove
 from panes.shards.join_keys import shard_keys
 from panes.shards.query_filler import filler_of
 from panes.shards.recall import Recall
@@ -129,7 +129,7 @@ class RegisterParts:
     join_terms: CheckedOptions = field(default_factory=CheckedOptions)
     contents: Mapping[str, int] = field(default_factory=dict)
     distinct: tuple[DifferentRows, ...] = ()
-    readings: tuple[Reading, ...] = ()
+    readings: tuple[PartReading, ...] = ()
     streams_above: tuple[StreamAbove, ...] = ()
 
     @classmethod
@@ -148,7 +148,7 @@ class RegisterParts:
         readings = [r for one in alone for r in _read_by_windows(one, schemas, made)]
         readings += [r for one in joins for r in _read_by_join(one, schemas, made)]
         readings += [
-            Reading(one.part, one.key, one.names, one.level, 0, one.name, schemas[one.part],
+            PartReading(one.part, one.key, one.names, one.level, 0, one.name, schemas[one.part],
                     one.plan, one.filler, "whole")
             for one in distinct if one.part is not None
         ]  # fmt: skip
@@ -180,12 +180,12 @@ class RegisterParts:
 
 def _read_by_windows(
     one: AloneQuery, schemas: Mapping[str, pa.Schema], made: Mapping[str, Making]
-) -> Iterator[Reading]:
+) -> Iterator[PartReading]:
     for number, key in one.parts.items():
         # Rows of a stream may be late, whatever is selected from them; answers never are.
         keep_rows = key in made and one.terms.drops_late
         name, filler = one.plan.query.streams[number], partial(filler_of, one.plan)
-        yield Reading(
+        yield PartReading(
             key, one.key, one.names, one.level, number, name, schemas[key], one.plan,
             partial(filler, keep_rows=keep_rows), made.get(key, "selected"),
         )  # fmt: skip
@@ -193,14 +193,14 @@ def _read_by_windows(
 
 def _read_by_join(
     shared: SharedJoin, schemas: Mapping[str, pa.Schema], made: Mapping[str, Making]
-) -> Iterator[Reading]:
+) -> Iterator[PartReading]:
     keys, source = shard_keys(shared.join), 0
     for number, side in enumerate(shared.join.sources):
         filler = partial(rows_of_side, side, number, keys[number])
         for name in side.source.streams:
             key = shared.parts.get(name)
             if key is not None:
-                yield Reading(
+                yield PartReading(
                     key, shared.key, shared.names, shared.level, source, name, schemas[key],
                     side.plan, filler, made.get(key, "selected"),
                 )  # fmt: skip
