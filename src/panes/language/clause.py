@@ -68,7 +68,7 @@ class Parts:
     """The words of a clause, part by part, before they are given a meaning.
 
     `paths` are the columns after WATTR with their qualifiers: one, or the two whose greater or
-    smaller value is meant (`taken`), as over a join.
+    smaller value is meant (`taken`), as over a join. `dotted` are all names that have a qualifier.
     """
 
     size: Length | None = None
@@ -84,6 +84,7 @@ class Parts:
     align_start: bool = False
     paths: tuple[tuple[str, ...], ...] = ()
     taken: Literal["max", "min"] | None = None
+    dotted: tuple[tuple[str, ...], ...] = ()
 
 
 def is_clause(reader: TokenReader) -> bool:
@@ -140,11 +141,11 @@ def _read_part(reader: TokenReader, parts: Parts) -> None:
     elif word in ("WATTR", "WA"):
         _read_axis(reader, parts, word)
     elif word == "RATTR":
-        parts.range_column = reader.name("after RATTR")
+        parts.range_column = _read_name(reader, parts, "after RATTR")
     elif word == "SATTR":
         _read_slide_column(reader, parts)
     elif word == "PA":
-        parts.partition = _read_names(reader)
+        parts.partition = _read_names(reader, parts)
     elif word == "ORIGIN":
         _read_origin(reader, parts)
     else:
@@ -259,17 +260,24 @@ def _read_axis(reader: TokenReader, parts: Parts, word: str) -> None:
         reader.expect(")", "after the two columns")
     else:
         parts.paths = (reader.path(f"after {word}"),)
+    parts.dotted += tuple(path for path in parts.paths if len(path) > 1)
     parts.column = parts.paths[0][-1]
 
 
-def _read_names(reader: TokenReader) -> tuple[str, ...]:
+def _read_name(reader: TokenReader, parts: Parts, where: str) -> str:
+    path = reader.path(where)
+    parts.dotted += (path,) if len(path) > 1 else ()
+    return path[-1]
+
+
+def _read_names(reader: TokenReader, parts: Parts) -> tuple[str, ...]:
     enclosed = reader.skip("(")
-    names = [reader.name("after PA")]
+    names = [_read_name(reader, parts, "after PA")]
     while reader.word() == "," and (
         enclosed or reader.word(1) not in OPENERS | {"ORIGIN", "ALIGN"}
     ):
         reader.take()
-        names.append(reader.name("after PA"))
+        names.append(_read_name(reader, parts, "after PA"))
     if enclosed:
         reader.expect(")", "after the columns of PA")
     return tuple(names)

@@ -234,7 +234,7 @@ def _read_source(reader: TokenReader, text: str) -> Source:
     sources = Sources()
     read_union(reader, sources)
     named = [*reversed(sources.aliases), *sources.streams]
-    inner = tuple(read_inner(selects, text) for selects in sources.inner)
+    inner = tuple(read_inner(selects, text, sources.streams) for selects in sources.inner)
     again = tuple(sources.again.items())
     source = Source(tuple(dict.fromkeys(named)), tuple(sources.streams), inner, again=again)
     if is_clause(reader):

@@ -62,7 +62,7 @@ def parse_tokens(
             (plain, text, window, aggregates),
         )
     )
-    inner = tuple(read_inner(selects, text) for selects in sources.inner)
+    inner = tuple(read_inner(selects, text, sources.streams) for selects in sources.inner)
     again = tuple(sources.again.items())
     return replace(query, text=text, window=window, inner=inner, early=early, again=again)
 
@@ -112,6 +112,7 @@ def take_out(
     sources = Sources()
     window: Window | None = None
     early: Early | None = None
+    dotted: list[tuple[tuple[str, ...], Token]] = []
     depth = 0  # of parentheses that are open, as in ``extract(hour FROM ts)``
     while reader.here is not None:
         if early is not None:
@@ -126,6 +127,7 @@ def take_out(
             if plain and plain[-1].text == STREAM:
                 _refuse_join(reader)
             found = window_of(parts, bracket, once=once)
+            dotted += [(path, bracket) for path in parts.dotted]
             if window is not None and found != window:
                 raise error_at(bracket, "a query over one stream has one window, found a second")
             window = found
@@ -140,7 +142,21 @@ def take_out(
             depth += _deeper(plain[-1])
     if not sources.streams:
         raise QueryError("the query reads no stream", hint="add FROM and the stream's name")
+    for path, bracket in dotted:
+        _require_column(path, sources, bracket)
     return plain, sources, window, early
+
+
+def _require_column(path: Sequence[str], sources: Sources, bracket: Token) -> None:
+    """Refuse what a window clause names as a field: a window is made of columns."""
+    names = [*sources.streams, *sources.aliases]
+    if path[0].lower() not in {name.lower() for name in names} or len(path) > 2:
+        field, own = ".".join(path), path[-1]
+        raise error_at(
+            bracket,
+            f"a window clause names columns, and `{field}` is a field of one",
+            f"FROM (SELECT {field} AS {own}, ... FROM {names[0]}), and {own} in the clause",
+        )
 
 
 def _deeper(token: Token) -> int:
