@@ -216,17 +216,20 @@ class _Binding:
                     "without, or integers with integers, at a distance of fixed length: "
                     "r.ts <= l.ts + INTERVAL 5 SECONDS",
                 )
+        l, r = join.left.name, join.right.name
         hint = (
-            "add AND r.ts BETWEEN l.ts - INTERVAL 5 SECONDS AND l.ts, or a window: "
-            "l [RANGE 5 seconds WATTR ts], r [RANGE 5 seconds WATTR ts]"
+            f"add AND {r}.ts BETWEEN {l}.ts - INTERVAL 5 SECONDS AND {l}.ts, or a window: "
+            f"{l} [RANGE 5 seconds WATTR ts], {r} [RANGE 5 seconds WATTR ts]"
         )
-        if len(self.columns.names) > 2:
+        if join.as_of:
+            hint = f"ASOF JOIN {r} [RANGE 5 seconds WATTR ts] ON ..."
+        elif len(self.columns.names) > 2:
             hint = (
                 "of three streams, each join has its own: FROM l JOIN r ON ... [TUMBLING 5 minutes "
                 "WATTR ts] JOIN m ON ... [TUMBLING 5 minutes WATTR ts]"
             )
         return QueryError(
-            f"nothing says how far apart rows of {join.left.name} and {join.right.name} may be",
+            f"nothing says how far apart rows of {l} and {r} may be",
             hint=hint,
         )
 

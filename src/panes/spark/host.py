@@ -175,6 +175,14 @@ def with_watermark(frames: Sequence[DataFrame], column: str, run: StreamOptions)
             f"`{column}` has a watermark, and Spark takes only one: the end would not be noticed",
             hint='leave out withWatermark and say lateness="10 seconds"',
         )
+    if not run.bounded and (run.lateness, run.punctuation, run.heartbeat) == (None, None, None):
+        for frame, delay in zip(frames, delays, strict=True):
+            marked = [f.name for f in frame.schema if watermark_delay(f) is not None]
+            if delay is None and marked:
+                raise OptionError(
+                    f"the watermark is on `{marked[0]}`, and the window lies on `{column}`",
+                    hint=f'df.withWatermark("{column}", "10 seconds"), or WATTR {marked[0]}',
+                )
     found = [delay * 1_000 for delay in delays if delay is not None]
     if run.lateness is not None or run.punctuation is not None or len(found) < len(delays):
         return run
@@ -187,8 +195,9 @@ def require_progress(terms: CheckedOptions, streams: Sequence[str], *, bounded: 
     if not (bounded or all(told)):
         raise OptionError(
             "nothing says how the stream progresses, so no window would ever close",
-            hint='df.withWatermark("ts", "10 seconds"), or an option of panes.sql: lateness="10 '
-            'seconds", punctuation=, heartbeat=, or bounded=True for an availableNow run',
+            hint='df.withWatermark("ts", "10 seconds"); panes.sql and panes.register also take '
+            'lateness="10 seconds", punctuation= and heartbeat=; and for an availableNow run there '
+            "is bounded=True, of panes.sql and reg.start",
         )
 
 

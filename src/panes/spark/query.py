@@ -14,8 +14,8 @@ from pyspark.sql import functions as F  # noqa: N812 - as everyone writes it
 from pyspark.sql import types as T  # noqa: N812
 
 from panes.aggregates.custom import UserAggregate
-from panes.errors import OptionError, QueryError
-from panes.frames import require_streams
+from panes.errors import InputError, OptionError, QueryError
+from panes.frames import is_spark, require_streams
 from panes.language.join_query import JoinQuery
 from panes.language.query import WINDOW_TIME, Query
 from panes.language.query_graph import Part, QueryGraph, read_graph
@@ -61,6 +61,13 @@ def answer(
 
     A stream that is started on a checkpoint of other sources is refused before Spark starts.
     """
+    for name, frame in streams.items():
+        if not is_spark(frame):
+            given = next(other for other, of in streams.items() if is_spark(of))
+            raise InputError(
+                f"`{name}` is a {type(frame).__name__}, and `{given}` is a Spark DataFrame",
+                hint=f"{name}=spark.createDataFrame(...) if it is a table, or .load() of a reader",
+            )
     of_streams = {name: frame for name, frame in streams.items() if frame.isStreaming}
     for name, frame in of_streams.items():
         require_final(name, frame, bounded=run.bounded)
@@ -172,7 +179,10 @@ def _answer_query(
         answered = stream.answers_and_set_aside if run.with_late else stream.answer
         return answered(bound, terms, run, place)
     if run.with_late:
-        raise QueryError("these DataFrames are bounded, so no row of them is late")
+        raise QueryError(
+            "these DataFrames are bounded, so no row of them is late",
+            hint="leave out with_late=True, or ask DataFrames of spark.readStream",
+        )
     return answer_bounded(bound)
 
 
