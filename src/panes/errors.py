@@ -8,6 +8,7 @@ something to type.
 from __future__ import annotations
 
 import difflib
+import re
 import sys
 import warnings
 from collections.abc import Iterable
@@ -59,9 +60,16 @@ class UnknownColumnError(PanesError, LookupError):
         if column.lower() in ("window_start", "window_end"):
             meant = f"the `{column}` of a window is known in SELECT and HAVING, beside aggregates; "
         super().__init__(
-            f"no column `{column}` in stream `{stream}`",
+            f"no column `{column}` in {_place(stream)}",
             hint=f"{meant}columns: {', '.join(known) or 'none'}",
         )
+
+
+def _place(stream: str) -> str:
+    """Where columns come from; a query inside FROM has a name that the user has not given."""
+    if re.fullmatch(r"inner_\d+", stream):
+        return "the query inside FROM"
+    return f"stream `{stream}`"
 
 
 class MissingStreamError(PanesError, LookupError):

@@ -87,3 +87,12 @@ def _words(value: object) -> str:
 def _is_number(kind: pa.DataType) -> bool:
     types = pa.types
     return bool(types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind))
+
+
+def counted(count: int, one: str, many: str) -> str:
+    """A number of things, in words.
+
+    >>> counted(1, "query", "queries"), counted(2000, "query", "queries")
+    ('1 query', '2,000 queries')
+    """
+    return f"{count:,} {one if count == 1 else many}"

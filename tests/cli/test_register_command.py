@@ -38,6 +38,12 @@ def wanted(folder: Path, name: str) -> pa.Table:
     return panes.sql(QUERIES[name].strip().rstrip(";"), bids=pq.read_table(folder / "bids.parquet"))
 
 
+def test_one_query_is_one(folder: Path) -> None:
+    (folder / "queries" / f"{next(iter(QUERIES))}.sql").unlink()
+    done = call("register", "queries", "-i", "bids=bids.parquet", "-o", "out", folder=folder)
+    assert done.stderr.rstrip().endswith(" of 1 query")
+
+
 def test_every_query_of_a_folder_is_answered_in_a_file_of_its_own(folder: Path) -> None:
     done = call(
         "register", "queries", "-i", "bids=bids.parquet", "-o", "out", "--explain", folder=folder

@@ -164,6 +164,22 @@ OPTIONS = {
     ),
     "register queries -i bids=bids.csv -o bids.csv": ("bids.csv is a file", "--output answers"),
     "register queries -i bids=bids.csv -o a --saved no/state": ("no folder no", "mkdir -p no"),
+    "run busy.sql -i bids=bids.csv --late drop": (
+        "--late drop changes nothing: without --lateness", "--lateness '0 seconds'",
+    ),
+    "register queries -i bids=bids.csv -o a --late drop": (
+        "--late drop changes nothing: without --lateness", "--lateness '0 seconds'",
+    ),
+    "run busy.sql -i bids=bids.csv --files-per-batch 3": (
+        "--files-per-batch is for a stream on Spark", "--engine spark --lateness '0 seconds'",
+    ),
+    "register queries -i bids=bids.csv -o a --files-per-batch 3": (
+        "--files-per-batch is for a stream on Spark", "--engine spark",
+    ),
+    "register queries -i asks=bids.csv -o a": (
+        "query `busy` reads bids, and --input names the stream `asks`", "--input bids=bids.csv",
+    ),
+    "explain busy.sql --lateness '1 s'": ("without --run they are not", "--run"),
     "explain busy.sql --run": ("a stream `bids`, which was not given", "--input bids=bids.parquet"),
     "verify -i bids=bids.csv": ("without a query", "panes verify busy.sql --input bids=bids.csv"),
     "verify busy.sql -i bids=bids.csv --rows 0": ("'--rows': Input should be greater", ""),

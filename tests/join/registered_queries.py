@@ -18,8 +18,17 @@ _KINDS = ("JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL OUTER JOIN", "LEFT SEMI JOIN"
 _ON = ("", "", " AND l.v > 2", " AND r.v IS NOT NULL", " AND l.v <= r.v", " AND l.v + 1 > 1")
 _CLAUSES = ("[TUMBLING 5 WATTR at]", "[RANGE 6 SLIDE 4 WATTR at]", "[RANGE 3 SLIDE 5 WATTR at]")
 _ABOVE = ("TUMBLING 5", "RANGE 6 SLIDE 3", "RANGE 2 SLIDE 4")
-_SEEN = "count(*) AS n, sum({0}.v + 1) AS s, count(*) FILTER (WHERE {0}.v > 2) AS f"
+_SEEN = "count(*) AS n, sum({0}.v + 1) AS s, count(*) FILTER (WHERE {0}.v {1}) AS f"
+_FILTERS = ("> 2", "> 2", "+ 1 > 2", "% 2 = 1", "IS NULL")
+_WHERES = ("", "", "", "{0}.v > 1", "{0}.v + 1 IS NULL", "{0}.v % 2 = 0")
+_WHERES_OF_BOTH = ("l.v + r.v > 3", "coalesce(r.v, l.v, 0) < 2", "r.k IS NULL OR l.v <> r.v")
+_GROUPS = ("", "", "{0}.v % 2", "{0}.v + 1")
+_GROUPS_OF_BOTH = ("l.v + r.v", "coalesce(r.v, -1) % 2")
 _DERIVED = "(SELECT at + 2 AS at, k, v, id, half FROM l WHERE v > 1)"
+_TWICE = (
+    "(SELECT at + 2 AS at, half, v AS k, id, CAST(k + 1 AS DOUBLE) AS v FROM l WHERE v > 0) r",
+    "l r",
+)
 _THIRD = (
     "FROM l {} r ON l.k = r.k AND r.at BETWEEN l.at - 2 AND l.at + 1 {} m "
     "ON m.k = r.k AND m.at BETWEEN r.at + 1 AND r.at + 3",
@@ -54,9 +63,10 @@ def joins(draw: st.DrawFn, *, in_process: bool) -> Drawn:
         return Drawn(f"FROM l {kind} r [RANGE 6 WATTR at] ON l.k = r.k{on}", kind, "at", form)
     low, high = draw(st.sampled_from(_BANDS))
     left = draw(st.sampled_from(("l", "l", _DERIVED + " l" if in_process else "l")))
+    right = draw(st.sampled_from(("r", "r", "r", *(_TWICE if in_process else _TWICE[1:]))))
     at = draw(st.sampled_from(("at", "at", "half" if in_process else "at")))
     band = f"BETWEEN l.{at} + {low} AND l.{at} + {high}".replace("+ -", "- ")
-    return Drawn(f"FROM {left} {kind} r ON l.k = r.k AND r.{at} {band}{on}", kind, at, form)
+    return Drawn(f"FROM {left} {kind} {right} ON l.k = r.k AND r.{at} {band}{on}", kind, at, form)
 
 
 @st.composite
@@ -65,8 +75,8 @@ def queries_over(draw: st.DrawFn, join: Drawn) -> str:
     joined, kind, at, form = join
     is_one_sided = "SEMI" in kind or "ANTI" in kind
     of = "l" if is_one_sided else draw(st.sampled_from("lr"))
-    where = draw(st.sampled_from(("", "", f" WHERE {of}.v > 1", f" WHERE {of}.v + 1 IS NULL")))
-    joined += where
+    where = draw(st.sampled_from(_WHERES + _WHERES_OF_BOTH * (not is_one_sided))).format(of)
+    joined += f" WHERE {where}" if where else ""
     which = draw(st.sampled_from(("rows", "rows", "above", "positions", "positions", "fold")))
     if form == "third":
         which = draw(st.sampled_from(("rows", "rows", "above")))
@@ -74,7 +84,10 @@ def queries_over(draw: st.DrawFn, join: Drawn) -> str:
     if which == "rows":
         columns = [f"{s}.id AS {s}i, {s}.{at} AS {s}a, {s}.v + 1 AS {s}e" for s in sides]
         return f"SELECT {', '.join(columns)} {joined}"
-    seen, group = _SEEN.format(of), draw(st.sampled_from(("", f" GROUP BY {of}.v % 2")))
+    which_rows = draw(st.sampled_from(_FILTERS))
+    seen = _SEEN.format(of, which_rows)
+    group = draw(st.sampled_from(_GROUPS + _GROUPS_OF_BOTH * (not is_one_sided))).format(of)
+    group = f" GROUP BY {group}" if group else ""
     if form == "windows":
         return f"SELECT {seen} {joined}{group}"
     if form == "third":
@@ -87,7 +100,7 @@ def queries_over(draw: st.DrawFn, join: Drawn) -> str:
         on = draw(st.sampled_from(places))
         return f"SELECT {seen} [{draw(st.sampled_from(_ABOVE))} WATTR {on}] {joined}{group}"
     if which == "fold" or is_one_sided:
-        seen = _SEEN.format("l" if is_one_sided else "r")
+        seen = _SEEN.format("l" if is_one_sided else "r", which_rows)
         return f"SELECT l.{at} AS la, l.id AS li, {seen} {joined} GROUP BY l.{at}, l.id"
     by_left, by_right = f"l.{at} AS la", f"r.{at} AS ra"
     names = draw(st.sampled_from(((by_left,), (by_right,), (by_left, by_right))))
@@ -95,15 +108,18 @@ def queries_over(draw: st.DrawFn, join: Drawn) -> str:
     return f"SELECT {', '.join(names)}, {seen} {joined} GROUP BY {keys}"
 
 
+_EQUAL = "FROM l JOIN r ON l.k = r.k AND r.at BETWEEN l.at - 3 AND l.at + 3"
+_BY_NOTHING = "1 / (l.k - r.k)"
 FAILING = (
-    "SELECT l.id AS li, l.at AS la, 1 / (l.k - r.k) AS q FROM l JOIN r ON l.k = r.k AND "
-    "r.at BETWEEN l.at - 3 AND l.at + 3",
-    "SELECT l.id AS li, l.at AS la FROM l LEFT JOIN r ON l.k = r.k AND "
-    "1 / (l.k - r.k) > 1 AND r.at BETWEEN l.at - 3 AND l.at + 3",
-    "SELECT sum(1 / (l.k - r.k)) AS s [TUMBLING 5 WATTR l.at] FROM l JOIN r ON l.k = r.k AND "
-    "r.at BETWEEN l.at - 3 AND l.at + 3",
+    f"SELECT l.id AS li, l.at AS la, {_BY_NOTHING} AS q {_EQUAL}",
+    f"SELECT l.id AS li, l.at AS la {_EQUAL} AND {_BY_NOTHING} > 1".replace("JOIN", "LEFT JOIN"),
+    f"SELECT l.id AS li, l.at AS la {_EQUAL} WHERE {_BY_NOTHING} > 1",
+    f"SELECT sum({_BY_NOTHING}) AS s [TUMBLING 5 WATTR l.at] {_EQUAL}",
+    f"SELECT count(*) FILTER (WHERE {_BY_NOTHING} > 1) AS n [TUMBLING 5 WATTR l.at] {_EQUAL}",
+    f"SELECT count(*) AS n [TUMBLING 5 WATTR l.at] {_EQUAL} GROUP BY {_BY_NOTHING}",
+    f"SELECT count(*) AS n [TUMBLING 5 WATTR r.at] {_EQUAL} WHERE 1 / (l.v - r.v) > 0",
 )
-"""Queries that fail as soon as two rows are joined."""
+"""Queries that fail of rows that are joined: most of them of any."""
 
 
 def rows(draw: st.DrawFn, first_id: int, at_least: int) -> pa.Table:

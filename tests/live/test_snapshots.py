@@ -11,7 +11,7 @@ import pytest
 
 import panes
 from panes.errors import OptionError
-from panes.live.feed import Look
+from panes.live.feed import Feed, Look
 from panes.live.live_page import feed_of
 from panes.live.query_feed import QueryFeed
 from panes.live.snapshot import VERSION, Snapshot
@@ -20,7 +20,7 @@ from tests.live.streams import TEXT, bids
 from tests.support import open_join, open_query
 
 
-def looked(feed: QueryFeed, look: Look = Look()) -> Snapshot:  # noqa: B008 - frozen
+def looked(feed: Feed, look: Look = Look()) -> Snapshot:  # noqa: B008 - frozen
     return feed.snapshot(look)
 
 
@@ -111,7 +111,7 @@ def test_a_batch_that_fails_is_told_until_one_succeeds() -> None:
         query.push(bids=pa.table({"at": [2, 30], "x": [1, 0]}))
     shown = looked(feed)
     assert (shown.status, shown.counts.rows) == ("failed", 1)
-    assert shown.said.startswith("cannot evaluate `1 / `x``")
+    assert shown.said.startswith("cannot evaluate `1 / x`")
     assert "\n" not in shown.said
     query.push(bids=pa.table({"at": [2, 30], "x": [1, 1]}))
     shown = looked(feed)
@@ -237,3 +237,17 @@ def test_numbers_that_json_does_not_know_become_text() -> None:
 def test_only_what_runs_in_this_process_is_shown() -> None:
     with pytest.raises(OptionError, match="got str"):
         feed_of("SELECT 1")
+
+
+def test_queries_inside_a_query_are_shown_by_a_register() -> None:
+    text = (
+        "SELECT sum(n) AS m FROM (SELECT count(*) AS n FROM s [TUMBLING 5 WATTR at]) [TUMBLING 9]"
+    )
+    with pytest.raises(panes.OptionError, match="has queries inside") as refused:
+        panes.live(panes.open(text))
+    assert "reg.add(name, text)" in str(refused.value.hint)
+    reg = panes.register("s", lateness=0)
+    reg.add("sums", text)
+    feed = feed_of(reg)
+    reg.push(pa.table({"at": [1, 30]}))
+    assert looked(feed).counts.answers == 1

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 import panes
 from panes.answers.portions import Portion
+from panes.process.join_run import JoinRun
 from panes.process.node import Step
 from panes.process.query_node import Came, QueryNode
 from panes.process.shared_windows import SharedWindows
@@ -54,6 +55,12 @@ def no_row_came_before(_: Function) -> Function:
     return wrong
 
 
+def nothing_was_promised(_: Function) -> Function:
+    def wrong(run: JoinRun, *args: object) -> None: ...
+
+    return wrong
+
+
 def streams_promise_nothing(right: Function) -> Function:
     def wrong(node: QueryNode, came: Came) -> None:
         right(node, came)
@@ -67,6 +74,7 @@ BUGS: dict[str, tuple[type, str, Callable[[Function], Function]]] = {
     "a node is run twice": (QueryNode, "take", run_twice),
     "a later query is given what it missed": (WindowsNode, "begin_behind", nothing_is_missed),
     "later windows over a part miss nothing": (SharedWindows, "begin_behind", no_row_came_before),
+    "a later join hears of no promise": (JoinRun, "begin_behind", nothing_was_promised),
     "a later query does not hear its stream": (
         WindowsNode,
         "begin_behind",

@@ -262,3 +262,33 @@ def test_containers_and_slots_are_put_back() -> None:
     with pytest.raises(Bomb), all_or_nothing(skew):
         step()
     assert (skew.newest, skew.rows) == ({"a": 1}, {"a": 1})
+
+
+def test_tables_of_panes_that_a_step_had_filled_are_not_used_once_it_is_undone() -> None:
+    """A sink fails when all is computed; what the step had combined stays in no later answer."""
+    text = "SELECT k, sum(x) AS n FROM s [RANGE 12 SLIDE 4 WATTR at] GROUP BY k"
+    is_full, taken = [False], []
+
+    def sink(_: str, answers: pa.Table) -> None:
+        if is_full[0]:
+            raise RuntimeError("full")
+        taken.append(answers)
+
+    reg = panes.register("s", lateness=0, hand_over=sink)
+    reg.add("sums", text)
+    batches = [
+        pa.table({"at": [n, n + 1, n + 2, n + 3], "k": [0, 1, 0, 1], "x": [1, 2, 3, 4]})
+        for n in range(0, 32, 4)
+    ]
+    for number, batch in enumerate(batches):
+        if number > 3:
+            is_full[0] = True
+            with pytest.raises(RuntimeError, match="full"):
+                reg.push(batch)
+            is_full[0] = False
+        reg.push(batch)
+    reg.finish()
+    wanted = panes.oracle(text, s=pa.concat_tables(batches))
+    assert sorted(map(repr, pa.concat_tables(taken).to_pylist())) == sorted(
+        map(repr, wanted.to_pylist())
+    )

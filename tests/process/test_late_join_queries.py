@@ -227,3 +227,21 @@ def test_queries_that_waited_for_the_same_stream_have_missed_the_same() -> None:
     reg.push(l=pa.table({"at": [4]}))
     reg.push(m=pa.table({"at": [5]}))
     assert [reg.exact_from(name) for name in ("one", "two")] == [4, 4]
+
+
+@pytest.mark.parametrize("of_both", [False, True], ids=["told by its windows", "told by a join"])
+def test_late_rows_meet_what_they_would_meet_had_the_query_always_been_there(of_both: bool) -> None:
+    """At 12 both are behind what `l` has promised, so the one is forgotten when the other comes."""
+    near = "SELECT l.at AS a, r.at AS b FROM l JOIN r ON r.at BETWEEN l.at - 1 AND l.at + 3"
+    reg = panes.register(("l", "r"), lateness=6)
+    for stream in "lr":
+        text = f"SELECT count(*) AS n FROM {stream} [TUMBLING 5 WATTR at]"
+        reg.add(stream, f"{near} AND l.at < 0" if of_both else text)
+    first = {"l": pa.table({"at": [21]}), "r": pa.table({"at": [5]})}
+    second = {"l": pa.table({"at": [12, 20]}), "r": pa.table({"at": [12, 18, 19]})}
+    alone = panes.open(near, lateness=6)
+    for query in (reg, alone):
+        query.push(**first)
+    reg.add("pairs", near)
+    assert alone.push(**second).to_pylist() == [{"a": 20, "b": 19}]
+    assert reg.push(**second)["pairs"].to_pylist() == [{"a": 20, "b": 19}]

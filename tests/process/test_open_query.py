@@ -360,3 +360,37 @@ def test_a_batch_that_cannot_be_turned_into_partials_leaves_no_trace() -> None:
         with pytest.raises(Exception, match="negative"):
             query.push(s=pa.table({"at": [2] * 9, "x": [-1] * 9}))
         assert query.finish()["s"].to_pylist() == [9], store
+
+
+NESTED = "SELECT sum(n) AS m FROM (SELECT count(*) AS n FROM s [TUMBLING 4 WATTR at]) [TUMBLING 8]"
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("SELECT count(*) AS n FROM s [TUMBLING 4 WATTR at]", "s={}"),
+        ("SELECT l.at FROM l JOIN r ON r.at BETWEEN l.at AND l.at + 1", "l={}, r={}"),
+        (NESTED, "s={}"),
+    ],
+)
+def test_what_belongs_to_no_stream_is_refused_with_the_names(text: str, named: str) -> None:
+    for verb, unnamed in (("push", pa.table({"at": [1]})), ("punctuate", 5)):
+        what = "table" if verb == "push" else "instant"
+        with pytest.raises(panes.OptionError, match=f"{verb} takes each {what}") as refused:
+            getattr(panes.open(text), verb)(unnamed)
+        assert refused.value.hint == f"{verb}({named.replace('{}', what)})"
+
+
+def test_a_column_that_a_query_inside_does_not_give_is_told_of_that_query() -> None:
+    unnamed = NESTED.replace("sum(n)", "sum(nope)")
+    for text in (unnamed, unnamed.replace(") [TUMBLING 8", ") p [TUMBLING 8")):
+        with pytest.raises(panes.UnknownColumnError, match="`nope` in the query inside FROM"):
+            panes.sql(text, s=pa.table({"at": [1]}))
+
+
+def test_an_expression_that_fails_is_written_as_in_the_query() -> None:
+    for written in ("1 / x", "1 / (x - `a b`)"):
+        text = f"SELECT sum({written}) AS s FROM t [TUMBLING 4 WATTR at]"
+        with pytest.raises(panes.PanesError) as failed:
+            panes.sql(text, t=pa.table({"at": [1], "x": [0], "a b": [0]}))
+        assert failed.value.message.startswith(f"cannot evaluate `{written}`:")

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from panes.html import tables_html
+from panes.html import counted, tables_html
 
 QUERY = "query"
 _SHOWN = 5
@@ -90,7 +90,8 @@ class QueryAnswers(Mapping[str, pa.Table]):
         return sum(len(portion.names) for portion in self._portions)
 
     def __repr__(self) -> str:
-        return f"<{self.rows:,} answers of {len(self):,} queries>"
+        answers = counted(self.rows, "answer", "answers")
+        return f"<{answers} of {counted(len(self), 'query', 'queries')}>"
 
     def _repr_html_(self) -> str:
         few = list(itertools.islice(self, _SHOWN))

@@ -60,6 +60,10 @@ def explain(
     ] = None,
 ) -> None:
     """Show how a query is answered: its panes, what is stored, and how large that gets."""
+    if lateness is not None and not run:
+        raise OptionError(
+            "--lateness says how the files are read, and without --run they are not", hint="--run"
+        )
     if slides is not None:
         print(_sliding_graph(queries, slides))
         return

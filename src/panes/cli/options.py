@@ -61,6 +61,22 @@ def read_lateness(given: str | None) -> str | int | None:
     return given if number is None else number
 
 
+def require_use(
+    engine: str, files_per_batch: int, late: str, *, is_late_known: bool, is_stream: bool
+) -> None:
+    """Refuse options of a stream where they would change nothing."""
+    if late != "open" and not is_late_known:
+        raise OptionError(
+            f"--late {late} changes nothing: without --lateness no row is late",
+            hint="--lateness '0 seconds'",
+        )
+    if files_per_batch != 1 and not (engine == "spark" and is_stream):
+        raise OptionError(
+            "--files-per-batch is for a stream on Spark",
+            hint="--engine spark --lateness '0 seconds'",
+        )
+
+
 def read_query(path: str) -> str:
     """The text of a query, from a file or standard input."""
     if path == "-":

@@ -21,10 +21,13 @@ from panes.cli.options import (
     read_lateness,
     read_query,
     require_spark,
+    require_use,
 )
 from panes.cli.outputs import OutputFile
 from panes.cli.show import say
-from panes.errors import FailedQueryWarning, OptionError, PanesError
+from panes.errors import FailedQueryWarning, OptionError, PanesError, QueryError
+from panes.html import counted
+from panes.language.query_graph import read_graph
 from panes.path_part import path_part, require_path_part
 from panes.planning.public_options import told
 from panes.process.register import Register
@@ -87,6 +90,8 @@ def register(
     queries may be of any kind that `panes run` takes over one stream.
     """
     source = InputFiles.parse(given, timestamp_format)
+    is_late_known = lateness is not None
+    require_use(engine, files_per_batch, late, is_late_known=is_late_known, is_stream=True)
     if engine == "spark":
         if saved is not None or kind != "parquet" or overwrite:
             raise OptionError(
@@ -120,7 +125,7 @@ def register(
         saved=saved if is_there else None,
     )
     wanted = texts(queries)
-    _follow(reg, wanted, queries)
+    _follow(reg, wanted, queries, source)
     if saved is not None:
         reg.require_saveable()
     run = reg.saves + 1 if saved is not None else None
@@ -153,7 +158,8 @@ def tell_counts(
     counts: Mapping[str, int], queries: Collection[str], failed: Mapping[str, str]
 ) -> None:
     """Say how many answers and rows set aside a register gave, and which queries failed."""
-    say(f"{counts.get('answers', 0):,} answers of {len(queries):,} queries")
+    answers = counted(counts.get("answers", 0), "answer", "answers")
+    say(f"{answers} of {counted(len(queries), 'query', 'queries')}")
     for what in ("late", "rejected"):
         if counts.get(what):
             say(f"{counts[what]:,} rows {what}")
@@ -209,7 +215,7 @@ def texts(folder: Path) -> dict[str, str]:
     return {f.stem: read_query(str(f)).strip().rstrip(";") for f in files}
 
 
-def _follow(reg: Register, wanted: dict[str, str], folder: Path) -> None:
+def _follow(reg: Register, wanted: dict[str, str], folder: Path, source: InputFiles) -> None:
     """Ask what the folder says; what a saved register had beside that is gone."""
     for name, text in reg.queries().items():
         if wanted.get(name) != text:
@@ -217,11 +223,22 @@ def _follow(reg: Register, wanted: dict[str, str], folder: Path) -> None:
     for name, text in wanted.items():
         if name not in reg.queries():
             try:
+                _require_input(name, text, source)
                 reg.add(name, text)
             except OptionError:
                 raise
             except PanesError as failure:
                 raise failure.of(str(folder / f"{name}.sql")) from None
+
+
+def _require_input(name: str, text: str, source: InputFiles) -> None:
+    """Refuse a query over a stream that has another name than what was given."""
+    read = read_graph(text).streams
+    if source.name not in read:
+        raise QueryError(
+            f"query `{name}` reads {', '.join(read)}, and --input names the stream `{source.name}`",
+            hint=f"--input {read[0]}={source.path}",
+        )
 
 
 def _collect(found: dict[str, list[pa.Table]], answers: Mapping[str, pa.Table]) -> None:

@@ -24,6 +24,7 @@ from panes.cli.options import (
     read_lateness,
     read_query,
     require_spark,
+    require_use,
 )
 from panes.cli.outputs import OutputFile
 from panes.cli.show import say
@@ -117,6 +118,7 @@ def run(
     """
     text = read_query(query)
     streamed = any(o is not None for o in (lateness, rows_late, punctuation, checkpoint))
+    require_use(engine, files_per_batch, late, is_late_known=streamed, is_stream=streamed)
     options = StreamOptions(
         lateness=read_lateness(lateness),
         late=late,

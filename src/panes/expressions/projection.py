@@ -148,13 +148,21 @@ class Projection:
         return make(f"cannot evaluate {written}: {said}", hint=hint)
 
     def _named(self, trees: Sequence[exp.Expression]) -> str:
-        """Expressions as the query writes them."""
-        return self._labelled(", ".join(f"`{t.sql(dialect='spark')}`" for t in trees))
+        """Expressions as the query writes them, without quotes that plain names do not need."""
+        written = ", ".join(f"`{t.sql(dialect='spark')}`" for t in map(_unquoted, trees))
+        return self._labelled(written)
 
     def _labelled(self, words: str) -> str:
         for name, meaning in self.labels.items():
             words = re.sub(rf"\b{name}\b", meaning.replace("\\", ""), words)
         return words
+
+
+def _unquoted(tree: exp.Expression) -> exp.Expression:
+    copied = tree.copy()
+    for identifier in copied.find_all(exp.Identifier):
+        identifier.set("quoted", not re.fullmatch(r"[A-Za-z_][\w.]*", identifier.this))
+    return copied
 
 
 def can_fail(tree: exp.Expression) -> bool:

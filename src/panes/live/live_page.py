@@ -100,8 +100,9 @@ def feed_of(query: object, title: str = "", *, edit: bool = False) -> Feed:
         return RegisterFeed(query, title, can_edit=edit)
     if isinstance(query, OpenGraph):
         raise OptionError(
-            "a live page shows one query, and this one has queries inside",
-            hint="open the one inside by itself: panes.live(panes.open(...))",
+            "a live page shows the windows of one query, and this one has queries inside",
+            hint="a register shows its answers: reg = panes.register(...), reg.add(name, text), "
+            "panes.live(reg); or on the command line: panes register FOLDER --live",
         )
     raise OptionError(
         f"a live page shows a query that runs in this process, got {type(query).__name__}",

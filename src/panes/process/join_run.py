@@ -80,6 +80,7 @@ class JoinRun:
             for side in self._sides:
                 if name in side.streams:
                     side.punctuate(name, at, "punctuation")
+        self._joined({})  # nothing is stored, and what these promises forget has been forgotten
 
     def take(
         self,

@@ -93,12 +93,13 @@ class RunningQuery(KeptQuery):
 
     @step
     @whole
-    def push(self, /, **batches: Any) -> pa.Table:
+    def push(self, /, *unnamed: object, **batches: Any) -> pa.Table:
         """Take in a batch of each of some streams; gives the answers that are final from now on.
 
         All or nothing: if a batch is refused, or its answers cannot be computed, the query is as it
         was before. Until every side of a join has sent a batch, what comes waits.
         """
+        self._require_names("push", unnamed, "table")
         return self._step(self._pushed(batches))
 
     def _pushed(self, batches: Mapping[str, object]) -> Step:
@@ -110,8 +111,9 @@ class RunningQuery(KeptQuery):
 
     @step
     @whole
-    def punctuate(self, /, **promised: Any) -> pa.Table:
+    def punctuate(self, /, *unnamed: object, **promised: Any) -> pa.Table:
         """Promise that no later row of a stream lies before an instant; gives what that closes."""
+        self._require_names("punctuate", unnamed, "instant")
         return self._promise(promised)
 
     def _promise(
@@ -239,6 +241,14 @@ class RunningQuery(KeptQuery):
             if name not in self.query.streams:
                 raise UnknownStreamError(name, streams=self.query.streams)
 
+    def _require_names(self, verb: str, unnamed: Sequence[object], what: str) -> None:
+        """Refuse what was given without saying to which stream it belongs."""
+        if unnamed:
+            named = ", ".join(f"{stream}={what}" for stream in self.query.streams)
+            raise OptionError(
+                f"{verb} takes each {what} by the name of its stream", hint=f"{verb}({named})"
+            )
+
 
 class OpenQuery(RunningQuery):
     """A running query over one stream or a union: windows of any kind."""
@@ -254,13 +264,14 @@ class OpenQuery(RunningQuery):
     @step
     @whole
     def punctuate(
-        self, /, *, key: Mapping[str, object] | None = None, **promised: Instant
+        self, /, *unnamed: object, key: Mapping[str, object] | None = None, **promised: Instant
     ) -> pa.Table:
         """Promise that no later row of a stream lies before an instant; gives what that closes.
 
         With a `key`, ``key={"item": 7}``, the promise is for rows of that key only: its windows
         close, and the others wait for their own.
         """
+        self._require_names("punctuate", unnamed, "instant")
         return self._promise(promised, key)
 
     def _push_in_steps(self, batches: Mapping[str, object]) -> Steps:

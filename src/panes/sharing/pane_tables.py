@@ -14,7 +14,7 @@ and of panes that were evicted, which no window reads.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -84,7 +84,8 @@ class Tables:
 class PaneTables:
     """The panes of a fragment of a store, as tables: pane by pane, each with all keys in order.
 
-    `starts` are where the panes begin, `groups` the keys.
+    `starts` are where the panes begin, `groups` the keys. Tables that are `is_spoilt` hold what a
+    step had combined into them that was undone.
     """
 
     def __init__(self, panes: ClassedPanes, stored: Fragment) -> None:
@@ -100,6 +101,7 @@ class PaneTables:
         self._by_class: Classed | None = None
         self._keys: list[pa.Array] = []
         self._windows = 0  # that there are keys for
+        self.is_spoilt = False
         first: dict[int, Piece] = {}
         pairs = zip(panes.pieces, stored.partials, strict=True)
         self._same = {piece: first.setdefault(id(own), piece) for piece, own in pairs}
@@ -107,6 +109,14 @@ class PaneTables:
     def __reduce__(self) -> tuple[type[None], tuple[()]]:
         """There for speed alone: whoever gets a copy makes them anew."""
         return type(None), ()
+
+    def remembered(self) -> Callable[[], None]:
+        """What a step has combined into tables stays there: once it is undone, they are spoilt."""
+
+        def undo() -> None:
+            self.is_spoilt = True
+
+        return undo
 
     @property
     def nbytes(self) -> int:
@@ -297,8 +307,9 @@ class PaneTables:
 def tables_over(panes: ClassedPanes) -> PaneTables:
     """The tables of all panes: those that there are, brought up to date, or new ones."""
     news, tables, panes.tables = panes.fragments.news(), panes.tables, None
-    is_current = tables is not None and news is not None and tables.is_mostly_stored()
-    if tables is None or not is_current or not all(map(tables.take, news or ())):
+    if tables is not None and (tables.is_spoilt or not tables.is_mostly_stored()):
+        tables = None
+    if tables is None or news is None or not all(map(tables.take, news)):
         tables = PaneTables(panes, panes.fragments.everything())
     panes.tables = tables
     return tables
