@@ -69,6 +69,8 @@ def test_a_field_is_no_column_of_a_window() -> None:
         with pytest.raises(panes.QueryError, match=f"and `{field}` is a field of one") as refused:
             panes.sql(f"SELECT count(*) AS n FROM s [TUMBLING 10 {clause}]", s=ROWS)
         assert f"FROM (SELECT {field} AS t, ... FROM s)" in str(refused.value)
+    with pytest.raises(panes.QueryError, match=r"and `r\.p\.t` .*\n\nHint: .* FROM r\)"):
+        panes.sql("SELECT l.x FROM l, r [TUMBLING 9 WATTR r.p.t] WHERE l.x = r.x", l=ROWS, r=ROWS)
     text = "SELECT struct(max(at) AS at) AS m FROM s [TUMBLING 10 WATTR s.at] GROUP BY s.p.q.x"
     assert len(panes.sql(text, s=ROWS)) == 4
 

@@ -92,6 +92,20 @@ def is_clause(reader: TokenReader) -> bool:
     return reader.word() == "[" and reader.word(1) in OPENERS
 
 
+def require_columns(parts: Parts, names: Sequence[str], place: Token | None = None) -> None:
+    """Refuse what a clause over streams of these names says of a field: windows have columns."""
+    for path in parts.dotted:
+        known = [name for name in names if name.lower() == path[0].lower()]
+        if not known or len(path) > 2:
+            field, own = ".".join(path), path[-1]
+            raise error_at(
+                place,
+                f"a window clause names columns, and `{field}` is a field of one",
+                f"FROM (SELECT {field} AS {own}, ... FROM {[*known, *names][0]}), and {own} in the "
+                "clause",
+            )
+
+
 def rows_are_counted(words: Sequence[str]) -> bool:
     """True if the words of a clause give its windows a length in rows.
 

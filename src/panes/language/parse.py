@@ -15,7 +15,14 @@ from sqlglot.tokens import Token, TokenType
 
 from panes.aggregates.custom import UserAggregate
 from panes.errors import QueryError
-from panes.language.clause import is_clause, read_clause, read_early, window_of
+from panes.language.clause import (
+    Parts,
+    is_clause,
+    read_clause,
+    read_early,
+    require_columns,
+    window_of,
+)
 from panes.language.elsewhere import hints_for_other_dialects, require_select
 from panes.language.grammar import STREAM, parse_select, table_token
 from panes.language.inner_select import read_inner
@@ -112,7 +119,7 @@ def take_out(
     sources = Sources()
     window: Window | None = None
     early: Early | None = None
-    dotted: list[tuple[tuple[str, ...], Token]] = []
+    clauses: list[tuple[Parts, Token]] = []
     depth = 0  # of parentheses that are open, as in ``extract(hour FROM ts)``
     while reader.here is not None:
         if early is not None:
@@ -127,7 +134,7 @@ def take_out(
             if plain and plain[-1].text == STREAM:
                 _refuse_join(reader)
             found = window_of(parts, bracket, once=once)
-            dotted += [(path, bracket) for path in parts.dotted]
+            clauses.append((parts, bracket))
             if window is not None and found != window:
                 raise error_at(bracket, "a query over one stream has one window, found a second")
             window = found
@@ -142,21 +149,9 @@ def take_out(
             depth += _deeper(plain[-1])
     if not sources.streams:
         raise QueryError("the query reads no stream", hint="add FROM and the stream's name")
-    for path, bracket in dotted:
-        _require_column(path, sources, bracket)
+    for parts, bracket in clauses:
+        require_columns(parts, [*sources.streams, *sources.aliases], bracket)
     return plain, sources, window, early
-
-
-def _require_column(path: Sequence[str], sources: Sources, bracket: Token) -> None:
-    """Refuse what a window clause names as a field: a window is made of columns."""
-    names = [*sources.streams, *sources.aliases]
-    if path[0].lower() not in {name.lower() for name in names} or len(path) > 2:
-        field, own = ".".join(path), path[-1]
-        raise error_at(
-            bracket,
-            f"a window clause names columns, and `{field}` is a field of one",
-            f"FROM (SELECT {field} AS {own}, ... FROM {names[0]}), and {own} in the clause",
-        )
 
 
 def _deeper(token: Token) -> int:

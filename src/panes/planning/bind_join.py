@@ -202,6 +202,7 @@ class _Binding:
         self, join: Join, conditions: Sequence[exp.Expression], right: int
     ) -> QueryError:
         """Nothing bounds the distance of joined rows: why, as far as that can be told."""
+        l, r = join.left.name, join.right.name
         for condition in conditions:
             sides = self.columns.sides_of(condition)
             is_bound = isinstance(condition, COMPARISONS) and not isinstance(condition, exp.EQ)
@@ -214,9 +215,8 @@ class _Binding:
                     f"`{written}` does not say how far apart joined rows may be: {types}",
                     hint="compare timestamps with timestamps, both with a time zone or both "
                     "without, or integers with integers, at a distance of fixed length: "
-                    "r.ts <= l.ts + INTERVAL 5 SECONDS",
+                    f"{r}.ts <= {l}.ts + INTERVAL 5 SECONDS",
                 )
-        l, r = join.left.name, join.right.name
         hint = (
             f"add AND {r}.ts BETWEEN {l}.ts - INTERVAL 5 SECONDS AND {l}.ts, or a window: "
             f"{l} [RANGE 5 seconds WATTR ts], {r} [RANGE 5 seconds WATTR ts]"
