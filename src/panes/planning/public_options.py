@@ -297,7 +297,7 @@ def _rather(name: str, options: type) -> str:
     """A hint for a name that is no option: another name, or another function."""
     plain = name.replace("_", "").lower()
     for names, instead in _ELSEWHERE.items():
-        if plain in names.split():
+        if plain in names.split() and options is not IndexOptions:
             return instead
     functions = {"sql": SqlOptions, "open": OpenOptions, "register": RegisterOptions}
     having = [f"panes.{f}" for f, taken in functions.items() if name in meanings(taken)]

@@ -61,14 +61,8 @@ def answer(
 
     A stream that is started on a checkpoint of other sources is refused before Spark starts.
     """
-    for name, frame in streams.items():
-        if not is_spark(frame):
-            given = next(other for other, of in streams.items() if is_spark(of))
-            raise InputError(
-                f"`{name}` is a {type(frame).__name__}, and `{given}` is a Spark DataFrame",
-                hint=f"{name}=spark.createDataFrame(...) if it is a table, or .load() of a reader",
-            )
-    of_streams = {name: frame for name, frame in streams.items() if frame.isStreaming}
+    frames = {name: frame for name, frame in streams.items() if is_spark(frame)}
+    of_streams = {name: frame for name, frame in frames.items() if frame.isStreaming}
     for name, frame in of_streams.items():
         require_final(name, frame, bounded=run.bounded)
     if run.name is None and of_streams:
@@ -88,6 +82,13 @@ def _answer(
     """
     graph = read_graph(text, user)
     require_streams(graph.streams, streams)
+    for name, given in streams.items():
+        if not is_spark(given):
+            other = next(one for one, frame in streams.items() if is_spark(frame))
+            raise InputError(
+                f"`{name}` is a {type(given).__name__}, and `{other}` is a Spark DataFrame",
+                hint=f"{name}=spark.createDataFrame(...) if it is a table, or .load() of a reader",
+            )
     frames = {name: streams[name] for name in graph.streams}
     is_streaming = any(frame.isStreaming for frame in frames.values())
     read: tuple[DataFrame, ...] = ()

@@ -342,6 +342,8 @@ def test_what_is_no_dataframe_beside_one_is_refused(spark: SparkSession, tmp_pat
     text = "SELECT count(*) AS n FROM (u UNION ALL v) [TUMBLING 10 seconds WATTR ts]"
     with pytest.raises(panes.InputError, match="`v` is a Table, and `u` is a Spark DataFrame"):
         panes.sql(text, lateness="1 second", u=stream, v=at_seconds(1))
+    with pytest.raises(panes.PanesError, match="`comment` was given, which the query does not"):
+        panes.sql(text, lateness="1 second", u=stream, v=stream, comment="x")
 
 
 def test_a_watermark_on_another_column_is_told(spark: SparkSession, tmp_path: Path) -> None:
