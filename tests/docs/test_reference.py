@@ -73,11 +73,16 @@ def test_every_option_of_every_public_function_is_on_the_page(name: str) -> None
 
 
 def call(name: str, member: object) -> str:
-    """A member as the page shows it: a property by its name, a method with its parameters."""
+    """A member as the page shows it: a property by its name, a method with its parameters.
+
+    What comes without a name where names are needed is refused, and not shown.
+    """
     if not inspect.isfunction(member):
         return name
     parts = []
     for p in list(inspect.signature(member).parameters.values())[1:]:
+        if p.name == "unnamed":
+            continue
         shown_name, default = (text.strip("`") for text in shown(p))
         parts.append(f"{shown_name}={default}" if default else shown_name)
     return f"{name}({', '.join(parts)})"

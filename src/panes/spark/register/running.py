@@ -24,7 +24,7 @@ class RunningRegister(ABC):
         self._run: RegisterRun = RegisterRun(self._lock, self._at_end, self._recover)
         self._untold: list[str] = []
 
-    def push(self, *_: object, **__: object) -> NoReturn:
+    def push(self, *unnamed: object, **batches: object) -> NoReturn:  # noqa: ARG002
         """Refused: rows come from the DataFrames."""
         raise QueryError("a register on Spark reads DataFrames, and takes no rows", hint=_START)
 
