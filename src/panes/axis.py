@@ -205,11 +205,17 @@ def axis_over(column: str, data_type: pa.DataType, *, stream: str) -> Axis:
         return Axis("time", column, pa.timestamp("us"))
     if pa.types.is_integer(data_type):
         return Axis("integer", column, pa.int64())
+    way = f"CAST({column} AS TIMESTAMP)"
+    other = f"where the text is no ISO 8601: to_timestamp({column}, 'dd/MM/yyyy HH:mm') AS at"
+    if pa.types.is_floating(data_type) or pa.types.is_decimal(data_type):
+        other = "which takes it as seconds since 1970; where it counts milliseconds: "
+        other += f"timestamp_millis(CAST({column} AS BIGINT)) AS at"
+    elif pa.types.is_struct(data_type) and data_type.num_fields:
+        way, other = f"{column}.{data_type[0].name}", "a field of it may be such a column"
     raise ColumnTypeError(
         f"`{column}` of stream `{stream}` cannot order a window: it is {data_type}, "
         "and a window needs a timestamp, date or integer column",
-        hint=f"convert it: FROM (SELECT CAST({column} AS TIMESTAMP) AS at, ... FROM {stream}); "
-        f"where the text is no ISO 8601: to_timestamp({column}, 'dd/MM/yyyy HH:mm') AS at",
+        hint=f"convert it: FROM (SELECT {way} AS at, ... FROM {stream}); {other}",
     )
 
 

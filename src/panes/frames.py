@@ -104,12 +104,14 @@ def _arrow(frame: object, stream: str) -> pa.Table:
     if isinstance(frame, str | PurePath):
         raise InputError(
             f"stream `{stream}` is {str(frame)!r}, and a file is read before it is asked",
-            hint=f"{stream}=pyarrow.parquet.read_table(...), "
-            f"or on the command line: panes run query.sql --input {stream}=...",
+            hint=f"{stream}=pyarrow.parquet.read_table(...), or spark.read.parquet(...); "
+            f"on the command line: panes run query.sql --input {stream}=...",
         )
     raise InputError(
         f"stream `{stream}` is a {type(frame).__name__}, which holds no rows that can be read",
-        hint="pass a pyarrow Table, a pandas or Polars DataFrame, a list of dicts, or anything "
+        hint="pass a Spark DataFrame, as .load() of a reader gives one and before any groupBy"
+        if type(frame).__module__.startswith("pyspark.")
+        else "pass a pyarrow Table, a pandas or Polars DataFrame, a list of dicts, or anything "
         "with __arrow_c_stream__",
     )
 

@@ -73,7 +73,10 @@ def test_every_option_of_every_public_function_is_on_the_page(name: str) -> None
 
 
 def call(name: str, member: object) -> str:
-    """A member as the page shows it: a property by its name, a method with its parameters."""
+    """A member as the page shows it: a property by its name, a method with its parameters.
+
+    What comes without a name where names are needed is refused, and not shown.
+    """
     if not inspect.isfunction(member):
         return name
     parts = []

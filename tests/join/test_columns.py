@@ -94,6 +94,11 @@ def test_using_reaches_over_three_streams() -> None:
         ("SELECT id FROM l JOIN r USING () [TUMBLING 5 WATTR ts]", r"expected a name in USING"),
         ("SELECT id FROM l NATURAL JOIN r [TUMBLING 5 WATTR ts]", r"NATURAL JOIN"),
         ("SELECT id FROM l JOIN r ON l.k = r.k", r"nothing says how far apart"),
+        (
+            "SELECT a.id FROM l a JOIN r b ON a.k = b.k",
+            r"AND b\.ts BETWEEN a\.ts - .* AND a\.ts, or",
+        ),
+        ("SELECT id FROM l ASOF JOIN r b ON l.k = b.k", r"Hint: ASOF JOIN b \[RANGE 5 seconds WA"),
         (f"SELECT id FROM l JOIN r ON l.k IN (SELECT k FROM r) AND {NEAR}", "without subqueries"),
         (f"SELECT id FROM l JOIN r ON EXISTS (SELECT 1) AND {NEAR}", "without subqueries"),
         (f"SELECT id FROM l JOIN r ON rand() < 0.5 AND {NEAR}", "`rand` cannot be used"),

@@ -48,6 +48,12 @@ def test_a_word_of_another_system_is_told_what_to_write(text: str) -> None:
     assert TRIED[text] in str(refused.value).split("Hint: ")[1]
 
 
+def test_a_window_that_is_called_is_no_matter_of_parentheses() -> None:
+    text = "SELECT item, count(*) AS n FROM bids GROUP BY window(ts, '10 minutes'), item"
+    with pytest.raises(panes.QueryError, match="a window is no function here, as Spark's"):
+        panes.sql(text, bids=BIDS)
+
+
 @pytest.mark.parametrize("hint", sorted(set(WORDS.values())))
 def test_what_a_hint_says_is_answered(hint: str) -> None:
     asked = re.search(r"FROM bids \[.*?\]", hint)

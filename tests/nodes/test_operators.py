@@ -279,7 +279,12 @@ def test_promises_in_a_column_are_seen_before_the_filter_and_moved() -> None:
         ("SELECT DISTINCT ON (k) at, k FROM s", "no more"),
         ("SELECT at, k, k FROM s", "two columns inside FROM are named `k`"),
         ("SELECT *, at + 1 AS b FROM s", "stands alone"),
-        ("SELECT explode(k) AS at FROM s", "several rows of one"),
+        ("SELECT explode(k) AS at FROM s", "several rows of one.*\n\nHint: make the rows before"),
+        ("SELECT at FROM s WHERE rand() < 0.1", r"is random.*\n\nHint: .* WHERE crc32\(CAST"),
+        (
+            "SELECT plus(at) AS at FROM s",
+            "no function `plus` .*\n\nHint: .*a UDF is applied before",
+        ),
     ],
 )
 def test_what_is_not_understood_inside_from_is_refused(inner: str, said: str) -> None:

@@ -185,6 +185,34 @@ def test_a_path_in_the_place_of_a_table_is_refused_with_how_to_read_it(path: obj
         panes.sql(TEXT, s=path)
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "hint"),
+    [
+        ("watermark", "1 minute", 'lateness="10 seconds"'),
+        ("delay", dt.timedelta(minutes=1), 'lateness="10 seconds"'),
+        ("checkpointLocation", "x", r'option\("checkpointLocation"'),
+        ("checkpoint_location", Path("x"), r'option\("checkpointLocation"'),
+        ("output_mode", "append", "appended"),
+        ("trigger", "10 seconds", "bounded=True"),
+    ],
+)
+def test_an_option_of_another_system_is_told_its_own(name: str, value: object, hint: str) -> None:
+    with pytest.raises(OptionError, match=rf"panes.sql has no option `{name}`\n\nHint: .*{hint}"):
+        panes.sql(TEXT, s=ROWS, **{name: value})  # type: ignore[call-overload]
+    with pytest.raises(OptionError, match=hint):
+        panes.register("s", **{name: value})  # type: ignore[call-overload]
+    rows = pa.table({"at": [1, 2]})
+    assert panes.sql(f"SELECT count(*) AS n FROM {name} [TUMBLING 9 WATTR at]", **{name: rows})
+
+
+def test_what_spark_has_beside_dataframes_is_told_how_one_is_made_of_it() -> None:
+    reader = type("DataStreamReader", (), {"__module__": "pyspark.sql.streaming.readwriter"})()
+    with pytest.raises(
+        InputError, match=r"is a DataStreamReader, [^:]*: pass a Spark DataFrame, as \.load\(\)"
+    ):
+        panes.sql(TEXT, s=reader)
+
+
 def test_two_names_of_streams_are_refused_with_how_a_register_takes_them() -> None:
     with pytest.raises(
         QueryError, match=r'several streams are panes\.register\(\("bids", "asks"\)\)'

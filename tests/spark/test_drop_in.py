@@ -280,3 +280,10 @@ def test_a_key_of_arrays_is_refused_by_its_name_and_grouped_as_the_hint_says(
     written = F.to_json("tags").alias("tags")
     answers = panes.spark.group_by(frame, F.window("ts", "1 hour"), written).count()
     assert [(row["tags"], row["count"]) for row in answers.collect()] == [("[1,2]", 1)]
+
+
+def test_the_time_may_be_a_field_of_a_struct(frame: DataFrame) -> None:
+    nested = frame.select(F.struct("ts", "item").alias("p"))
+    keys = (F.window("p.ts", "10 minutes"), "p.item")
+    got = panes.spark.group_by(nested, *keys).count()
+    assert sorted(got.collect()) == sorted(nested.groupBy(*keys).count().collect())

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
-_NAMED = (exp.Column, exp.Identifier, exp.Alias)
+_NAMED = (exp.Column, exp.Dot, exp.Identifier, exp.Alias)
 
 
 def field_names(node: exp.Expr) -> list[str]:

@@ -68,7 +68,7 @@ class Parts:
     """The words of a clause, part by part, before they are given a meaning.
 
     `paths` are the columns after WATTR with their qualifiers: one, or the two whose greater or
-    smaller value is meant (`taken`), as over a join.
+    smaller value is meant (`taken`), as over a join. `dotted` are all names that have a qualifier.
     """
 
     size: Length | None = None
@@ -84,11 +84,26 @@ class Parts:
     align_start: bool = False
     paths: tuple[tuple[str, ...], ...] = ()
     taken: Literal["max", "min"] | None = None
+    dotted: tuple[tuple[str, ...], ...] = ()
 
 
 def is_clause(reader: TokenReader) -> bool:
     """True if a window clause begins here (a bracket may also be an array subscript)."""
     return reader.word() == "[" and reader.word(1) in OPENERS
+
+
+def require_columns(parts: Parts, names: Sequence[str], place: Token | None = None) -> None:
+    """Refuse what a clause over streams of these names says of a field: windows have columns."""
+    for path in parts.dotted:
+        known = [name for name in names if name.lower() == path[0].lower()]
+        if not known or len(path) > 2:
+            field, own = ".".join(path), path[-1]
+            raise error_at(
+                place,
+                f"a window clause names columns, and `{field}` is a field of one",
+                f"FROM (SELECT {field} AS {own}, ... FROM {[*known, *names][0]}), and {own} in the "
+                "clause",
+            )
 
 
 def rows_are_counted(words: Sequence[str]) -> bool:
@@ -140,11 +155,11 @@ def _read_part(reader: TokenReader, parts: Parts) -> None:
     elif word in ("WATTR", "WA"):
         _read_axis(reader, parts, word)
     elif word == "RATTR":
-        parts.range_column = reader.name("after RATTR")
+        parts.range_column = _read_name(reader, parts, "after RATTR")
     elif word == "SATTR":
         _read_slide_column(reader, parts)
     elif word == "PA":
-        parts.partition = _read_names(reader)
+        parts.partition = _read_names(reader, parts)
     elif word == "ORIGIN":
         _read_origin(reader, parts)
     else:
@@ -259,17 +274,24 @@ def _read_axis(reader: TokenReader, parts: Parts, word: str) -> None:
         reader.expect(")", "after the two columns")
     else:
         parts.paths = (reader.path(f"after {word}"),)
+    parts.dotted += tuple(path for path in parts.paths if len(path) > 1)
     parts.column = parts.paths[0][-1]
 
 
-def _read_names(reader: TokenReader) -> tuple[str, ...]:
+def _read_name(reader: TokenReader, parts: Parts, where: str) -> str:
+    path = reader.path(where)
+    parts.dotted += (path,) if len(path) > 1 else ()
+    return path[-1]
+
+
+def _read_names(reader: TokenReader, parts: Parts) -> tuple[str, ...]:
     enclosed = reader.skip("(")
-    names = [reader.name("after PA")]
+    names = [_read_name(reader, parts, "after PA")]
     while reader.word() == "," and (
         enclosed or reader.word(1) not in OPENERS | {"ORIGIN", "ALIGN"}
     ):
         reader.take()
-        names.append(reader.name("after PA"))
+        names.append(_read_name(reader, parts, "after PA"))
     if enclosed:
         reader.expect(")", "after the columns of PA")
     return tuple(names)

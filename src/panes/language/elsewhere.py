@@ -17,6 +17,7 @@ _WINDOW = (
     "the window stands in brackets behind the stream: FROM bids [RANGE 1 hour SLIDE 1 minute WATTR "
     "ts], or without overlap FROM bids [TUMBLING 10 minutes WATTR ts]"
 )
+_CALLED = f"leave it out of GROUP BY and SELECT: {_WINDOW}"
 _SLIDING = "a sliding window is FROM bids [RANGE 10 minutes SLIDE 5 minutes WATTR ts]"
 _SESSION = (
     "there are no windows of sessions; the window before each row is "
@@ -98,9 +99,10 @@ def hints_for_other_dialects(text: str) -> Iterator[None]:
         hint = _hint(text)
         if hint is None or failure.hint in FORMS:
             raise
-        raise QueryError(
-            failure.message, hint=hint, line=failure.line, column=failure.column
-        ) from None
+        message = failure.message
+        if hint == _CALLED:  # what the grammar says of it is about its parentheses
+            message = "a window is no function here, as Spark's window(...) is"
+        raise QueryError(message, hint=hint, line=failure.line, column=failure.column) from None
 
 
 def _hint(text: str) -> str | None:
@@ -111,5 +113,6 @@ def _hint(text: str) -> str | None:
         return None
     words = [reader.word(ahead) for ahead in range(len(reader.tokens) + 1)]
     sizes = ("SIZE", "(")  # of arrays, which nobody takes for the size of a window
-    found = (word for word, after in pairwise(words) if (word, after) != sizes)
-    return next((WORDS[word] for word in found if word in WORDS), None)
+    found = (pair for pair in pairwise(words) if pair != sizes and pair[0] in WORDS)
+    first = next(found, ("", ""))
+    return _CALLED if first == ("WINDOW", "(") else WORDS.get(first[0])

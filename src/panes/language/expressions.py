@@ -23,10 +23,9 @@ from panes.aggregates.catalog import CATALOG, is_aggregate
 from panes.aggregates.custom import UserAggregate
 from panes.aggregates.refused import REFUSED as REFUSED_AGGREGATES
 from panes.errors import QueryError
-from panes.expressions import clock
 from panes.expressions.dialect import UnsignedShift
 from panes.language.elsewhere import OVER, SUBQUERY
-from panes.language.functions import CLOCK, CLOCKS_BY_DEFAULT, REFUSED, SCALARS
+from panes.language.functions import CLOCK, CLOCKS_BY_DEFAULT, HINTS, REFUSED, SCALARS
 from panes.language.growth import require_short, takes_function
 from panes.language.places import error_in
 
@@ -179,7 +178,8 @@ def _require_function(node: exp.Anonymous, user: Sequence[UserAggregate]) -> Non
     raise error_in(
         node,
         f"no function `{name}` is known",
-        "functions are Spark's, by name; your own are given beside the query: aggregates=[...]",
+        "functions are Spark's, by name; a UDF is applied before, by df.withColumn(...); your own "
+        "aggregates are given beside the query: aggregates=[...]",
     )
 
 
@@ -207,8 +207,7 @@ def _refuse(node: exp.Expr) -> None:
 
 
 def _refused(node: exp.Expr, name: str, reason: str) -> QueryError:
-    hint = clock.HINT if reason == CLOCK else None
-    return error_in(node, f"`{name}` cannot be used in a query: it {reason}", hint)
+    return error_in(node, f"`{name}` cannot be used in a query: it {reason}", HINTS.get(reason))
 
 
 def _described(node: exp.Expr) -> str:

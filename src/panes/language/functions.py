@@ -48,6 +48,13 @@ _OUTSIDE = "reaches outside the query, which its text may not"
 _SEVERAL = "makes several rows of one, so sums and counts over them would be wrong"
 _RANKING = "ranks rows against each other, and an expression sees one row"
 _LAMBDA = "makes anything of each element, so its result may be very much longer than its argument"
+HINTS = {
+    CLOCK: clock.HINT,
+    _CHANCE: "a tenth of all keys, the same each time: WHERE crc32(CAST(item AS STRING)) % 10 = 0",
+    _SEVERAL: "make the rows before, as in df.select('*', F.explode('xs').alias('x')); over the "
+    "elements of one row: aggregate(xs, 0, (a, x) -> a + x)",
+}
+"""What to write instead of a function that is refused, by the reason."""
 
 _REASONS = {
     CLOCK: """

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import reduce
+from typing import cast
 
 from sqlglot import exp
 from sqlglot.tokens import Token
@@ -20,15 +21,19 @@ from panes.language.expressions import require_known
 from panes.language.grammar import parse_select
 from panes.language.places import error_in
 from panes.language.query import Inner, Output
+from panes.language.select import unqualified
 from panes.language.tokens import error_at
 
 MOST_NODES = 20_000
 """Operators, calls and names of the SELECT that several mean together."""
 
 
-def read_inner(selects: Sequence[list[Token]], text: str) -> Inner | None:
-    """The SELECTs around a stream as one, the innermost first; None for the stream as it is."""
-    inner = [_read(tokens, text) for tokens in selects]
+def read_inner(selects: Sequence[list[Token]], text: str, streams: Sequence[str]) -> Inner | None:
+    """The SELECTs around a stream as one, the innermost first; None for the stream as it is.
+
+    What stands before a dot is the name of one of the `streams` there, or else a struct.
+    """
+    inner = [_read(tokens, text, streams) for tokens in selects]
     for below, tokens, above in zip(inner, selects[1:], inner[1:], strict=False):
         if below.distinct and above.columns is not None and not above.distinct:
             raise error_at(
@@ -44,8 +49,12 @@ def is_distinct(tokens: Sequence[Token]) -> bool:
     return len(tokens) > 1 and tokens[1].text.upper() == "DISTINCT"
 
 
-def _read(tokens: list[Token], text: str) -> Inner:
+def _read(tokens: list[Token], text: str, streams: Sequence[str]) -> Inner:
     select = parse_select(tokens, text)
+    called = [table.alias for table in select.find_all(exp.Table)]
+    select = cast(
+        exp.Select, unqualified(select, frozenset(n.lower() for n in (*streams, *called)))
+    )
     allowed = {"kind", "hint", "distinct", "expressions", "from", "from_", "where", "limit"}
     asked = {name for name, value in select.args.items() if value and name not in allowed}
     is_whole = len(select.expressions) == 1 and isinstance(select.expressions[0], exp.Star)
@@ -65,8 +74,6 @@ def _read(tokens: list[Token], text: str) -> Inner:
             hint=OVER if over else WINDOW_INSIDE if aggregates or "group" in asked else None,
         )
     require_known(select)
-    for column in select.find_all(exp.Column):
-        column.set("table", None)
     where = select.args.get("where")
     columns = None if is_whole else tuple(map(_named, select.expressions))
     names = [o.name.lower() for o in columns or ()]
@@ -111,12 +118,12 @@ def _of_below(tree: exp.Expression, made: Mapping[str, exp.Expression] | None) -
     if made is None:
         return tree
     sizes = {name: sum(1 for _ in one.walk()) for name, one in made.items()}
-    if sum(sizes.get(node.name.lower(), 0) for node in tree.find_all(exp.Column)) > MOST_NODES:
+    if sum(sizes.get(_holder(node), 0) for node in tree.find_all(exp.Column)) > MOST_NODES:
         raise QueryError(
             "the SELECTs in each other inside FROM are too long as one",
             hint="work out a part before it comes to the stream",
         )
-    free = {node.name.lower() for one in made.values() for node in one.find_all(exp.Column)}
+    free = {_holder(node) for one in made.values() for node in one.find_all(exp.Column)}
     for function in tree.find_all(exp.Lambda):
         for parameter in function.expressions:
             if parameter.name.lower() in free:
@@ -129,12 +136,20 @@ def _of_below(tree: exp.Expression, made: Mapping[str, exp.Expression] | None) -
     def put(node: exp.Expression) -> exp.Expression:
         if not isinstance(node, exp.Column):
             return node
-        found = made.get(node.name.lower())
+        found = made.get(_holder(node))
         if found is None:
             raise error_in(
-                node, f"no column `{node.name}` in the SELECT inside FROM",
+                node, f"no column `{node.parts[0].name}` in the SELECT inside FROM",
                 f"columns: {', '.join(made)}",
             )  # fmt: skip
-        return found.copy() if isinstance(found, exp.Column) else exp.Paren(this=found.copy())
+        found = found.copy() if isinstance(found, exp.Column) else exp.Paren(this=found.copy())
+        for field in node.parts[1:]:
+            found = exp.Dot(this=found, expression=field.copy())
+        return found
 
     return tree.copy().transform(put)
+
+
+def _holder(column: exp.Column) -> str:
+    """The column of a row that is read: of ``p.k``, the struct."""
+    return str(column.parts[0].name.lower())

@@ -19,7 +19,7 @@ from sqlglot.tokens import Token, TokenType
 
 from panes.aggregates.custom import UserAggregate
 from panes.errors import QueryError
-from panes.language.clause import Parts, is_clause, read_clause, read_early
+from panes.language.clause import Parts, is_clause, read_clause, read_early, require_columns
 from panes.language.elsewhere import hints_for_other_dialects, require_select
 from panes.language.expressions import require_known
 from panes.language.grammar import parse_select, table_token
@@ -146,6 +146,8 @@ def _with_window(taken: _Taken, select: exp.Select, text: str) -> JoinQuery:
     join, above = taken.join, taken.above
     assert join is not None
     own = [side.clause for side in join.sources] + [join.clause]
+    for clause in filter(None, [*own, above]):
+        require_columns(clause, [name for side in join.sources for name in side.names])
     if above is not None and not any(own) and not _compares(join, select):
         join, above = replace(join, clause=above), None
     return JoinQuery(text, join, select, above, taken.early)
@@ -234,7 +236,7 @@ def _read_source(reader: TokenReader, text: str) -> Source:
     sources = Sources()
     read_union(reader, sources)
     named = [*reversed(sources.aliases), *sources.streams]
-    inner = tuple(read_inner(selects, text) for selects in sources.inner)
+    inner = tuple(read_inner(selects, text, sources.streams) for selects in sources.inner)
     again = tuple(sources.again.items())
     source = Source(tuple(dict.fromkeys(named)), tuple(sources.streams), inner, again=again)
     if is_clause(reader):

@@ -15,7 +15,14 @@ from sqlglot.tokens import Token, TokenType
 
 from panes.aggregates.custom import UserAggregate
 from panes.errors import QueryError
-from panes.language.clause import is_clause, read_clause, read_early, window_of
+from panes.language.clause import (
+    Parts,
+    is_clause,
+    read_clause,
+    read_early,
+    require_columns,
+    window_of,
+)
 from panes.language.elsewhere import hints_for_other_dialects, require_select
 from panes.language.grammar import STREAM, parse_select, table_token
 from panes.language.inner_select import read_inner
@@ -62,7 +69,7 @@ def parse_tokens(
             (plain, text, window, aggregates),
         )
     )
-    inner = tuple(read_inner(selects, text) for selects in sources.inner)
+    inner = tuple(read_inner(selects, text, sources.streams) for selects in sources.inner)
     again = tuple(sources.again.items())
     return replace(query, text=text, window=window, inner=inner, early=early, again=again)
 
@@ -112,6 +119,7 @@ def take_out(
     sources = Sources()
     window: Window | None = None
     early: Early | None = None
+    clauses: list[tuple[Parts, Token]] = []
     depth = 0  # of parentheses that are open, as in ``extract(hour FROM ts)``
     while reader.here is not None:
         if early is not None:
@@ -126,6 +134,7 @@ def take_out(
             if plain and plain[-1].text == STREAM:
                 _refuse_join(reader)
             found = window_of(parts, bracket, once=once)
+            clauses.append((parts, bracket))
             if window is not None and found != window:
                 raise error_at(bracket, "a query over one stream has one window, found a second")
             window = found
@@ -140,6 +149,8 @@ def take_out(
             depth += _deeper(plain[-1])
     if not sources.streams:
         raise QueryError("the query reads no stream", hint="add FROM and the stream's name")
+    for parts, bracket in clauses:
+        require_columns(parts, [*sources.streams, *sources.aliases], bracket)
     return plain, sources, window, early
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import cast
 
 from sqlglot import exp
 
@@ -21,7 +22,7 @@ from panes.language.join_text import is_join
 from panes.language.parse import take_out
 from panes.language.places import error_in
 from panes.language.query import WINDOW_COLUMNS, Output, Window
-from panes.language.select import name_of
+from panes.language.select import name_of, unqualified
 from panes.language.set_query import sets_to_groups
 from panes.language.tokens import tokenize
 from panes.windows.spec import Sliding
@@ -74,10 +75,8 @@ def read_row_question(text: str, aggregates: Sequence[UserAggregate] = ()) -> Ro
     for tree in (*select.expressions, where, *(o.this for o in (order or exp.Order()).expressions)):
         if tree is not None:
             require_known(tree, aggregates)
-    names = {n.lower() for n in (*sources.streams, *sources.aliases)}
-    for column in select.find_all(exp.Column):
-        if column.table.lower() in names:
-            column.set("table", None)
+    names = frozenset(n.lower() for n in (*sources.streams, *sources.aliases))
+    select = cast(exp.Select, unqualified(select, names))
     return RowQuestion(
         stream=sources.streams[0],
         window=window,

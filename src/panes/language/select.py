@@ -65,7 +65,7 @@ def read_select(
     called = {item.alias.lower(): item.this for item in select.expressions if item.alias}
     taken = _Taken(user=user, keys=keys, per_row=per_row, called=called)
     outputs = tuple(
-        Output(name_of(item), taken.rewrite(_unqualified(item.unalias(), names)))
+        Output(name_of(item), taken.rewrite(unqualified(item.unalias(), names)))
         for item in select.expressions
     )
     where = select.args.get("where")
@@ -79,7 +79,7 @@ def read_select(
         window=window,
         where=None
         if where is None
-        else require_scalar(_unqualified(where.this, names), "WHERE", user),
+        else require_scalar(unqualified(where.this, names), "WHERE", user),
         keys=keys.named(outputs),
         key_order=keys.order(outputs),
         calls=tuple(taken.calls),
@@ -228,13 +228,13 @@ def _resolve_key(tree: exp.Expression, select: exp.Select, names: frozenset[str]
         number = written_whole(position)
         if number is None or not 1 <= number <= len(select.expressions):
             raise error_in(tree, f"GROUP BY {position} names no selected column")
-        return _unqualified(select.expressions[number - 1].unalias(), names)
+        return unqualified(select.expressions[number - 1].unalias(), names)
     named = _inlined(tree, select, names)
     aggregates = any(isinstance(n, exp.Anonymous) and is_aggregate(n.name) for n in named.walk())
     is_own = isinstance(tree, exp.Column) and any(
-        c.name.lower() == tree.name.lower() for c in named.find_all(exp.Column)
+        not c.table and c.name.lower() == tree.name.lower() for c in named.find_all(exp.Column)
     )
-    return _unqualified(tree, names) if aggregates or is_own else named
+    return unqualified(tree, names) if aggregates or is_own else named
 
 
 def _refuse_aggregate(written: exp.Expression, tree: exp.Expression) -> None:
@@ -264,17 +264,18 @@ def _inlined(tree: exp.Expression, select: exp.Select, names: frozenset[str]) ->
         target = meant[node.name.lower()]
         return node if _same(target, node) else exp.Paren(this=target.copy())
 
-    inlined = _unqualified(tree.copy().transform(inline).unnest(), names)
+    inlined = unqualified(tree.copy().transform(inline).unnest(), names)
     require_shallow(inlined)
     return inlined
 
 
-def _unqualified(tree: exp.Expr, names: frozenset[str]) -> exp.Expression:
+def unqualified(tree: exp.Expr, names: frozenset[str]) -> exp.Expression:
     """Columns without the name of their stream: there is only one. Other dots are left alone."""
 
     def strip(node: exp.Expression) -> exp.Expression:
-        if isinstance(node, exp.Column) and node.table.lower() in names:
-            return exp.column(node.this.copy())
+        if isinstance(node, exp.Column) and node.table and node.parts[0].name.lower() in names:
+            inside = (part.copy() for part in reversed(node.parts[1:]))
+            return exp.Column(**dict(zip(("this", "table", "db"), inside, strict=False)))
         return node
 
     return tree.copy().transform(strip)

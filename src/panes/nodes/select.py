@@ -101,7 +101,7 @@ def keeps_order(tree: exp.Expression, column: str | None) -> bool:
         name, (*first, last) = tree.name.lower(), tree.expressions
         is_ordered = (name in _ORDERED and not first) or name == "date_trunc"
         return is_ordered and keeps_order(last, column)
-    return isinstance(tree, exp.Column) and tree.name == column
+    return isinstance(tree, exp.Column) and not tree.table and tree.name == column
 
 
 _ORDERED_TYPES = {

@@ -202,6 +202,7 @@ class _Binding:
         self, join: Join, conditions: Sequence[exp.Expression], right: int
     ) -> QueryError:
         """Nothing bounds the distance of joined rows: why, as far as that can be told."""
+        l, r = join.left.name, join.right.name
         for condition in conditions:
             sides = self.columns.sides_of(condition)
             is_bound = isinstance(condition, COMPARISONS) and not isinstance(condition, exp.EQ)
@@ -214,19 +215,21 @@ class _Binding:
                     f"`{written}` does not say how far apart joined rows may be: {types}",
                     hint="compare timestamps with timestamps, both with a time zone or both "
                     "without, or integers with integers, at a distance of fixed length: "
-                    "r.ts <= l.ts + INTERVAL 5 SECONDS",
+                    f"{r}.ts <= {l}.ts + INTERVAL 5 SECONDS",
                 )
         hint = (
-            "add AND r.ts BETWEEN l.ts - INTERVAL 5 SECONDS AND l.ts, or a window: "
-            "l [RANGE 5 seconds WATTR ts], r [RANGE 5 seconds WATTR ts]"
+            f"add AND {r}.ts BETWEEN {l}.ts - INTERVAL 5 SECONDS AND {l}.ts, or a window: "
+            f"{l} [RANGE 5 seconds WATTR ts], {r} [RANGE 5 seconds WATTR ts]"
         )
-        if len(self.columns.names) > 2:
+        if join.as_of:
+            hint = f"ASOF JOIN {r} [RANGE 5 seconds WATTR ts] ON ..."
+        elif len(self.columns.names) > 2:
             hint = (
                 "of three streams, each join has its own: FROM l JOIN r ON ... [TUMBLING 5 minutes "
                 "WATTR ts] JOIN m ON ... [TUMBLING 5 minutes WATTR ts]"
             )
         return QueryError(
-            f"nothing says how far apart rows of {join.left.name} and {join.right.name} may be",
+            f"nothing says how far apart rows of {l} and {r} may be",
             hint=hint,
         )
 

@@ -261,7 +261,7 @@ def _require_window(query: Query) -> Window:
     if query.window is None:
         raise QueryError(
             "the query has no window, so it would never end",
-            hint="say which: FROM bids [RANGE 10 minutes SLIDE 1 minute WATTR ts]",
+            hint=f"say which: FROM {query.streams[0]} [RANGE 10 minutes SLIDE 1 minute WATTR ts]",
         )
     return query.window
 
@@ -298,7 +298,7 @@ def _columns_used(query: Query) -> set[str]:
     trees = [k.expression for k in query.keys] + [a for c in query.calls for a in c.arguments]
     trees += [c.where for c in query.calls if c.where is not None]
     trees += [] if query.where is None else [query.where]
-    used = {c.table or c.name for tree in trees for c in tree.find_all(exp.Column)}
+    used = {c.parts[0].name for tree in trees for c in tree.find_all(exp.Column)}
     if query.window is not None and query.window.column is not None:
         used.add(query.window.column)
     return used

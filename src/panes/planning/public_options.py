@@ -289,8 +289,23 @@ def settled(function: str, options: type, given: Mapping[str, Any]) -> dict[str,
     return {name: given[name] if name in given else _DEFAULTS[name] for name in known}
 
 
+_ELSEWHERE = {
+    "watermark delay slack grace": 'lateness="10 seconds" says how late rows may be; ',
+    "checkpoint checkpointlocation": 'on Spark: answers.writeStream.option("checkpointLocation", '
+    '"folder"), or reg.start(checkpoint="folder", ...); in one process: panes.open(..., '
+    'state="folder"); ',
+    "outputmode trigger": "answers come once and are appended, and answers.writeStream or "
+    "reg.start says when: trigger(processingTime=...), or bounded=True for availableNow; ",
+}
+"""Options that others have, without underscores, and what to write here instead."""
+
+
 def _rather(name: str, options: type) -> str:
     """A hint for a name that is no option: another name, or another function."""
+    plain = name.replace("_", "").lower()
+    for names, instead in _ELSEWHERE.items():
+        if plain in names.split() and options is not IndexOptions:
+            return instead
     functions = {"sql": SqlOptions, "open": OpenOptions, "register": RegisterOptions}
     having = [f"panes.{f}" for f, taken in functions.items() if name in meanings(taken)]
     if having:
@@ -302,7 +317,7 @@ def refuse_misspelt(streams: Mapping[str, object]) -> None:
     """Refuse what `sql` would take for a stream: it holds no rows, and is called like an option."""
     for name, value in streams.items():
         close = _rather(name, SqlOptions)
-        if close and isinstance(value, str | int | float | dt.timedelta):
+        if close and isinstance(value, str | int | float | dt.timedelta | Path):
             raise OptionError(f"panes.sql has no option `{name}`", hint=close.rstrip("; "))
 
 

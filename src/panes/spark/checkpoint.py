@@ -59,8 +59,8 @@ def require_sources(checkpoint: str, stream: DataFrame) -> None:
             f"the checkpoint was written over {_counted(len(logged))}, and the stream has "
             f"{_counted(now)} now: the streams in FROM are sources, heartbeat= and bounded=True "
             "are one each, and so is a function or filter before panes.sql if bounded=True",
-            hint="ask as before (--keep-open of `panes run` is in every run or in none), or start "
-            "with a new checkpoint",
+            hint="ask as before (bounded=True is in every run or in none, as is --keep-open of "
+            "`panes run`), or start with a new checkpoint: this one may be of another query",
         )
 
 

@@ -147,8 +147,8 @@ class Grouped:
         asked = AskedColumns(self.frame)
         time = self.window.time_column
         part = take_apart(F.col(time) if isinstance(time, str) else time)
-        if isinstance(part, Name):
-            at = part.name
+        if isinstance(part, Name) and part.name.lower() in map(str.lower, self.frame.columns):
+            at = part.name  # and not a field of a struct, which is computed
         else:
             at = asked.argument(time if isinstance(time, Column) else F.col(time))
         before = [_Key.of(asked, self.frame, k) for k in self.before]

@@ -182,12 +182,16 @@ def with_watermark(placed: Iterable[tuple[DataFrame, str]], run: StreamOptions) 
 
     Each stream is placed by a column. What is read of a node has the promises of that.
     """
-    delays = {
-        (i, column): watermark_delay(frame.schema[column])
-        for i, (frame, column) in enumerate(placed)
-        if not is_inside(frame)
-    }
-    for (_, column), delay in delays.items():
+    own = [(frame, column) for frame, column in placed if not is_inside(frame)]
+    delays = [watermark_delay(frame.schema[column]) for frame, column in own]
+    is_told = run.bounded or (run.lateness, run.punctuation, run.heartbeat) != (None, None, None)
+    for (frame, column), delay in zip(own, delays, strict=True):
+        marked = [f.name for f in frame.schema if watermark_delay(f) is not None]
+        if delay is None and marked and not is_told:
+            raise OptionError(
+                f"the watermark is on `{marked[0]}`, and the window lies on `{column}`",
+                hint=f'df.withWatermark("{column}", "10 seconds"), or WATTR {marked[0]}',
+            )
         if run.by_watermark and delay is None:
             raise OptionError(
                 f"late='spark' closes windows by the watermark of `{column}`, which has none",
@@ -199,7 +203,7 @@ def with_watermark(placed: Iterable[tuple[DataFrame, str]], run: StreamOptions) 
                 "noticed",
                 hint='leave out withWatermark and say lateness="10 seconds"',
             )
-    found = [delay for delay in delays.values() if delay is not None]
+    found = [delay for delay in delays if delay is not None]
     if run.lateness is not None or run.punctuation is not None or len(found) < len(delays):
         return run
     return replace(run, lateness=timedelta(milliseconds=max(found))) if found else run
@@ -218,8 +222,9 @@ def require_progress(
         which = "stream progresses" if len(streams) == 1 else "streams progress"
         raise OptionError(
             f"nothing says how the {which}, so {otherwise}",
-            hint='df.withWatermark("ts", "10 seconds"), or an option of panes.sql: lateness="10 '
-            'seconds", punctuation=, heartbeat=, or bounded=True for an availableNow run',
+            hint='df.withWatermark("ts", "10 seconds"); panes.sql and panes.register also take '
+            'lateness="10 seconds", punctuation= and heartbeat=; and for an availableNow run there '
+            "is bounded=True, of panes.sql and reg.start",
         )
 
 

@@ -14,8 +14,8 @@ from pyspark.sql import functions as F  # noqa: N812 - as everyone writes it
 from pyspark.sql import types as T  # noqa: N812
 
 from panes.aggregates.custom import UserAggregate
-from panes.errors import OptionError, QueryError
-from panes.frames import require_streams
+from panes.errors import InputError, OptionError, QueryError
+from panes.frames import is_spark, require_streams
 from panes.language.join_query import JoinQuery
 from panes.language.query import WINDOW_TIME, Query
 from panes.language.query_graph import Part, QueryGraph, read_graph
@@ -63,7 +63,8 @@ def answer(
 
     A stream that is started on a checkpoint of other sources is refused before Spark starts.
     """
-    of_streams = {name: frame for name, frame in streams.items() if frame.isStreaming}
+    frames = {name: frame for name, frame in streams.items() if is_spark(frame)}
+    of_streams = {name: frame for name, frame in frames.items() if frame.isStreaming}
     for name, frame in of_streams.items():
         require_final(name, frame, bounded=run.bounded)
     if run.name is None and of_streams:
@@ -83,6 +84,13 @@ def _answer(
     """
     graph = read_graph(text, user)
     require_streams(graph.streams, streams)
+    for name, given in streams.items():
+        if not is_spark(given):
+            other = next(one for one, frame in streams.items() if is_spark(frame))
+            raise InputError(
+                f"`{name}` is a {type(given).__name__}, and `{other}` is a Spark DataFrame",
+                hint=f"{name}=spark.createDataFrame(...) if it is a table, or .load() of a reader",
+            )
     frames = {name: streams[name] for name in graph.streams}
     is_streaming = any(frame.isStreaming for frame in frames.values())
     read: tuple[DataFrame, ...] = ()

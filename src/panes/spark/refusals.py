@@ -40,7 +40,10 @@ def require_bounded(query: Query | JoinQuery, run: StreamOptions) -> None:
         if is_asked:
             raise QueryError(f"{words} DataFrames are bounded")
     if run.with_late:
-        raise QueryError("these DataFrames are bounded, so no row of them is late")
+        raise QueryError(
+            "these DataFrames are bounded, so no row of them is late",
+            hint="leave out with_late=True, or ask DataFrames of spark.readStream",
+        )
 
 
 @contextmanager

@@ -51,6 +51,18 @@ class Mirror:
             assert_rows(answers_of(spark, folder, name), pa.concat_tables(tables))
 
 
+def test_what_was_not_started_never_ends_and_a_trigger_is_in_sparks_words(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    register = registered(spark, as_batches(tmp_path / "in", [rows(1, 5, 0)]), "keyed")
+    with pytest.raises(QueryError, match="the register has not been started"):
+        register.await_end(300)
+    with pytest.raises(QueryError, match=r"takes no rows\n\nHint: reg\.start"):
+        register.push(rows(1, 5, 0))
+    with pytest.raises(OptionError, match=r"got '10 seconds'\n\nHint: trigger=\{\"processing"):
+        register.start(**placed(tmp_path), trigger="10 seconds")  # type: ignore[arg-type]
+
+
 @pytest.mark.slow
 def test_every_query_gets_what_it_would_get_alone(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

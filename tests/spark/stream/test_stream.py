@@ -321,6 +321,41 @@ def test_what_makes_no_sense_is_refused_before_it_runs(
         panes.sql(text, s=stream, **options)
 
 
+def test_fields_of_a_struct_are_the_axis_and_the_key(spark: SparkSession, tmp_path: Path) -> None:
+    """As a Kafka topic has them: all in one column of JSON."""
+    batches = [at_seconds(1, 12, k=["a", "b"]), at_seconds(14, 31, k=["b", "a"])]
+    folder = as_batches(tmp_path / "in", batches)
+    text = """SELECT k, count(*) AS n FROM (SELECT p.ts AS at, s.p.k AS k FROM s)
+        [TUMBLING 10 seconds WATTR at] GROUP BY k"""
+    stream, table = (
+        f.select(F.struct("ts", "k").alias("p"))
+        for f in (read_stream(spark, folder), spark.read.parquet(str(folder)))
+    )
+    want = panes.oracle(text, s=table.toArrow())
+    assert_rows(panes.sql(text, s=table).toArrow(), want)
+    run_to_end(panes.sql(text, bounded=True, s=stream), tmp_path)
+    assert_rows(found(spark, tmp_path / "out"), want)
+
+
+def test_what_is_no_dataframe_beside_one_is_refused(spark: SparkSession, tmp_path: Path) -> None:
+    stream = read_stream(spark, as_batches(tmp_path / "in", [at_seconds(1)]))
+    text = "SELECT count(*) AS n FROM (u UNION ALL v) [TUMBLING 10 seconds WATTR ts]"
+    with pytest.raises(panes.InputError, match="`v` is a Table, and `u` is a Spark DataFrame"):
+        panes.sql(text, lateness="1 second", u=stream, v=at_seconds(1))
+    with pytest.raises(panes.PanesError, match="`comment` was given, which the query does not"):
+        panes.sql(text, lateness="1 second", u=stream, v=stream, comment="x")
+
+
+def test_a_watermark_on_another_column_is_told(spark: SparkSession, tmp_path: Path) -> None:
+    stream = read_stream(spark, as_batches(tmp_path / "in", [at_seconds(1)]))
+    other = stream.withColumn("sent", F.col("ts")).withWatermark("sent", "1 minute")
+    text = "SELECT count(*) AS n FROM s [TUMBLING 10 seconds WATTR ts]"
+    with pytest.raises(OptionError, match="is on `sent`, and the window lies on `ts`"):
+        panes.sql(text, s=other)
+    with pytest.raises(OptionError, match="is on `sent`, and the window lies on `ts`"):
+        panes.spark.group_by(other, F.window("ts", "10 seconds")).count()
+
+
 def test_streams_and_tables_do_not_mix(spark: SparkSession, tmp_path: Path) -> None:
     folder = as_batches(tmp_path / "in", [at_seconds(1)])
     stream, table = read_stream(spark, folder), spark.read.parquet(str(folder))

@@ -36,7 +36,7 @@ from panes.spark.register.deliver import RegisterSink
 from panes.spark.register.exactness import exact_from
 from panes.spark.register.questions import ask_register
 from panes.spark.register.registered_queries import RegisteredQueries
-from panes.spark.register.run import Planned, Start, planned_query
+from panes.spark.register.run import Planned, Start, planned_query, require_trigger
 from panes.spark.register.running import RunningRegister
 from panes.spark.register.shown import explain_registered, view_of_registered
 from panes.spark.register.tap import Tap
@@ -226,6 +226,7 @@ class SparkRegister(RunningRegister):
             A folder with a ``.sql`` file for each query, or a function that gives a DataFrame of
             ``name`` and ``sql``: what is there runs, what is gone does not.
         """
+        require_trigger(trigger)
         with self._lock:
             if self._run.start is not None:
                 raise QueryError("the register runs already", hint="stop it first")

@@ -18,7 +18,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-from panes.errors import StateError
+from panes.errors import OptionError, StateError
 from panes.spark.checkpoint import require_sources, require_whole
 from panes.spark.internals import plan_text
 from panes.spark.observe import DEFAULT, JOIN
@@ -51,6 +51,15 @@ class Start:
     trigger: Mapping[str, str]
     shards: tuple[int, ...]
     tap: Tap | None = None
+
+
+def require_trigger(trigger: object) -> None:
+    """Refuse a trigger that is not given in Spark's own words."""
+    if not isinstance(trigger, Mapping | None):
+        raise OptionError(
+            f"trigger takes the words of Spark's own, got {trigger!r}",
+            hint='trigger={"processingTime": "10 seconds"}; for availableNow, bounded=True',
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +152,7 @@ class RegisterRun:
         recover: Callable[[BaseException], bool],
     ) -> None:
         self._lock, self._at_end, self._recover = lock, at_end, recover
-        self._ended = Event()
+        self._ended, self.has_begun = Event(), False
         self.failure: Exception | None = None
         self.start: Start | None = None
         self.query: StreamingQuery | None = None
@@ -151,7 +160,7 @@ class RegisterRun:
 
     def begin(self, start: Start) -> None:
         """From now on a streaming query runs, or is about to."""
-        self.start, self.failure = start, None
+        self.start, self.failure, self.has_begun = start, None, True
         self._ended.clear()
 
     @property

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from threading import RLock
+from typing import NoReturn
 
 from pyspark.sql.streaming.query import StreamingQuery
 
-from panes.errors import FailedQueryWarning, warn
+from panes.errors import FailedQueryWarning, QueryError, warn
 from panes.sharing.failures import set_aside_words
 from panes.spark.register.run import RegisterRun
 from panes.spark.register.watched_queries import LOG
+
+_START = 'reg.start(checkpoint="folder", sink="another") reads and answers'
 
 
 class RunningRegister(ABC):
@@ -20,6 +23,10 @@ class RunningRegister(ABC):
         self._lock = RLock()
         self._run: RegisterRun = RegisterRun(self._lock, self._at_end, self._recover)
         self._untold: list[str] = []
+
+    def push(self, *unnamed: object, **batches: object) -> NoReturn:  # noqa: ARG002
+        """Refused: rows come from the DataFrames."""
+        raise QueryError("a register on Spark reads DataFrames, and takes no rows", hint=_START)
 
     @property
     def query(self) -> StreamingQuery | None:
@@ -46,6 +53,8 @@ class RunningRegister(ABC):
         If it fails, its exception is raised here. A query that fails is set aside (`failed`), and
         the others go on.
         """
+        if not (self._run.has_begun or self._run.has_ended):
+            raise QueryError("the register has not been started, so it never ends", hint=_START)
         return self._run.await_end(timeout, self._warn)
 
     def process_all_available(self) -> None:
