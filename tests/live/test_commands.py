@@ -56,7 +56,7 @@ def test_a_register_has_a_page_too(tmp_path: Path) -> None:
     )
     assert done.returncode == 0
     assert "live page: http://127.0.0.1:" in done.stderr
-    assert "answers of 1 queries" in done.stderr
+    assert "answers of 1 query" in done.stderr
 
 
 def test_on_spark_only_a_stream_has_a_page(tmp_path: Path) -> None:

@@ -41,6 +41,7 @@ WRONG: dict[str, list[object]] = {
     "max_answers": COUNT,
     "stall_rows": COUNT,
     "shards": COUNT,
+    "levels": COUNT,
     "keep_rows": [True, None, -1, 1.5, "2"],
     "bounded": FLAG,
     "with_late": FLAG,

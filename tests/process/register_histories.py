@@ -255,7 +255,7 @@ class History:
         counts = pc.greater_equal(s["at"], self.newest - LATENESS)
         on_time = s.filter(counts)
         self.rows = pa.concat_tables([self.rows, on_time if self.options["late"] == "drop" else s])
-        self.newest = max(self.newest, pc.max(s["at"]).as_py() or BEFORE)
+        self.newest = max([self.newest, *s["at"].to_pylist()])
         return 0 in on_time["x"].to_pylist()
 
     def ask(self, text: str, size: int) -> None:
