@@ -14,6 +14,7 @@ from pyspark.sql import SparkSession
 import panes
 from panes.sample_streams import bids
 from tests.cli.call import QUERY, call, call_here
+from tests.spark.streaming import found
 from tests.support import assert_rows, assert_same
 
 QUERIES = {
@@ -240,5 +241,5 @@ def test_queries_over_two_streams_on_spark(two_streams: Path, spark: SparkSessio
                "s": pq.read_table(two_streams / "b.parquet")}  # fmt: skip
     for name, text in JOINED.items():
         read = streams if name == "pairs" else {"b": streams["b"]}
-        found = pq.read_table(two_streams / "out" / f"query={name}").drop_columns(["batch"])
-        assert_rows(found, panes.sql(text, **read))
+        given = found(spark, two_streams / "out" / f"query={name}").drop_columns(["batch"])
+        assert_rows(given, panes.sql(text, **read))
