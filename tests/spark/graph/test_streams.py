@@ -147,7 +147,8 @@ READ_TWICE = {
     "one level apart": "SELECT a.window_end AS e, a.k AS k, a.n AS n, b.m AS m FROM x a JOIN "
     "(SELECT k, avg(n) AS m FROM x [RANGE 40 SLIDE 10] GROUP BY k) b "
     "ON a.k = b.k AND a.window_end = b.window_end",
-    "union": "SELECT k, count(*) AS n, sum(n) AS t FROM (SELECT k, n, window_end FROM x) UNION ALL "
+    "union": "SELECT k, count(*) AS n, sum(n) AS t FROM (SELECT k, CAST(n AS DOUBLE) AS n, "
+    "window_end FROM x) UNION ALL "
     "(SELECT k, m AS n, window_end FROM (SELECT k, avg(n) AS m FROM x [RANGE 40 SLIDE 10] "
     "GROUP BY k) z) [TUMBLING 20 WATTR window_end] GROUP BY k",
 }
