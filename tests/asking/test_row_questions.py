@@ -141,3 +141,11 @@ def test_a_bad_question_is_refused_when_it_is_prepared_and_changes_nothing() -> 
     assert register.prepared() == []
     with pytest.raises(InputError, match="no query yet"):
         register.push(bids((1, 7, 1.0)))
+
+
+def test_columns_may_be_named_with_their_stream() -> None:
+    register = panes.register("bids", lateness=5, keep_rows=10)
+    register.add("q", "SELECT count(*) AS n FROM bids [TUMBLING 10 WATTR at]")
+    register.push(bids((1, 3, 1.0), (2, 1, 1.0), (3, 2, 1.0)))
+    asked = "SELECT b.item FROM bids b [RANGE 10 WATTR at] WHERE b.item > 1 ORDER BY b.item"
+    assert register.ask(asked).column("item").to_pylist() == [2, 3]

@@ -77,6 +77,7 @@ def read_row_question(text: str, aggregates: Sequence[UserAggregate] = ()) -> Ro
             require_known(tree, aggregates)
     names = frozenset(n.lower() for n in (*sources.streams, *sources.aliases))
     select = cast(exp.Select, unqualified(select, names))
+    where, order = select.args.get("where"), select.args.get("order")
     return RowQuestion(
         stream=sources.streams[0],
         window=window,
