@@ -120,7 +120,7 @@ def bound_parts(
     for part in graph.parts:
         reads = {n: graph.again.get(n, n) for n in part.query.streams}
         below = {name: found[read] for name, read in reads.items() if read in found}
-        own = part_key("inner", _said(part), *(f"{n}={b.key}" for n, b in below.items()))
+        own = part_key("inner", *_said(part, {n: b.key for n, b in below.items()}))
         given = {name: frames[read] for name, read in reads.items() if read in frames}
         one = _bound(part, own if part.name else key, below, given, run, aggregates)
         found[part.name] = one
@@ -139,8 +139,18 @@ def answers_of(part: BoundPart, aggregates: Sequence[UserAggregate]) -> pa.Schem
     return as_rows(schema.empty_table()).schema
 
 
-def _said(part: Part) -> str:
-    return " ".join(part.query.text.split())
+def _said(part: Part, parts: Mapping[str, str]) -> Iterator[str]:
+    """What a part says, and what its names stand for: WITH may give one name to two things."""
+    query = part.query
+    again, selects = dict(query.again), selects_of(query)
+    yield " ".join(query.text.split())
+    for name in query.streams:
+        yield f"{name}={parts.get(name, again.get(name, name))}"
+        inner = selects.get(name)
+        if inner is not None:
+            columns = ((o.name, o.expression.sql(dialect="spark")) for o in inner.columns or ())
+            where = None if inner.where is None else inner.where.sql(dialect="spark")
+            yield repr((inner.distinct, *columns, where))
 
 
 def _bound(
@@ -168,8 +178,8 @@ def _bound(
     for of, number, name in _places(bound):
         select = selects.get(name)
         if select is not None and select.distinct:
-            said = (_said(part), name, of.plan.placing.column or "", *parts.values())
-            own = part_key("different", *said)
+            said = _said(part, {n: one.key for n, one in below.items()})
+            own = part_key("different", *said, name, of.plan.placing.column or "")
             rows = BoundRows(own, name, of, number, levels.get(name, 0) + 1, made.pop(name, {}),
                              parts.get(name))  # fmt: skip
             parts[name], levels[name] = own, rows.level
